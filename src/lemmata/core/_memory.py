@@ -1,0 +1,39 @@
+"""A memory plan before any large computation: say the bytes, then block, subsample or refuse."""
+
+import dataclasses
+import os
+
+
+def available_bytes() -> int:
+    """Bytes of physical memory that are free on this machine right now."""
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryPlan:
+    """The bytes a computation on n points needs at its peak, if each n x n matrix is held in float64.
+
+    Args:
+        points: number of points n.
+        matrices: how many n x n matrices are alive at once.
+        other: bytes for everything else.
+    """
+
+    points: int
+    matrices: int
+    other: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Peak bytes: 8 n² per matrix, and the rest."""
+        return 8 * self.points**2 * self.matrices + self.other
+
+    def largest(self, limit: int) -> int:
+        """The largest number of points whose plan fits in `limit` bytes."""
+        return int(max((limit - self.other) / (8 * self.matrices), 0) ** 0.5)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.matrices} matrices of {self.points} x {self.points} in float64"
+            f" = {self.bytes / 2**30:.2f} GiB"
+        )

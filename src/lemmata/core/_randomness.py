@@ -1,0 +1,19 @@
+"""Randomness comes only from explicit keys, derived from a seed and names."""
+
+import zlib
+
+import jax
+from jaxtyping import Array, Key
+
+
+def key_from(seed: int, *names: str | int) -> Key[Array, ""]:
+    """The key that belongs to a seed and a path of names; equal arguments give equal keys on every machine.
+
+    Args:
+        seed: the user's seed.
+        names: what the randomness is for ("resample", 3); strings enter by their CRC-32.
+    """
+    key = jax.random.key(seed)
+    for name in names:
+        key = jax.random.fold_in(key, zlib.crc32(name.encode()) if isinstance(name, str) else name)
+    return key

@@ -1,0 +1,81 @@
+"""The contract of a kernel: two single points in, one number out; everything else follows."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.errors import ShapeError
+
+
+class AbstractKernel(eqx.Module):
+    """A symmetric positive semidefinite function K(x, x') of two points.
+
+    An author writes `__call__` for two single points. Under `vmap` an inner product becomes a matrix product, so
+    the pointwise form is also the fast one; where it is not, override `cross` or `diagonal`, and the laws in
+    `tests/laws` compare the override with the pointwise form.
+    """
+
+    @abc.abstractmethod
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        """K(x, y) for two single points."""
+
+    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """The matrix K(x_i, y_j)."""
+        return jax.vmap(lambda a: jax.vmap(lambda b: self(a, b))(y))(x)
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The vector K(x_i, x_i)."""
+        return jax.vmap(lambda a: self(a, a))(x)
+
+
+def gram(
+    kernel: AbstractKernel,
+    x: Float[Array, "n d"],
+    y: Float[Array, "m d"] | None = None,
+    *,
+    block: int | None = None,
+) -> Float[Array, "n m"]:
+    """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) where `y` is given.
+
+    The symmetric form is exactly symmetric. With `block` the matrix is computed in square blocks of that many rows,
+    so that the working set beside the output is O(block * (block + d)); the symmetric form then computes only the
+    blocks on and above the diagonal.
+
+    Args:
+        kernel: the kernel K.
+        x: points, one a row.
+        y: other points; `None` means `x` itself.
+        block: rows of a block; `None` computes the matrix at once.
+
+    Raises:
+        ShapeError: where the points are not matrices with the same number of columns, or a block is below 1.
+    """
+    for name, points in (("x", x), ("y", x if y is None else y)):
+        if jnp.ndim(points) != 2:
+            raise ShapeError(
+                f"points {name}", found=f"shape {jnp.shape(points)}", rule="one point a row: (n, d)",
+                remedy="reshape a single point with x[None, :]",
+            )
+    if y is not None and x.shape[1] != y.shape[1]:
+        raise ShapeError("points x and y", found=f"{x.shape} and {y.shape}", rule="the same number of columns")
+    if block is not None and block < 1:
+        raise ShapeError("block", found=block, rule="at least 1 row")
+    if block is None:
+        matrix = kernel.cross(x, x if y is None else y)
+        return (matrix + matrix.T) / 2 if y is None else matrix
+    starts = range(0, x.shape[0], block)
+    if y is not None:
+        return jnp.concatenate([
+            jnp.concatenate([kernel.cross(x[i : i + block], y[j : j + block]) for j in range(0, len(y), block)], axis=1)
+            for i in starts
+        ])
+    matrix = jnp.zeros((len(x), len(x)), kernel.diagonal(x[:1]).dtype)
+    for i in starts:
+        for j in range(i, len(x), block):
+            tile = kernel.cross(x[i : i + block], x[j : j + block])
+            tile = (tile + tile.T) / 2 if i == j else tile
+            matrix = matrix.at[i : i + block, j : j + block].set(tile).at[j : j + block, i : i + block].set(tile.T)
+    return matrix

@@ -1,0 +1,40 @@
+"""Regression with a kernel: the problem that a table of data poses."""
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from lemmata.kernels import AbstractKernel, gram
+
+
+class Regression(eqx.Module):
+    """Training and held-out points with targets, the kernel and the ridge that a learner would use.
+
+    Kernel ridge regression predicts K(x_test, x) (K(x, x) + ridge I)^{-1} y.
+
+    Args:
+        x: training inputs.
+        y: training targets, one column an output (one-hot and centred for classes).
+        x_test: held-out inputs.
+        y_test: held-out targets.
+        kernel: the kernel K.
+        ridge: the ridge added to the diagonal of the Gram matrix (not divided by n).
+        noise: standard deviation of the noise in each target where it is known (synthetic problems), else nan.
+    """
+
+    x: Float[Array, "n d"]
+    y: Float[Array, "n k"]
+    x_test: Float[Array, "t d"]
+    y_test: Float[Array, "t k"]
+    kernel: AbstractKernel
+    ridge: Float[Array, ""]
+    noise: Float[Array, ""]
+
+    @property
+    def gram(self) -> Float[Array, "n n"]:
+        """The Gram matrix of the training points."""
+        return gram(self.kernel, self.x)
+
+    @property
+    def cross(self) -> Float[Array, "t n"]:
+        """The cross matrix of held-out and training points."""
+        return gram(self.kernel, self.x_test, self.x)
