@@ -1,4 +1,18 @@
 """Floor 0: positive semidefinite kernels K(x, x'), their algebra, and Gram matrices."""
 
+from ._algebra import Compose as Compose
+from ._algebra import Power as Power
+from ._algebra import Product as Product
+from ._algebra import Scale as Scale
+from ._algebra import Sum as Sum
 from ._base import AbstractKernel as AbstractKernel
 from ._base import gram as gram
+from ._dot_product import ExponentialDotProduct as ExponentialDotProduct
+from ._dot_product import Linear as Linear
+from ._dot_product import Polynomial as Polynomial
+from ._softmax import SoftmaxTangent as SoftmaxTangent
+from ._stationary import RBF as RBF
+from ._stationary import Laplace as Laplace
+from ._stationary import Matern as Matern
+from ._torus import Periodic as Periodic
+from ._torus import TorusSobolev as TorusSobolev

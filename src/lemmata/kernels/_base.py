@@ -5,7 +5,9 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Real
 
 from lemmata.errors import ShapeError
 
@@ -16,7 +18,12 @@ class AbstractKernel(eqx.Module):
     An author writes `__call__` for two single points. Under `vmap` an inner product becomes a matrix product, so
     the pointwise form is also the fast one; where it is not, override `cross` or `diagonal`, and the laws in
     `tests/laws` compare the override with the pointwise form.
+
+    Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
     """
+
+    # A NumPy number on the left then leaves `number * kernel` to the kernel.
+    __array_ufunc__ = None
 
     @abc.abstractmethod
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
@@ -29,6 +36,33 @@ class AbstractKernel(eqx.Module):
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The vector K(x_i, x_i)."""
         return jax.vmap(lambda a: self(a, a))(x)
+
+    # The operations are kernels themselves, so their module needs this class first: it is imported when one is built.
+
+    def __add__(self, other: "AbstractKernel") -> "AbstractKernel":
+        """The sum of two kernels."""
+        from ._algebra import Sum
+
+        return Sum(self, other) if isinstance(other, AbstractKernel) else NotImplemented
+
+    def __mul__(self, other: "AbstractKernel | Real[ArrayLike, '']") -> "AbstractKernel":
+        """The product of two kernels, or a positive multiple of one."""
+        from ._algebra import Product, Scale
+
+        if isinstance(other, AbstractKernel):
+            return Product(self, other)
+        is_number = isinstance(other, int | float | np.number | np.ndarray | jax.Array)
+        return Scale(self, other) if is_number else NotImplemented
+
+    def __rmul__(self, factor: Real[ArrayLike, ""]) -> "AbstractKernel":
+        """A positive multiple of the kernel."""
+        return self * factor
+
+    def __pow__(self, exponent: int) -> "AbstractKernel":
+        """The kernel to a positive integer power."""
+        from ._algebra import Power
+
+        return Power(self, exponent)
 
 
 def gram(

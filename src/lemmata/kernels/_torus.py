@@ -1,0 +1,84 @@
+"""Kernels of periodic inputs: Sobolev spaces on the torus, and the exponentiated sine."""
+
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from scipy.special import zeta
+
+from ._base import AbstractKernel
+from ._parameters import check_number, counting, learnable
+
+
+class TorusSobolev(AbstractKernel):
+    """The reproducing kernel of the Sobolev space of integer order s on the torus [0, 1)^d, of dominating mixed type.
+
+    A product over the coordinates of
+
+        k_s(t) = 1 + 2 sum_{k>=1} k^(-2s) cos(2πkt) = 1 + (-1)^(s+1) (2π)^(2s) / (2s)! B_2s({t}),    t = x_i - y_i,
+
+    with B_2s the Bernoulli polynomial and {t} the fractional part. Its eigenvalues in the Fourier basis are the
+    products of max(1, |k_i|)^(-2s), which makes it a problem of known spectrum.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.kernels import TorusSobolev
+    >>> print(TorusSobolev(order=1)(jnp.array([0.25]), jnp.array([0.25])).round(4))  # 1 + π²/3
+    4.2899
+
+    Args:
+        order: the integer s of at least 1. For s = 1 the kernel has a kink at x = y, where derivatives are the
+            subgradient 0.
+
+    Raises:
+        SettingError: where the order is not an integer or is below 1.
+    """
+
+    order: int = eqx.field(static=True, converter=counting("TorusSobolev.order"))
+
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        """The product over coordinates of k_s(x_i - y_i)."""
+        return jnp.prod(_sobolev_profile(self.order, x - y))
+
+
+def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
+    # With r = t - round(t) in [-1/2, 1/2] and angle = 2πr, expand B_2s about 0. Its coefficients are Bernoulli
+    # numbers, B_2k (2π)^(2k) / (2k)! = 2 (-1)^(k+1) zeta(2k) (with zeta(0) = -1/2), and its only odd term is
+    # -s |r|^(2s-1). Hence
+    #   k_s = 1 + sum_{j=0}^{s} 2 (-1)^j zeta(2s - 2j) angle^(2j) / (2j)!  +  (-1)^s π |angle|^(2s-1) / (2s-1)!.
+    # The terms stay below 4 cosh(π) in size for every s: nothing cancels badly, at any order. The odd term as
+    # |angle| angle^(2s-2) has the right derivatives at 0 up to order 2s - 2.
+    angle = 2 * math.pi * (t - jnp.round(t))
+    square = angle**2
+    even = jnp.zeros_like(angle)
+    for j in range(s, -1, -1):
+        even = even * square + (-1) ** j * 2 * float(zeta(2 * (s - j))) / math.factorial(2 * j)
+    odd = (-1) ** s * math.pi / math.factorial(2 * s - 1) * jnp.abs(angle) * square ** (s - 1)
+    return 1 + even + odd
+
+
+class Periodic(AbstractKernel):
+    """K(x, y) = exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period)).
+
+    It is the Gaussian kernel of the points (cos, sin)(2π x_i / period), hence positive semidefinite in every
+    dimension. (The sine of the Euclidean distance, as some libraries have it, is so in one dimension alone.)
+
+    Args:
+        period: a positive number, in the units of the points.
+        lengthscale: a positive number without units.
+
+    Raises:
+        SettingError: where one of them is known and not positive.
+    """
+
+    period: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+
+    def __check_init__(self):
+        check_number("Periodic.period", self.period)
+        check_number("Periodic.lengthscale", self.lengthscale)
+
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        """exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period))."""
+        sines = jnp.sin(math.pi * (x - y) / self.period)
+        return jnp.exp(-2 * jnp.sum(sines**2) / self.lengthscale**2)
