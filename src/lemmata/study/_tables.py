@@ -1,0 +1,235 @@
+"""Read a bundled set, a CSV, a Parquet or an NPZ file into one table of named columns, or say clearly why not."""
+
+import csv
+import dataclasses
+import difflib
+import io
+import itertools
+import math
+import zipfile
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from lemmata.errors import DataError, LemmataError, MemoryPlanError, UnknownNameError
+
+BUNDLED = ("digits", "breast_cancer", "wine", "diabetes", "iris")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz")
+MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Named columns as they were read, before anything is encoded or scaled.
+
+    Args:
+        name: the bundled name, or the file's name.
+        frame: the columns, inputs and target alike.
+        rows: rows of the source (more than the frame holds where only a sample was read).
+        notes: what reading did that the user should know.
+        default_target: the target column when the user names none; None where one must be named.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    rows: int
+    notes: tuple[str, ...] = ()
+    default_target: str | None = None
+
+
+def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
+    """Read `data`: the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file.
+
+    A table whose plan exceeds `limit_bytes` is not read whole: rows are drawn from it without replacement, and a
+    note says the plan in bytes and how many rows were kept.
+
+    Args:
+        data: a name of `BUNDLED` or a path.
+        limit_bytes: the bytes that the table may take in memory.
+        seed: decides which rows are kept of a table that is too large.
+
+    Raises:
+        UnknownNameError: neither a file nor a bundled set.
+        DataError: the file is missing, unreadable, empty, garbled or of an unknown kind.
+        MemoryPlanError: an NPZ file whose arrays exceed the limit (its arrays cannot be read in part).
+    """
+    path = Path(data)
+    try:
+        exists = path.exists()
+    except (OSError, ValueError) as error:
+        raise DataError("the data cannot be opened", found=repr(data), rule=str(error)) from error
+    if data in BUNDLED and not path.is_file():
+        return _bundled(data)
+    if not exists:
+        raise _absent(data)
+    if path.is_dir():
+        raise DataError(f"{data} is a directory", rule="DATA is a single file or the name of a bundled set",
+                        remedy=f"name a file inside it ({', '.join(SUFFIXES)})")
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DataError(f"{data} is of an unknown kind", found=f"extension {suffix!r}",
+                        rule=f"the extension is one of {', '.join(SUFFIXES)}",
+                        remedy="save the table as CSV or Parquet")
+    try:
+        if path.stat().st_size == 0:
+            raise DataError(f"{data} is empty", found="0 bytes", rule="a table has a header and at least 20 rows")
+        if suffix in (".csv", ".tsv"):
+            return _csv(path, limit_bytes, seed)
+        return _npz(path, limit_bytes) if suffix == ".npz" else _parquet(path, limit_bytes, seed)
+    except LemmataError:
+        raise
+    except OSError as error:
+        raise DataError(f"{data} cannot be read", found=error.strerror or str(error),
+                        rule="the file must be readable by you", remedy="check its permissions") from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError) as error:
+        reason = (str(error).strip() or "garbage").splitlines()[0]
+        raise DataError(f"{data} cannot be understood as {suffix[1:].upper()}", found=reason,
+                        rule="every row has the fields of the header, in UTF-8 text"
+                        if suffix in (".csv", ".tsv") else "the file is complete and of the kind its extension says",
+                        remedy="repair the file, or save it again as Parquet") from error
+
+
+def _absent(data: str) -> LemmataError:
+    if Path(data).suffix or "/" in data:
+        return DataError(f"there is no file {data}", rule="DATA is an existing file or the name of a bundled set",
+                         remedy=f"check the path; the bundled sets are {', '.join(BUNDLED)}")
+    near = difflib.get_close_matches(data.lower().replace("-", "_"), BUNDLED, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return UnknownNameError(f"there is no bundled set or file called {data!r}",
+                            rule=f"the bundled sets are {', '.join(BUNDLED)}",
+                            remedy=f"{hint}give one of these names, or the path of a {', '.join(SUFFIXES)} file")
+
+
+def _bundled(name: str) -> Table:
+    from sklearn import datasets
+
+    load = {"digits": datasets.load_digits, "breast_cancer": datasets.load_breast_cancer, "wine": datasets.load_wine,
+            "diabetes": datasets.load_diabetes, "iris": datasets.load_iris}[name]
+    bunch = load()
+    columns = {str(feature): bunch.data[:, j] for j, feature in enumerate(bunch.feature_names)}
+    target = bunch.target
+    if name in ("breast_cancer", "wine", "iris"):
+        target = np.asarray(bunch.target_names)[target].astype(str)
+    frame = pl.DataFrame({**columns, "target": target})
+    return Table(name, frame, frame.height, ("bundled with scikit-learn",), default_target="target")
+
+
+def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
+    separator, header, notes = _header(path)
+    frame = pl.scan_csv(path, separator=separator, infer_schema_length=None, try_parse_dates=True,
+                        null_values=MISSING_MARKS, glob=False, encoding="utf8")
+    size = path.stat().st_size
+    read, rows, more = _collect(frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size)
+    if read.width == len(header):
+        read.columns = header
+    counter = header[0] if header[0] == "column 1 (unnamed)" else None
+    if counter and read[counter].dtype.is_integer() and read.height > 1 and rows == read.height:
+        values = read[counter].to_numpy()
+        if np.array_equal(values, values[0] + np.arange(read.height)) and values[0] in (0, 1):
+            read = read.drop(counter)
+            notes = (*notes, "dropped the unnamed first column, which only counts the rows")
+    return Table(path.name, read, rows, notes + more)
+
+
+def _header(path: Path) -> tuple[str, list[str], tuple[str, ...]]:
+    """Separator and column names from the first line; polars would rename duplicates and accept numbers as names."""
+    with path.open("rb") as file:
+        head = file.read(1 << 20)
+    if b"\0" in head:
+        raise DataError(f"{path} is not text", found="a zero byte near its start", rule="a CSV file is UTF-8 text",
+                        remedy="save the table as CSV in UTF-8, or as Parquet")
+    lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
+    if not any(line.strip() for line in lines):
+        raise DataError(f"{path} is empty", found="only blank lines", rule="a table has a header and at least 20 rows")
+    separators = "\t,;|" if path.suffix.lower() == ".tsv" else ",;\t|"
+    fields = {s: next(csv.reader(io.StringIO("".join(lines)), delimiter=s), []) for s in separators}
+    separator = max(separators, key=lambda s: len(fields[s]))
+    names = [field.strip() or f"column {j + 1} (unnamed)" for j, field in enumerate(fields[separator])]
+    numbers = [value for value in map(_number, names) if value is not None]
+    increasing = all(b > a and a.is_integer() and b.is_integer() for a, b in itertools.pairwise(numbers))
+    if 2 * len(numbers) >= len(names) and not increasing:
+        raise DataError(f"{path} seems to have no header", found=f"first line {', '.join(names[:6])[:120]}",
+                        rule="the first line names the columns", remedy="add a first line with a name for each column")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise DataError(f"{path} has columns of the same name", found=", ".join(map(repr, repeated[:10])),
+                        rule="every column has its own name", remedy="rename them in the first line")
+    notes = () if separator == "," else (f"fields are separated by {separator!r}",)
+    return separator, names, notes
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _parquet(path: Path, limit_bytes: int, seed: int) -> Table:
+    frame = pl.scan_parquet(path, glob=False)
+    read, rows, notes = _collect(frame, limit_bytes, seed, planned=lambda rows, columns: 8 * rows * columns)
+    return Table(path.name, read, rows, notes)
+
+
+def _collect(frame: pl.LazyFrame, limit_bytes: int, seed: int, planned) -> tuple[pl.DataFrame, int, tuple[str, ...]]:
+    """The whole table where its plan fits into the limit, else as many randomly drawn rows as do."""
+    columns = max(len(frame.collect_schema()), 1)
+    rows = int(frame.select(pl.len()).collect().item())
+    need = planned(rows, columns)
+    if need <= limit_bytes or rows == 0:
+        return frame.collect(), rows, ()
+    keep = max(int(rows * limit_bytes / need), 1)
+    chosen = np.sort(np.random.default_rng(seed).choice(rows, size=keep, replace=False))
+    index = "\0row"
+    picked = frame.with_row_index(index).filter(pl.col(index).is_in(pl.Series(chosen, dtype=pl.UInt32).implode()))
+    read = picked.drop(index).collect(engine="streaming")
+    note = (f"the table is too large to read whole: {rows} rows of {columns} columns plan {need} bytes and the limit is"
+            f" {limit_bytes} bytes, so {keep} rows drawn at random were read")
+    return read, rows, (note,)
+
+
+def _npz(path: Path, limit_bytes: int) -> Table:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            need = sum(item.file_size for item in archive.infolist())
+        if need > limit_bytes:
+            raise MemoryPlanError(f"the arrays of {path} are too large to read", found=f"a plan of {need} bytes",
+                                  rule=f"at most {limit_bytes} bytes",
+                                  remedy="save the table as Parquet, which is sampled")
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read as NPZ", found=str(error).split(". ")[0],
+                        rule="an NPZ file holds plain arrays; Python objects in it are never unpickled",
+                        remedy="save numeric or text arrays with numpy.savez") from error
+    return _from_arrays(path, arrays)
+
+
+def _from_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Table:
+    """One row an entry of the first axis; a matrix gives a column for each of its entries."""
+    names = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "no arrays"
+    arrays = {name: array for name, array in arrays.items() if array.ndim}
+    lengths = {array.shape[0] for array in arrays.values()}
+    if len(lengths) != 1:
+        raise DataError(f"the arrays of {path} do not form a table", found=names,
+                        rule="all arrays have the same first dimension: one entry a row")
+    columns: dict[str, np.ndarray] = {}
+    notes = []
+    for name, array in arrays.items():
+        if np.iscomplexobj(array):
+            raise DataError(f"array {name!r} of {path} is complex", rule="arrays hold real numbers, booleans or text",
+                            remedy="store real and imaginary parts as two arrays")
+        if array.ndim == 1:
+            columns[name] = array
+            continue
+        if array.ndim > 2:
+            notes.append(f"array {name!r} of shape {array.shape} was flattened to one row a first index")
+        flat = array.reshape(array.shape[0], -1)
+        columns |= {name if flat.shape[1] == 1 else f"{name}[{j}]": flat[:, j] for j in range(flat.shape[1])}
+    frame = pl.DataFrame({name: np.ascontiguousarray(column) for name, column in columns.items()})
+    target = next((name for name in arrays if name in ("y", "Y", "target")), None)
+    return Table(path.name, frame, frame.height, tuple(notes), default_target=target)
