@@ -1,13 +1,14 @@
 """The contract of a kernel: two single points in, one number out; everything else follows."""
 
 import abc
+from functools import partial
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float, Int, Real
 
 from lemmata.errors import ShapeError
 
@@ -101,15 +102,22 @@ def gram(
         matrix = kernel.cross(x, x if y is None else y)
         return (matrix + matrix.T) / 2 if y is None else matrix
     starts = range(0, x.shape[0], block)
-    if y is not None:
-        return jnp.concatenate([
-            jnp.concatenate([kernel.cross(x[i : i + block], y[j : j + block]) for j in range(0, len(y), block)], axis=1)
-            for i in starts
-        ])
-    matrix = jnp.zeros((len(x), len(x)), kernel.diagonal(x[:1]).dtype)
-    for i in starts:
-        for j in range(i, len(x), block):
-            tile = kernel.cross(x[i : i + block], x[j : j + block])
-            tile = (tile + tile.T) / 2 if i == j else tile
-            matrix = matrix.at[i : i + block, j : j + block].set(tile).at[j : j + block, i : i + block].set(tile.T)
+    other = x if y is None else y
+    matrix = jnp.zeros((len(x), len(other)), jax.eval_shape(kernel.cross, x[:1], other[:1]).dtype)
+    for i in range(0, len(x), block):
+        for j in range(0 if y is not None else i, len(other), block):
+            tile = kernel.cross(x[i : i + block], other[j : j + block])
+            if y is None and i == j:
+                tile = (tile + tile.T) / 2
+            matrix = _place(matrix, tile, i, j)
+            if y is None and i < j:
+                matrix = _place(matrix, tile.T, j, i)
     return matrix
+
+
+@partial(jax.jit, donate_argnums=0)
+def _place(
+    matrix: Float[Array, "n m"], tile: Float[Array, "a b"], row: Int[ArrayLike, ""], column: Int[ArrayLike, ""]
+) -> Float[Array, "n m"]:
+    # The matrix is donated, so the tile is written into it: `.at[].set` outside jit would copy the whole each time.
+    return jax.lax.dynamic_update_slice(matrix, tile, (row, column))

@@ -17,6 +17,7 @@ def squared_distance(x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Arra
     return jnp.sum((x - y) ** 2)
 
 
+@jax.jit
 def squared_distances(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
     """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 where x_i equals y_j.
 
