@@ -1,0 +1,78 @@
+"""Correlations, and the angle between two Gaussian variables, safe at the diagonal and at a zero input."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+
+def safe_sqrt(value: Float[Array, "..."]) -> Float[Array, "..."]:
+    """sqrt, with derivative 0 instead of infinity at 0 and below."""
+    positive = value > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, value, 1.0)), 0.0)
+
+
+def correlation(
+    nngp: Float[Array, "..."], xx: Float[Array, "..."], yy: Float[Array, "..."]
+) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) where a variance is 0.
+
+    A correlation within a few units of rounding of 1 or -1 is read as exactly that: the angle is a square root there,
+    so the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).
+    """
+    scale = safe_sqrt(xx * yy)
+    ratio = nngp / jnp.where(scale > 0, scale, 1.0)
+    edge = 1.0 - 4.0 * jnp.finfo(ratio.dtype).eps
+    return scale, jnp.where(jnp.abs(ratio) > edge, jnp.sign(ratio), ratio)
+
+
+def _arcsine_series(degree: int) -> list[float]:
+    """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of arcsin(sqrt t) / sqrt t on [0, 1/2]."""
+    # The nearest singularity t = 1 lies at 3 on the scale of 4t - 1, so the error falls as (3 + sqrt 8)^-degree.
+    chebyshev = np.polynomial.chebyshev
+    root = lambda z: np.sqrt((z + 1) / 4)
+    series = chebyshev.chebinterpolate(lambda z: np.arcsin(root(z)) / root(z), degree)
+    return [float(a) for a in chebyshev.cheb2poly(series)]
+
+
+_SERIES = {"float32": _arcsine_series(9), "float64": _arcsine_series(22)}
+
+
+def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
+    """arccos(c) to a few units of rounding, from operations that compilers vectorise.
+
+    With t = (1 - |c|) / 2 it is 2 arcsin(sqrt t), reflected at c < 0; the arc functions of the compiler's library are
+    called element by element on a CPU, and would dominate the cost of a deep kernel.
+    """
+    t = 0.5 * (1.0 - jnp.abs(c))
+    z = 4.0 * t - 1.0
+    coefficients = _SERIES["float64" if c.dtype == jnp.float64 else "float32"]
+    value = jnp.full_like(z, coefficients[-1])
+    for a in reversed(coefficients[:-1]):
+        value = value * z + a
+    half = 2.0 * jnp.sqrt(t) * value
+    return jnp.where(c < 0, math.pi - half, half)
+
+
+@jax.custom_jvp
+def arc_cosine_kernels(c: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """The arc-cosine kernels of degree 0 and 1 (Cho and Saul, 2009), normalised to 1 at c = 1.
+
+    With theta = arccos c: kappa0 = (pi - theta) / pi, kappa1 = (sin theta + (pi - theta) cos theta) / pi. The
+    derivative of kappa1 is kappa0. That of kappa0 is 1 / (pi sin theta); at theta = 0, where kappa0 has a kink along
+    every line of inputs, it is taken as 0, which is the mean of the two one-sided derivatives.
+    """
+    theta = angle(c)
+    kappa0 = (math.pi - theta) / math.pi
+    return kappa0, jnp.sqrt((1.0 - c) * (1.0 + c)) / math.pi + kappa0 * c
+
+
+@arc_cosine_kernels.defjvp
+def _arc_cosine_kernels_jvp(primals, tangents):
+    (c,), (dc,) = primals, tangents
+    kappa0, kappa1 = arc_cosine_kernels(c)
+    sine = safe_sqrt((1.0 - c) * (1.0 + c))
+    slope = jnp.where(sine > 0, 1.0 / jnp.where(sine > 0, math.pi * sine, 1.0), 0.0)
+    return (kappa0, kappa1), (slope * dc, kappa0 * dc)

@@ -1,0 +1,117 @@
+"""The two kernels of an infinitely wide network."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel
+
+from ._layer import AbstractLayer
+from ._state import diagonal_state, matrix_state, pair_state
+
+
+class NNGPKernel(AbstractKernel):
+    """The covariance E[f(x) f(y)] of one output of an infinitely wide random network (its Gaussian-process limit).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import NNGPKernel, relu_network
+        >>> x = jnp.array([1.0, 1.0])
+        >>> round(float(NNGPKernel(relu_network(depth=3))(x, x)), 6)
+        1.0
+    """
+
+    network: AbstractLayer
+
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        """The covariance of the outputs at two points."""
+        return _checked(_pair(self.network, "nngp", x, y))
+
+    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """All pairs, from one matrix product."""
+        return _cross(self.network, "nngp", x, y)
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The variance of the output at every point."""
+        return _checked(_diagonal(self.network, "nngp", x))
+
+
+class TangentKernel(AbstractKernel):
+    """The neural tangent kernel of one output at infinite width: <df(x)/dparams, df(y)/dparams>, f at its initial draw.
+
+    With a `Dense` readout different outputs have tangent kernel 0 between them and this one each. In the standard
+    parameterisation it is the leading order at the widths of the given layers (see `Dense`).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import TangentKernel, relu_network
+        >>> x = jnp.array([1.0, 1.0])
+        >>> round(float(TangentKernel(relu_network(depth=3))(x, x)), 6)
+        4.0
+    """
+
+    network: AbstractLayer
+
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        """The tangent kernel at two points."""
+        return _checked(_pair(self.network, "ntk", x, y))
+
+    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """All pairs, from one matrix product."""
+        return _cross(self.network, "ntk", x, y)
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The squared norm of the gradient at every point."""
+        return _checked(_diagonal(self.network, "ntk", x))
+
+
+def _pair(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
+    if jnp.ndim(x) != 1 or jnp.shape(x) != jnp.shape(y):
+        raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule="two of shape (d,)")
+    return getattr(network.push(pair_state(x, y)), face)
+
+
+@eqx.filter_jit
+def _diagonal(network: AbstractLayer, face: str, x: Array) -> Array:
+    return getattr(network.push(diagonal_state(x)), face)
+
+
+def _cross(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
+    if jnp.ndim(x) != 2 or jnp.ndim(y) != 2 or x.shape[1] != y.shape[1]:
+        raise ShapeError(
+            "points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule="(n, d) and (m, d), the same d",
+        )
+    _checked(_diagonal(network, face, x))
+    if y is x:
+        return _symmetric(network, face, x)
+    _checked(_diagonal(network, face, y))
+    return _rectangle(network, face, x, y)
+
+
+@eqx.filter_jit
+def _rectangle(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
+    return getattr(network.push(matrix_state(x, y)), face)
+
+
+@eqx.filter_jit
+def _symmetric(network: AbstractLayer, face: str, x: Array) -> Array:
+    # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
+    matrix = _rectangle(network, face, x, x)
+    return jnp.fill_diagonal((matrix + matrix.T) / 2, _diagonal(network, face, x), inplace=False)
+
+
+def _checked(values: Array) -> Array:
+    """The values, refused where not finite; as they are under a transformation, where nothing can be raised."""
+    try:
+        finite = bool(jnp.all(jnp.isfinite(values)))
+    except jax.errors.TracerBoolConversionError:
+        return values
+    if not finite:
+        raise SettingError(
+            "kernel of the network", found="values that are not finite", rule="finite moments of every activation",
+            remedy="an activation that grows slower than exp(u²/4), smaller weight_std, more quadrature nodes "
+            "(Elementwise(fn, degree=...)), or inputs that are finite",
+        )
+    return values

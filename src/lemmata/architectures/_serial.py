@@ -1,0 +1,98 @@
+"""Layers one after another, and the usual fully connected networks."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import jax
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError
+
+from ._activations import Erf, Relu
+from ._dense import Dense
+from ._layer import AbstractLayer
+from ._state import State
+
+
+class Serial(AbstractLayer):
+    """The composition of layers, the first applied first; itself a layer."""
+
+    layers: tuple[AbstractLayer, ...]
+
+    def __init__(self, layers: Sequence[AbstractLayer]):
+        self.layers = tuple(layers)
+
+    def __check_init__(self):
+        for position, layer in enumerate(self.layers):
+            if not isinstance(layer, AbstractLayer):
+                raise SettingError(
+                    f"layer {position} of Serial", found=repr(layer), rule="a layer (an AbstractLayer)",
+                    remedy="wrap a plain function: Elementwise(fn)",
+                )
+
+    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[Any, ...], int]:
+        """A tuple of the layers' parameters, drawn with independent keys."""
+        params = []
+        for layer, layer_key in zip(self.layers, jax.random.split(key, max(1, len(self.layers))), strict=False):
+            drawn, fan_in = layer.init(layer_key, fan_in, dtype=dtype)
+            params.append(drawn)
+        return tuple(params), fan_in
+
+    def apply(self, params: tuple[Any, ...], x: Float[Array, " fan_in"]) -> Float[Array, " fan_out"]:
+        """The layers in turn."""
+        for layer, own in zip(self.layers, params, strict=True):
+            x = layer.apply(own, x)
+        return x
+
+    def push(self, state: State) -> State:
+        """The layers' pushes in turn."""
+        for layer in self.layers:
+            state = layer.push(state)
+        return state
+
+
+def fully_connected(
+    activation: AbstractLayer,
+    depth: int,
+    width: int = 1024,
+    *,
+    weight_std: float = 1.0,
+    bias_std: float = 0.0,
+    readout_std: float = 1.0,
+    outputs: int = 1,
+    parameterization: Literal["ntk", "standard"] = "ntk",
+) -> Serial:
+    """`depth` hidden layers (Dense, activation), then a Dense readout.
+
+    Args:
+        activation: the nonlinearity after each hidden Dense layer.
+        depth: number of hidden layers; 0 is a linear model.
+        width: outputs of each hidden layer of the finite network.
+        weight_std: standard deviation of the hidden weights.
+        bias_std: standard deviation of every bias, the readout's too; no biases at 0.
+        readout_std: standard deviation of the readout's weights.
+        outputs: outputs of the readout.
+        parameterization: of every Dense layer.
+
+    Raises:
+        SettingError: for a negative depth, and as `Dense` does.
+    """
+    if depth < 0:
+        raise SettingError("depth", found=depth, rule="a number of hidden layers, at least 0")
+    hidden = [Dense(width, weight_std, bias_std, parameterization), activation]
+    return Serial([*(hidden * depth), Dense(outputs, readout_std, bias_std, parameterization)])
+
+
+def relu_network(
+    depth: int, width: int = 1024, *, weight_std: float = math.sqrt(2.0), bias_std: float = 0.0, outputs: int = 1
+) -> Serial:
+    """ReLU network whose variance is kept by every hidden layer (weight_std² = 2); the output has variance |x|² / d."""
+    return fully_connected(Relu(), depth, width, weight_std=weight_std, bias_std=bias_std, outputs=outputs)
+
+
+def erf_network(
+    depth: int, width: int = 1024, *, weight_std: float = 1.0, bias_std: float = 0.0, outputs: int = 1
+) -> Serial:
+    """Network with error-function activations."""
+    return fully_connected(Erf(), depth, width, weight_std=weight_std, bias_std=bias_std, outputs=outputs)
