@@ -1,0 +1,1 @@
+"""Why the error on new data is close to the error that was measured."""

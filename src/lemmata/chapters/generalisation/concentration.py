@@ -1,0 +1,83 @@
+"""Concentration: how far the error on a held-out sample is from the error on all data.
+
+This theory controls one predictor fixed before the held-out rows are looked at. It assumes independent rows and a
+bounded loss; it leaves unexplained why the predictor is good.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
+
+
+class HeldOutLosses(eqx.Module):
+    """Losses of a fixed predictor: on held-out rows, and on the whole population.
+
+    Args:
+        population: the loss on every member of the population, in [0, bound].
+        size: how many rows are held out.
+        bound: the largest possible loss.
+        delta: the failure probability.
+    """
+
+    population: Float[Array, " p"]
+    size: int = eqx.field(static=True)
+    bound: Float[Array, ""]
+    delta: float = eqx.field(static=True)
+
+
+def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -> Float[Array, ""]:
+    """bound sqrt(log(2/delta) / (2 size)): the mean of `size` values in [0, bound] strays further with probability <= delta."""
+    return bound * jnp.sqrt(jnp.log(2 / delta) / (2 * size))
+
+
+class HoeffdingHeldOut(Claim[HeldOutLosses]):
+    """The error on m independent held-out rows with losses in [0, b] differs from the true error by at most
+
+        b sqrt(log(2/delta) / (2 m))
+
+    with probability at least 1 - delta.
+    """
+
+    title = "Hoeffding's inequality for the held-out error"
+    source = Source("hoeffding1963", "Theorem 2")
+    relation = AtMost(delta=0.05)
+    controls = "the difference between held-out error and true error of one fixed predictor"
+    unexplained = "why the predictor has a small error; predictors chosen by looking at the held-out rows"
+    problem = HeldOutLosses
+    trials = 512
+
+    def settings(self) -> Space:
+        """Size of the held-out set and the chance of a large loss."""
+        return Space(m=Integer(100, 5, 100_000, "held-out rows"), p=Real(0.3, 0.0, 1.0, "probability of loss 1"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HeldOutLosses:
+        """A predictor with zero-one losses, wrong on a fraction p of 4096 members."""
+        losses = jax.random.bernoulli(key, setting["p"], (4096,)).astype(float)
+        return HeldOutLosses(losses, setting["m"], jnp.asarray(1.0), 0.05)
+
+    def hypotheses(self, problem: HeldOutLosses) -> list[Hypothesis]:
+        """Losses in [0, b]."""
+        return [
+            Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "a bounded loss"),
+            Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "a bounded loss"),
+        ]
+
+    def predict(self, problem: HeldOutLosses) -> Array:
+        """The radius."""
+        return hoeffding_radius(problem.size, problem.bound, problem.delta)
+
+    def measure(self, problem: HeldOutLosses, key: Key[Array, ""]) -> Array:
+        """|held-out mean - population mean| for m independent draws."""
+        drawn = jax.random.choice(key, problem.population, (problem.size,))
+        return jnp.abs(drawn.mean() - problem.population.mean())
+
+    def trivial(self, problem: HeldOutLosses) -> Array:
+        """Two means of values in [0, b] differ by at most b."""
+        return problem.bound
+
+    def control(self) -> Control:
+        """A third of the radius fails far more often than delta."""
+        return Control("a third of the radius suffices", lambda radius, problem: radius / 3)

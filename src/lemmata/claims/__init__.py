@@ -1,0 +1,35 @@
+"""Floor 3: the engine that turns statements into verdicts. It knows no theory."""
+
+from ._check import Conformance as Conformance
+from ._check import check_claim as check_claim
+from ._claim import Claim as Claim
+from ._claim import Control as Control
+from ._claim import Status as Status
+from ._examine import Examination as Examination
+from ._examine import Finding as Finding
+from ._examine import examine as examine
+from ._hypothesis import Hypothesis as Hypothesis
+from ._registry import find as find
+from ._registry import load_file as load_file
+from ._registry import registry as registry
+from ._relations import AtLeast as AtLeast
+from ._relations import AtMost as AtMost
+from ._relations import Equal as Equal
+from ._relations import EqualInMean as EqualInMean
+from ._relations import Limit as Limit
+from ._relations import Order as Order
+from ._relations import Rate as Rate
+from ._relations import Relation as Relation
+from ._relations import Witness as Witness
+from ._settings import Choice as Choice
+from ._settings import Integer as Integer
+from ._settings import Real as Real
+from ._settings import Space as Space
+from ._source import Source as Source
+from ._source import bibliography as bibliography
+from ._source import cite as cite
+from ._source import format_reference as format_reference
+from ._verify import LEVEL as LEVEL
+from ._verify import Verdict as Verdict
+from ._verify import verify as verify
+from ._verify import verify_all as verify_all

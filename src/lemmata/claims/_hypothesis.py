@@ -1,0 +1,56 @@
+"""A hypothesis of a theorem, evaluated on a problem: value, threshold, margin."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array
+
+RELATIONS = ("<=", "<", ">=", ">", "==")
+
+
+class Hypothesis(eqx.Module):
+    """One condition of a theorem and the value it takes on a problem.
+
+    Args:
+        name: the condition in words ("inputs lie in the unit ball").
+        value: what was found.
+        relation: how value and threshold must compare: <=, <, >=, >, ==.
+        threshold: what the theorem asks for.
+        why: what the condition protects, or why it cannot be checked.
+        rounding: slack for rounding, relative to the larger of |value| and |threshold|.
+    """
+
+    name: str = eqx.field(static=True)
+    value: Array = eqx.field(converter=jnp.asarray)
+    relation: str = eqx.field(static=True)
+    threshold: Array = eqx.field(converter=jnp.asarray)
+    why: str = eqx.field(static=True, default="")
+    rounding: float = eqx.field(static=True, default=1e-12)
+    checkable: bool = eqx.field(static=True, default=True)
+
+    @classmethod
+    def unchecked(cls, name: str, why: str) -> "Hypothesis":
+        """A condition that cannot be checked on data, with the reason; it never holds and never fails."""
+        return cls(name, jnp.nan, "==", jnp.nan, why, checkable=False)
+
+    def __check_init__(self):
+        if self.relation not in RELATIONS:
+            raise ValueError(f"relation {self.relation!r} of hypothesis '{self.name}' is not one of {RELATIONS}")
+
+    @property
+    def margin(self) -> Array:
+        """Signed relative distance to the threshold: negative where the condition fails.
+
+        (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==; between -2 and 2.
+        """
+        scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
+        difference = jnp.where(scale > 0, (self.threshold - self.value) / jnp.where(scale > 0, scale, 1.0), 0.0)
+        if self.relation == "==":
+            return -jnp.abs(difference)
+        return difference if self.relation in ("<=", "<") else -difference
+
+    @property
+    def holds(self) -> Array:
+        """Whether the condition holds; true where it cannot be checked. Strict relations ask for a positive margin."""
+        if not self.checkable:
+            return jnp.ones(self.value.shape, bool)
+        return self.margin > 0 if self.relation in ("<", ">") else self.margin >= -self.rounding

@@ -1,0 +1,102 @@
+"""The catalogue: a claim registers by existing in a chapter, or through the entry-point group `lemmata.claims`."""
+
+import difflib
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import pathlib
+import pkgutil
+import types
+
+from lemmata.errors import ClaimError, UnknownNameError
+
+from ._claim import Claim
+
+ENTRY_POINTS = "lemmata.claims"
+
+
+def claims_in(module: types.ModuleType) -> list[Claim]:
+    """The claims that a module defines, in the order in which it defines them."""
+    own = [
+        value
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and issubclass(value, Claim)
+        and not inspect.isabstract(value)
+        and value.__module__ == module.__name__
+        and not name.startswith("_")
+    ]
+    return [cls() for cls in own]
+
+
+@functools.cache
+def registry() -> dict[str, Claim]:
+    """Every registered claim by name: the chapters first, then third parties by entry point."""
+    chapters = importlib.import_module("lemmata.chapters")
+    found: dict[str, Claim] = {}
+    for info in pkgutil.walk_packages(chapters.__path__, chapters.__name__ + "."):
+        for claim in claims_in(importlib.import_module(info.name)):
+            _add(found, claim)
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        loaded = point.load()
+        for claim in claims_in(loaded) if inspect.ismodule(loaded) else [loaded()]:
+            _add(found, claim)
+    return found
+
+
+def _add(found: dict[str, Claim], claim: Claim) -> None:
+    if claim.name in found:
+        raise ClaimError(
+            f"claim '{claim.name}'", rule="a name belongs to one claim", remedy="rename the class or its module"
+        )
+    found[claim.name] = claim
+
+
+def load_file(path: pathlib.Path) -> dict[str, Claim]:
+    """The claims of a Python file of the user's own, by name (`file_stem.claim_name`)."""
+    if not path.is_file():
+        raise UnknownNameError(f"claim file '{path}'", rule="an existing Python file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ClaimError(f"claim file '{path}' does not run", found=f"{type(error).__name__}: {error}") from error
+    found: dict[str, Claim] = {}
+    for claim in claims_in(module):
+        _add(found, claim)
+    if not found:
+        raise ClaimError(
+            f"claim file '{path}'", rule="it defines at least one class that derives from lemmata.claims.Claim"
+        )
+    return found
+
+
+def find(name: str) -> list[Claim]:
+    """The claims that a name means: a registered claim, the end of its path, or a file (`mine.py` or `mine.py:claim`).
+
+    Raises:
+        UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
+    """
+    path, _, member = name.partition(".py:")
+    if name.endswith(".py") or member:
+        found = load_file(pathlib.Path(path + ".py" if member else name))
+        if not member:
+            return list(found.values())
+        name, known = member, found
+    else:
+        known = registry()
+    matches = [claim for full, claim in known.items() if full == name or full.endswith("." + name)]
+    exact = [claim for claim in matches if claim.name == name] or matches
+    if len(exact) == 1:
+        return exact
+    near = [claim.name for claim in exact] or difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+    raise UnknownNameError(
+        f"claim '{name}'",
+        rule="the name of one claim",
+        remedy=(f"did you mean {' or '.join(near)}? " if near else "") + "`lemmata list` lists them",
+    )

@@ -1,0 +1,103 @@
+"""Where a statement comes from, and the bibliography of what was used."""
+
+import dataclasses
+import functools
+import importlib.resources
+from collections.abc import Iterable
+
+from pybtex.database import Entry, parse_string
+
+from lemmata.errors import ClaimError
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """The place in the literature that states a claim.
+
+    Args:
+        key: BibTeX key, in lemmata's `references.bib` or in `entry`.
+        locator: where in the work: "Theorem 4.2", "equation (15)".
+        entry: the BibTeX entry itself, for claims that live outside lemmata.
+    """
+
+    key: str
+    locator: str
+    entry: str | None = None
+
+    @property
+    def reference(self) -> Entry:
+        """The bibliography entry; ClaimError where the key is in no bibliography."""
+        entries = parse_string(self.entry, "bibtex").entries if self.entry else bibliography()
+        if self.key not in entries:
+            raise ClaimError(
+                f"source '{self.key}'",
+                rule="a source is an entry of references.bib, or brings its own BibTeX entry",
+                remedy=f'add @article{{{self.key}, ...}} or pass Source("{self.key}", "{self.locator}", entry="@article...")',
+            )
+        return entries[self.key]
+
+    @property
+    def text(self) -> str:
+        """The whole reference as one line of plain text."""
+        return format_reference(self.reference)
+
+    def __str__(self) -> str:
+        names = [" ".join(person.last_names) for person in self.reference.persons.get("author", [])]
+        who = (
+            names[0]
+            if len(names) == 1
+            else " and ".join(names)
+            if len(names) == 2
+            else f"{names[0]} et al."
+            if names
+            else ""
+        )
+        year = self.reference.fields.get("year", "n.d.")
+        return f"{who} ({year}), {self.locator}".lstrip()
+
+
+@functools.cache
+def bibliography() -> dict[str, Entry]:
+    """The entries of lemmata's references.bib by key."""
+    text = importlib.resources.files(__package__).joinpath("references.bib").read_text(encoding="utf-8")
+    return dict(parse_string(text, "bibtex").entries)
+
+
+def format_reference(entry: Entry) -> str:
+    """Authors, year, title, venue and pages of a BibTeX entry as one line of plain text."""
+    names = [
+        " ".join(
+            [
+                *(f"{name[0]}." for name in (*person.first_names, *person.middle_names)),
+                *person.prelast_names,
+                *person.last_names,
+            ]
+        )
+        for person in entry.persons.get("author", [])
+    ]
+    who = ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1] if names else "Anonymous"
+    fields = {name: value.replace("{", "").replace("}", "").replace("--", "-") for name, value in entry.fields.items()}
+    venue = next((fields[name] for name in ("journal", "booktitle", "publisher", "howpublished") if name in fields), "")
+    numbers = fields.get("volume", "") + (f"({fields['number']})" if "number" in fields else "")
+    details = ", ".join(part for part in (f"{venue} {numbers}".strip(), fields.get("pages", "")) if part)
+    return f"{who} ({fields.get('year', 'n.d.')}). {fields.get('title', 'Untitled')}. {details}".rstrip(". ") + "."
+
+
+def cite(*objects: object | Iterable[object]) -> list[str]:
+    """The references of the given claims, sources or verdicts, formatted, each once, sorted.
+
+    An object without a source contributes nothing.
+
+    >>> from lemmata.claims import Source, cite
+    >>> cite(Source("hoeffding1963", "Theorem 2"))[0][:19]
+    'W. Hoeffding (1963)'
+    """
+    found = set()
+    for item in objects:
+        if isinstance(item, (list, tuple, set)):
+            found.update(cite(*item))
+            continue
+        source = item if isinstance(item, Source) else getattr(item, "source", None)
+        if isinstance(source, Source):
+            found.add(source.text)
+    return sorted(found)

@@ -1,0 +1,146 @@
+"""Trials: a problem sampled, its hypotheses checked, the prediction and the measurement made.
+
+Claims written in JAX run as jit(vmap) over keys; others through an executor.
+"""
+
+import concurrent.futures
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.core import key_from
+
+from ._claim import Claim
+from ._hypothesis import Hypothesis
+
+
+class Outcome(eqx.Module):
+    """What one trial found; under vmap, what a batch found."""
+
+    hypotheses: list[Hypothesis]
+    holds: jax.Array
+    predicted: jax.Array
+    false: jax.Array
+    measured: jax.Array
+    condition: jax.Array
+    trivial: jax.Array
+
+
+def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
+    """Check the hypotheses on a problem, predict, predict falsely (the control), and measure."""
+    hypotheses = claim.hypotheses(problem)
+    predicted = jnp.asarray(claim.predict(problem), float)
+    trivial = claim.trivial(problem)
+    return Outcome(
+        hypotheses,
+        jnp.all(jnp.stack([hypothesis.holds for hypothesis in hypotheses])) if hypotheses else jnp.asarray(True),
+        predicted,
+        jnp.asarray(claim.control().predict(predicted, problem), float),
+        jnp.asarray(claim.measure(problem, key), float),
+        jnp.asarray(claim.condition(problem), float),
+        jnp.asarray(jnp.nan if trivial is None else trivial, float),
+    )
+
+
+def trial_key(claim: Claim, seed: int, number: int) -> jax.Array:
+    """The key of a trial: the seed, the claim's name and the number replay it."""
+    return key_from(seed, claim.name, number)
+
+
+def trial(claim: Claim, setting: dict, key: jax.Array) -> Outcome:
+    """One trial: sample a problem, then its outcome."""
+    sample_key, measure_key = jax.random.split(key)
+    return outcome(claim, claim.sample(setting, sample_key), measure_key)
+
+
+def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) -> Outcome | str:
+    """One trial of a claim in ordinary Python, in whatever thread or process the executor runs it."""
+    with jax.enable_x64(x64):
+        try:
+            return jax.tree.map(np.asarray, trial(claim, setting, trial_key(claim, seed, number)))
+        except (ArithmeticError, ValueError, RuntimeError, np.linalg.LinAlgError) as error:
+            return f"trial {number}: {type(error).__name__}: {error}"
+
+
+@dataclasses.dataclass
+class Trials:
+    """Finished trials, stacked: every leaf of `outcome` has a leading axis of that length."""
+
+    requested: int
+    stacked: Outcome | None = None
+    numbers: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, int))
+    errors: list[str] = dataclasses.field(default_factory=list)
+    interrupted: bool = False
+
+
+def run_trials(
+    claim: Claim,
+    setting: dict,
+    trials: int,
+    seed: int,
+    executor: concurrent.futures.Executor | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Trials:
+    """Run a fixed number of trials; a Ctrl-C keeps those that are finished."""
+    collected: list[Outcome] = []
+    finished = Trials(trials)
+    source = (
+        _traced_batches(claim, setting, trials, seed)
+        if claim.traced
+        else _executed(claim, setting, trials, seed, executor)
+    )
+    numbers: list[int] = []
+    try:
+        for batch_numbers, result in source:
+            if isinstance(result, str):
+                finished.errors.append(result)
+            else:
+                collected.append(result)
+                numbers.extend(batch_numbers)
+            progress(len(numbers) + len(finished.errors), trials)
+    except KeyboardInterrupt:
+        finished.interrupted = True
+    finally:
+        source.close()
+    finished.numbers = np.asarray(numbers, int)
+    if collected:
+        finished.stacked = jax.tree.map(lambda *leaves: np.concatenate(leaves), *collected)
+    return finished
+
+
+def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
+    """Batches of one compiled shape; surplus rows of the last batch are thrown away."""
+    size = min(claim.batch, trials)
+    root = key_from(seed, claim.name)
+    keys = jax.vmap(lambda number: jax.random.fold_in(root, number))
+    run = jax.jit(lambda numbers: jax.vmap(lambda key: trial(claim, setting, key))(keys(numbers)))
+    for start in range(0, trials, size):
+        numbers = np.arange(start, start + size)
+        kept = min(size, trials - start)
+        result = jax.tree.map(lambda leaf, kept=kept: np.asarray(leaf)[:kept], run(numbers))
+        yield numbers[:kept].tolist(), result
+
+
+def _executed(claim: Claim, setting: dict, trials: int, seed: int, executor: concurrent.futures.Executor | None):
+    """Trials as they finish in the caller's executor, or one after the other in this thread."""
+    x64 = bool(jax.config.jax_enable_x64)
+    if executor is None:
+        for number in range(trials):
+            yield [number], _row(_untraced(claim, setting, seed, number, x64))
+        return
+    futures = {executor.submit(_untraced, claim, setting, seed, number, x64): number for number in range(trials)}
+    try:
+        for future in concurrent.futures.as_completed(futures):
+            yield [futures[future]], _row(future.result())
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _row(result: Outcome | str) -> Outcome | str:
+    return result if isinstance(result, str) else jax.tree.map(lambda leaf: np.asarray(leaf)[None], result)
