@@ -23,16 +23,11 @@ def squared_distances(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[A
 
     Many coordinates go through a matrix product of the centred points; pairs that are near to each other compared
     with their distance from the centre, where the product form cancels, are computed again from their difference.
+    Compiled, so that differences are summed without being stored.
     """
     if x.shape[0] == 0 or y.shape[0] == 0 or x.shape[1] <= _FEW_COORDINATES:
-        return _differences(x, y)
-    # The distances do not depend on the centre, so neither do their derivatives.
-    centre = jax.lax.stop_gradient(jnp.mean(y, axis=0))
-    return _by_product(x - centre, y - centre)
-
-
-def _differences(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    return jnp.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1)
+        return jnp.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1)
+    return _by_product(x, y)
 
 
 def _product(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
@@ -41,11 +36,14 @@ def _product(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n 
 
 @jax.custom_jvp
 def _by_product(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    norms = jnp.sum(x**2, axis=1)[:, None] + jnp.sum(y**2, axis=1)[None, :]
-    squares = norms - 2 * _product(x, y)
+    centre = jnp.mean(y, axis=0)
+    a, b = x - centre, y - centre
+    norms = jnp.sum(a**2, axis=1)[:, None] + jnp.sum(b**2, axis=1)[None, :]
+    squares = norms - 2 * _product(a, b)
     near = squares < _NEAR * norms
     # One near pair a row is the rule where the two sets are the same: the diagonal. It is repaired for all rows at
-    # once, and further near pairs (clusters, duplicates) row by row, only if there are any.
+    # once, and further near pairs (clusters, duplicates) row by row, only if there are any. Repairs take the points
+    # as given: centring them rounds, which a small difference would feel.
     rows, nearest = jnp.arange(len(x)), jnp.argmin(squares, axis=1)
     squares = squares.at[rows, nearest].set(jnp.sum((x - y[nearest]) ** 2, axis=1))
     near = near.at[rows, nearest].set(False)
@@ -61,8 +59,10 @@ def _by_product(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, 
 
 @_by_product.defjvp
 def _by_product_jvp(primals, tangents):
-    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products: the repair above is a matter of rounding alone and
-    # must not be differentiated.
+    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre: the repair above is a matter of
+    # rounding alone and must not be differentiated.
     (x, y), (dx, dy) = primals, tangents
-    own = jnp.sum(x * dx, axis=1)[:, None] + jnp.sum(y * dy, axis=1)[None, :]
-    return _by_product(x, y), 2 * (own - _product(x, dy) - _product(dx, y))
+    centre = jax.lax.stop_gradient(jnp.mean(y, axis=0))
+    a, b = x - centre, y - centre
+    own = jnp.sum(a * dx, axis=1)[:, None] + jnp.sum(b * dy, axis=1)[None, :]
+    return _by_product(x, y), 2 * (own - _product(a, dy) - _product(dx, b))

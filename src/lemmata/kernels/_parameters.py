@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,14 +25,14 @@ def learnable(value: ArrayLike) -> Array:
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
 
 
-def counting(name: str, *, least: int = 1) -> Callable[[int], int]:
+def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
     """A converter to an integer that is at least `least`.
 
     Raises:
         SettingError: from the converter, where the value is not an integer or is below `least`.
     """
 
-    def convert(value: int) -> int:
+    def convert(value: Any) -> int:
         try:
             number = None if isinstance(value, bool) else operator.index(value)
         except TypeError:

@@ -47,13 +47,13 @@ def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
     # -s |r|^(2s-1). Hence
     #   k_s = 1 + sum_{j=0}^{s} 2 (-1)^j zeta(2s - 2j) angle^(2j) / (2j)!  +  (-1)^s π |angle|^(2s-1) / (2s-1)!.
     # The terms stay below 4 cosh(π) in size for every s: nothing cancels badly, at any order. The odd term as
-    # |angle| angle^(2s-2) has the right derivatives at 0 up to order 2s - 2.
+    # sign(angle) angle^(2s-1) has the right derivatives at 0 up to order 2s - 2, and the subgradient 0 for s = 1.
     angle = 2 * math.pi * (t - jnp.round(t))
     square = angle**2
     even = jnp.zeros_like(angle)
     for j in range(s, -1, -1):
         even = even * square + (-1) ** j * 2 * float(zeta(2 * (s - j))) / math.factorial(2 * j)
-    odd = (-1) ** s * math.pi / math.factorial(2 * s - 1) * jnp.abs(angle) * square ** (s - 1)
+    odd = (-1) ** s * math.pi / math.factorial(2 * s - 1) * jnp.sign(angle) * angle ** (2 * s - 1)
     return 1 + even + odd
 
 
