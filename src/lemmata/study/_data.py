@@ -128,7 +128,7 @@ def load_dataset(
         notes.append(f"left out on request: {listing(list(drop_columns))}")
     plain, dated = _plain(table, inputs, targets)
     if dated:
-        notes.append(f"dropped {count(dated, 'column')} of dates or times: {listing(dated)} (dates have no natural scale)")
+        notes.append(f"dropped {count(dated, 'column')} of dates or times: {listing(dated)} (no natural scale)")
     frame, index = _without_missing(plain, drop_missing, notes)
     frame, index = _subsample(frame, index, max_rows, limit, seed, notes)
     y = encode_targets([frame[name] for name in targets], label, task)

@@ -1,0 +1,187 @@
+"""What a user's table becomes; how bad tables are refused is tested through the command line."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from lemmata.errors import MemoryPlanError
+from lemmata.study import load_dataset
+from lemmata.study._tables import BUNDLED
+
+RNG = np.random.default_rng(0)
+N = 60
+EPS = np.finfo(float).eps
+
+
+def frame(**columns):
+    return pl.DataFrame({"a": RNG.normal(size=N), "b": RNG.normal(size=N), "y": RNG.normal(size=N), **columns})
+
+
+def save(table, path):
+    table.write_csv(path) if path.suffix == ".csv" else table.write_parquet(path)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_every_bundled_set_is_standardised_and_centred(name):
+    data = load_dataset(name)
+    n = len(data.x)
+    np.testing.assert_allclose(data.x.mean(0), 0, atol=n * EPS)
+    np.testing.assert_allclose(data.x.var(0), 1, atol=n * EPS)
+    np.testing.assert_allclose(data.y.mean(0), 0, atol=n * EPS)
+    assert len(data.features) == data.x.shape[1]
+    assert (data.classes is None) == (data.task == "regression")
+
+
+def test_digits_agrees_with_scikit_learn():
+    from sklearn.datasets import load_digits
+
+    data, bunch = load_dataset("digits"), load_digits()
+    keep = np.ptp(bunch.data, axis=0) > 0
+    np.testing.assert_allclose(data.x, StandardScaler().fit_transform(bunch.data[:, keep]), atol=1e4 * EPS)
+    one_hot = np.asarray(OneHotEncoder(sparse_output=False).fit_transform(bunch.target[:, None]))
+    np.testing.assert_allclose(data.y, one_hot - one_hot.mean(0), atol=4 * EPS)
+    shares = one_hot.mean(0)
+    assert data.baseline_error == pytest.approx(1 - (shares**2).sum(), rel=N * EPS)
+    assert any(note.startswith("dropped 3 constant columns: pixel_0_0") for note in data.notes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_keeps_the_values_of_a_regression_target(tmp_path, suffix):
+    table = frame()
+    data = load_dataset(save(table, tmp_path / f"t{suffix}"), "y")
+    assert (data.task, data.features, data.target, data.rows, data.columns) == ("regression", ("a", "b"), "y", N, 2)
+    np.testing.assert_allclose((data.y * data.y_scale + data.y_mean)[:, 0], table["y"].to_numpy(), atol=N * EPS)
+    assert data.baseline_error == pytest.approx(1, abs=N * EPS)
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "classes"),
+    [
+        (["yes", "no"] * (N // 2), "classification", ("no", "yes")),
+        ([True, False] * (N // 2), "classification", ("0", "1")),
+        ([0, 1, 2] * (N // 3), "classification", ("0", "1", "2")),
+        ([0.0, 1.0] * (N // 2), "classification", ("0", "1")),
+        (["0", "1"] * (N // 2), "classification", ("0", "1")),
+        ([0.5, 1.0] * (N // 2), "regression", None),
+        (list(range(N)), "regression", None),
+        (list(range(20)) * 3, "regression", None),
+    ],
+)
+def test_what_counts_as_classes(tmp_path, values, task, classes):
+    data = load_dataset(save(frame(y=values), tmp_path / "t.parquet"), "y")
+    assert (data.task, data.classes) == (task, classes)
+
+
+def test_the_task_can_be_given(tmp_path):
+    path = save(frame(y=[0, 1, 2] * (N // 3)), tmp_path / "t.csv")
+    assert load_dataset(path, "y", task="regression").y.shape == (N, 1)
+    path = save(frame(y=[0.5, 1.5] * (N // 2)), tmp_path / "u.csv")
+    assert load_dataset(path, "y", task="classification").classes == ("0.5", "1.5")
+
+
+def test_each_kind_of_column(tmp_path):
+    table = frame(
+        colour=["red", "green", "blue"] * (N // 3),
+        flag=[True, False] * (N // 2),
+        stored_as_text=[f" {value} " for value in range(N)],
+        same=[7] * N,
+        day=[datetime.date(2020, 1, 1) + datetime.timedelta(days=i) for i in range(N)],
+    )
+    data = load_dataset(save(table, tmp_path / "t.parquet"), "y")
+    assert data.features == ("a", "b", "colour = blue", "colour = green", "colour = red", "flag", "stored_as_text")
+    text = " | ".join(data.notes)
+    for part in ("one-hot encoded text column 'colour' (3 categories)", "dropped 1 constant column: same",
+                 "dropped 1 column of dates or times: day"):
+        assert part in text
+
+
+def test_missing_rows_are_dropped_on_request_and_counted(tmp_path):
+    a = RNG.normal(size=N)
+    a[3], a[5] = np.nan, np.inf
+    data = load_dataset(save(frame(a=a, c=[None, *["u", "v"] * (N // 2 - 1), "u"]), tmp_path / "t.parquet"), "y",
+                        drop_missing=True)
+    assert len(data.x) == N - 3
+    assert data.index.tolist() == [i for i in range(N) if i not in (0, 3, 5)]
+    assert any(note.startswith(f"dropped 3 of {N} rows") and "'a': 2, 'c': 1" in note for note in data.notes)
+
+
+def test_duplicates_are_counted_with_examples(tmp_path):
+    table = pl.concat([frame(), frame()[:0]])
+    table = pl.concat([table, table[[4, 4, 9]]])
+    data = load_dataset(save(table, tmp_path / "t.csv"), "y")
+    assert data.duplicates.rows == 3
+    assert data.duplicates.examples == ((4, N), (4, N + 1), (9, N + 2))
+
+
+def test_huge_and_tiny_entries_stay_finite(tmp_path):
+    table = frame(huge=RNG.normal(size=N) * 1e300, tiny=RNG.normal(size=N) * 1e-300)
+    data = load_dataset(save(table, tmp_path / "t.parquet"), "y")
+    np.testing.assert_allclose(data.x.var(0), 1, atol=N * EPS)
+
+
+def test_a_class_of_one_row_is_noted(tmp_path):
+    data = load_dataset(save(frame(y=["u", "v"] * (N // 2 - 1) + ["u", "w"]), tmp_path / "t.csv"), "y")
+    assert "1 class with a single row cannot be learned: w" in data.notes
+
+
+def test_rows_are_capped_with_the_plan_in_bytes(tmp_path):
+    path = save(frame(), tmp_path / "t.csv")
+    capped = load_dataset(path, "y", max_rows=30)
+    assert len(capped.x) == 30
+    assert capped.rows == N
+    assert any("used 30 of 60 rows" in note and "8 matrices of 60 x 60" in note for note in capped.notes)
+    planned = load_dataset(path, "y", limit_bytes=8 * 8 * 40**2 + 8 * 3 * N)
+    assert len(planned.x) == 40
+    assert any(f"{8 * 8 * N**2 + 8 * 3 * N} bytes" in note for note in planned.notes)
+    assert load_dataset(path, "y", max_rows=30, seed=1).index.tolist() != capped.index.tolist()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_too_large_to_read_is_sampled(tmp_path, suffix):
+    rows = 20_000
+    table = pl.DataFrame({"a": RNG.normal(size=rows), "b": RNG.normal(size=rows), "y": RNG.normal(size=rows)})
+    data = load_dataset(save(table, tmp_path / f"t{suffix}"), "y", limit_bytes=200_000)
+    assert data.rows == rows
+    assert 20 <= len(data.x) < 100
+    assert any("too large to read whole" in note and "bytes" in note for note in data.notes)
+
+
+def test_npz_with_a_matrix_and_a_target_array(tmp_path):
+    x, y = RNG.normal(size=(N, 4, 2)), RNG.normal(size=(N, 3))
+    np.savez(tmp_path / "t.npz", X=x, y=y)
+    data = load_dataset(str(tmp_path / "t.npz"))
+    assert data.x.shape == (N, 8)
+    assert data.y.shape == (N, 3)
+    assert data.baseline_error == pytest.approx(3, rel=N * EPS)
+    np.savez(tmp_path / "u.npz", a=x[:, 0, 0], b=x[:, 1, 0], kind=np.array(["u", "v"] * (N // 2)))
+    assert load_dataset(str(tmp_path / "u.npz"), "kind").features == ("a", "b")
+
+
+def test_npz_too_large_is_refused_with_the_bytes(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.zeros((1000, 100)), y=np.zeros(1000))
+    with pytest.raises(MemoryPlanError, match=r"80\d+ bytes"):
+        load_dataset(str(tmp_path / "t.npz"), limit_bytes=1000)
+
+
+def test_other_separators_and_a_column_that_counts_the_rows(tmp_path):
+    table = pl.DataFrame({"": np.arange(N)}).hstack(frame())
+    table.write_csv(tmp_path / "t.csv", separator=";")
+    data = load_dataset(str(tmp_path / "t.csv"), "y")
+    assert data.features == ("a", "b")
+    assert any("only counts the rows" in note for note in data.notes)
+
+
+def test_columns_can_be_left_out(tmp_path):
+    path = save(frame(name=[f"row {i}" for i in range(N)]), tmp_path / "t.csv")
+    data = load_dataset(path, "y", drop_columns=["name"])
+    assert data.features == ("a", "b")
+
+
+def test_names_with_markup_and_control_characters_are_kept_as_they_are(tmp_path):
+    name = "<script>alert(1)</script>\x07\n"
+    data = load_dataset(save(frame(**{name: RNG.normal(size=N)}), tmp_path / "t.parquet"), "y")
+    assert name in data.features
