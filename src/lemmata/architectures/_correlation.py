@@ -31,13 +31,15 @@ def correlation(
 def _arcsine_series(degree: int) -> list[float]:
     """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of arcsin(sqrt t) / sqrt t on [0, 1/2]."""
     # The nearest singularity t = 1 lies at 3 on the scale of 4t - 1, so the error falls as (3 + sqrt 8)^-degree.
-    chebyshev = np.polynomial.chebyshev
-    root = lambda z: np.sqrt((z + 1) / 4)
-    series = chebyshev.chebinterpolate(lambda z: np.arcsin(root(z)) / root(z), degree)
-    return [float(a) for a in chebyshev.cheb2poly(series)]
+    # The sums over cosines keep the rounding of the coefficients, which grows by 2^degree in powers, to one unit.
+    angles = np.pi * (np.arange(64) + 0.5) / 64
+    root = np.sqrt(0.5) * np.cos(angles / 2)
+    values = np.arcsin(root) / root
+    series = [2.0 * np.mean(values * np.cos(k * angles)) for k in range(degree + 1)]
+    return [float(a) for a in np.polynomial.chebyshev.cheb2poly([series[0] / 2, *series[1:]])]
 
 
-_SERIES = {"float32": _arcsine_series(9), "float64": _arcsine_series(22)}
+_SERIES = {"float32": _arcsine_series(8), "float64": _arcsine_series(18)}
 
 
 def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -1,0 +1,126 @@
+"""Full-batch gradient descent on squared loss, recorded in the time of the tangent kernel's gradient flow."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError, ShapeError, SolverError
+
+
+class Trajectory(eqx.Module):
+    """What gradient descent did.
+
+    Attributes:
+        times: learning_rate * step at every record: the time t of df/dt = -Theta (f - y), Theta the tangent kernel.
+        train: the outputs on the training points at those times.
+        test: the outputs on the test points at those times, where there are any.
+        params: the parameters after the last step.
+    """
+
+    times: Float[Array, " r"]
+    train: Float[Array, "r n k"]
+    test: Float[Array, "r p k"] | None
+    params: Any
+
+
+def stable_learning_rate(theta: Float[Array, "n n"]) -> Float[Array, ""]:
+    """1 / lambda_max of the tangent kernel on the training points: half of the bound 2 / lambda_max of linear descent.
+
+    With k outputs that share the kernel, `theta` is the kernel of one output. In its eigenbasis the step multiplies
+    each residual by 1 - lambda / lambda_max, so none changes sign.
+
+    Raises:
+        SettingError: where the kernel has no positive eigenvalue.
+    """
+    largest = jnp.linalg.eigvalsh(theta)[-1]
+    if not largest > 0:
+        raise SettingError("tangent kernel", found=f"largest eigenvalue {float(largest)}", rule="positive")
+    return 1.0 / largest
+
+
+def train(
+    network: Any,
+    params: Any,
+    x: Float[Array, "n d"],
+    y: Float[Array, "n k"],
+    *,
+    learning_rate: float | Float[Array, ""],
+    steps: int,
+    record_at: Sequence[int] | np.ndarray,
+    x_test: Float[Array, "p d"] | None = None,
+    centred: bool = False,
+) -> Trajectory:
+    """Gradient descent on L = 1/2 sum_ia (F_a(x_i) - y_ia)², all points in every step.
+
+    As the learning rate goes to 0 at fixed time = learning_rate * steps, this is gradient flow, whose outputs obey
+    df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the type of
+    `params` and `x`.
+
+    Args:
+        network: anything with `apply(params, x)` for one point.
+        params: where to start.
+        x: training points.
+        y: their targets.
+        learning_rate: step on the sum of squares (not on its mean); see `stable_learning_rate`.
+        steps: number of steps.
+        record_at: increasing step counts in [0, steps] after which the outputs are recorded.
+        x_test: points on which the outputs are recorded too.
+        centred: train F(params) - F(initial params), which starts at 0, in place of F.
+
+    Raises:
+        ShapeError: where x and y differ in rows, or the outputs in columns from y.
+        SettingError: for records that are not increasing step counts in range.
+        SolverError: where the outputs became infinite or undefined.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.networks import SoftmaxNetwork, train
+        >>> network = SoftmaxNetwork(width=64)
+        >>> params, _ = network.init(jax.random.key(0), 2)
+        >>> x, y = jnp.eye(2), jnp.array([[1.0], [-1.0]])
+        >>> run = train(network, params, x, y, learning_rate=1e-3, steps=200, record_at=[0, 200])
+        >>> bool(jnp.sum((run.train[1] - y) ** 2) < 0.1 * jnp.sum((run.train[0] - y) ** 2))
+        True
+    """
+    records = np.asarray(record_at, dtype=np.int64)
+    if records.ndim != 1 or not len(records) or records[0] < 0 or records[-1] > steps or (np.diff(records) <= 0).any():
+        raise SettingError("record_at", found=list(record_at), rule=f"increasing step counts in [0, {steps}]")
+    outputs = jax.eval_shape(network.apply, params, x[0]).shape
+    if len(x) != len(y) or outputs != y.shape[1:]:
+        raise ShapeError(
+            "targets y", found=f"shape {y.shape}", rule=f"one row for each of {len(x)} points and {outputs[0]} columns"
+        )
+    lengths = jnp.asarray(np.diff(np.append(records, steps), prepend=0), jnp.int32)
+    rate = jnp.asarray(learning_rate, x.dtype)
+    final, on_train, on_test = _descend(network.apply, centred, params, x, y, rate, lengths, x_test)
+    if not bool(jnp.all(jnp.isfinite(on_train))):
+        raise SolverError(
+            "gradient descent", found="outputs that are not finite", rule=f"learning rate {float(rate):.3g} is stable",
+            remedy="a smaller learning_rate, at most 1 / largest eigenvalue of the tangent kernel",
+        )
+    times = rate * jnp.asarray(records, x.dtype)
+    return Trajectory(times, on_train, on_test, final)
+
+
+@eqx.filter_jit
+def _descend(
+    apply: Callable, centred: bool, start: Any, x: Array, y: Array, rate: Array, lengths: Array, x_test: Array | None
+) -> tuple[Any, Array, Array | None]:
+    """Runs lengths[0] steps, records, lengths[1] steps, records, ..., and the last length without a record."""
+    batched = jax.vmap(apply, in_axes=(None, 0))
+    zero = lambda points: batched(start, points) if centred else 0.0
+    shift = zero(x)
+    loss = lambda p: 0.5 * jnp.sum((batched(p, x) - shift - y) ** 2)
+    step = lambda _, p: jax.tree.map(lambda value, slope: value - rate * slope, p, jax.grad(loss)(p))
+
+    def segment(p: Any, length: Array) -> tuple[Any, tuple[Array, Array | None]]:
+        p = jax.lax.fori_loop(0, length, step, p)
+        return p, (batched(p, x) - shift, None if x_test is None else batched(p, x_test) - zero(x_test))
+
+    p, (on_train, on_test) = jax.lax.scan(segment, start, lengths[:-1])
+    return jax.lax.fori_loop(0, lengths[-1], step, p), on_train, on_test
