@@ -9,6 +9,9 @@ from ._examine import Examination as Examination
 from ._examine import Finding as Finding
 from ._examine import examine as examine
 from ._hypothesis import Hypothesis as Hypothesis
+from ._ladders import Limit as Limit
+from ._ladders import Order as Order
+from ._ladders import Rate as Rate
 from ._registry import find as find
 from ._registry import load_file as load_file
 from ._registry import registry as registry
@@ -16,9 +19,6 @@ from ._relations import AtLeast as AtLeast
 from ._relations import AtMost as AtMost
 from ._relations import Equal as Equal
 from ._relations import EqualInMean as EqualInMean
-from ._relations import Limit as Limit
-from ._relations import Order as Order
-from ._relations import Rate as Rate
 from ._relations import Relation as Relation
 from ._relations import Witness as Witness
 from ._settings import Choice as Choice

@@ -7,7 +7,7 @@ import numpy as np
 from lemmata.errors import ClaimError
 
 from ._claim import LABELS, Claim, Status
-from ._relations import Limit, Order, Rate
+from ._ladders import Limit, Order, Rate
 from ._trials import trial, trial_key
 from ._verify import Verdict, verify
 

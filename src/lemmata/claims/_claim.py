@@ -35,7 +35,7 @@ class Status(enum.StrEnum):
         """What to do next."""
         return {
             "supported": "Nothing to do. Supported is not proved: it speaks of the problems that were sampled.",
-            "refuted": "Look at the worst trial; replay it by its seed and number, and suspect the statement, then the code.",
+            "refuted": "Replay the worst trial by its seed and number; suspect the statement, then the code.",
             "inconclusive": "Raise the budget to the number of trials named in the reason.",
             "inapplicable": "Change the setting, or the problem, until the named hypothesis holds.",
             "failed": "A solver or the arithmetic failed; look at the reason. This says nothing about the statement.",
@@ -135,7 +135,7 @@ class Claim(eqx.Module, Generic[P]):
         return jnp.ones(())
 
     def culprit(self, problem: P) -> str | None:
-        """The likeliest cause in this concrete problem when a hypothesis fails (duplicate rows, say), if it can be named."""
+        """The likeliest cause in this problem when a hypothesis fails (duplicate rows, say), if it can be named."""
         return None
 
     @abc.abstractmethod

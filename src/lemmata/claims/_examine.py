@@ -8,7 +8,8 @@ import numpy as np
 from lemmata.core import require_float64
 
 from ._claim import Claim
-from ._relations import AtLeast, AtMost, Rate, Sample
+from ._ladders import Rate
+from ._relations import AtLeast, AtMost, Sample
 from ._trials import outcome
 
 

@@ -40,7 +40,7 @@ class Hypothesis(eqx.Module):
     def margin(self) -> Array:
         """Signed relative distance to the threshold: negative where the condition fails.
 
-        (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==; between -2 and 2.
+        (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
         difference = jnp.where(scale > 0, (self.threshold - self.value) / jnp.where(scale > 0, scale, 1.0), 0.0)

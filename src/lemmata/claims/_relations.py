@@ -65,11 +65,12 @@ class Relation(abc.ABC):
     def __str__(self) -> str: ...
 
 
-def _columns(array: np.ndarray) -> np.ndarray:
+def columns(array: np.ndarray) -> np.ndarray:
+    """The components of each trial, one row a trial."""
     return np.asarray(array, float).reshape(len(array), -1)
 
 
-def _undecided(
+def against_band(
     lowest: float, highest: float, interval: tuple[float, float], trials: int, width: float
 ) -> tuple[bool | None, int | None]:
     """Where an interval lies against the accepted band [lowest, highest], widened by `width` for support."""
@@ -89,9 +90,9 @@ class _Bound(Relation):
     delta: float = 0.0
     resolution: float = 0.1
 
-    def _violations(self, sample: Sample) -> np.ndarray:
-        excess = self._excess(_columns(sample.predicted), _columns(sample.measured))
-        return (excess > sample.tolerance[:, None]).any(axis=1)
+    def _violations(self, sample: Sample):
+        excess = self._excess(columns(sample.predicted), columns(sample.measured))
+        return np.any(excess > sample.tolerance[:, None], axis=1)
 
     @abc.abstractmethod
     def _excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray: ...
@@ -144,14 +145,14 @@ class AtLeast(_Bound):
 class Equal(Relation):
     """measured = predicted up to rounding, in every trial.
 
-    The tolerance is 32 eps times the claim's condition number times the largest entry of the trial. Support means that the
-    rate of problems where equality fails is below `resolution`.
+    The tolerance is 32 eps times the claim's condition number times the largest entry of the trial. Support means
+    that the rate of problems where equality fails is below `resolution`.
     """
 
     resolution: float = 0.1
 
     def _gaps(self, sample: Sample) -> np.ndarray:
-        return np.abs(_columns(sample.measured) - _columns(sample.predicted)).max(axis=1, initial=0.0)
+        return np.abs(columns(sample.measured) - columns(sample.predicted)).max(axis=1, initial=0.0)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """One inequality beyond rounding refutes."""
@@ -159,7 +160,7 @@ class Equal(Relation):
         failures = int((gaps > tolerance).sum())
         worst = float(np.max(gaps / np.where(tolerance > 0, tolerance, 1.0), initial=0.0))
         limits = failure_limits(failures, sample.trials, level)
-        reason = f"{failures} inequalities in {sample.trials} trials; largest difference {worst:.2g} of the rounding tolerance"
+        reason = f"{failures} inequalities in {sample.trials} trials; largest gap {worst:.2g} rounding tolerances"
         if failures:
             return Judgement(False, worst, limits, reason)
         if limits[1] <= self.resolution:
@@ -179,8 +180,8 @@ class Equal(Relation):
 class EqualInMean(Relation):
     """E[measured / predicted] = 1 (or E[measured - predicted] = 0 where relative is False), within `margin`.
 
-    An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support needs the
-    confidence interval to lie within margin + resolution. Several components share the level (Bonferroni).
+    An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
+    needs the confidence interval to lie within margin + resolution. Several components share the level (Bonferroni).
     """
 
     margin: float = 0.0
@@ -189,8 +190,8 @@ class EqualInMean(Relation):
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Skewness-corrected confidence interval of the mean difference against the margin."""
-        difference = _difference(sample, self.relative)
-        return _judge_means(difference, level, self.margin, self.resolution, "mean difference")
+        difference = difference_of(sample, self.relative)
+        return judge_means(difference, level, self.margin, self.resolution, "mean difference")
 
     def compare(self, sample: Sample) -> bool | None:
         """A single trial says nothing about a mean."""
@@ -200,167 +201,29 @@ class EqualInMean(Relation):
         return "mean of measured = predicted" + (f", within {self.margin:g}" if self.margin else "")
 
 
-def _difference(sample: Sample, relative: bool) -> np.ndarray:
-    predicted, measured = np.broadcast_arrays(_columns(sample.predicted), _columns(sample.measured))
+def difference_of(sample: Sample, relative: bool) -> np.ndarray:
+    """The differences measured / predicted - 1, or measured - predicted, one row a trial."""
+    predicted, measured = np.broadcast_arrays(columns(sample.predicted), columns(sample.measured))
     return measured / predicted - 1 if relative else measured - predicted
 
 
-def _judge_means(columns: np.ndarray, level: float, margin: float, resolution: float, what: str) -> Judgement:
+def judge_means(columns: np.ndarray, level: float, margin: float, resolution: float, what: str) -> Judgement:
+    """Judge each column mean against ±margin; several columns share the level (Bonferroni)."""
     verdicts = []
     for column in columns.T:
         interval = mean_interval(column, level / columns.shape[1])
         rounding = ROUNDING * np.finfo(float).eps
-        holds, needed = _undecided(-margin - rounding, margin + rounding, interval, len(column), resolution)
-        text = f"{what} {column.mean():.3g}, interval [{interval[0]:.3g}, {interval[1]:.3g}], allowed ±{margin:g}, resolution {resolution:g}"
+        holds, needed = against_band(-margin - rounding, margin + rounding, interval, len(column), resolution)
+        text = (
+            f"{what} {column.mean():.3g}, interval [{interval[0]:.3g}, {interval[1]:.3g}], "
+            f"allowed ±{margin:g}, resolution {resolution:g}"
+        )
         verdicts.append(Judgement(holds, float(column.mean()), interval, text, needed))
     worst = min(verdicts, key=lambda v: {False: 0, None: 1, True: 2}[v.holds])
     if worst.holds is None:
         needed = max(v.needed for v in verdicts if v.holds is None)
         return dataclasses.replace(worst, reason=f"{worst.reason}; {needed} trials could settle it", needed=needed)
     return worst
-
-
-@dataclasses.dataclass(frozen=True)
-class Rate(Relation):
-    """measured ~ C rung^exponent along a geometric ladder; `predict` gives the exponent, `measure` one value a rung.
-
-    Each trial is one ladder and gives one log-log slope; the slopes give the interval. With `upper`, the statement is an upper
-    bound O(rung^exponent), refuted only by a slope above exponent + margin. `margin` is the declared allowance for
-    finite sizes. Rungs where the median measurement is at the rounding floor are dropped, and said so.
-    """
-
-    along: str = "n"
-    rungs: tuple[float, ...] = ()
-    upper: bool = False
-    margin: float = 0.05
-    resolution: float = 0.1
-
-    def _slopes(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        measured = _columns(sample.measured)
-        floor = sample.tolerance[:, None]
-        kept = (np.median(measured - floor, axis=0) > 0) & (measured > 0).all(axis=0)
-        if kept.sum() < 3:
-            return np.full(sample.trials, np.nan), kept
-        logs = np.log(np.asarray(self.rungs)[kept])
-        logs = logs - logs.mean()
-        return np.log(measured[:, kept]) @ logs / (logs @ logs), kept
-
-    def _constant(self, sample: Sample, kept: np.ndarray) -> str:
-        """Fit C on the small half of the ladder, test it on the large half."""
-        scaled = _columns(sample.measured)[:, kept] / np.asarray(self.rungs)[kept] ** _columns(sample.predicted)[:, :1]
-        half = (kept.sum() + 1) // 2
-        constant = float(np.median(scaled[:, :half].max(axis=1)))
-        return f"constant {constant:.3g} fitted on the small half; the large half needs {np.median(scaled[:, half:].max(axis=1)):.3g}"
-
-    def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence interval of the slope against the exponent."""
-        slopes, kept = self._slopes(sample)
-        dropped = f"; {int((~kept).sum())} rungs at the rounding floor dropped" if not kept.all() else ""
-        if not np.isfinite(slopes).all():
-            return Judgement(
-                None, np.nan, (-np.inf, np.inf), f"fewer than 3 rungs of {self.along} above the rounding floor{dropped}"
-            )
-        excess = slopes - _columns(sample.predicted)[:, 0]
-        interval = mean_interval(excess, level)
-        lowest = -np.inf if self.upper else -self.margin
-        holds, needed = _undecided(lowest, self.margin, interval, sample.trials, self.resolution)
-        exponent = float(_columns(sample.predicted)[:, 0].mean())
-        shown = (exponent + interval[0], exponent + interval[1])
-        reason = (
-            f"slope along {self.along} {exponent + excess.mean():.3f}, interval [{shown[0]:.3f}, {shown[1]:.3f}], "
-            f"stated {'at most ' if self.upper else ''}{exponent:.3f}, allowance {self.margin:g}; {self._constant(sample, kept)}{dropped}"
-        )
-        return Judgement(holds, float(exponent + excess.mean()), shown, reason, needed if holds is None else None)
-
-    def compare(self, sample: Sample) -> bool | None:
-        """A single ladder has no interval."""
-        return None
-
-    def __str__(self) -> str:
-        return f"measured {'<=' if self.upper else '~'} C {self.along}^predicted along {self.along} = {_ladder(self.rungs)}"
-
-
-def _ladder(rungs: tuple[float, ...]) -> str:
-    return ", ".join(f"{rung:g}" for rung in rungs)
-
-
-@dataclasses.dataclass(frozen=True)
-class Limit(Relation):
-    """measured -> predicted along a ladder: the mean relative difference at the last rung is within `margin`.
-
-    Refuted where the difference at the last rung is outside the margin and has not fallen below half of that at the
-    first rung; undecided while it is outside but still falling.
-    """
-
-    along: str = "n"
-    rungs: tuple[float, ...] = ()
-    margin: float = 0.05
-    resolution: float = 0.05
-    relative: bool = True
-
-    def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence interval of the difference at the last rung, and whether it still falls."""
-        difference = _difference(sample, self.relative)
-        last = _judge_means(
-            difference[:, -1:], level, self.margin, self.resolution, f"difference at {self.along} = {self.rungs[-1]:g}"
-        )
-        first = mean_interval(difference[:, 0], level)
-        least_now = max(last.interval[0], -last.interval[1], 0.0)
-        most_before = max(abs(first[0]), abs(first[1]))
-        if last.holds is False and least_now < most_before / 2:
-            return dataclasses.replace(last, holds=None, reason=f"{last.reason}; it still falls: extend the ladder")
-        return last
-
-    def compare(self, sample: Sample) -> bool | None:
-        """A single ladder has no interval."""
-        return None
-
-    def __str__(self) -> str:
-        return f"measured -> predicted along {self.along} = {_ladder(self.rungs)}, within {self.margin:g}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Order(Relation):
-    """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each rung to the next."""
-
-    along: str = "n"
-    rungs: tuple[float, ...] = ()
-
-    def _steps(self, sample: Sample) -> np.ndarray:
-        measured = _columns(sample.measured)
-        return np.sign(_columns(sample.predicted)[:, :1]) * np.diff(measured, axis=1)
-
-    def judge(self, sample: Sample, level: float) -> Judgement:
-        """Paired confidence intervals of the steps, which share the level."""
-        steps = self._steps(sample)
-        intervals = [mean_interval(column, level / steps.shape[1]) for column in steps.T]
-        lowest = min(intervals, key=lambda interval: interval[1])
-        wrong = [k for k, interval in enumerate(intervals) if interval[1] < 0]
-        unsure = [k for k, interval in enumerate(intervals) if interval[0] <= 0]
-        estimate = float(steps.mean(axis=0).min())
-        if wrong:
-            k = wrong[0]
-            text = f"the order is reversed from {self.along} = {self.rungs[k]:g} to {self.rungs[k + 1]:g}"
-            return Judgement(False, estimate, lowest, text)
-        if not unsure:
-            return Judgement(
-                True, estimate, lowest, f"all {len(intervals)} steps along {self.along} have the stated sign"
-            )
-        needed = 4 * sample.trials
-        return Judgement(
-            None,
-            estimate,
-            lowest,
-            f"{len(unsure)} of {len(intervals)} steps undecided; {needed} trials could settle it",
-            needed,
-        )
-
-    def compare(self, sample: Sample) -> bool | None:
-        """Whether every step of this trial has the stated sign."""
-        return bool((self._steps(sample) > 0).all())
-
-    def __str__(self) -> str:
-        return f"measured is ordered as predicted along {self.along} = {_ladder(self.rungs)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -375,7 +238,7 @@ class Witness(Relation):
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Exact binomial test of the successes."""
-        success = (_columns(sample.measured) >= _columns(sample.predicted) - sample.tolerance[:, None]).all(axis=1)
+        success = (columns(sample.measured) >= columns(sample.predicted) - sample.tolerance[:, None]).all(axis=1)
         count, trials = int(success.sum()), sample.trials
         lower, upper = failure_limits(trials - count, trials, level)
         reason = f"{count} of {trials} constructions attain the value"
@@ -388,7 +251,7 @@ class Witness(Relation):
 
     def compare(self, sample: Sample) -> bool | None:
         """Whether this construction attains the value."""
-        return bool((_columns(sample.measured) >= _columns(sample.predicted) - sample.tolerance[:, None]).all())
+        return bool((columns(sample.measured) >= columns(sample.predicted) - sample.tolerance[:, None]).all())
 
     def __str__(self) -> str:
         return f"the construction attains the predicted value with probability >= {self.probability:g}"

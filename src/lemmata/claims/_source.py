@@ -32,7 +32,7 @@ class Source:
             raise ClaimError(
                 f"source '{self.key}'",
                 rule="a source is an entry of references.bib, or brings its own BibTeX entry",
-                remedy=f'add @article{{{self.key}, ...}} or pass Source("{self.key}", "{self.locator}", entry="@article...")',
+                remedy=f'add @article{{{self.key}, ...}} there, or pass Source(..., entry="@article...")',
             )
         return entries[self.key]
 
@@ -42,7 +42,7 @@ class Source:
         return format_reference(self.reference)
 
     def __str__(self) -> str:
-        names = [" ".join(person.last_names) for person in self.reference.persons.get("author", [])]
+        names = [" ".join(person.last_names) for person in (self.reference.persons or {}).get("author", [])]
         who = (
             names[0]
             if len(names) == 1
@@ -52,14 +52,14 @@ class Source:
             if names
             else ""
         )
-        year = self.reference.fields.get("year", "n.d.")
+        year = (self.reference.fields or {}).get("year", "n.d.")
         return f"{who} ({year}), {self.locator}".lstrip()
 
 
 @functools.cache
 def bibliography() -> dict[str, Entry]:
     """The entries of lemmata's references.bib by key."""
-    text = importlib.resources.files(__package__).joinpath("references.bib").read_text(encoding="utf-8")
+    text = importlib.resources.files("lemmata.claims").joinpath("references.bib").read_text(encoding="utf-8")
     return dict(parse_string(text, "bibtex").entries)
 
 
@@ -73,10 +73,11 @@ def format_reference(entry: Entry) -> str:
                 *person.last_names,
             ]
         )
-        for person in entry.persons.get("author", [])
+        for person in (entry.persons or {}).get("author", [])
     ]
     who = ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1] if names else "Anonymous"
-    fields = {name: value.replace("{", "").replace("}", "").replace("--", "-") for name, value in entry.fields.items()}
+    plain = str.maketrans({"{": "", "}": ""})
+    fields = {name: value.translate(plain).replace("--", "-") for name, value in (entry.fields or {}).items()}
     venue = next((fields[name] for name in ("journal", "booktitle", "publisher", "howpublished") if name in fields), "")
     numbers = fields.get("volume", "") + (f"({fields['number']})" if "number" in fields else "")
     details = ", ".join(part for part in (f"{venue} {numbers}".strip(), fields.get("pages", "")) if part)

@@ -13,22 +13,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.core import key_from
+from lemmata.core import float64_enabled, key_from
 
 from ._claim import Claim
 from ._hypothesis import Hypothesis
+
+Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
 
 
 class Outcome(eqx.Module):
     """What one trial found; under vmap, what a batch found."""
 
     hypotheses: list[Hypothesis]
-    holds: jax.Array
-    predicted: jax.Array
-    false: jax.Array
-    measured: jax.Array
-    condition: jax.Array
-    trivial: jax.Array
+    holds: Values
+    predicted: Values
+    false: Values
+    measured: Values
+    condition: Values
+    trivial: Values
 
 
 def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
@@ -128,7 +130,7 @@ def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
 
 def _executed(claim: Claim, setting: dict, trials: int, seed: int, executor: concurrent.futures.Executor | None):
     """Trials as they finish in the caller's executor, or one after the other in this thread."""
-    x64 = bool(jax.config.jax_enable_x64)
+    x64 = float64_enabled()
     if executor is None:
         for number in range(trials):
             yield [number], _row(_untraced(claim, setting, seed, number, x64))

@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -73,7 +74,7 @@ class Verdict:
         return _plain(record)
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -228,7 +229,8 @@ def _failing(results: Outcome) -> str:
     """The hypothesis that fails most often, with its values."""
     rates = [float(np.mean(~np.asarray(hypothesis.holds))) for hypothesis in results.hypotheses]
     worst = results.hypotheses[int(np.argmax(rates))]
-    return f"'{worst.name}' has median {np.median(worst.value):.4g}, asked {worst.relation} {np.median(worst.threshold):.4g}"
+    value, threshold = np.median(worst.value), np.median(worst.threshold)
+    return f"'{worst.name}' has median {value:.4g}, asked {worst.relation} {threshold:.4g}"
 
 
 def _slack(sample: Sample) -> tuple[float, float, float] | None:
@@ -237,7 +239,10 @@ def _slack(sample: Sample) -> tuple[float, float, float] | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = sample.predicted / sample.measured
     ratio = ratio[np.isfinite(ratio)]
-    return tuple(float(q) for q in np.quantile(ratio, [0.05, 0.5, 0.95])) if ratio.size else None
+    if not ratio.size:
+        return None
+    low, middle, high = np.quantile(ratio, [0.05, 0.5, 0.95])
+    return float(low), float(middle), float(high)
 
 
 def _vacuous(claim: Claim, sample: Sample, trivial: np.ndarray) -> float | None:
@@ -259,7 +264,7 @@ def _disagreement(claim: Claim, sample: Sample) -> int:
 
 
 def _p_value(claim: Claim, sample: Sample) -> float:
-    """The smallest level, from 1e-12 up, at which the sample refutes the statement: bisection, since refutation is monotone."""
+    """The smallest level from 1e-12 up at which the sample refutes the statement, by bisection."""
     low, high = math.log(1e-12), math.log(0.5)
     if claim.relation.judge(sample, math.exp(high)).holds is not False:
         return 1.0

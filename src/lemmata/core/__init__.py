@@ -1,5 +1,6 @@
 """Floor 0: numerics, randomness and typing that every other room stands on."""
 
+from ._float64 import float64_enabled as float64_enabled
 from ._float64 import require_float64 as require_float64
 from ._memory import MemoryPlan as MemoryPlan
 from ._memory import available_bytes as available_bytes

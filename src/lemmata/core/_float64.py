@@ -1,8 +1,13 @@
 """Theory runs in float64; lemmata never switches it on behind the caller's back."""
 
-import jax
+import jax.numpy as jnp
 
 from lemmata.errors import PrecisionError
+
+
+def float64_enabled() -> bool:
+    """Whether JAX computes in float64 here and now."""
+    return jnp.zeros(()).dtype == jnp.float64
 
 
 def require_float64(what: str) -> None:
@@ -11,8 +16,8 @@ def require_float64(what: str) -> None:
     Args:
         what: the computation that needs it, for the message.
     """
-    if not jax.config.jax_enable_x64:
+    if not float64_enabled():
         raise PrecisionError(
             f"{what} needs float64, which JAX has switched off by default",
-            remedy="run jax.config.update('jax_enable_x64', True) first, or wrap the call in `with jax.enable_x64(True):`",
+            remedy="call jax.config.update('jax_enable_x64', True) first, or work in `with jax.enable_x64(True):`",
         )

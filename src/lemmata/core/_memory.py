@@ -33,7 +33,4 @@ class MemoryPlan:
         return int(max((limit - self.other) / (8 * self.matrices), 0) ** 0.5)
 
     def __str__(self) -> str:
-        return (
-            f"{self.matrices} matrices of {self.points} x {self.points} in float64"
-            f" = {self.bytes / 2**30:.2f} GiB"
-        )
+        return f"{self.matrices} matrices of {self.points} x {self.points} in float64 = {self.bytes / 2**30:.2f} GiB"

@@ -1,0 +1,106 @@
+"""The engine measured: how often it refutes what is true, and what is false."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+from tests.claims import synthetic
+
+from lemmata.claims import Status, check_claim, verify
+from lemmata.claims._relations import Sample
+from lemmata.claims._statistics import failure_limits, holm, mean_interval, trials_to_support
+from lemmata.claims._trials import run_trials
+
+
+def repetitions(claim, count):
+    """Samples of `count` independent verifications at the default budget, cut from one run."""
+    finished = run_trials(claim, claim.settings().default, claim.trials * count, seed=11)
+    results = finished.stacked
+    assert len(finished.numbers) == claim.trials * count
+    for block in np.array_split(np.arange(claim.trials * count), count):
+        yield Sample(results.predicted[block], results.measured[block], results.condition[block])
+
+
+@pytest.mark.parametrize("claim", synthetic.TRUE, ids=lambda claim: f"{type(claim).__name__}")
+def test_true_statements_are_refuted_less_often_than_the_level(claim):
+    """At level 0.05, where 200 repetitions can tell: the exact binomial limit of the refutation rate stays below it."""
+    level, count = 0.05, 200
+    claim = claim if claim.traced else dataclasses.replace(claim)
+    count = count if claim.traced else 20
+    refuted = sum(claim.relation.judge(sample, level).holds is False for sample in repetitions(claim, count))
+    lower, _ = failure_limits(refuted, count, 1e-3)
+    assert lower <= level, f"refuted {refuted} of {count}"
+
+
+@pytest.mark.parametrize("claim", [claim for claim in synthetic.TRUE if claim.traced], ids=lambda claim: type(claim).__name__)
+def test_true_statements_survive_the_default_level(claim):
+    refuted = sum(claim.relation.judge(sample, 1e-3).holds is False for sample in repetitions(claim, 200))
+    assert refuted <= stats.binom.ppf(1 - 1e-3, 200, 1e-3), f"refuted {refuted} of 200 at level 1e-3"
+
+
+@pytest.mark.parametrize(("how", "claim"), synthetic.BROKEN, ids=lambda item: str(item) if isinstance(item, str) else type(item).__name__)
+def test_broken_statements_are_refuted_at_least_95_times_in_100(how, claim):
+    refuted = sum(claim.relation.judge(sample, 1e-3).holds is False for sample in repetitions(claim, 100))
+    assert refuted >= 95, f"{how}: refuted {refuted} of 100"
+
+
+@pytest.mark.parametrize("claim", synthetic.TRUE, ids=lambda claim: type(claim).__name__)
+def test_true_statements_are_supported_and_their_controls_refuted(claim):
+    verdict = verify(claim, progress=False)
+    if isinstance(claim, synthetic.TightBound):  # at exactly delta no budget can tell: never refuted, never supported
+        assert verdict.status is Status.INCONCLUSIVE
+    else:
+        assert verdict.status is Status.SUPPORTED, verdict.reason
+        assert check_claim(claim).verdict.judged == claim.trials
+    assert verdict.executed == claim.trials
+
+
+@pytest.mark.parametrize("family", ["normal", "exponential", "lognormal", "chi2"])
+def test_mean_interval_covers_skewed_means(family):
+    rng = np.random.default_rng(5)
+    draw = {
+        "normal": lambda size: rng.normal(0.0, 1.0, size),
+        "exponential": lambda size: rng.exponential(1.0, size) - 1.0,
+        "lognormal": lambda size: np.exp(0.5 * rng.normal(size=size)) - np.exp(0.125),
+        "chi2": lambda size: rng.chisquare(1, size) - 1.0,
+    }[family]
+    level, repeats = 0.01, 4000
+    missed = 0
+    for _ in range(repeats):
+        low, high = mean_interval(draw(200), level)
+        missed += not low <= 0 <= high
+    assert failure_limits(missed, repeats, 1e-3)[0] <= level, f"missed {missed} of {repeats} at {level}"
+
+
+def test_failure_limits_are_clopper_pearson():
+    for failures, trials in ((0, 10), (3, 50), (50, 50)):
+        lower, upper = failure_limits(failures, trials, 1e-3)
+        exact = stats.binomtest(failures, trials).proportion_ci(confidence_level=1 - 2e-3, method="exact")
+        np.testing.assert_allclose([lower, upper], [exact.low, exact.high], rtol=1e-9, atol=1e-15)
+    needed = trials_to_support(0.05, 1e-3)
+    assert failure_limits(0, needed, 1e-3)[1] <= 0.05 < failure_limits(0, needed - 1, 1e-3)[1]
+
+
+def test_holm_rejects_as_by_hand():
+    levels = holm({"a": 0.001, "b": 0.02, "c": 0.03, "d": 0.5}, 0.05)
+    assert [name for name, level in levels.items() if level] == ["a"]
+    assert levels["a"] == pytest.approx(0.0125)
+
+
+def test_the_false_positive_rate_of_the_p_value_is_uniform_or_conservative():
+    from lemmata.claims._verify import _p_value
+
+    claim = synthetic.SkewedMean()
+    values = [_p_value(claim, sample) for sample in repetitions(claim, 200)]
+    assert np.mean(np.asarray(values) <= 0.1) <= stats.binom.ppf(1 - 1e-3, 200, 0.1) / 200
+
+
+def test_keys_replay_a_trial():
+    from lemmata.claims._trials import trial, trial_key
+
+    claim = synthetic.PowerLaw()
+    finished = run_trials(claim, claim.settings().default, 10, seed=3)
+    again = jax.jit(lambda key: trial(claim, claim.settings().default, key))(trial_key(claim, 3, 7))
+    np.testing.assert_array_equal(finished.stacked.measured[7], again.measured)
