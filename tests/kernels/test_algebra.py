@@ -75,7 +75,7 @@ def test_operators_reject_what_is_no_kernel(build):
     lambda: Power(RBF(), 1.5),
 ])  # fmt: skip
 def test_setting_outside_its_bounds_is_an_error(factory):
-    with pytest.raises(SettingError, match="rule: .*; remedy"):
+    with pytest.raises(SettingError, match=r"rule: .*; remedy"):
         factory()
 
 

@@ -105,7 +105,8 @@ class Power(AbstractKernel):
 
 def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
     # A bare function is no array: as a leaf it would keep the kernel out of jax.jit, so it goes into the structure.
-    return transform if isinstance(transform, eqx.Module) else jax.tree_util.Partial(transform)
+    callable_module: Any = transform
+    return callable_module if isinstance(transform, eqx.Module) else jax.tree_util.Partial(transform)
 
 
 class Compose(AbstractKernel):

@@ -101,7 +101,6 @@ def gram(
     if block is None:
         matrix = kernel.cross(x, x if y is None else y)
         return (matrix + matrix.T) / 2 if y is None else matrix
-    starts = range(0, x.shape[0], block)
     other = x if y is None else y
     matrix = jnp.zeros((len(x), len(other)), jax.eval_shape(kernel.cross, x[:1], other[:1]).dtype)
     for i in range(0, len(x), block):
