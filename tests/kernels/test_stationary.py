@@ -79,3 +79,12 @@ def test_points_keep_their_precision():
     x = jnp.asarray(clustered(12), jnp.float32)
     for kernel in STATIONARY:
         assert kernel(x[0], x[1]).dtype == gram(kernel, x).dtype == kernel.diagonal(x).dtype == jnp.float32
+
+
+def test_derivatives_do_not_feel_the_distance_from_the_origin():
+    kernel, x = RBF(lengthscale=3.0), jnp.asarray(clustered(12, offset=1e6))
+    fast = jax.grad(lambda p: jnp.sum(kernel.cross(p, x)))(x)
+    slow = jax.vmap(lambda a: jnp.sum(jax.vmap(lambda b: jax.grad(kernel)(a, b))(x), axis=0))(x)
+    # Each of the n slopes is (x - y) K / lengthscale²: it errs by d eps times the spread of the points, not their size.
+    spread = float(jnp.max(jnp.linalg.norm(x - jnp.mean(x, axis=0), axis=1)))
+    assert float(jnp.max(jnp.abs(fast - slow))) <= 4 * 12 * EPS * len(x) * spread / 9
