@@ -1,0 +1,53 @@
+"""Regression problems that claims are tried on when nobody brings one."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.claims import Choice
+from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, gram
+from lemmata.problems import Regression
+
+KERNEL = Choice("rbf", ("linear", "rbf", "laplace"), "kernel; lengthscales are the square root of the dimension")
+DEFINITE_KERNEL = Choice("rbf", ("rbf", "laplace"), "kernel, positive definite on distinct points")
+
+
+def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
+    """The kernel of that name, with unit variance for standardised inputs of the given dimension."""
+    if name == "linear":
+        return Linear(float(dimension))
+    return {"rbf": RBF, "laplace": Laplace}[name](float(dimension) ** 0.5)
+
+
+def sampled_regression(
+    key: Key[Array, ""],
+    *,
+    n: int,
+    t: int,
+    d: int,
+    kernel: str = "rbf",
+    noise: float = 0.5,
+    ridge: float = 0.1,
+) -> Regression:
+    """Standard normal inputs, a random target in the kernel's own space with unit mean square, and normal noise.
+
+    Args:
+        key: randomness.
+        n: training rows.
+        t: held-out rows.
+        d: dimension of the inputs.
+        kernel: one of the options of `KERNEL`.
+        noise: standard deviation of the noise.
+        ridge: the ridge.
+    """
+    centre_key, weight_key, input_key, noise_key = jax.random.split(key, 4)
+    chosen = sampled_kernel(kernel, d)
+    centres = jax.random.normal(centre_key, (16, d))
+    weights = jax.random.normal(weight_key, (16, 1))
+    inputs = jax.random.normal(input_key, (n + t, d))
+    target = gram(chosen, inputs, centres) @ weights
+    target: Float[Array, "N 1"] = target / jnp.sqrt(jnp.mean(target**2))
+    y = target + noise * jax.random.normal(noise_key, target.shape)
+    return Regression(
+        inputs[:n], y[:n], inputs[n:], y[n:], chosen, jnp.asarray(ridge, float), jnp.asarray(noise, float)
+    )

@@ -1,0 +1,109 @@
+"""Gradient descent on least squares: the problem, the iteration, and how many iterations it takes."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.problems import Regression
+
+_DOUBLINGS = 40  # counts up to 2^40; beyond, the rounding of 1 - 1/kappa would be a part in 10^4 of 1/kappa
+
+
+class LeastSquares(eqx.Module):
+    """Minimise 1/2 |features w - y|² by gradient descent w <- w - step features' (features w - y).
+
+    Args:
+        features: one row a point; their Gram matrix is features features'.
+        y: targets, one column an output.
+        start: the weights before the first step.
+        step: the step size eta.
+        steps: how many steps are taken.
+        accuracy: the fraction eps of the first residual that counts as fitted.
+    """
+
+    features: Float[Array, "n p"]
+    y: Float[Array, "n k"]
+    start: Float[Array, "p k"]
+    step: Float[Array, ""]
+    steps: int = eqx.field(static=True, default=100)
+    accuracy: float = eqx.field(static=True, default=1e-3)
+
+
+def kernel_features(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Features whose Gram matrix is the given one: U sqrt(a) from its eigensystem, negative rounding set to zero."""
+    values, vectors = jnp.linalg.eigh(matrix)
+    return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
+
+
+def stable_step(features: Float[Array, "n p"]) -> Float[Array, ""]:
+    """1 / lambda_max of the Gram matrix, from the largest singular value of the features."""
+    return 1 / jnp.linalg.norm(features, ord=2) ** 2
+
+
+def kernel_least_squares(problem: Regression, steps: int = 100) -> LeastSquares:
+    """Least squares on the kernel's own features of the training rows, from zero, with the step 1 / lambda_max."""
+    features = kernel_features(problem.gram)
+    return LeastSquares(features, problem.y, jnp.zeros_like(problem.y), stable_step(features), steps)
+
+
+def gradient_descent(
+    features: Float[Array, "n p"],
+    y: Float[Array, "n k"],
+    start: Float[Array, "p k"],
+    step: Float[Array, ""],
+    steps: int,
+) -> Float[Array, "p k"]:
+    """The weights after `steps` steps w <- w - step features' (features w - y), by running them.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.chapters.optimisation.least_squares import gradient_descent
+    >>> phi, y = jnp.array([[1.0, 0.0]]), jnp.array([[2.0]])
+    >>> gradient_descent(phi, y, jnp.zeros((2, 1)), jnp.asarray(0.5), 2).ravel().tolist()
+    [1.5, 0.0]
+    """
+    return jax.lax.fori_loop(0, steps, lambda _, w: w - step * (features.T @ (features @ w - y)), start)
+
+
+def iterations_to_fit(
+    matrix: Float[Array, "n n"], residual: Float[Array, "n k"], step: Float[Array, ""], accuracy: float
+) -> Float[Array, ""]:
+    """The least t with |(I - step K)^t r| <= accuracy |r|; infinity where 2^40 steps are not enough.
+
+    For 0 <= step <= 1 / lambda_max, where residuals never grow. The map of one step is composed with itself 40 times
+    and the count is read off bit by bit: it is the iteration itself, not its eigenvalues, and a million million
+    steps cost as much as one.
+
+    Args:
+        matrix: the Gram matrix K.
+        residual: the first residual r.
+        step: the step size.
+        accuracy: the fraction of |r| to reach.
+    """
+    goal = accuracy * jnp.linalg.norm(residual)
+    once = jnp.eye(len(matrix)) - step * matrix
+    _, powers = jax.lax.scan(lambda power, _: (power @ power, power), once, None, length=_DOUBLINGS)
+
+    def advance(state, power_and_bit):
+        (current, count), (power, bit) = state, power_and_bit
+        further = power @ current
+        short = jnp.linalg.norm(further) > goal
+        return (jnp.where(short, further, current), jnp.where(short, count + bit, count)), None
+
+    bits = 2.0 ** jnp.arange(_DOUBLINGS)
+    (_, count), _ = jax.lax.scan(advance, (residual, jnp.zeros(())), (powers, bits), reverse=True)
+    return jnp.where(count >= 2.0**_DOUBLINGS - 1, jnp.inf, count + 1)
+
+
+def with_condition_number(matrix: Float[Array, "n n"], kappa: float | Float[Array, ""]) -> Float[Array, "n n"]:
+    """K + s I with the s that makes the condition number kappa: s = (lambda_max - kappa lambda_min) / (kappa - 1).
+
+    Where K has the smaller condition number, s is negative and K + s I is still positive definite.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.chapters.optimisation.least_squares import with_condition_number
+    >>> jnp.diagonal(with_condition_number(jnp.diag(jnp.array([5.0, 1.0])), 3.0)).tolist()
+    [6.0, 2.0]
+    """
+    values = jnp.linalg.eigvalsh(matrix)
+    return matrix + (values[-1] - kappa * values[0]) / (kappa - 1) * jnp.eye(len(matrix))
