@@ -54,8 +54,9 @@ def _add(found: dict[str, Claim], claim: Claim) -> None:
     found[claim.name] = claim
 
 
-def load_file(path: pathlib.Path) -> dict[str, Claim]:
+def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     """The claims of a Python file of the user's own, by name (`file_stem.claim_name`)."""
+    path = pathlib.Path(path)
     if not path.is_file():
         raise UnknownNameError(f"claim file '{path}'", rule="an existing Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -84,7 +85,7 @@ def find(name: str) -> list[Claim]:
     """
     path, _, member = name.partition(".py:")
     if name.endswith(".py") or member:
-        found = load_file(pathlib.Path(path + ".py" if member else name))
+        found = load_file(path + ".py" if member else name)
         if not member:
             return list(found.values())
         name, known = member, found
