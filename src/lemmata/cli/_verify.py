@@ -58,9 +58,7 @@ def verify_claims(
         for verdict in verdicts:
             _print(verdict, short=len(verdicts) > 1)
         if len(verdicts) > 1:
-            plain(
-                f"{len(verdicts)} claims at a family-wise level of {level:g}; each verdict names the level that it used."
-            )
+            plain(f"{len(verdicts)} claims at a family-wise level of {level:g}; each verdict names its own level.")
     raise typer.Exit(code)
 
 
@@ -82,14 +80,11 @@ def _print(verdict, short: bool) -> None:
     out.print(f"[{colour} bold]{verdict.status}[/]  {verdict.name}  [dim]{verdict.source}[/dim]", highlight=False)
     out.print(f"  {verdict.reason}", markup=False, highlight=False)
     vacuous = "" if verdict.vacuous is None else f"; vacuous in {verdict.vacuous:.0%} of the trials"
-    slack = (
-        ""
-        if verdict.slack is None
-        else "; predicted / measured {:.3g} ({:.3g} to {:.3g})".format(*(verdict.slack[i] for i in (1, 0, 2)))
-    )
+    low, middle, high = verdict.slack or (None, None, None)
+    slack = "" if middle is None else f"; predicted / measured {middle:.3g} ({low:.3g} to {high:.3g})"
     out.print(
-        f"  {verdict.judged} of {verdict.requested} trials judged at level {verdict.level:.2g}; control {verdict.control}{vacuous}{slack}; "
-        f"{verdict.seconds:.1f} s",
+        f"  {verdict.judged} of {verdict.requested} trials judged at level {verdict.level:.2g}; "
+        f"control {verdict.control}{vacuous}{slack}; {verdict.seconds:.1f} s",
         markup=False,
         highlight=False,
     )

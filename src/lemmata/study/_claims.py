@@ -1,0 +1,91 @@
+"""Which theorems speak about this table, which of their hypotheses fail on it, and what the likeliest cause is."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+
+from lemmata.claims import Claim, cite, examine, registry
+from lemmata.core import key_from
+from lemmata.errors import LemmataError
+from lemmata.problems import Regression
+
+
+def examinations(
+    problem: Regression,
+    architecture: str,
+    seed: int,
+    deadline: float = math.inf,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> tuple[list[dict], list[Claim]]:
+    """Examine every registered claim that speaks about a regression problem.
+
+    Args:
+        problem: the user's problem, with the kernel of one architecture.
+        architecture: the name of that architecture, for the record.
+        seed: seed of the measurements.
+        deadline: `time.monotonic()` after which the remaining claims are entered as not examined.
+        progress: told the stage, and how many claims of how many are done.
+
+    Returns:
+        One record a claim (the `claims` section of study.json), and the claims themselves, for the bibliography.
+    """
+    speaking = [claim for claim in registry().values() if _speaks(claim, problem)]
+    records = []
+    for done, claim in enumerate(speaking):
+        progress("claims", done, len(speaking))
+        record = {**_words(claim), "architecture": architecture, "status": "not examined", "hypotheses": []}
+        if time.monotonic() < deadline:
+            record.update(_numbers(claim, problem, seed))
+        records.append(record)
+    progress("claims", len(speaking), len(speaking))
+    return records, speaking
+
+
+def bibliography(claims: list[Claim]) -> list[dict]:
+    """The references of these claims, each once, for the report."""
+    texts = {claim.source.key: claim.source.text for claim in claims}
+    return [{"key": key, "text": text} for key, text in sorted(texts.items(), key=lambda item: item[1])]
+
+
+def _speaks(claim: Claim, problem: Regression) -> bool:
+    try:
+        return claim.pose(problem) is not None
+    except (LemmataError, ArithmeticError, ValueError):
+        return True  # examined below, where the failure is recorded with its reason
+
+
+def _words(claim: Claim) -> dict:
+    return {
+        "name": claim.name,
+        "title": claim.title,
+        "statement": claim.statement,
+        "source": str(claim.source),
+        "reference": cite(claim)[0],
+        "controls": claim.controls,
+        "unexplained": claim.unexplained,
+        "label": claim.label,
+        "relation": str(claim.relation),
+        "as_printed": claim.expected == "refuted",
+    }
+
+
+def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
+    """The examination as plain values, or the reason why it failed: a failure says nothing about the statement."""
+    try:
+        found = examine(claim, problem, key_from(seed, "examination", claim.name))
+    except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:
+        return {"status": "failed", "culprit": f"the computation failed: {error}"}
+    finite = math.isfinite(found.predicted) and math.isfinite(found.measured)
+    status = "inapplicable" if not found.applies else "applies" if finite else "failed"
+    return {
+        "status": status,
+        "hypotheses": [dataclasses.asdict(finding) for finding in found.hypotheses],
+        "prediction": found.predicted,
+        "measurement": found.measured,
+        "ratio": found.ratio,
+        "trivial": found.trivial,
+        "vacuous": found.vacuous,
+        "agrees": found.agrees,
+        "culprit": found.culprit,
+    }

@@ -1,0 +1,53 @@
+"""The house: which room may import which, sizes of files and bodies, and what no file may contain."""
+
+import ast
+import pathlib
+import re
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
+FLOOR = {
+    "errors": -1, "core": 0, "kernels": 0, "architectures": 1, "networks": 1, "spectra": 1, "solvers": 2, "problems": 2,
+    "claims": 3, "chapters": 4, "estimators": 5, "study": 6, "report": 6, "cli": 7,
+}  # fmt: skip
+NEIGHBOURS = {("kernels", "core"), ("networks", "architectures")}
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def rooms(path: pathlib.Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for name in names:
+            if name == "lemmata" and isinstance(node, ast.ImportFrom):
+                found |= {alias.name for alias in node.names if alias.name in FLOOR}
+            elif name and name.startswith("lemmata."):
+                found.add(name.split(".")[1])
+    return found
+
+
+def test_every_room_is_on_a_floor():
+    assert {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"} <= set(FLOOR)
+    assert len(FILES) > 50
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_down(path):
+    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for other in rooms(path) - {room}:
+        allowed = FLOOR[other] < FLOOR.get(room, 99) or (room, other) in NEIGHBOURS
+        assert allowed, f"{room} (floor {FLOOR.get(room)}) imports {other} (floor {FLOOR[other]})"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_files_fit_in_the_head(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            first = node.body[0]
+            documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            assert node.end_lineno - (first.end_lineno if documented else node.lineno) <= 60, node.name
+    assert not re.search(r"jax\._src|jax\.core|jax\.interpreters|allow_pickle\s*=\s*True|\bpickle\b", text)
