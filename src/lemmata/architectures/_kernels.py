@@ -1,5 +1,7 @@
 """The two kernels of an infinitely wide network."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,9 @@ from lemmata.kernels import AbstractKernel
 
 from ._layer import AbstractLayer
 from ._state import diagonal_state, matrix_state, pair_state
+
+# Rows of a tile: two megabytes in float64, which the caches of current processors hold.
+_TILE = 512
 
 
 class NNGPKernel(AbstractKernel):
@@ -92,14 +97,44 @@ def _cross(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
 
 @eqx.filter_jit
 def _rectangle(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
-    return getattr(network.push(matrix_state(x, y)), face)
+    tile = lambda a, b: getattr(network.push(matrix_state(a, b)), face)
+    if min(len(x), len(y)) < 2 * _TILE:
+        return tile(x, y)
+    return _tiled(tile, x, y, [(i, j) for i in _starts(len(x)) for j in _starts(len(y))])
 
 
 @eqx.filter_jit
 def _symmetric(network: AbstractLayer, face: str, x: Array) -> Array:
+    tile = lambda a, b: getattr(network.push(matrix_state(a, b)), face)
+    if len(x) < 2 * _TILE:
+        matrix = tile(x, x)
+        matrix = (matrix + matrix.T) / 2
+    else:
+        pairs = [(i, j) for i in _starts(len(x)) for j in _starts(len(x)) if i <= j]
+        matrix = _tiled(tile, x, x, pairs, mirrored=True)
     # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
-    matrix = _rectangle(network, face, x, x)
-    return jnp.fill_diagonal((matrix + matrix.T) / 2, _diagonal(network, face, x), inplace=False)
+    index = jnp.arange(len(x))
+    return matrix.at[index, index].set(_diagonal(network, face, x), unique_indices=True)
+
+
+def _starts(length: int) -> list[int]:
+    # The last tile is moved back to end with the matrix, so that all have one size; what it repeats is the same.
+    return [min(i, length - _TILE) for i in range(0, length, _TILE)]
+
+
+def _tiled(tile: Callable, x: Array, y: Array, starts: list[tuple[int, int]], mirrored: bool = False) -> Array:
+    """The matrix from square tiles that stay in the cache through all layers; with `mirrored` from half of them."""
+    corners = jnp.asarray(starts, jnp.int32)
+
+    def write(t: Array, matrix: Array) -> Array:
+        i, j = corners[t, 0], corners[t, 1]
+        rows, columns = (jax.lax.dynamic_slice_in_dim(points, k, _TILE) for points, k in ((x, i), (y, j)))
+        values = tile(rows, columns)
+        if mirrored:
+            matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j, i))
+        return jax.lax.dynamic_update_slice(matrix, values, (i, j))
+
+    return jax.lax.fori_loop(0, len(starts), write, jnp.zeros((len(x), len(y)), jnp.result_type(x)))
 
 
 def _checked(values: Array) -> Array:

@@ -55,7 +55,9 @@ class SoftmaxNetwork(eqx.Module):
     def apply(self, params: dict[str, Array], x: Float[Array, " d"]) -> Float[Array, " k"]:
         """F(x). The signs pass no gradient, so descent on all of `params` trains W alone."""
         sign = jax.lax.stop_gradient(params["sign"])
-        # Multiplied in pairs, so that at the symmetric initialisation every pair cancels exactly, in any order of sums.
-        mass = jax.nn.softmax(x @ params["weight"]).reshape(-1, 2)
-        pairs = jnp.sum(mass * sign.reshape(self.outputs, -1, 2), axis=2)
-        return self.width * jnp.sum(pairs, axis=1)
+        # The two members of all pairs go through the same operations side by side, so that at the symmetric
+        # initialisation every pair cancels to the last bit; one product with W may round its columns differently.
+        odd, even = params["weight"][:, 0::2], params["weight"][:, 1::2]
+        logits = jnp.stack([x @ odd, x @ even])
+        mass = jnp.exp(logits - jax.scipy.special.logsumexp(logits))
+        return self.width * (sign[:, 0::2] * mass[0] + sign[:, 1::2] * mass[1]).sum(axis=1)

@@ -1,0 +1,43 @@
+"""The kernels of an infinitely wide ReLU network against the plain matrix product of the same size."""
+
+import statistics
+import time
+
+import jax
+import jax.numpy as jnp
+
+from lemmata.architectures import NNGPKernel, TangentKernel, relu_network
+from lemmata.kernels import RBF, gram
+
+POINTS, DIMENSIONS, REPEATS = 4000, 784, 7
+
+
+def alternating(contenders: dict, repeats: int = REPEATS) -> dict[str, float]:
+    """Median seconds of each contender; all are compiled first, then they take turns, so that a slow spell hits all."""
+    for run in contenders.values():
+        jax.block_until_ready(run())
+    seconds = {name: [] for name in contenders}
+    for _ in range(repeats):
+        for name, run in contenders.items():
+            start = time.perf_counter()
+            jax.block_until_ready(run())
+            seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def main() -> list[tuple[str, str, float]]:
+    """Rows (what, peer, time of what / time of peer)."""
+    x = jax.random.normal(jax.random.key(0), (POINTS, DIMENSIONS), jnp.float32)
+    other = jax.random.normal(jax.random.key(1), (POINTS, DIMENSIONS), jnp.float32)
+    product, cross_product = jax.jit(lambda a: a @ a.T), jax.jit(lambda a, b: a @ b.T)
+    peer, cross_peer = f"x @ x.T, n={POINTS}, d={DIMENSIONS}", f"x @ y.T, n=m={POINTS}, d={DIMENSIONS}"
+    contenders = {peer: lambda: product(x), cross_peer: lambda: cross_product(x, other)}
+    contenders["gram(RBF), symmetric"] = lambda: gram(RBF(), x)
+    for depth in (3, 10):
+        for name, kind in (("NNGP", NNGPKernel), ("NTK", TangentKernel)):
+            kernel = kind(relu_network(depth))
+            contenders[f"{name}, ReLU, depth {depth}, symmetric"] = lambda kernel=kernel: gram(kernel, x)
+            contenders[f"{name}, ReLU, depth {depth}, cross"] = lambda kernel=kernel: gram(kernel, x, other)
+    seconds = alternating(contenders)
+    peers = {name: cross_peer if name.endswith("cross") else peer for name in contenders}
+    return [(name, peers[name], seconds[name] / seconds[peers[name]]) for name in contenders if "@" not in name]
