@@ -202,8 +202,20 @@ class Plain(Synthetic):
         return np.random.default_rng(np.asarray(jax.random.key_data(key))).uniform(size=50).mean()
 
 
-TRUE = (TightBound(), SureBound(), SureFloor(), SkewedMean(), SkewedMean(heavy=True), Identity(), PowerLaw(),
-        UpperPowerLaw(), Convergent(), Falling(), Existence(), Plain())
+TRUE = (
+    TightBound(),
+    SureBound(),
+    SureFloor(),
+    SkewedMean(),
+    SkewedMean(heavy=True),
+    Identity(),
+    PowerLaw(),
+    UpperPowerLaw(),
+    Convergent(),
+    Falling(),
+    Existence(),
+    Plain(),
+)
 BROKEN = (
     ("three times the failure probability", TightBound(shift=2.0)),
     ("constant halved", SureBound(shift=0.5)),

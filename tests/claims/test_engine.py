@@ -6,12 +6,12 @@ import jax
 import numpy as np
 import pytest
 from scipy import stats
-from tests.claims import synthetic
 
 from lemmata.claims import Status, check_claim, verify
 from lemmata.claims._relations import Sample
 from lemmata.claims._statistics import failure_limits, holm, mean_interval, trials_to_support
 from lemmata.claims._trials import run_trials
+from tests.claims import synthetic
 
 
 def repetitions(claim, count):
@@ -34,13 +34,17 @@ def test_true_statements_are_refuted_less_often_than_the_level(claim):
     assert lower <= level, f"refuted {refuted} of {count}"
 
 
-@pytest.mark.parametrize("claim", [claim for claim in synthetic.TRUE if claim.traced], ids=lambda claim: type(claim).__name__)
+@pytest.mark.parametrize(
+    "claim", [claim for claim in synthetic.TRUE if claim.traced], ids=lambda claim: type(claim).__name__
+)
 def test_true_statements_survive_the_default_level(claim):
     refuted = sum(claim.relation.judge(sample, 1e-3).holds is False for sample in repetitions(claim, 200))
     assert refuted <= stats.binom.ppf(1 - 1e-3, 200, 1e-3), f"refuted {refuted} of 200 at level 1e-3"
 
 
-@pytest.mark.parametrize(("how", "claim"), synthetic.BROKEN, ids=lambda item: str(item) if isinstance(item, str) else type(item).__name__)
+@pytest.mark.parametrize(
+    ("how", "claim"), synthetic.BROKEN, ids=lambda item: str(item) if isinstance(item, str) else type(item).__name__
+)
 def test_broken_statements_are_refuted_at_least_95_times_in_100(how, claim):
     refuted = sum(claim.relation.judge(sample, 1e-3).holds is False for sample in repetitions(claim, 100))
     assert refuted >= 95, f"{how}: refuted {refuted} of 100"
@@ -90,7 +94,7 @@ def test_holm_rejects_as_by_hand():
 
 
 def test_the_false_positive_rate_of_the_p_value_is_uniform_or_conservative():
-    from lemmata.claims._verify import _p_value
+    from lemmata.claims._verdict import _p_value
 
     claim = synthetic.SkewedMean()
     values = [_p_value(claim, sample) for sample in repetitions(claim, 200)]

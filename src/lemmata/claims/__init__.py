@@ -29,7 +29,7 @@ from ._source import Source as Source
 from ._source import bibliography as bibliography
 from ._source import cite as cite
 from ._source import format_reference as format_reference
+from ._verdict import Verdict as Verdict
 from ._verify import LEVEL as LEVEL
-from ._verify import Verdict as Verdict
 from ._verify import verify as verify
 from ._verify import verify_all as verify_all

@@ -9,7 +9,8 @@ from lemmata.errors import ClaimError
 from ._claim import LABELS, Claim, Status
 from ._ladders import Limit, Order, Rate
 from ._trials import trial, trial_key
-from ._verify import Verdict, verify
+from ._verdict import Verdict
+from ._verify import verify
 
 
 @dataclasses.dataclass(frozen=True)

@@ -40,10 +40,16 @@ class Hypothesis(eqx.Module):
     def margin(self) -> Array:
         """Signed relative distance to the threshold: negative where the condition fails.
 
-        (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==.
+        (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==;
+        1 or -1 where one of the two is infinite.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
-        difference = jnp.where(scale > 0, (self.threshold - self.value) / jnp.where(scale > 0, scale, 1.0), 0.0)
+        equal = self.value == self.threshold
+        finite = jnp.where(jnp.isfinite(scale) & (scale > 0), scale, 1.0)
+        apart = jnp.where(
+            jnp.isinf(scale), jnp.sign(self.threshold - self.value), (self.threshold - self.value) / finite
+        )
+        difference = jnp.where(equal, 0.0, apart)
         if self.relation == "==":
             return -jnp.abs(difference)
         return difference if self.relation in ("<=", "<") else -difference
