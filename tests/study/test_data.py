@@ -94,16 +94,20 @@ def test_each_kind_of_column(tmp_path):
     data = load_dataset(save(table, tmp_path / "t.parquet"), "y")
     assert data.features == ("a", "b", "colour = blue", "colour = green", "colour = red", "flag", "stored_as_text")
     text = " | ".join(data.notes)
-    for part in ("one-hot encoded text column 'colour' (3 categories)", "dropped 1 constant column: same",
-                 "dropped 1 column of dates or times: day"):
+    for part in (
+        "one-hot encoded text column 'colour' (3 categories)",
+        "dropped 1 constant column: same",
+        "dropped 1 column of dates or times: day",
+    ):
         assert part in text
 
 
 def test_missing_rows_are_dropped_on_request_and_counted(tmp_path):
     a = RNG.normal(size=N)
     a[3], a[5] = np.nan, np.inf
-    data = load_dataset(save(frame(a=a, c=[None, *["u", "v"] * (N // 2 - 1), "u"]), tmp_path / "t.parquet"), "y",
-                        drop_missing=True)
+    data = load_dataset(
+        save(frame(a=a, c=[None, *["u", "v"] * (N // 2 - 1), "u"]), tmp_path / "t.parquet"), "y", drop_missing=True
+    )
     assert len(data.x) == N - 3
     assert data.index.tolist() == [i for i in range(N) if i not in (0, 3, 5)]
     assert any(note.startswith(f"dropped 3 of {N} rows") and "'a': 2, 'c': 1" in note for note in data.notes)

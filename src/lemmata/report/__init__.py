@@ -1,3 +1,6 @@
 """Floor 6: one HTML page from the record of a study. It reads the record and never recomputes."""
 
 from ._page import write_report as write_report
+from ._text import clean as clean
+from ._text import interval as interval
+from ._text import number as number

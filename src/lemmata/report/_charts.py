@@ -32,7 +32,7 @@ def _log(lower: float | None = None, upper: float | None = None) -> alt.Scale:
 def _ticks(title: str | None, **more: Any) -> alt.Axis:
     # Only 1, 2, 5 of each decade carry a label: the ten of Vega's default collide on a small panel.
     label = "indexof(['1','2','5'], slice(format(datum.value, '.1e'), 0, 1)) >= 0 ? format(datum.value, '~g') : ''"
-    return alt.Axis(title=title, labelExpr=label, labelOverlap="greedy", **more)
+    return alt.Axis(title=title, labelExpr=label, labelOverlap="greedy", labelSeparation=5, **more)
 
 
 def _curve_rows(study: Study) -> list[dict[str, Any]]:
@@ -41,14 +41,20 @@ def _curve_rows(study: Study) -> list[dict[str, Any]]:
         for point in architecture.get("curve") or []:
             measured, error = _positive(point.get("measured")), point.get("measured_se") or 0.0
             predicted = _positive(point.get("predicted"))
-            rows.append({
-                "architecture": title, "n": _positive(point.get("n")), "predicted": predicted,
-                "lower": _positive(point.get("lower")) and predicted and min(point["lower"], predicted),
-                "upper": _positive(point.get("upper")), "measured": measured,
-                "low": None if measured is None else max(measured - 2 * error, measured / 10),
-                "high": None if measured is None else measured + 2 * error,
-                "ratio": point.get("ratio"), "extrapolated": bool(point.get("extrapolated")),
-            })
+            rows.append(
+                {
+                    "architecture": title,
+                    "n": _positive(point.get("n")),
+                    "predicted": predicted,
+                    "lower": _positive(point.get("lower")) and predicted and min(point["lower"], predicted),
+                    "upper": _positive(point.get("upper")),
+                    "measured": measured,
+                    "low": None if measured is None else max(measured - 2 * error, measured / 10),
+                    "high": None if measured is None else measured + 2 * error,
+                    "ratio": point.get("ratio"),
+                    "extrapolated": bool(point.get("extrapolated")),
+                }
+            )
     return [row for row in rows if row["n"] is not None]
 
 
@@ -66,16 +72,22 @@ def learning_curves(study: Study) -> Spec:
         return None
     across, up = _frame(rows)
     names = titles(study)
-    base = alt.Chart().encode(x=alt.X("n:Q", scale=across, axis=_ticks("training rows n", tickCount=6)),
-                              color=colour(names, legend=False))
-    tip = [alt.Tooltip("architecture:N"), alt.Tooltip("n:Q"), alt.Tooltip("predicted:Q", format=".3~g"),
-           alt.Tooltip("measured:Q", format=".3~g"), alt.Tooltip("ratio:Q", format=".3~g", title="predicted / measured")]
+    base = alt.Chart().encode(
+        x=alt.X("n:Q", scale=across, axis=_ticks("training rows n", tickCount=6)), color=colour(names, legend=False)
+    )
+    tip = [
+        alt.Tooltip("architecture:N"),
+        alt.Tooltip("n:Q"),
+        alt.Tooltip("predicted:Q", format=".3~g"),
+        alt.Tooltip("measured:Q", format=".3~g"),
+        alt.Tooltip("ratio:Q", format=".3~g", title="predicted / measured"),
+    ]
     error = alt.Y("predicted:Q", scale=up, axis=_ticks("held-out squared error", tickCount=6))
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("lower:Q", scale=up), y2="upper:Q")
     line = base.mark_line(strokeWidth=2).encode(y=error)
     bars = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=up), y2="high:Q")
-    points = base.mark_point(filled=True, size=36, opacity=1).encode(y=alt.Y("measured:Q", scale=up), tooltip=tip)
-    panel = alt.layer(band, line, bars, points).properties(width=205, height=180)
+    points = base.mark_point(filled=True, size=26, opacity=1).encode(y=alt.Y("measured:Q", scale=up), tooltip=tip)
+    panel = alt.layer(band, line, bars, points).properties(width=258, height=200)
     shown = [name for name in names if any(row["architecture"] == name for row in rows)]
     facet = alt.Facet("architecture:N", sort=shown, title=None, header=alt.Header(labelPadding=2))
     return themed(panel.facet(data=alt.Data(values=rows), facet=facet, columns=3))
@@ -88,18 +100,27 @@ def overview(study: Study) -> Spec:
         return None
     across, up = _frame(rows)
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("n:Q", scale=across, axis=_ticks("training rows n")), color=colour(titles(study)))
-    layers = [base.mark_line(strokeWidth=2).encode(y=alt.Y("predicted:Q", scale=up, axis=_ticks("held-out squared error"))),
-              base.mark_point(filled=True, size=40, opacity=1).encode(y=alt.Y("measured:Q", scale=up))]
-    marks = [{"level": (study.get("answers") or {}).get("error"), "label": "target error"},
-             {"level": (study.get("data") or {}).get("baseline_error"), "label": "predicting the mean"}]
+        x=alt.X("n:Q", scale=across, axis=_ticks("training rows n")), color=colour(titles(study))
+    )
+    layers = [
+        base.mark_line(strokeWidth=2).encode(y=alt.Y("predicted:Q", scale=up, axis=_ticks("held-out squared error"))),
+        base.mark_point(filled=True, size=40, opacity=1).encode(y=alt.Y("measured:Q", scale=up)),
+    ]
+    marks = [
+        {"level": (study.get("answers") or {}).get("error"), "label": "target error"},
+        {"level": (study.get("data") or {}).get("baseline_error"), "label": "predicting the mean"},
+    ]
     errors = [row["predicted"] for row in rows if row["predicted"] is not None] or [1.0]
     marks = [mark for mark in marks if mark["level"] and min(errors) / 1.4 <= mark["level"] <= max(errors) * 1.3]
     if marks:
         rule = alt.Chart(alt.Data(values=marks)).encode(y=alt.Y("level:Q", scale=up))
-        layers += [rule.mark_rule(color=INK, strokeDash=[5, 4]),
-                   rule.mark_text(color=INK, align="right", dx=-4, dy=-7, fontSize=11).encode(x=alt.value(680), text="label:N")]
-    return themed(alt.layer(*layers).properties(width=680, height=340))
+        layers += [
+            rule.mark_rule(color=INK, strokeDash=[5, 4]),
+            rule.mark_text(color=INK, align="right", dx=-4, dy=-7, fontSize=11).encode(
+                x=alt.value(850), text="label:N"
+            ),
+        ]
+    return themed(alt.layer(*layers).properties(width=850, height=360))
 
 
 def samples_needed(study: Study) -> Spec:
@@ -111,11 +132,21 @@ def samples_needed(study: Study) -> Spec:
             answer = samples.get(key) or {}
             if _positive(answer.get("n")):
                 n = answer["n"]
-                rows.append({"architecture": title, "route": route, "n": n, "lower": _positive(answer.get("lower")) or n,
-                             "upper": answer.get("upper") or n, "extrapolates": bool(answer.get("extrapolates"))})
+                rows.append(
+                    {
+                        "architecture": title,
+                        "route": route,
+                        "n": n,
+                        "lower": _positive(answer.get("lower")) or n,
+                        "upper": answer.get("upper") or n,
+                        "extrapolates": bool(answer.get("extrapolates")),
+                    }
+                )
         if _positive(samples.get("measured")):
             n = samples["measured"]
-            rows.append({"architecture": title, "route": "measured", "n": n, "lower": n, "upper": n, "extrapolates": False})
+            rows.append(
+                {"architecture": title, "route": "measured", "n": n, "lower": n, "upper": n, "extrapolates": False}
+            )
     if not rows:
         return None
     have = (study.get("data") or {}).get("used_rows")
@@ -125,18 +156,34 @@ def samples_needed(study: Study) -> Spec:
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("n:Q", scale=scale, axis=_ticks("training rows needed")),
         y=alt.Y("architecture:N", sort=titles(study), title=None, axis=alt.Axis(ticks=False, domain=False)),
-        yOffset=alt.YOffset("route:N", sort=routes, scale=alt.Scale(domain=routes, paddingOuter=0.35)),
-        color=alt.Color("route:N", scale=alt.Scale(domain=routes, range=["#4c78c8", "#e07b39", "#2f9e77"]),
-                        legend=alt.Legend(title=None, orient="top", labelLimit=300)),
-        tooltip=[alt.Tooltip("architecture:N"), alt.Tooltip("route:N"), alt.Tooltip("n:Q", format=",.0f"),
-                 alt.Tooltip("lower:Q", format=",.0f"), alt.Tooltip("upper:Q", format=",.0f"), alt.Tooltip("extrapolates:N")])
-    layers = [base.mark_bar(height=3, clip=True).encode(x=alt.X("lower:Q", scale=scale), x2="upper:Q"),
-              base.mark_point(filled=True, size=60, opacity=1, clip=True).encode()]
+        yOffset=alt.YOffset("route:N", sort=routes, scale=alt.Scale(domain=routes, paddingOuter=0.2)),
+        color=alt.Color(
+            "route:N",
+            scale=alt.Scale(domain=routes, range=["#4c78c8", "#e07b39", "#2f9e77"]),
+            legend=alt.Legend(title=None, orient="top", labelLimit=300),
+        ),
+        tooltip=[
+            alt.Tooltip("architecture:N"),
+            alt.Tooltip("route:N"),
+            alt.Tooltip("n:Q", format=",.0f"),
+            alt.Tooltip("lower:Q", format=",.0f"),
+            alt.Tooltip("upper:Q", format=",.0f"),
+            alt.Tooltip("extrapolates:N"),
+        ],
+    )
+    layers = [
+        base.mark_bar(height=3, clip=True).encode(x=alt.X("lower:Q", scale=scale), x2="upper:Q"),
+        base.mark_point(filled=True, size=60, opacity=1, clip=True).encode(),
+    ]
     if have:
-        edge = alt.Chart(alt.Data(values=[{"rows": have, "label": f"{have:,} rows of data"}])).encode(x=alt.X("rows:Q", scale=scale))
-        layers += [edge.mark_rule(color=INK, strokeDash=[5, 4]),
-                   edge.mark_text(color=INK, align="right", dx=-5, fontSize=11).encode(y=alt.value(-7), text="label:N")]
-    return themed(alt.layer(*layers).properties(width=560, height=alt.Step(16)))
+        edge = alt.Chart(alt.Data(values=[{"rows": have, "label": f"{have:,} rows of data"}])).encode(
+            x=alt.X("rows:Q", scale=scale)
+        )
+        layers += [
+            edge.mark_rule(color=INK, strokeDash=[5, 4]),
+            edge.mark_text(color=INK, align="right", dx=-5, fontSize=11).encode(y=alt.value(-7), text="label:N"),
+        ]
+    return themed(alt.layer(*layers).properties(width=700, height=alt.Step(13)))
 
 
 def spectra(study: Study) -> Spec:
@@ -146,21 +193,37 @@ def spectra(study: Study) -> Spec:
         spectrum = architecture.get("spectrum") or {}
         values, shares = spectrum.get("eigenvalues") or [], spectrum.get("alignment") or []
         for j, index in enumerate(spectrum.get("index") or []):
-            rows.append({"architecture": title, "index": index, "eigenvalue": _positive(values[j]) if j < len(values) else None,
-                         "share": shares[j] if j < len(shares) else None})
+            rows.append(
+                {
+                    "architecture": title,
+                    "index": index,
+                    "eigenvalue": _positive(values[j]) if j < len(values) else None,
+                    "share": shares[j] if j < len(shares) else None,
+                }
+            )
     if not rows:
         return None
     largest = max([row["eigenvalue"] for row in rows if row["eigenvalue"] is not None] or [1.0])
     smallest = min([row["eigenvalue"] for row in rows if row["eigenvalue"] is not None] or [1.0])
     floor = max(smallest, largest * 1e-16)
     base = alt.Chart(alt.Data(values=rows)).encode(color=colour(titles(study)))
-    index = alt.X("index:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title="index of the mode", tickCount=5, format="~g"))
-    power = alt.Axis(title="eigenvalue of the Gram matrix", tickCount=8, format=".0e")
+    index = alt.X(
+        "index:Q",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(title="index of the mode", tickCount=5, format="~g"),
+    )
+    exponent = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6 ? '1e' + round(log(datum.value) / LN10) : ''"
+    power = alt.Axis(title="eigenvalue of the Gram matrix", labelExpr=exponent, labelOverlap="greedy")
     left = base.mark_line(strokeWidth=2, clip=True).encode(
-        x=index, y=alt.Y("eigenvalue:Q", scale=_log(floor, largest * 1.5), axis=power))
+        x=index, y=alt.Y("eigenvalue:Q", scale=_log(floor, largest * 1.5), axis=power)
+    )
     right = base.mark_line(strokeWidth=2).encode(
-        x=index, y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="share of the target", format="%")))
-    return themed(alt.hconcat(left.properties(width=310, height=260), right.properties(width=310, height=260), spacing=28))
+        x=index,
+        y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="share of the target", format="%")),
+    )
+    return themed(
+        alt.hconcat(left.properties(width=388, height=280), right.properties(width=388, height=280), spacing=28)
+    )
 
 
 def training(run: dict[str, Any]) -> Spec:
@@ -172,19 +235,47 @@ def training(run: dict[str, Any]) -> Spec:
                 for part, name in (("train", "training rows"), ("test", "held-out rows")):
                     value = _positive(point.get(f"{who}_{part}"))
                     if value is not None and _positive(point.get("time")):
-                        rows.append({"width": f"width {width['width']:,}", "order": width["width"], "time": point["time"],
-                                     "error": value, "who": who, "on": name})
+                        rows.append(
+                            {
+                                "width": f"width {width['width']:,}",
+                                "order": width["width"],
+                                "time": point["time"],
+                                "error": value,
+                                "who": who,
+                                "on": name,
+                            }
+                        )
     if not rows:
         return None
     bounds = _log(min(row["error"] for row in rows) / 1.3, max(row["error"] for row in rows) * 1.3)
-    lines = alt.Chart().mark_line(strokeWidth=2).encode(
-        x=alt.X("time:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title="training time", tickCount=4, format="~g")),
-        y=alt.Y("error:Q", scale=bounds, axis=_ticks("squared error", tickCount=6)),
-        color=alt.Color("on:N", scale=alt.Scale(domain=["training rows", "held-out rows"], range=["#e07b39", "#4c78c8"]),
-                        legend=alt.Legend(title=None, orient="top", labelLimit=200)),
-        strokeDash=alt.StrokeDash("who:N", scale=alt.Scale(domain=["network", "kernel"], range=[[1, 0], [5, 4]]),
-                                  legend=alt.Legend(title=None, orient="top", symbolStrokeColor=INK, symbolSize=300)),
-    ).properties(width=205, height=190)
+    lines = (
+        alt.Chart()
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "time:Q",
+                scale=alt.Scale(type="log", nice=False),
+                axis=alt.Axis(title="training time", tickCount=4, format="~g"),
+            ),
+            y=alt.Y("error:Q", scale=bounds, axis=_ticks("squared error", tickCount=6)),
+            color=alt.Color(
+                "on:N",
+                scale=alt.Scale(domain=["training rows", "held-out rows"], range=["#e07b39", "#4c78c8"]),
+                legend=alt.Legend(title=None, orient="top", labelLimit=200),
+            ),
+            strokeDash=alt.StrokeDash(
+                "who:N",
+                scale=alt.Scale(domain=["network", "kernel"], range=[[1, 0], [5, 4]]),
+                legend=alt.Legend(title=None, orient="top", symbolStrokeColor=INK),
+            ),
+        )
+        .properties(width=258, height=200)
+    )
     panels = [f"width {width['width']:,}" for width in run["widths"]]
-    return themed(lines.facet(data=alt.Data(values=rows), columns=3,
-                              facet=alt.Facet("width:N", sort=panels, title=None, header=alt.Header(labelPadding=2))))
+    return themed(
+        lines.facet(
+            data=alt.Data(values=rows),
+            columns=3,
+            facet=alt.Facet("width:N", sort=panels, title=None, header=alt.Header(labelPadding=2)),
+        )
+    )

@@ -11,10 +11,18 @@ import vl_convert
 from markupsafe import Markup
 
 from . import _charts as charts
-from ._text import clean, interval, number, percent, script_json, slug, verdict
+from ._text import brief, clean, interval, number, percent, script_json, slug, verdict
 
-SECTIONS: dict[str, Any] = {"data": {}, "answers": {}, "quality": {}, "architectures": [], "training": [], "claims": [],
-                            "bibliography": [], "notes": []}
+SECTIONS: dict[str, Any] = {
+    "data": {},
+    "answers": {},
+    "quality": {},
+    "architectures": [],
+    "training": [],
+    "claims": [],
+    "bibliography": [],
+    "notes": [],
+}
 
 
 def write_report(study: dict[str, Any], directory: str | Path) -> Path:
@@ -52,8 +60,14 @@ def _render(record: dict[str, Any]) -> str:
         _add(pictures, f"training-{i}", charts.training(run))
     anchors = _anchors(record["claims"])
     return _template().render(
-        study=record, pictures=pictures, titles=charts.titles(record), anchors=anchors, last=_last_points(record),
-        specs={name: picture["spec"] for name, picture in pictures.items()}, bundle=_bundle() if pictures else "",
+        study=record,
+        pictures=pictures,
+        titles=charts.titles(record),
+        named=_named(record),
+        anchors=anchors,
+        last=_last_points(record),
+        specs={name: picture["spec"] for name, picture in pictures.items()},
+        bundle=_bundle() if pictures else "",
     )
 
 
@@ -70,6 +84,14 @@ def _last_points(record: dict[str, Any]) -> list[dict[str, Any]]:
         measured = [point for point in architecture.get("curve") or [] if point.get("measured") is not None]
         points.append(max(measured, key=lambda point: point["n"], default={}))
     return points
+
+
+def _named(record: dict[str, Any]) -> dict[str, str]:
+    """The human name of each architecture, by its short one."""
+    return {
+        architecture.get("name", ""): title
+        for architecture, title in zip(record["architectures"], charts.titles(record), strict=True)
+    }
 
 
 def _anchors(claims: list[dict[str, Any]]) -> list[str]:
@@ -93,16 +115,27 @@ def _vega_lite() -> str:
 @functools.cache
 def _bundle() -> Markup:
     """Vega, Vega-Lite and Vega-Embed in one script, which cannot close the element that it stands in."""
-    script = vl_convert.javascript_bundle(vl_version=_vega_lite())
+    script = vl_convert.javascript_bundle(None, vl_version=_vega_lite())
     return Markup(script.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 
 @functools.cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(loader=jinja2.PackageLoader("lemmata.report"), autoescape=True,
-                                     undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": _or_missing(number), "interval": _or_missing(interval),
-                            "percent": _or_missing(percent), "verdict": _or_missing(verdict), "script_json": script_json}
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("lemmata.report"),
+        autoescape=True,
+        undefined=jinja2.ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": _or_missing(number),
+        "brief": _or_missing(brief),
+        "interval": _or_missing(interval),
+        "percent": _or_missing(percent),
+        "verdict": _or_missing(verdict),
+        "script_json": script_json,
+    }
     return environment.get_template("report.html")
 
 

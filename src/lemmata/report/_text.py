@@ -62,8 +62,18 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:,.{max(digits - 1 - exponent, 0)}f}".replace("-", "−")
 
 
+def brief(value: Any) -> str:
+    """A number for a sentence: `number` without the zeros at its end.
+
+    >>> brief(0.1), brief(120), brief(1.0)
+    ('0.1', '120', '1')
+    """
+    text = number(value)
+    return text.rstrip("0").rstrip(".") if "." in text and "×" not in text else text
+
+
 def interval(record: Any) -> str:
-    """"300 (250 to 380)" from a record with n, lower and upper; the part that is missing is left out."""
+    """ "300 (250 to 380)" from a record with n, lower and upper; the part that is missing is left out."""
     if not record or record.get("n") is None:
         return MISSING
     text = number(round(record["n"]))

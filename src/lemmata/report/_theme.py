@@ -19,8 +19,18 @@ def colour(titles: list[str], legend: bool = True) -> alt.Color:
 
 def themed(chart: Any) -> dict[str, Any]:
     """The Vega-Lite specification with the shared configuration."""
-    axis = {"labelColor": INK, "titleColor": INK, "domainColor": INK, "tickColor": INK, "gridColor": GRID,
-            "gridOpacity": 0.5, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 220}
+    axis = {
+        "labelColor": INK,
+        "titleColor": INK,
+        "domainColor": INK,
+        "tickColor": INK,
+        "gridColor": GRID,
+        "gridOpacity": 0.5,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 220,
+    }
     text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12}
     configured = chart.configure(background="transparent", font=FONT, padding=8).configure_axis(**axis)
     configured = configured.configure_legend(**text).configure_header(**text, labelFontWeight="bold", labelLimit=260)

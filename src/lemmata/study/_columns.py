@@ -49,9 +49,12 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series | None:
     if kind in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype != pl.String:
-        raise DataError(f"{role} {column.name!r} is nested or binary", found=f"type {kind}",
-                        rule="every cell is one number or one text",
-                        remedy=f"flatten it into plain columns, or leave it out with --drop-column {column.name!r}")
+        raise DataError(
+            f"{role} {column.name!r} is nested or binary",
+            found=f"type {kind}",
+            rule="every cell is one number or one text",
+            remedy=f"flatten it into plain columns, or leave it out with --drop-column {column.name!r}",
+        )
     stripped = column.str.strip_chars()
     numbers = stripped.cast(pl.Float64, strict=False)
     return numbers if numbers.null_count() == column.null_count() else stripped
@@ -97,8 +100,12 @@ def encode_inputs(frame: pl.DataFrame) -> Inputs:
     varies = np.ptp(matrix, axis=0) > 4 * np.finfo(float).eps if matrix.size else np.zeros(matrix.shape[1], bool)
     constant = [name for name, keep in zip(names, varies, strict=True) if not keep]
     if not varies.any():
-        raise DataError("no input column is left that varies", found=f"{len(constant)} constant columns",
-                        rule="at least one input column has two different values", remedy="add an informative column")
+        raise DataError(
+            "no input column is left that varies",
+            found=f"{len(constant)} constant columns",
+            rule="at least one input column has two different values",
+            remedy="add an informative column",
+        )
     if constant:
         notes.append(f"dropped {count(constant, 'constant column')}: {listing(constant)}")
     kept = matrix[:, varies]
@@ -116,9 +123,12 @@ def _categories(column: pl.Series) -> list[str]:
     hint = ""
     if odd.len() < column.len() / 2:
         hint = f"correct the cells that are not numbers (such as {odd[0]!r}), or "
-    raise DataError(f"text column {column.name!r} has too many categories", found=f"{len(categories)} distinct texts",
-                    rule=f"text is one-hot encoded up to {MOST_CATEGORIES} categories",
-                    remedy=f"{hint}leave it out with --drop-column {column.name!r}")
+    raise DataError(
+        f"text column {column.name!r} has too many categories",
+        found=f"{len(categories)} distinct texts",
+        rule=f"text is one-hot encoded up to {MOST_CATEGORIES} categories",
+        remedy=f"{hint}leave it out with --drop-column {column.name!r}",
+    )
 
 
 def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Targets:
@@ -140,19 +150,29 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         raise SettingError("--task is unknown", found=repr(task), rule="the task is classification or regression")
     text = any(column.dtype == pl.String for column in columns)
     if task == "regression" and text:
-        raise DataError(f"target {name!r} is text", found=repr(columns[0][0]), rule="regression needs numbers",
-                        remedy="leave --task out, or choose a numeric target")
+        raise DataError(
+            f"target {name!r} is text",
+            found=repr(columns[0][0]),
+            rule="regression needs numbers",
+            remedy="leave --task out, or choose a numeric target",
+        )
     if len(columns) > 1:
         if text or task == "classification":
-            raise DataError(f"target {name!r} has {len(columns)} columns", rule="classes stand in a single column",
-                            remedy="store the class of each row as one number or text")
+            raise DataError(
+                f"target {name!r} has {len(columns)} columns",
+                rule="classes stand in a single column",
+                remedy="store the class of each row as one number or text",
+            )
         return _numbers(columns, name)
     column = columns[0]
     distinct = column.n_unique()
     if distinct == 1:
-        raise DataError(f"target {name!r} is constant",
-                        found=f"only one value or class, {column[0]!r}, in {column.len()} rows",
-                        rule="a target has at least two different values", remedy="choose another --target")
+        raise DataError(
+            f"target {name!r} is constant",
+            found=f"only one value or class, {column[0]!r}, in {column.len()} rows",
+            rule="a target has at least two different values",
+            remedy="choose another --target",
+        )
     classes = task == "classification" or (task is None and (text or _looks_like_classes(column, distinct)))
     return _classes(column, name) if classes else _numbers(columns, name)
 
@@ -165,9 +185,12 @@ def _looks_like_classes(column: pl.Series, distinct: int) -> bool:
 def _classes(column: pl.Series, name: str) -> Targets:
     values, inverse, counts = np.unique(column.to_numpy(), return_inverse=True, return_counts=True)
     if 2 * len(values) > column.len():
-        raise DataError(f"target {name!r} has too many classes", found=f"{len(values)} classes in {column.len()} rows",
-                        rule="there are at least twice as many rows as classes",
-                        remedy="choose another --target or --task")
+        raise DataError(
+            f"target {name!r} has too many classes",
+            found=f"{len(values)} classes in {column.len()} rows",
+            rule="there are at least twice as many rows as classes",
+            remedy="choose another --target or --task",
+        )
     labels = tuple(f"{value:g}" if isinstance(value, float) else str(value) for value in values.tolist())
     one_hot = np.eye(len(values))[inverse]
     mean = one_hot.mean(axis=0)
@@ -183,8 +206,11 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
     largest = np.maximum(np.abs(y).max(axis=0), np.finfo(float).tiny)
     mean, scale = (y / largest).mean(axis=0), (y / largest).std(axis=0)
     if (np.ptp(y / largest, axis=0) <= 4 * np.finfo(float).eps).any():
-        raise DataError(f"target {name!r} has a constant column", rule="every output has at least two different values",
-                        remedy="leave the constant output out")
+        raise DataError(
+            f"target {name!r} has a constant column",
+            rule="every output has at least two different values",
+            remedy="leave the constant output out",
+        )
     note = f"standardised target {name!r} to mean 0 and variance 1, so an error of 1 is that of predicting the mean"
     if len(columns) > 1:
         note = f"standardised the {len(columns)} outputs of target {name!r} to mean 0 and variance 1 each"
@@ -192,7 +218,7 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
 
 
 def count(items: list[str] | tuple[str, ...] | int, singular: str, plural: str | None = None) -> str:
-    """"1 column", "3 columns"."""
+    """ "1 column", "3 columns"."""
     n = items if isinstance(items, int) else len(items)
     return f"{n} {singular if n == 1 else plural or singular + 's'}"
 

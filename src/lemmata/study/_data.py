@@ -136,10 +136,26 @@ def load_dataset(
     duplicates = _duplicates(x.x)
     notes += [*x.notes, *y.notes]
     if duplicates.rows:
-        notes.append(f"{count(duplicates.rows, 'row repeats', 'rows repeat')} the inputs of an earlier row: each makes"
-                     " an eigenvalue of every Gram matrix zero")
-    return Dataset(table.name, x.x, y.y, y.task, y.classes, x.features, label, y.mean, y.scale, table.rows,
-                   table.frame.width - len(targets), tuple(notes), duplicates, index)
+        notes.append(
+            f"{count(duplicates.rows, 'row repeats', 'rows repeat')} the inputs of an earlier row: each makes"
+            " an eigenvalue of every Gram matrix zero"
+        )
+    return Dataset(
+        table.name,
+        x.x,
+        y.y,
+        y.task,
+        y.classes,
+        x.features,
+        label,
+        y.mean,
+        y.scale,
+        table.rows,
+        table.frame.width - len(targets),
+        tuple(notes),
+        duplicates,
+        index,
+    )
 
 
 def _columns_rule(table: Table) -> str:
@@ -150,8 +166,9 @@ def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
     """The columns of the target (several for a matrix of an NPZ file), and its name."""
     name = target if target is not None else table.default_target
     if name is None:
-        raise DataError(f"no target was given for {table.name}", rule=_columns_rule(table),
-                        remedy="name one with --target")
+        raise DataError(
+            f"no target was given for {table.name}", rule=_columns_rule(table), remedy="name one with --target"
+        )
     columns = table.frame.columns
     if name in columns:
         return [name], name
@@ -159,15 +176,21 @@ def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
     if several:
         return several, name
     near = difflib.get_close_matches(name, columns, n=1)
-    raise UnknownNameError(f"target {name!r} is not a column of {table.name}", rule=_columns_rule(table),
-                           remedy=f"did you mean {near[0]!r}?" if near else "name one of them with --target")
+    raise UnknownNameError(
+        f"target {name!r} is not a column of {table.name}",
+        rule=_columns_rule(table),
+        remedy=f"did you mean {near[0]!r}?" if near else "name one of them with --target",
+    )
 
 
 def _plain(table: Table, inputs: list[str], targets: list[str]) -> tuple[pl.DataFrame, list[str]]:
     if not inputs:
-        raise DataError(f"{table.name} has no input columns besides the target", found=listing(table.frame.columns),
-                        rule="at least one column predicts the target",
-                        remedy="check the separator of the file, or leave fewer columns out")
+        raise DataError(
+            f"{table.name} has no input columns besides the target",
+            found=listing(table.frame.columns),
+            rule="at least one column predicts the target",
+            remedy="check the separator of the file, or leave fewer columns out",
+        )
     _enough(table.frame.height, table.name)
     columns, dated = [], []
     for name in [*inputs, *targets]:
@@ -175,8 +198,12 @@ def _plain(table: Table, inputs: list[str], targets: list[str]) -> tuple[pl.Data
         if column is not None:
             columns.append(column)
         elif name in targets:
-            raise DataError(f"target {name!r} is a date or time", found=f"type {table.frame[name].dtype}",
-                            rule="a target is numbers or classes", remedy="convert it to a number, such as days")
+            raise DataError(
+                f"target {name!r} is a date or time",
+                found=f"type {table.frame[name].dtype}",
+                rule="a target is numbers or classes",
+                remedy="convert it to a number, such as days",
+            )
         else:
             dated.append(name)
     return pl.DataFrame(columns), dated
@@ -184,8 +211,12 @@ def _plain(table: Table, inputs: list[str], targets: list[str]) -> tuple[pl.Data
 
 def _enough(rows: int, name: str, after: str = "") -> None:
     if rows < FEWEST_ROWS:
-        raise DataError(f"{name} has too few rows{after}", found=count(rows, "row"),
-                        rule=f"a study needs at least {FEWEST_ROWS} rows", remedy="add data")
+        raise DataError(
+            f"{name} has too few rows{after}",
+            found=count(rows, "row"),
+            rule=f"a study needs at least {FEWEST_ROWS} rows",
+            remedy="add data",
+        )
 
 
 def _without_missing(frame: pl.DataFrame, drop: bool, notes: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
@@ -199,10 +230,13 @@ def _without_missing(frame: pl.DataFrame, drop: bool, notes: list[str]) -> tuple
     lost = int((~present).sum())
     cells = listing([f"{name!r}: {n}" for name, n in sorted(counts.items(), key=lambda item: -item[1])], 20)
     if not drop:
-        raise DataError("cells are missing, NaN or infinite", found=f"{cells} (of {frame.height} rows)",
-                        rule="every cell holds a finite number or a text",
-                        remedy=f"--drop-missing drops the {count(lost, 'row')} that have such a cell;"
-                        " --drop-column NAME leaves a column out")
+        raise DataError(
+            "cells are missing, NaN or infinite",
+            found=f"{cells} (of {frame.height} rows)",
+            rule="every cell holds a finite number or a text",
+            remedy=f"--drop-missing drops the {count(lost, 'row')} that have such a cell;"
+            " --drop-column NAME leaves a column out",
+        )
     notes.append(f"dropped {lost} of {count(frame.height, 'row')} with missing, NaN or infinite cells ({cells})")
     _enough(frame.height - lost, "the table", f" after {count(lost, 'row')} with missing cells were dropped")
     return frame.filter(pl.Series(present)), index[present]

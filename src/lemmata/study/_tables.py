@@ -66,13 +66,19 @@ def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
     if not exists:
         raise _absent(data)
     if path.is_dir():
-        raise DataError(f"{data} is a directory", rule="DATA is a single file or the name of a bundled set",
-                        remedy=f"name a file inside it ({', '.join(SUFFIXES)})")
+        raise DataError(
+            f"{data} is a directory",
+            rule="DATA is a single file or the name of a bundled set",
+            remedy=f"name a file inside it ({', '.join(SUFFIXES)})",
+        )
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise DataError(f"{data} is of an unknown kind", found=f"extension {suffix!r}",
-                        rule=f"the extension is one of {', '.join(SUFFIXES)}",
-                        remedy="save the table as CSV or Parquet")
+        raise DataError(
+            f"{data} is of an unknown kind",
+            found=f"extension {suffix!r}",
+            rule=f"the extension is one of {', '.join(SUFFIXES)}",
+            remedy="save the table as CSV or Parquet",
+        )
     try:
         if path.stat().st_size == 0:
             raise DataError(f"{data} is empty", found="0 bytes", rule="a table has a header and at least 20 rows")
@@ -82,32 +88,50 @@ def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
     except LemmataError:
         raise
     except OSError as error:
-        raise DataError(f"{data} cannot be read", found=error.strerror or str(error),
-                        rule="the file must be readable by you", remedy="check its permissions") from error
+        raise DataError(
+            f"{data} cannot be read",
+            found=error.strerror or str(error),
+            rule="the file must be readable by you",
+            remedy="check its permissions",
+        ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError) as error:
         reason = (str(error).strip() or "garbage").splitlines()[0]
-        raise DataError(f"{data} cannot be understood as {suffix[1:].upper()}", found=reason,
-                        rule="every row has the fields of the header, in UTF-8 text"
-                        if suffix in (".csv", ".tsv") else "the file is complete and of the kind its extension says",
-                        remedy="repair the file, or save it again as Parquet") from error
+        raise DataError(
+            f"{data} cannot be understood as {suffix[1:].upper()}",
+            found=reason,
+            rule="every row has the fields of the header, in UTF-8 text"
+            if suffix in (".csv", ".tsv")
+            else "the file is complete and of the kind its extension says",
+            remedy="repair the file, or save it again as Parquet",
+        ) from error
 
 
 def _absent(data: str) -> LemmataError:
     if Path(data).suffix or "/" in data:
-        return DataError(f"there is no file {data}", rule="DATA is an existing file or the name of a bundled set",
-                         remedy=f"check the path; the bundled sets are {', '.join(BUNDLED)}")
+        return DataError(
+            f"there is no file {data}",
+            rule="DATA is an existing file or the name of a bundled set",
+            remedy=f"check the path; the bundled sets are {', '.join(BUNDLED)}",
+        )
     near = difflib.get_close_matches(data.lower().replace("-", "_"), BUNDLED, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]}? " if near else ""
-    return UnknownNameError(f"there is no bundled set or file called {data!r}",
-                            rule=f"the bundled sets are {', '.join(BUNDLED)}",
-                            remedy=f"{hint}give one of these names, or the path of a {', '.join(SUFFIXES)} file")
+    return UnknownNameError(
+        f"there is no bundled set or file called {data!r}",
+        rule=f"the bundled sets are {', '.join(BUNDLED)}",
+        remedy=f"{hint}give one of these names, or the path of a {', '.join(SUFFIXES)} file",
+    )
 
 
 def _bundled(name: str) -> Table:
     from sklearn import datasets
 
-    load = {"digits": datasets.load_digits, "breast_cancer": datasets.load_breast_cancer, "wine": datasets.load_wine,
-            "diabetes": datasets.load_diabetes, "iris": datasets.load_iris}[name]
+    load = {
+        "digits": datasets.load_digits,
+        "breast_cancer": datasets.load_breast_cancer,
+        "wine": datasets.load_wine,
+        "diabetes": datasets.load_diabetes,
+        "iris": datasets.load_iris,
+    }[name]
     bunch = load()
     columns = {str(feature): bunch.data[:, j] for j, feature in enumerate(bunch.feature_names)}
     target = bunch.target
@@ -119,8 +143,15 @@ def _bundled(name: str) -> Table:
 
 def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
     separator, header, notes = _header(path)
-    frame = pl.scan_csv(path, separator=separator, infer_schema_length=None, try_parse_dates=True,
-                        null_values=MISSING_MARKS, glob=False, encoding="utf8")
+    frame = pl.scan_csv(
+        path,
+        separator=separator,
+        infer_schema_length=None,
+        try_parse_dates=True,
+        null_values=MISSING_MARKS,
+        glob=False,
+        encoding="utf8",
+    )
     size = path.stat().st_size
     read, rows, more = _collect(frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size)
     if read.width == len(header):
@@ -139,8 +170,12 @@ def _header(path: Path) -> tuple[str, list[str], tuple[str, ...]]:
     with path.open("rb") as file:
         head = file.read(1 << 20)
     if b"\0" in head:
-        raise DataError(f"{path} is not text", found="a zero byte near its start", rule="a CSV file is UTF-8 text",
-                        remedy="save the table as CSV in UTF-8, or as Parquet")
+        raise DataError(
+            f"{path} is not text",
+            found="a zero byte near its start",
+            rule="a CSV file is UTF-8 text",
+            remedy="save the table as CSV in UTF-8, or as Parquet",
+        )
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
         raise DataError(f"{path} is empty", found="only blank lines", rule="a table has a header and at least 20 rows")
@@ -151,12 +186,20 @@ def _header(path: Path) -> tuple[str, list[str], tuple[str, ...]]:
     numbers = [value for value in map(_number, names) if value is not None]
     increasing = all(b > a and a.is_integer() and b.is_integer() for a, b in itertools.pairwise(numbers))
     if 2 * len(numbers) >= len(names) and not increasing:
-        raise DataError(f"{path} seems to have no header", found=f"first line {', '.join(names[:6])[:120]}",
-                        rule="the first line names the columns", remedy="add a first line with a name for each column")
+        raise DataError(
+            f"{path} seems to have no header",
+            found=f"first line {', '.join(names[:6])[:120]}",
+            rule="the first line names the columns",
+            remedy="add a first line with a name for each column",
+        )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise DataError(f"{path} has columns of the same name", found=", ".join(map(repr, repeated[:10])),
-                        rule="every column has its own name", remedy="rename them in the first line")
+        raise DataError(
+            f"{path} has columns of the same name",
+            found=", ".join(map(repr, repeated[:10])),
+            rule="every column has its own name",
+            remedy="rename them in the first line",
+        )
     notes = () if separator == "," else (f"fields are separated by {separator!r}",)
     return separator, names, notes
 
@@ -187,8 +230,10 @@ def _collect(frame: pl.LazyFrame, limit_bytes: int, seed: int, planned) -> tuple
     index = "\0row"
     picked = frame.with_row_index(index).filter(pl.col(index).is_in(pl.Series(chosen, dtype=pl.UInt32).implode()))
     read = picked.drop(index).collect(engine="streaming")
-    note = (f"the table is too large to read whole: {rows} rows of {columns} columns plan {need} bytes and the limit is"
-            f" {limit_bytes} bytes, so {keep} rows drawn at random were read")
+    note = (
+        f"the table is too large to read whole: {rows} rows of {columns} columns plan {need} bytes and the limit is"
+        f" {limit_bytes} bytes, so {keep} rows drawn at random were read"
+    )
     return read, rows, (note,)
 
 
@@ -197,15 +242,21 @@ def _npz(path: Path, limit_bytes: int) -> Table:
         with zipfile.ZipFile(path) as archive:
             need = sum(item.file_size for item in archive.infolist())
         if need > limit_bytes:
-            raise MemoryPlanError(f"the arrays of {path} are too large to read", found=f"a plan of {need} bytes",
-                                  rule=f"at most {limit_bytes} bytes",
-                                  remedy="save the table as Parquet, which is sampled")
+            raise MemoryPlanError(
+                f"the arrays of {path} are too large to read",
+                found=f"a plan of {need} bytes",
+                rule=f"at most {limit_bytes} bytes",
+                remedy="save the table as Parquet, which is sampled",
+            )
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (ValueError, zipfile.BadZipFile, EOFError, KeyError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read as NPZ", found=str(error).split(". ")[0],
-                        rule="an NPZ file holds plain arrays; Python objects in it are never unpickled",
-                        remedy="save numeric or text arrays with numpy.savez") from error
+        raise DataError(
+            f"{path} cannot be read as NPZ",
+            found=str(error).split(". ")[0],
+            rule="an NPZ file holds plain arrays; Python objects in it are never unpickled",
+            remedy="save numeric or text arrays with numpy.savez",
+        ) from error
     return _from_arrays(path, arrays)
 
 
@@ -215,14 +266,20 @@ def _from_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Table:
     arrays = {name: array for name, array in arrays.items() if array.ndim}
     lengths = {array.shape[0] for array in arrays.values()}
     if len(lengths) != 1:
-        raise DataError(f"the arrays of {path} do not form a table", found=names,
-                        rule="all arrays have the same first dimension: one entry a row")
+        raise DataError(
+            f"the arrays of {path} do not form a table",
+            found=names,
+            rule="all arrays have the same first dimension: one entry a row",
+        )
     columns: dict[str, np.ndarray] = {}
     notes = []
     for name, array in arrays.items():
         if np.iscomplexobj(array):
-            raise DataError(f"array {name!r} of {path} is complex", rule="arrays hold real numbers, booleans or text",
-                            remedy="store real and imaginary parts as two arrays")
+            raise DataError(
+                f"array {name!r} of {path} is complex",
+                rule="arrays hold real numbers, booleans or text",
+                remedy="store real and imaginary parts as two arrays",
+            )
         if array.ndim == 1:
             columns[name] = array
             continue

@@ -29,7 +29,10 @@ class HeldOutLosses(eqx.Module):
 
 
 def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -> Float[Array, ""]:
-    """bound sqrt(log(2/delta) / (2 size)): the mean of `size` values in [0, bound] strays further with probability <= delta."""
+    """The radius bound sqrt(log(2/delta) / (2 size)).
+
+    The mean of `size` independent values in [0, bound] is further from its expectation with probability <= delta.
+    """
     return bound * jnp.sqrt(jnp.log(2 / delta) / (2 * size))
 
 

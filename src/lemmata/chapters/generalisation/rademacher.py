@@ -1,0 +1,289 @@
+"""Rademacher complexity: how well a class of functions could fit pure noise, and what that says about new data.
+
+This theory controls the difference between training and true error of every function of a kernel ball at once. It
+assumes independent rows, a bounded Lipschitz loss and a radius fixed beforehand; it leaves unexplained predictors
+that interpolate and still predict well, for which the bound exceeds the largest possible loss.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space, Status
+from lemmata.kernels import AbstractKernel, gram
+from lemmata.problems import Regression
+
+from .._sampled import KERNEL, sampled_kernel, sampled_regression
+
+DRAWS = 2048
+
+
+class KernelBall(eqx.Module):
+    """The functions of norm at most `radius` in a kernel's Hilbert space, on n points.
+
+    Args:
+        matrix: the Gram matrix of the points.
+        radius: B.
+    """
+
+    matrix: Float[Array, "n n"]
+    radius: Float[Array, ""]
+
+
+class BallLearning(eqx.Module):
+    """A learner in a kernel ball: n rows are drawn with replacement from a population, which defines the true error.
+
+    Args:
+        x: the points of the population.
+        y: their targets.
+        kernel: the kernel.
+        ridge: of the fit, which is scaled back to the ball where it is outside.
+        radius: B, fixed before the rows are drawn.
+        bound: b; the loss is min(|f(x) - y|, b).
+        size: n.
+        delta: the failure probability.
+    """
+
+    x: Float[Array, "p d"]
+    y: Float[Array, " p"]
+    kernel: AbstractKernel
+    ridge: Float[Array, ""]
+    radius: Float[Array, ""]
+    bound: Float[Array, ""]
+    size: int = eqx.field(static=True)
+    delta: float = eqx.field(static=True, default=0.05)
+
+
+def rademacher_bound(trace: Float[Array, ""], radius: Float[Array, ""] | float, size: int) -> Float[Array, ""]:
+    """B sqrt(tr K) / n, a bound on the Rademacher complexity of {f: |f|_H <= B} on n points."""
+    return radius * jnp.sqrt(trace) / size
+
+
+def signed_suprema(problem: KernelBall, signs: Float[Array, "m n"]) -> Float[Array, " m"]:
+    """sup over the ball of (1/n) sum_i s_i f(x_i) = (B/n) sqrt(s' K s), for each row of signs."""
+    quadratic = jnp.sum((signs @ problem.matrix) * signs, axis=1)
+    return problem.radius / len(problem.matrix) * jnp.sqrt(jnp.maximum(quadratic, 0.0))
+
+
+def ball_coefficients(
+    matrix: Float[Array, "n n"], y: Float[Array, " n"], ridge: Float[Array, ""], radius: Float[Array, ""]
+) -> Float[Array, " n"]:
+    """Coefficients (K + ridge I)^-1 y of kernel ridge regression, scaled back so that the norm is at most the radius."""
+    coefficients = jnp.linalg.solve(matrix + ridge * jnp.eye(len(y)), y)
+    norm = jnp.sqrt(jnp.maximum(coefficients @ matrix @ coefficients, 0.0))
+    return coefficients * jnp.minimum(1.0, radius / jnp.where(norm > 0, norm, 1.0))
+
+
+def generalisation_gap(problem: BallLearning, key: Key[Array, ""]) -> Float[Array, ""]:
+    """True minus training error of the learner, on rows drawn with replacement."""
+    rows = jax.random.choice(key, len(problem.x), (problem.size,))
+    cross = gram(problem.kernel, problem.x, problem.x[rows])
+    coefficients = ball_coefficients(cross[rows], problem.y[rows], problem.ridge, problem.radius)
+    losses = jnp.minimum(jnp.abs(cross @ coefficients - problem.y), problem.bound)
+    return losses.mean() - losses[rows].mean()
+
+
+def pose_learning(problem: object) -> BallLearning | None:
+    """All rows of a regression are the population, as many as train are drawn; the first output.
+
+    The radius is half the norm of the kernel ridge fit to the training rows, the largest loss the range of the targets.
+    """
+    if not isinstance(problem, Regression):
+        return problem if isinstance(problem, BallLearning) else None
+    x, y = jnp.concatenate([problem.x, problem.x_test]), jnp.concatenate([problem.y, problem.y_test])[:, 0]
+    matrix = problem.gram
+    fit = ball_coefficients(matrix, problem.y[:, 0], problem.ridge, jnp.asarray(jnp.inf))
+    radius = jnp.sqrt(jnp.maximum(fit @ matrix @ fit, 0.0)) / 2
+    return BallLearning(x, y, problem.kernel, problem.ridge, radius, y.max() - y.min(), len(problem.x))
+
+
+class KernelBallRademacher(Claim[KernelBall]):
+    """The empirical Rademacher complexity of the kernel ball {f: |f|_H <= B} on n points is at most
+
+        E sup_f (1/n) sum_i s_i f(x_i) = (B/n) E sqrt(s' K s)  <=  B sqrt(tr K) / n
+
+    for independent signs s_i.
+    """
+
+    title = "Rademacher complexity of a kernel ball"
+    source = Source("bartlett2002rademacher", "Lemma 22, without their factor 2")
+    relation = AtMost()
+    controls = "how well the ball correlates with random signs on the given points"
+    unexplained = "how large the norm of a learned function is"
+    problem = KernelBall
+    trials = 128
+
+    def settings(self) -> Space:
+        """Points, kernel."""
+        return Space(n=Integer(30, 2, 400, "points"), kernel=KERNEL)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelBall:
+        """Random points, a random radius."""
+        points_key, radius_key = jax.random.split(key)
+        points = jax.random.normal(points_key, (setting["n"], 5))
+        return KernelBall(gram(sampled_kernel(setting["kernel"], 5), points), jax.random.exponential(radius_key))
+
+    def pose(self, problem: object) -> KernelBall | None:
+        """The ball that holds the kernel ridge fit to the first output."""
+        if not isinstance(problem, Regression):
+            return problem if isinstance(problem, KernelBall) else None
+        matrix = problem.gram
+        fit = ball_coefficients(matrix, problem.y[:, 0], problem.ridge, jnp.asarray(jnp.inf))
+        return KernelBall(matrix, jnp.sqrt(jnp.maximum(fit @ matrix @ fit, 0.0)))
+
+    def hypotheses(self, problem: KernelBall) -> list[Hypothesis]:
+        """A positive semidefinite kernel."""
+        values = jnp.linalg.eigvalsh(problem.matrix)
+        floor = -16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
+        return [Hypothesis("the Gram matrix is positive semidefinite", values[0], ">=", floor, "it has a Hilbert space")]
+
+    def predict(self, problem: KernelBall) -> Array:
+        """B sqrt(tr K) / n."""
+        return rademacher_bound(jnp.trace(problem.matrix), problem.radius, len(problem.matrix))
+
+    def measure(self, problem: KernelBall, key: Key[Array, ""]) -> Array:
+        """The mean over random signs, less four of its standard errors: sampling must not be held against the bound."""
+        signs = jax.random.rademacher(key, (DRAWS, len(problem.matrix)), float)
+        suprema = signed_suprema(problem, signs)
+        return suprema.mean() - 4 * suprema.std(ddof=1) / jnp.sqrt(DRAWS)
+
+    def trivial(self, problem: KernelBall) -> Array:
+        """|f(x)| <= B sqrt(K(x, x)) at every point."""
+        return problem.radius * jnp.sqrt(jnp.diagonal(problem.matrix)).mean()
+
+    def control(self) -> Control:
+        """Khintchine's inequality with Szarek's constant: E sqrt(s' K s) >= sqrt(tr K / 2), so this fails."""
+        return Control("half the trace is enough: B sqrt(tr K / 2) / n", lambda bound, problem: bound / jnp.sqrt(2.0))
+
+
+class RademacherGeneralisation(Claim[BallLearning]):
+    """With probability at least 1 - delta over n independent rows, every f with |f|_H <= B has
+
+        true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))
+
+    for the loss min(|f(x) - y|, b), which is 1-Lipschitz in f(x). Measured on the kernel ridge fit, scaled back to the ball.
+    """
+
+    title = "Uniform generalisation over a kernel ball"
+    source = Source("mohri2018", "Theorem 3.3 with Lemma 5.7 and Theorem 6.12")
+    relation = AtMost(delta=0.05)
+    controls = "true error minus training error of every function in the ball"
+    unexplained = "interpolating predictors, whose norm makes the bound vacuous"
+    problem = BallLearning
+    corrects = "generalisation.rademacher.printed_generalisation_inequality"
+
+    def settings(self) -> Space:
+        """Rows, radius, kernel."""
+        return _learning_settings()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> BallLearning:
+        """A noisy target on 1024 points."""
+        return _sample_learning(setting, key)
+
+    def pose(self, problem: object) -> BallLearning | None:
+        """Rows drawn with replacement from all rows of a regression."""
+        return pose_learning(problem)
+
+    def hypotheses(self, problem: BallLearning) -> list[Hypothesis]:
+        """A loss bound, a radius."""
+        return _learning_hypotheses(problem)
+
+    def predict(self, problem: BallLearning) -> Array:
+        """2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))."""
+        trace = problem.size * problem.kernel.diagonal(problem.x).mean()
+        chance = problem.bound * jnp.sqrt(jnp.log(1 / problem.delta) / (2 * problem.size))
+        return 2 * rademacher_bound(trace, problem.radius, problem.size) + chance
+
+    def measure(self, problem: BallLearning, key: Key[Array, ""]) -> Array:
+        """True minus training error of the learner."""
+        return generalisation_gap(problem, key)
+
+    def trivial(self, problem: BallLearning) -> Array:
+        """The largest loss."""
+        return problem.bound
+
+    def control(self) -> Control:
+        """As if the predictor had been fixed before the rows were drawn."""
+        return Control(
+            "no term for the complexity: b sqrt(log(1/delta) / (2n))",
+            lambda _, problem: problem.bound * jnp.sqrt(jnp.log(1 / problem.delta) / (2 * problem.size)),
+        )
+
+
+class PrintedGeneralisationInequality(Claim[BallLearning]):
+    """As printed: P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)) with R the Rademacher complexity; that is, with
+    probability at least 1 - delta
+
+        test loss - train loss <= R sqrt(2 log(1/delta) / n).
+
+    R is itself of the order 1/sqrt(n), so the right side is of the order 1/n: the complexity belongs beside eps, not
+    below it, where the range of the loss belongs. R is taken at its upper bound B sqrt(E K(x, x) / n), which favours the statement.
+    """
+
+    title = "The generalisation inequality with R below eps, as printed"
+    source = Source("foundation2025", "equation (15), as printed")
+    relation = AtMost(delta=0.05)
+    controls = "the probability that the true error exceeds the training error by eps"
+    unexplained = "which loss is meant, and which predictor"
+    problem = BallLearning
+    expected = Status.REFUTED
+
+    def settings(self) -> Space:
+        """Rows, radius, kernel."""
+        return _learning_settings()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> BallLearning:
+        """A noisy target on 1024 points."""
+        return _sample_learning(setting, key)
+
+    def pose(self, problem: object) -> BallLearning | None:
+        """Rows drawn with replacement from all rows of a regression."""
+        return pose_learning(problem)
+
+    def hypotheses(self, problem: BallLearning) -> list[Hypothesis]:
+        """A loss bound, a radius."""
+        return _learning_hypotheses(problem)
+
+    def predict(self, problem: BallLearning) -> Array:
+        """The eps at which the printed probability is delta."""
+        mean = problem.kernel.diagonal(problem.x).mean()
+        return problem.radius * jnp.sqrt(mean) / problem.size * jnp.sqrt(2 * jnp.log(1 / problem.delta))
+
+    def measure(self, problem: BallLearning, key: Key[Array, ""]) -> Array:
+        """True minus training error of the learner."""
+        return generalisation_gap(problem, key)
+
+    def trivial(self, problem: BallLearning) -> Array:
+        """The largest loss."""
+        return problem.bound
+
+    def control(self) -> Control:
+        """A stronger statement still."""
+        return Control("the probability is at most exp(-n eps² / R²)", lambda radius, problem: radius / jnp.sqrt(2.0))
+
+
+def _learning_settings() -> Space:
+    return Space(
+        n=Integer(100, 10, 400, "training rows"),
+        radius=Real(0.5, 0.01, 5.0, "radius of the ball over sqrt(n)"),
+        kernel=KERNEL,
+    )
+
+
+def _sample_learning(setting: dict, key: Key[Array, ""]) -> BallLearning:
+    """A target in the space of the kernel, of mean square 1/10, under noise of mean square 1; losses up to 3."""
+    pool = sampled_regression(key, n=1024, t=1, d=10, kernel=setting["kernel"], noise=10**0.5)
+    y, radius = pool.y[:, 0] / 10**0.5, jnp.asarray(setting["radius"] * setting["n"] ** 0.5)
+    return BallLearning(pool.x, y, pool.kernel, jnp.asarray(1e-3), radius, jnp.asarray(3.0), setting["n"])
+
+
+def _learning_hypotheses(problem: BallLearning) -> list[Hypothesis]:
+    return [
+        Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "a bounded loss: min(|f(x) - y|, b)"),
+        Hypothesis("the radius is positive", problem.radius, ">", 0.0, "a ball"),
+        Hypothesis("rows are drawn from a larger population", problem.size, "<", len(problem.x), "there is a true error"),
+        Hypothesis.unchecked(
+            "radius and loss were fixed before the rows were drawn", "how they were chosen is not in the numbers"
+        ),
+    ]

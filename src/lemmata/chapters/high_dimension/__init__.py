@@ -1,0 +1,1 @@
+"""Why fits with about as many parameters as rows are bad, and with many more are good again."""

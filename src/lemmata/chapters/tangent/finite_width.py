@@ -1,0 +1,219 @@
+"""Finite width: how far the tangent kernel of a network drawn at random is from its limit.
+
+This theory controls the tangent kernel at initialisation: it is a mean over m hidden units, and nears the limit as
+m^(-1/2). It assumes independent units (pairs of them in the softmax network); it leaves unexplained what training does
+to the kernel, which is the subject of `lazy_training`.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import TangentKernel, relu_network
+from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
+from lemmata.kernels import Compose, SoftmaxTangent, gram
+from lemmata.problems import Regression
+
+_WIDTHS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
+_POINTS = 16
+
+
+class NetworkPoints(eqx.Module):
+    """Points on which the kernel of a network is taken.
+
+    Args:
+        x: the points.
+        sigma: standard deviation of the hidden weights of the softmax network; the ReLU network does not use it.
+    """
+
+    x: Float[Array, "n d"]
+    sigma: Float[Array, ""]
+
+
+def relu_tangent_gram(x: Float[Array, "n d"], width: int, key: Key[Array, ""]) -> Float[Array, "n n"]:
+    """The tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), phi the ReLU, at a standard normal draw.
+
+    (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0], with u_r = sqrt(2/d) <w_r, x>
+    and v_r the same of y: the gradients in a and in w.
+    """
+    weight_key, readout_key = jax.random.split(key)
+    dimension = x.shape[1]
+    hidden = math.sqrt(2 / dimension) * x @ jax.random.normal(weight_key, (dimension, width), x.dtype)
+    readout = jax.random.normal(readout_key, (width,), x.dtype)
+    active, ramp = (hidden > 0).astype(x.dtype), jnp.maximum(hidden, 0)
+    return (ramp @ ramp.T + 2 / dimension * (x @ x.T) * ((active * readout**2) @ active.T)) / width
+
+
+def softmax_tangent_gram(
+    x: Float[Array, "n d"], sigma: Float[Array, ""] | float, width: int, key: Key[Array, ""]
+) -> Float[Array, "n n"]:
+    """H of one output of the two-layer softmax network of even width m at the symmetric initialisation.
+
+    (1/m) <x, y> sum_r <v_r, S(x)> m S(x)_r <v_r, S(y)> m S(y)_r with v_r = a_r 1 - a and S(x) the softmax of the
+    <w_r, x>, where w_{2r-1} = w_{2r} ~ N(0, sigma² I) and a_{2r} = -a_{2r-1} are random signs.
+    """
+    weight_key, sign_key = jax.random.split(key)
+    weights = jnp.repeat(sigma * jax.random.normal(weight_key, (x.shape[1], width // 2), x.dtype), 2, axis=1)
+    half = jax.random.rademacher(sign_key, (width // 2,), x.dtype)
+    signs = jnp.stack([half, -half], axis=1).reshape(width)
+    shares = jax.nn.softmax(x @ weights, axis=1)
+    features = (signs * shares.sum(axis=1, keepdims=True) - (shares @ signs)[:, None]) * width * shares
+    return x @ x.T * (features @ features.T) / width
+
+
+def _relative(finite: Float[Array, "n n"], limit: Float[Array, "n n"]) -> Float[Array, ""]:
+    return jnp.linalg.norm(finite - limit) / jnp.linalg.norm(limit)
+
+
+@jax.jit
+def _relu_deviations(problem: NetworkPoints, key: Key[Array, ""]) -> Array:
+    limit = gram(TangentKernel(relu_network(depth=1)), problem.x)
+    keys = jax.random.split(key, len(_WIDTHS))
+    return jnp.stack(
+        [_relative(relu_tangent_gram(problem.x, int(m), own), limit) for m, own in zip(_WIDTHS, keys, strict=True)]
+    )
+
+
+@jax.jit
+def _softmax_deviations(problem: NetworkPoints, key: Key[Array, ""]) -> Array:
+    limit = gram(SoftmaxTangent(sigma=problem.sigma), problem.x)
+    keys = jax.random.split(key, len(_WIDTHS))
+    return jnp.stack(
+        [
+            _relative(softmax_tangent_gram(problem.x, problem.sigma, int(m), own), limit)
+            for m, own in zip(_WIDTHS, keys, strict=True)
+        ]
+    )
+
+
+class ReluTangentWidth(Claim[NetworkPoints]):
+    """The tangent kernel of a ReLU network with one hidden layer of m units in the NTK parameterisation, drawn at random,
+    differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+
+    Of a user's inputs the first 16 are used.
+    """
+
+    title = "the ReLU tangent kernel at finite width"
+    source = Source("jacot2018", "Theorem 1; a mean of m independent terms has the rate m^(-1/2)")
+    # The mean square is exactly C²/m, a mean over independent units. The slope of its root's mean logarithm has what
+    # is left of the terms' heavy tails at m = 256, a relative 1/m, below 0.01 of slope.
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.05)
+    label = "rate"
+    controls = "the tangent kernel of a network that has not been trained"
+    unexplained = "the constant, and what training does to the kernel"
+    problem = NetworkPoints
+    trials = 96
+    batch = 32
+
+    def settings(self) -> Space:
+        """Points and dimension."""
+        return Space(n=Integer(12, 2, 32, "points"), d=Integer(4, 1, 64, "dimension"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NetworkPoints:
+        """Standard normal points."""
+        return NetworkPoints(jax.random.normal(key, (setting["n"], setting["d"])), jnp.asarray(1.0))
+
+    def pose(self, problem: object) -> NetworkPoints | None:
+        """The first inputs of a regression."""
+        if isinstance(problem, Regression):
+            return NetworkPoints(problem.x[:_POINTS], jnp.asarray(1.0))
+        return problem if isinstance(problem, NetworkPoints) else None
+
+    def hypotheses(self, problem: NetworkPoints) -> list[Hypothesis]:
+        """A kernel that is not 0: the kernel scales with |x| |y|."""
+        norms = jnp.linalg.norm(problem.x, axis=1)
+        return [Hypothesis("some input is not 0", norms.max(), ">", 0.0, "the kernel of the zero input is 0")]
+
+    def predict(self, problem: NetworkPoints) -> Array:
+        """The exponent."""
+        return jnp.asarray(-0.5)
+
+    def measure(self, problem: NetworkPoints, key: Key[Array, ""]) -> Array:
+        """|finite - limit|_F / |limit|_F, with a new network for each width."""
+        return _relu_deviations(problem, key)
+
+    def control(self) -> Control:
+        """The rate of the bias of a network's output, say."""
+        return Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
+
+
+class SoftmaxTangentWidth(Claim[NetworkPoints]):
+    """The tangent kernel H of one output of the two-layer softmax network of width m at the symmetric initialisation differs
+    from its limit <x, y> exp(sigma² <x, y>), root mean square over pairs of points with |x| <= 1, by
+
+        C m^(-1/2).
+
+    Of a user's inputs the first 16 are used: through the map and with the sigma of the problem's kernel where that is a
+    softmax kernel, otherwise with sigma = 1/2 and scaled so that the longest has norm 1.
+    """
+
+    title = "the softmax tangent kernel at finite width"
+    source = Source("gu2024softmax", "Definitions 3.6 and 3.7")
+    # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
+    # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than
+    # 0.02 from m = 256 on for sigma <= 1/2.
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.02, resolution=0.05)
+    label = "rate"
+    controls = "the tangent kernel of a softmax network that has not been trained"
+    unexplained = "the widths that long inputs need, which grow as exp(4 sigma² |x|²)"
+    problem = NetworkPoints
+    trials = 96
+    batch = 32
+
+    def settings(self) -> Space:
+        """Points, dimension and the standard deviation of the weights."""
+        return Space(
+            n=Integer(12, 2, 32, "points"),
+            d=Integer(4, 1, 64, "dimension"),
+            sigma=Real(0.5, 0.1, 0.8, "standard deviation of the weights"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NetworkPoints:
+        """Points uniform on the unit sphere."""
+        x = jax.random.normal(key, (setting["n"], setting["d"]))
+        unit = x / jnp.linalg.norm(x, axis=1, keepdims=True)
+        return NetworkPoints(unit, jnp.asarray(setting["sigma"], float))
+
+    def pose(self, problem: object) -> NetworkPoints | None:
+        """The first inputs of a regression, as its softmax kernel sees them or scaled into the unit ball."""
+        if not isinstance(problem, Regression):
+            return problem if isinstance(problem, NetworkPoints) else None
+        x, kernel = problem.x[:_POINTS], problem.kernel
+        while isinstance(kernel, Compose):
+            x, kernel = jax.vmap(kernel.transform)(x), kernel.kernel
+        if isinstance(kernel, SoftmaxTangent):
+            return NetworkPoints(x, jnp.asarray(kernel.sigma, x.dtype))
+        longest = jnp.linalg.norm(problem.x[:_POINTS], axis=1).max()
+        return NetworkPoints(problem.x[:_POINTS] / jnp.where(longest > 0, longest, 1.0), jnp.asarray(0.5, x.dtype))
+
+    def hypotheses(self, problem: NetworkPoints) -> list[Hypothesis]:
+        """Inputs in the unit ball, and widths at which a mean of lognormals is near its limit."""
+        longest = jnp.linalg.norm(problem.x, axis=1).max()
+        return [
+            Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
+            Hypothesis("inputs lie in the unit ball", longest, "<=", 1.0, "the source's normalisation"),
+            Hypothesis(
+                "the smallest width averages its lognormal terms",
+                jnp.exp(4 * problem.sigma**2 * longest**2),
+                "<=",
+                _WIDTHS[0] / 8,
+                "relative second moment of a term on the diagonal, against an eighth of the width",
+            ),
+        ]
+
+    def predict(self, problem: NetworkPoints) -> Array:
+        """The exponent."""
+        return jnp.asarray(-0.5)
+
+    def measure(self, problem: NetworkPoints, key: Key[Array, ""]) -> Array:
+        """|finite - limit|_F / |limit|_F, with a new network for each width."""
+        return _softmax_deviations(problem, key)
+
+    def control(self) -> Control:
+        """The rate of the bias that the softmax's denominator makes."""
+        return Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)

@@ -1,0 +1,203 @@
+"""Random Fourier features: a kernel as the mean of random products.
+
+This theory controls how far the inner products of m random features are from a translation-invariant kernel: m^(-1/2),
+in every dimension, with a constant that is known. It assumes frequencies drawn from the kernel's Fourier transform
+(a normal law for the Gaussian kernel); it leaves unexplained how many features a *prediction* needs.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Rate, Real, Source, Space
+from lemmata.kernels import RBF, gram
+from lemmata.problems import Regression
+
+_SOURCE = Source("rahimi2007", "Section 3, Algorithm 1")
+_WIDTHS = (32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
+_POINTS = 64
+
+
+class FeaturePoints(eqx.Module):
+    """Points, and the lengthscale of the Gaussian kernel that features approximate on them.
+
+    Args:
+        x: the points.
+        lengthscale: of the kernel exp(-|x - y|²/(2 lengthscale²)).
+    """
+
+    x: Float[Array, "n d"]
+    lengthscale: Float[Array, ""]
+
+
+def fourier_features(
+    x: Float[Array, "n d"], lengthscale: Float[Array, ""] | float, width: int, key: Key[Array, ""]
+) -> Float[Array, "n width"]:
+    """sqrt(2) cos(<w_r, x> + b_r) with w_r ~ N(0, I/lengthscale²), b_r uniform on [0, 2 pi): mean products are the kernel.
+
+    Args:
+        x: points.
+        lengthscale: of the Gaussian kernel.
+        width: the number of features m; the approximate kernel is Z Z'/m.
+        key: randomness.
+    """
+    frequency_key, phase_key = jax.random.split(key)
+    frequencies = jax.random.normal(frequency_key, (x.shape[1], width), x.dtype) / lengthscale
+    phases = jax.random.uniform(phase_key, (width,), x.dtype, maxval=2 * math.pi)
+    return math.sqrt(2) * jnp.cos(x @ frequencies + phases)
+
+
+def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Array, ""] | float) -> Float[Array, "*s"]:
+    """1 + K⁴/2 - K²: the variance of one product 2 cos(<w, x> + b) cos(<w, y> + b), K the Gaussian kernel at (x, y).
+
+    It is 1 for points far apart and 1/2 at x = y.
+    """
+    # The product is cos<w, x - y> + cos(<w, x + y> + 2b). The phase makes the second term uncorrelated with the first, of
+    # mean 0 and mean square 1/2; the first has mean K and mean square (1 + E cos 2<w, x - y>)/2 = (1 + K⁴)/2.
+    kernel = jnp.exp(-squared_distance / (2 * lengthscale**2))
+    return 1 + kernel**4 / 2 - kernel**2
+
+
+def pose_points(problem: object) -> FeaturePoints | None:
+    """The first 64 inputs of a regression, with its kernel's lengthscale, or their median distance for other kernels."""
+    if isinstance(problem, FeaturePoints):
+        return problem
+    if not isinstance(problem, Regression):
+        return None
+    x = problem.x[:_POINTS]
+    if isinstance(problem.kernel, RBF):
+        return FeaturePoints(x, jnp.asarray(problem.kernel.lengthscale, x.dtype))
+    distances = jnp.linalg.norm(x[:, None] - x[None], axis=2)
+    median = jnp.median(distances[jnp.triu_indices(len(x), 1)]) if len(x) > 1 else jnp.asarray(1.0)
+    return FeaturePoints(x, jnp.where(median > 0, median, 1.0))
+
+
+def _draw(setting: dict, key: Key[Array, ""]) -> FeaturePoints:
+    return FeaturePoints(
+        jax.random.normal(key, (setting["n"], setting["d"])), jnp.asarray(setting["lengthscale"], float)
+    )
+
+
+def _settings() -> Space:
+    return Space(
+        n=Integer(32, 2, 128, "points"),
+        d=Integer(4, 1, 64, "dimension"),
+        lengthscale=Real(1.5, 0.1, 20.0, "of the kernel; the points are standard normal"),
+    )
+
+
+def _finite(problem: FeaturePoints) -> list[Hypothesis]:
+    return [
+        Hypothesis("the lengthscale is positive", problem.lengthscale, ">", 0.0, "frequencies are drawn at 1/lengthscale"),
+        Hypothesis("points are finite", jnp.isfinite(problem.x).mean(), ">=", 1.0, "share of finite coordinates"),
+    ]
+
+
+class RandomFeaturesRate(Claim[FeaturePoints]):
+    """With m random Fourier features the approximate Gaussian kernel has the entries' root mean square error
+
+        C m^(-1/2),
+
+    in every dimension. Of a user's inputs the first 64 are used.
+    """
+
+    title = "random Fourier features converge to their kernel"
+    source = _SOURCE
+    # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact as far as the law of the error is
+    # the same at every m, which is so beyond a few features; trials give an interval of about 0.02.
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.05)
+    label = "rate"
+    controls = "the entries of an approximate kernel matrix"
+    unexplained = "how many features a prediction needs; features that are not drawn independently"
+    problem = FeaturePoints
+    trials = 128
+
+    def settings(self) -> Space:
+        """Points, dimension and lengthscale."""
+        return _settings()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePoints:
+        """Standard normal points."""
+        return _draw(setting, key)
+
+    def pose(self, problem: object) -> FeaturePoints | None:
+        """The first inputs of a regression."""
+        return pose_points(problem)
+
+    def hypotheses(self, problem: FeaturePoints) -> list[Hypothesis]:
+        """A positive lengthscale, finite points."""
+        return _finite(problem)
+
+    def predict(self, problem: FeaturePoints) -> Array:
+        """The exponent."""
+        return jnp.asarray(-0.5)
+
+    def measure(self, problem: FeaturePoints, key: Key[Array, ""]) -> Array:
+        """The root mean square error of all entries, with new features for each m."""
+        return _errors(problem, key)
+
+    def control(self) -> Control:
+        """The rate of quadrature in one dimension."""
+        return Control("the error falls as m^(-1)", lambda exponent, problem: 2 * exponent)
+
+
+@jax.jit
+def _errors(problem: FeaturePoints, key: Key[Array, ""]) -> Array:
+    exact = gram(RBF(lengthscale=problem.lengthscale), problem.x)
+    errors = []
+    for width, own in zip(_WIDTHS, jax.random.split(key, len(_WIDTHS)), strict=True):
+        features = fourier_features(problem.x, problem.lengthscale, int(width), own)
+        errors.append(jnp.sqrt(jnp.mean((features @ features.T / width - exact) ** 2)))
+    return jnp.stack(errors)
+
+
+class RandomFeaturesVariance(Claim[FeaturePoints]):
+    """m times the mean square error of an entry of the approximate Gaussian kernel with m random Fourier features is
+
+        1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)),
+
+    at every m, here as the mean over all pairs. Of a user's inputs the first 64 are used.
+    """
+
+    title = "the constant of random Fourier features"
+    source = _SOURCE
+    relation = EqualInMean(resolution=0.02)
+    label = "identity"
+    controls = "the number of features that an error of the kernel's entries needs"
+    unexplained = "the largest error over a domain; features that are not drawn independently"
+    problem = FeaturePoints
+    trials = 128
+
+    def settings(self) -> Space:
+        """Points, dimension and lengthscale."""
+        return _settings()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePoints:
+        """Standard normal points."""
+        return _draw(setting, key)
+
+    def pose(self, problem: object) -> FeaturePoints | None:
+        """The first inputs of a regression."""
+        return pose_points(problem)
+
+    def hypotheses(self, problem: FeaturePoints) -> list[Hypothesis]:
+        """A positive lengthscale, finite points."""
+        return _finite(problem)
+
+    def predict(self, problem: FeaturePoints) -> Array:
+        """The mean over pairs of the formula."""
+        squares = jnp.sum((problem.x[:, None] - problem.x[None]) ** 2, axis=2)
+        return jnp.mean(product_variance(squares, problem.lengthscale))
+
+    def measure(self, problem: FeaturePoints, key: Key[Array, ""]) -> Array:
+        """The sample variance of the products over 512 features, which needs no kernel."""
+        features = fourier_features(problem.x, problem.lengthscale, 512, key)
+        squares, products = features**2 @ (features**2).T, features @ features.T
+        return jnp.mean(squares - products**2 / 512) / 511
+
+    def control(self) -> Control:
+        """The value far apart."""
+        return Control("the variance is 1 for all pairs", lambda variance, problem: jnp.ones_like(variance))

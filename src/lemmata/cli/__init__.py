@@ -1,0 +1,36 @@
+"""Floor 7: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
+
+from typing import Annotated
+
+import typer
+
+from ._app import Commands, version
+from ._list import list_claims
+from ._show import show
+from ._study import study
+from ._verify import verify_claims
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Deep-learning theory that you can call: on your data, or claim by claim.",
+)
+
+for name, command in {"study": study, "list": list_claims, "show": show, "verify": verify_claims}.items():
+    app.command(name)(command)
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; the entry point `lemmata`."""
+    app()

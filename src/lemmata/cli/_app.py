@@ -1,0 +1,35 @@
+"""The application: how a command ends when it is refused or interrupted."""
+
+import typer
+import typer.core
+
+from lemmata.errors import LemmataError
+
+REFUSED = 2
+INTERRUPTED = 130
+
+
+class Commands(typer.core.TyperGroup):
+    """A group of commands whose errors of lemmata become one message and exit code 2, and Ctrl-C exit code 130."""
+
+    def invoke(self, ctx: typer.Context) -> object:
+        """Run the command that the context names."""
+        from ._console import complain, err
+
+        try:
+            return super().invoke(ctx)
+        except LemmataError as error:
+            complain(error)
+            raise typer.Exit(REFUSED) from None
+        except KeyboardInterrupt:
+            err.print("Interrupted before anything was finished.")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def version(wanted: bool) -> None:
+    """Print the version and stop, if it was asked for."""
+    if wanted:
+        from lemmata import __version__
+
+        typer.echo(f"lemmata {__version__}")
+        raise typer.Exit

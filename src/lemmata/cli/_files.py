@@ -1,0 +1,63 @@
+"""Files that a study leaves behind: checked before the computation, written whole or not at all."""
+
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lemmata.errors import SettingError
+
+
+def prepare_directory(directory: Path) -> None:
+    """Make the directory, and find out before any computation whether its files can be written.
+
+    Raises:
+        SettingError: it cannot be made or written to, or a file stands where a directory must, or the other way round.
+    """
+    try:
+        (directory / "report").mkdir(parents=True, exist_ok=True)
+        for place in (directory, directory / "report"):
+            with tempfile.TemporaryFile(dir=place):
+                pass
+    except (OSError, ValueError) as error:
+        raise SettingError(
+            f"--out {directory} cannot be written to",
+            found=getattr(error, "strerror", None) or str(error),
+            rule="report/ and study.json are written there",
+            remedy="choose another directory with --out",
+        ) from error
+    for name in ("study.json", "report/index.html"):
+        if (directory / name).is_dir():
+            raise SettingError(
+                f"{directory / name} is a directory",
+                rule="the study writes a file there",
+                remedy="choose another directory with --out",
+            )
+
+
+def strict_json(record: Any) -> str:
+    """JSON without NaN or infinity: a number that is not finite becomes null."""
+    return json.dumps(_finite(record), indent=1, allow_nan=False, ensure_ascii=True)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Replace the file in one step, so that an interruption leaves the old one or the new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text + "\n", encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path

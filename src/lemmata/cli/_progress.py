@@ -1,0 +1,70 @@
+"""Progress of a long computation on stderr: bars in a terminal, a line a stage in a log."""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+
+class StageProgress:
+    """A callable `(stage, done, total)` that shows the stages of one computation; a context manager.
+
+    Where the console is no terminal it prints a line when a stage begins, and one every `every` seconds within it.
+
+    Args:
+        console: where to show it.
+        every: seconds between two lines in a log.
+        clock: the time in seconds.
+    """
+
+    def __init__(self, console: Console, every: float = 10.0, clock: Callable[[], float] = time.monotonic):
+        self._console, self._every, self._clock = console, every, clock
+        self._stage, self._start, self._last = "", clock(), 0.0
+        columns = (
+            SpinnerColumn(finished_text="✓"),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=28),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+        )
+        self._bars = Progress(*columns, console=console) if console.is_terminal else None
+        self._task = None
+
+    def __enter__(self) -> "StageProgress":
+        """Start showing."""
+        if self._bars:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Complete the last stage, unless the computation failed, and stop showing."""
+        if self._bars:
+            if kind is None:
+                self._complete()
+            self._bars.stop()
+
+    def __call__(self, stage: str, done: float = 0.0, total: float = 1.0) -> None:
+        """Say that `done` of `total` of the stage is finished."""
+        begins = stage != self._stage
+        if self._bars:
+            if begins:
+                self._complete()
+                self._task = self._bars.add_task(stage, total=total)
+            if self._task is not None:
+                self._bars.update(self._task, completed=min(done, total), total=total)
+        else:
+            now = self._clock()
+            if begins or now - self._last >= self._every:
+                self._last = now
+                share = "" if begins or not total else f" {100 * min(done / total, 1):.0f} %"
+                self._console.print(f"[{now - self._start:6.1f} s] {stage}{share}", markup=False, highlight=False)
+        self._stage = stage
+
+    def _complete(self) -> None:
+        if self._bars and self._task is not None:
+            total = next(task.total for task in self._bars.tasks if task.id == self._task)
+            self._bars.update(self._task, completed=total)

@@ -1,0 +1,125 @@
+"""Kernel ridge regression by Cholesky factorisation."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Array, Float
+
+from lemmata.core import require_float64
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError, SolverError
+
+_LADDER = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)  # jitters tried, in units of eps * trace
+
+
+class Solution(eqx.Module):
+    """Kernel ridge regression solved, and what the solution cost.
+
+    Args:
+        coefficients: alpha = (K + (ridge + jitter) I)^-1 y; predictions are K_test alpha.
+        ridge: the ridge that was asked for.
+        jitter: what had to be added to the diagonal beyond the ridge; 0 where the factorisation succeeded at once.
+        residual: |(K + ridge I) alpha - y| / |y|, without the jitter: what the answer misses of the question.
+        factor: lower Cholesky factor of K + (ridge + jitter) I.
+    """
+
+    coefficients: Float[Array, "n *k"]
+    ridge: Float[Array, ""]
+    jitter: Float[Array, ""]
+    residual: Float[Array, ""]
+    factor: Float[Array, "n n"]
+
+
+def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Solution:
+    """Kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
+
+    Where the Cholesky factorisation of K + ridge I fails although K is positive semidefinite to rounding, jitters
+    eps tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the one used is reported. (A matrix that is indefinite
+    by less than the ridge factorises and is not noticed here; `lemmata.spectra.spectrum` notices it.)
+
+    Args:
+        K: Gram matrix of the training points.
+        y: targets, one row a point.
+        ridge: the ridge on the diagonal, at least 0 (not divided by n).
+
+    Raises:
+        ShapeError: where y has another number of rows than K.
+        SettingError: for a negative ridge.
+        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
+        SolverError: where no jitter of the ladder is enough.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import kernel_ridge, predict
+        >>> solution = kernel_ridge(jnp.eye(2), jnp.array([2.0, 4.0]), 1.0)
+        >>> predict(solution, jnp.eye(2)).tolist()
+        [1.0, 2.0]
+    """
+    require_float64("kernel ridge regression")
+    if len(y) != len(K):
+        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one row for each of the {len(K)} rows of K")
+    if not float(ridge) >= 0:
+        raise SettingError("ridge", found=float(ridge), rule="a number, at least 0")
+    alpha, residual, factor = _solve(K, y, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype))
+    if jnp.all(jnp.isfinite(factor)):
+        return Solution(alpha, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype), residual, factor)
+    _refuse_indefinite(K)
+    unit = jnp.finfo(K.dtype).eps * jnp.trace(K)
+    for multiple in _LADDER:
+        alpha, residual, factor = _solve(K, y, jnp.asarray(ridge, K.dtype), multiple * unit)
+        if jnp.all(jnp.isfinite(factor)):
+            return Solution(alpha, jnp.asarray(ridge, K.dtype), multiple * unit, residual, factor)
+    raise SolverError(
+        "Cholesky factorisation of K + ridge I", found=f"no factor with jitter up to {float(_LADDER[-1] * unit):.3g}",
+        rule="positive definite", remedy="use a ridge above the rounding floor of K",
+    )
+
+
+@jax.jit
+def _solve(K, y, ridge, jitter):
+    diagonal = jnp.arange(len(K))
+    factor = jnp.linalg.cholesky(K.at[diagonal, diagonal].add(ridge + jitter))
+    alpha = cho_solve((factor, True), y)
+    missed = K @ alpha + ridge * alpha - y
+    size = jnp.linalg.norm(y)
+    return alpha, jnp.linalg.norm(missed) / jnp.where(size > 0, size, 1.0), factor
+
+
+def _refuse_indefinite(K: Float[Array, "n n"]) -> None:
+    values = jnp.linalg.eigvalsh(K)
+    floor = float(16 * len(K) * jnp.finfo(K.dtype).eps * jnp.max(jnp.abs(values)))
+    smallest = float(values[0])
+    if not smallest >= -floor:
+        raise NotPositiveDefiniteError(
+            "the Gram matrix is not positive semidefinite", found=f"smallest eigenvalue {smallest:.6g}",
+            rule=f"at least -16 n eps times the largest eigenvalue = {-floor:.3g}",
+            remedy="check that the kernel is positive semidefinite and the points are finite",
+        )
+
+
+def predict(solution: Solution, K_test: Float[Array, "t n"]) -> Float[Array, "t *k"]:
+    """Predictions K_test alpha at other points.
+
+    Args:
+        solution: from `kernel_ridge`.
+        K_test: K(test points, training points).
+    """
+    return K_test @ solution.coefficients
+
+
+def leave_one_out_residuals(
+    K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Float[Array, ""]
+) -> Float[Array, "n *k"]:
+    """y_i minus the prediction at x_i of a fit to the other rows: [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii.
+
+    One factorisation instead of n. Raises as `kernel_ridge` does.
+
+    Args:
+        K: Gram matrix of the training points.
+        y: targets, one row a point.
+        ridge: the ridge on the diagonal, the same for every refit.
+    """
+    solution = kernel_ridge(K, y, ridge)
+    inverse = jnp.diagonal(cho_solve((solution.factor, True), jnp.eye(len(K), dtype=K.dtype)))
+    return solution.coefficients / inverse.reshape(-1, *[1] * (y.ndim - 1))

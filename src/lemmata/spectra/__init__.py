@@ -1,0 +1,16 @@
+"""Floor 1: eigensystems of Gram matrices, what a target looks like in them, and the learning curve they predict."""
+
+from ._alignment import cumulative_alignment as cumulative_alignment
+from ._alignment import target_power as target_power
+from ._curve import LearningCurve as LearningCurve
+from ._curve import learning_curve as learning_curve
+from ._eigensystem import Spectrum as Spectrum
+from ._eigensystem import condition_number as condition_number
+from ._eigensystem import effective_dimension as effective_dimension
+from ._eigensystem import spectrum as spectrum
+from ._omniscient import OmniscientCurve as OmniscientCurve
+from ._omniscient import omniscient_curve as omniscient_curve
+from ._regularisation import effective_regularisation as effective_regularisation
+from ._regularisation import population_regularisation as population_regularisation
+from ._validation import gcv as gcv
+from ._validation import leave_one_out as leave_one_out

@@ -1,0 +1,125 @@
+"""The eigensystem of a Gram matrix, and the numbers that follow from its eigenvalues alone."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import require_float64
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError
+
+# A symmetric eigensolver returns eigenvalues within a modest multiple of n eps lambda_max of those of the stored
+# matrix, and the entries of the stored matrix carry the rounding of the kernel itself; 16 covers both.
+_ROUNDING = 16.0
+
+
+class Spectrum(eqx.Module):
+    """Eigenvalues and eigenvectors of a Gram matrix A = U diag(a) U^T, largest first.
+
+    Args:
+        eigenvalues: a_1 >= ... >= a_n >= 0, of the Gram matrix itself (not divided by n).
+        eigenvectors: U, one eigenvector a column.
+        floor: the rounding floor 16 n eps a_1; eigenvalues at or below it cannot be told from zero.
+        most_negative: the smallest eigenvalue as it was computed, before clipping at zero.
+        clipped: how many negative eigenvalues were set to zero.
+    """
+
+    eigenvalues: Float[Array, " n"]
+    eigenvectors: Float[Array, "n n"]
+    floor: Float[Array, ""]
+    most_negative: Float[Array, ""]
+    clipped: int = eqx.field(static=True, default=0)
+
+    @property
+    def resolved(self) -> Float[Array, " n"]:
+        """The eigenvalues with those at the rounding floor set to exactly zero: their count of non-zeros is the rank."""
+        return jnp.where(self.eigenvalues > self.floor, self.eigenvalues, 0.0)
+
+    @property
+    def rank(self) -> int:
+        """The numerical rank: how many eigenvalues stand above the rounding floor."""
+        return int(jnp.sum(self.eigenvalues > self.floor))
+
+
+def spectrum(matrix: Float[Array, "n n"]) -> Spectrum:
+    """The eigensystem of a symmetric positive semidefinite matrix, largest eigenvalue first.
+
+    Eigenvalues in [-floor, 0), floor = 16 n eps a_1, are rounding: they are clipped to zero and counted in `clipped`.
+
+    Args:
+        matrix: a Gram matrix.
+
+    Raises:
+        ShapeError: where the matrix is not symmetric to rounding.
+        NotPositiveDefiniteError: where an eigenvalue is negative beyond rounding, or not finite; the message names
+            the smallest one.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.spectra import spectrum
+        >>> spectrum(jnp.diag(jnp.array([1.0, 3.0]))).eigenvalues.tolist()
+        [3.0, 1.0]
+    """
+    require_float64("the eigensystem of a Gram matrix")
+    values, vectors, asymmetry = _eigensystem(matrix)
+    n, size = len(values), float(jnp.max(jnp.abs(values)))
+    eps = float(jnp.finfo(values.dtype).eps)
+    floor, smallest = _ROUNDING * n * eps * size, float(values[-1])
+    if not float(asymmetry) <= floor and size == size:
+        raise ShapeError(
+            "the matrix", found=f"|A - A^T| up to {float(asymmetry):.3g}", rule="a Gram matrix is symmetric",
+            remedy="use gram(kernel, x), or (A + A.T) / 2 if the asymmetry is meant to be rounding",
+        )
+    if not smallest >= -floor:
+        raise NotPositiveDefiniteError(
+            "the matrix is not positive semidefinite", found=f"smallest eigenvalue {smallest:.6g}",
+            rule=f"at least -16 n eps times the largest eigenvalue = {-floor:.3g}",
+            remedy="check that the kernel is positive semidefinite and the points are finite",
+        )
+    clipped = int(jnp.sum(values < 0))
+    values = jnp.maximum(values, 0.0)
+    return Spectrum(values, vectors, jnp.asarray(floor), jnp.asarray(smallest), clipped)
+
+
+@jax.jit
+def _eigensystem(matrix):
+    values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
+    return values[::-1], vectors[:, ::-1], jnp.max(jnp.abs(matrix - matrix.T))
+
+
+def effective_dimension(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> Float[Array, ""]:
+    """The effective dimension tr A (A + ridge I)^-1 = sum_i a_i / (a_i + ridge) (degrees of freedom of the smoother).
+
+    With ridge = 0 it is the numerical rank.
+
+    Args:
+        spectrum: the eigensystem of the Gram matrix A.
+        ridge: the ridge on the diagonal of A, at least 0.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.spectra import effective_dimension, spectrum
+        >>> float(effective_dimension(spectrum(jnp.eye(4)), 1.0))
+        2.0
+    """
+    check_ridge(ridge)
+    values = spectrum.resolved
+    return jnp.sum(jnp.where(values > 0, values / jnp.where(values > 0, values + ridge, 1.0), 0.0))
+
+
+def condition_number(spectrum: Spectrum) -> Float[Array, ""]:
+    """The condition number a_1 / a_n; infinite where the smallest eigenvalue stands at the rounding floor.
+
+    Args:
+        spectrum: the eigensystem of the Gram matrix.
+    """
+    smallest = spectrum.eigenvalues[-1]
+    resolved = smallest > spectrum.floor
+    return jnp.where(resolved, spectrum.eigenvalues[0] / jnp.where(resolved, smallest, 1.0), jnp.inf)
+
+
+def check_ridge(ridge: float | Float[Array, ""]) -> None:
+    """Raise SettingError for a ridge that is a number below zero or not finite (a traced ridge is not looked at)."""
+    if isinstance(ridge, int | float) and not 0 <= ridge < float("inf"):
+        raise SettingError("ridge", found=ridge, rule="a finite number, at least 0")

@@ -1,0 +1,90 @@
+"""The effective regularisation: the one scalar equation that a learning curve needs solved."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+_HALVINGS = 70  # log brackets are below 1500 wide in float64; 70 halvings leave less than one ulp
+
+
+def effective_regularisation(
+    eigenvalues: Float[Array, " N"], size: Float[Array, ""] | float, ridge: Float[Array, ""] | float
+) -> Float[Array, ""]:
+    """The root mu of ridge tr(A + mu)^-1 + tr A (A + mu)^-1 = n for the N x N Gram matrix of a finite set.
+
+    Training kernel ridge regression on n of the N rows acts like a ridge mu >= ridge on all N. The left side falls
+    in mu from N at mu = ridge, and is at most (N ridge + tr A) / mu, so the root lies in [ridge, (N ridge + tr A) / n];
+    at n = N it is the ridge itself. With ridge = 0 it is 0 from n = rank(A) on: the subset then determines every
+    mode that the kernel has.
+
+    Args:
+        eigenvalues: of A, those that count as zero set to exactly zero (`Spectrum.resolved`).
+        size: n, between 1 and N.
+        ridge: the ridge on the diagonal, at least 0.
+    """
+    total = len(eigenvalues)
+    positive = eigenvalues > 0
+    rank = jnp.sum(positive)
+
+    def excess(mu: Float[Array, ""]) -> Float[Array, ""]:
+        return jnp.sum((eigenvalues + ridge) / (eigenvalues + mu)) - size
+
+    smallest = jnp.min(jnp.where(positive, eigenvalues, jnp.inf))
+    # Without a ridge each of the r positive modes contributes at least a_r / (a_r + mu): the sum still exceeds n below.
+    lower = jnp.maximum(ridge, smallest * (rank - size) / size)
+    upper = (total * ridge + jnp.sum(eigenvalues)) / size
+    degenerate = (ridge <= 0) & (size >= rank)
+    root = _falling_root(excess, jnp.where(degenerate, 1.0, lower), jnp.where(degenerate, 2.0, upper))
+    return jnp.where(degenerate, 0.0, jnp.where(size >= total, jnp.asarray(ridge, root.dtype), root))
+
+
+def population_regularisation(
+    eigenvalues: Float[Array, " m"], size: Float[Array, ""] | float, ridge: Float[Array, ""] | float
+) -> Float[Array, ""]:
+    """The root kappa of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n (Simon et al. 2023, eigenlearning).
+
+    The eigenvalues are those of the kernel operator over the population, sum lambda_i = E K(x, x). The root lies in
+    [ridge / n, (ridge + sum lambda) / n]; with ridge = 0 it is 0 from n = rank on.
+
+    Args:
+        eigenvalues: lambda_i >= 0.
+        size: n, at least 1.
+        ridge: the ridge on the diagonal of the Gram matrix of n rows, at least 0.
+    """
+    positive = eigenvalues > 0
+    rank = jnp.sum(positive)
+
+    def excess(kappa: Float[Array, ""]) -> Float[Array, ""]:
+        return jnp.sum(eigenvalues / (eigenvalues + kappa)) + ridge / kappa - size
+
+    smallest = jnp.min(jnp.where(positive, eigenvalues, jnp.inf))
+    lower = jnp.maximum(ridge / size, smallest * (rank - size) / size)
+    upper = (ridge + jnp.sum(eigenvalues)) / size
+    degenerate = (ridge <= 0) & (size >= rank)
+    root = _falling_root(excess, jnp.where(degenerate, 1.0, lower), jnp.where(degenerate, 2.0, upper))
+    return jnp.where(degenerate, 0.0, root)
+
+
+def _falling_root(
+    excess: Callable[[Float[Array, ""]], Float[Array, ""]], lower: Float[Array, ""], upper: Float[Array, ""]
+) -> Float[Array, ""]:
+    """The root of a falling function on [lower, upper], by bisection of the logarithm.
+
+    One Newton step at the end, taken from a constant, carries the exact derivative by the implicit function theorem,
+    which bisection alone would lose.
+    """
+
+    def halve(_, bracket):
+        low, high = bracket
+        middle = (low + high) / 2
+        above = excess(jnp.exp(middle)) > 0
+        return jnp.where(above, middle, low), jnp.where(above, high, middle)
+
+    start = (jnp.log(jax.lax.stop_gradient(lower)), jnp.log(jax.lax.stop_gradient(upper)))
+    low, high = jax.lax.fori_loop(0, _HALVINGS, halve, start)
+    root = jax.lax.stop_gradient(jnp.exp((low + high) / 2))
+    slope = jax.lax.stop_gradient(jax.grad(excess)(root))
+    step = excess(root) / jnp.where(slope < 0, slope, -jnp.inf)
+    return root - step

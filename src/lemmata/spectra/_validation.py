@@ -1,0 +1,70 @@
+"""Two estimates of held-out error that use the whole set: generalised cross-validation and leave-one-out."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._alignment import target_power
+from ._eigensystem import Spectrum, check_ridge
+
+
+def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
+    """Generalised cross-validation, n |(A + ridge)^-1 y|² / [tr (A + ridge)^-1]² (Golub, Heath and Wahba 1979).
+
+    Squared error, summed over outputs and averaged over rows. With ridge = 0 it is the limit ridge -> 0.
+
+    Args:
+        spectrum: the eigensystem of the Gram matrix A.
+        y: targets, one row a point.
+        ridge: the ridge on the diagonal of A, at least 0.
+    """
+    check_ridge(ridge)
+    weights = shrinkage(spectrum, ridge)
+    return len(y) * jnp.sum(target_power(spectrum, y) * weights**2) / jnp.sum(weights) ** 2
+
+
+def leave_one_out(
+    spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]
+) -> Float[Array, ""]:
+    """The leave-one-out squared error of kernel ridge regression in closed form.
+
+    The residual of row i from a fit to the other n - 1 rows is [(A + ridge)^-1 y]_i / [(A + ridge)^-1]_ii. Summed
+    over outputs, averaged over rows. With ridge = 0 it is the limit ridge -> 0.
+
+    Args:
+        spectrum: the eigensystem of the Gram matrix A.
+        y: targets, one row a point.
+        ridge: the ridge on the diagonal of A, at least 0.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.spectra import leave_one_out, spectrum
+        >>> float(leave_one_out(spectrum(jnp.eye(3)), jnp.ones(3), 0.5))  # uncorrelated rows tell nothing: |y|² / n
+        1.0
+    """
+    check_ridge(ridge)
+    return _leave_one_out(spectrum, y.reshape(len(y), -1), jnp.asarray(ridge, spectrum.eigenvalues.dtype))
+
+
+@jax.jit
+def _leave_one_out(spectrum: Spectrum, y: Float[Array, "n k"], ridge: Float[Array, ""]) -> Float[Array, ""]:
+    vectors = spectrum.eigenvectors
+    weights = shrinkage(spectrum, ridge)
+    coefficients = vectors @ (weights[:, None] * (vectors.T @ y))
+    inverse = (vectors**2) @ weights
+    # Where ridge = 0 and row i has no part in the null space, its residual comes from the positive modes alone.
+    values = spectrum.resolved
+    positive = jnp.where(values > 0, 1 / jnp.where(values > 0, values, 1.0), 0.0)
+    singular = (ridge <= 0) & (values[-1] <= 0)
+    lost = singular & (inverse <= len(y) * jnp.finfo(inverse.dtype).eps)
+    coefficients = jnp.where(lost[:, None], vectors @ (positive[:, None] * (vectors.T @ y)), coefficients)
+    inverse = jnp.where(lost, (vectors**2) @ positive, inverse)
+    return jnp.mean(jnp.sum((coefficients / inverse[:, None]) ** 2, axis=1))
+
+
+def shrinkage(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> Float[Array, " n"]:
+    """1 / (a_i + ridge) up to a common factor: with ridge = 0 and a singular matrix only null modes keep weight."""
+    values = spectrum.resolved
+    singular = (ridge <= 0) & (values[-1] <= 0)
+    inverse = 1 / jnp.where(values + ridge > 0, values + ridge, 1.0)
+    return jnp.where(singular, (values <= 0).astype(values.dtype), inverse)

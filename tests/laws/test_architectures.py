@@ -1,0 +1,189 @@
+"""Laws of layers: the finite twin approaches the limit at its rate, and every form of a push agrees."""
+
+import functools
+import inspect
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from architectures_cases import ACTIVATIONS, LAYERS, NETWORKS
+
+import lemmata.architectures as rooms
+from lemmata.architectures import (
+    AbstractLayer,
+    Dense,
+    Elementwise,
+    NNGPKernel,
+    Serial,
+    TangentKernel,
+    fully_connected,
+    tangent_gram,
+)
+from lemmata.kernels import gram
+
+EPS = np.finfo(np.float64).eps
+# One compilation a width: two widths sixteen apart measure a slope as well as five between them; one between checks it.
+WIDTHS = {1: (256, 1024, 4096), 2: (64, 256, 1024)}
+KEYS = {1: 96, 2: 32}
+# A two-sided normal quantile of 4 standard errors fails a true statement once in 16 000.
+QUANTILE = 4.0
+# Two hidden layers have a bias and a variance of higher order in 1/width; at these widths it bends the slope by less.
+BEND = {1: 0.0, 2: 0.05}
+RESOLUTION = 0.2
+
+by_name = pytest.mark.parametrize("case", NETWORKS, ids=lambda case: case.name)
+both_kernels = pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
+
+
+def points(n=4, d=3, seed=5):
+    return jnp.asarray(np.random.default_rng(seed).normal(size=(n, d)))
+
+
+def test_registry_holds_every_public_layer():
+    public = {c for _, c in inspect.getmembers(rooms, inspect.isclass) if issubclass(c, AbstractLayer)}
+    assert public - {AbstractLayer} == {type(layer) for layer in LAYERS}
+    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 22
+
+
+@functools.lru_cache(maxsize=None)
+def drawn(parameterization, depth, width):
+    """Parameters for all keys, drawn once for all activations, which have none."""
+    network = next(c for c in NETWORKS if c.depth == depth and c.name.endswith(parameterization)).network(width)
+    keys = jax.random.split(jax.random.key(width), KEYS[depth])
+    return jax.vmap(lambda key: network.init(key, 3)[0])(keys)
+
+
+@eqx.filter_jit
+def finite_kernels(network, params, x):
+    """For each key the kernel of the last hidden layer's activations, pushed through the readout, and Theta_00."""
+    readout, hidden = network.layers[-1], Serial(network.layers[:-1])
+
+    def kernels(own):
+        features = jax.vmap(lambda a: hidden.apply(own[:-1], a))(x)
+        nngp = readout.weight_std**2 * features @ features.T / features.shape[1] + readout.bias_std**2
+        return nngp, tangent_gram(network, own, x, output=0)
+
+    return jax.lax.map(kernels, params, batch_size=4)
+
+
+@by_name
+def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
+    x, widths, keys = points(n=3), WIDTHS[case.depth], KEYS[case.depth]
+    squares, last = {NNGPKernel: [], TangentKernel: []}, {}
+    for width in widths:
+        network = case.network(width)
+        finite = finite_kernels(network, drawn(case.name.split("-")[-1], case.depth, width), x)
+        for kind, values in zip(squares, finite, strict=True):
+            limit = gram(kind(network), x)
+            deviation = np.asarray((values - limit) / jnp.linalg.norm(limit))
+            squares[kind].append(np.sum(deviation**2, axis=(1, 2)))
+            last[kind] = deviation
+    for kind, ladder in squares.items():
+        mean = np.array([np.mean(s) for s in ladder])
+        # log RMS = log(mean square) / 2, its standard error by the delta method from the spread over keys
+        error = np.array([np.std(s, ddof=1) / np.sqrt(keys) for s in ladder]) / (2 * mean)
+        t = np.log(widths) - np.mean(np.log(widths))
+        slope = t @ np.log(mean) / 2 / (t @ t)
+        interval = QUANTILE * np.sqrt((t**2) @ error**2) / (t @ t)
+        assert interval < RESOLUTION, (kind, interval)
+        assert abs(slope + 0.5) <= interval + BEND[case.depth], (kind, slope, interval)
+        bias = np.mean(last[kind], axis=0)
+        spread = np.std(last[kind], axis=0, ddof=1) / np.sqrt(keys)
+        # one hidden layer is an average of independent terms, hence unbiased; two are biased by O(1/width)
+        allowed = QUANTILE * spread + (case.depth - 1) * 4.0 / widths[-1] + 100 * EPS
+        assert (np.abs(bias) <= allowed).all(), (kind, bias, spread)
+
+
+@by_name
+@both_kernels
+def test_pair_matrix_and_diagonal_agree(case, kernel):
+    x = points(6)
+    k = kernel(case.network(64))
+    matrix = k.cross(x, x + 0.0)
+    pairs = jax.vmap(lambda a: jax.vmap(lambda b: k(a, b))(x))(x)
+    # Rounding of a correlation c changes the angle by delta / sin(theta), largest for the closest pair.
+    unit = x / jnp.linalg.norm(x, axis=1, keepdims=True)
+    c = jnp.where(jnp.eye(6, dtype=bool), 0.0, unit @ unit.T)
+    tolerance = 100 * EPS * jnp.max(jnp.abs(matrix)) / jnp.sqrt(1 - jnp.max(jnp.abs(c)))
+    off = ~np.eye(6, dtype=bool)
+    assert jnp.max(jnp.abs(matrix - pairs)[off]) <= tolerance
+    diagonal = k.diagonal(x)
+    np.testing.assert_allclose(jnp.diag(pairs), diagonal, rtol=100 * EPS)
+    np.testing.assert_array_equal(jnp.diag(gram(k, x)), diagonal)
+    # Under vmap and jit the pointwise form is the same function.
+    np.testing.assert_allclose(jax.jit(k)(x[0], x[1]), pairs[0, 1], rtol=100 * EPS, atol=tolerance)
+
+
+@by_name
+@both_kernels
+def test_symmetric_and_positive_semidefinite(case, kernel):
+    x = jnp.concatenate([points(7), points(2)])  # two points twice: the matrix is singular
+    matrix = gram(kernel(case.network(64)), x)
+    np.testing.assert_array_equal(matrix, matrix.T)
+    eigenvalues = jnp.linalg.eigvalsh(matrix)
+    assert eigenvalues[0] >= -100 * len(x) * np.sqrt(EPS) ** 2 * eigenvalues[-1]
+
+
+@by_name
+@both_kernels
+def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case, kernel):
+    # K is symmetric, so d/dy K(x, y) at y = x is half the gradient of K(x, x); a kink is split evenly.
+    k, x = kernel(case.network(64)), points(1)[0]
+    gradient = jax.grad(lambda y: k(x, y))(x)
+    half = jax.grad(lambda y: k.diagonal(y[None])[0])(x) / 2
+    # A kernel with a kink loses half the digits where rounding moves the correlation off 1.
+    np.testing.assert_allclose(gradient, half, rtol=1e3 * np.sqrt(EPS))
+    zero = jnp.zeros_like(x)
+    assert np.isfinite(k(x, zero))
+    assert np.isfinite(jax.grad(lambda y: k(x, y))(zero)).all()
+    assert np.isfinite(jax.grad(lambda y: k(y, y))(zero)).all()
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
+@both_kernels
+def test_quadrature_agrees_with_the_closed_form(activation, kernel):
+    x, degree = points(6), 128
+    network = lambda layer: fully_connected(layer, 2, 8, weight_std=1.0, bias_std=0.3)
+    exact = gram(kernel(network(activation.layer)), x)
+    quadrature = gram(kernel(network(Elementwise(activation.fn, degree=degree))), x)
+    if activation.analytic:
+        # erf, the slowest: coefficients of erf' fall as (2a / (1 + 2a))^(j/2), a the largest variance (the layers' norms)
+        variance = float(jnp.max(jnp.sum(x**2, axis=1)) / 3 + 0.3**2)
+        tail = (2 * variance / (1 + 2 * variance)) ** degree
+        tolerance = (1000 * EPS + 10 * tail) * float(jnp.max(jnp.abs(exact)))
+    else:
+        # at a kink the rule is of first order in its node spacing, pi / sqrt(2 degree)
+        tolerance = np.pi**2 / (2 * degree) * float(jnp.max(jnp.abs(exact)))
+    assert jnp.max(jnp.abs(exact - quadrature)) <= tolerance
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
+def test_layer_applies_its_function(activation):
+    x = jnp.linspace(-3.0, 3.0, 41)
+    params, width = activation.layer.init(jax.random.key(0), 41)
+    assert width == 41
+    np.testing.assert_allclose(activation.layer.apply(params, x), jax.vmap(activation.fn)(x), atol=100 * EPS)
+
+
+@by_name
+@both_kernels
+def test_serial_of_serials_is_the_flat_composition(case, kernel):
+    flat = case.network(32)
+    nested = Serial([Serial(flat.layers[:1]), Serial([]), Serial(flat.layers[1:])])
+    x = points(5)
+    np.testing.assert_array_equal(gram(kernel(flat), x), gram(kernel(nested), x))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_standard_parameterization_is_the_ntk_one_with_wider_gradients(depth):
+    # without biases a layer of d inputs has d / w² times the gradient product: the layer's own term scales by that
+    x, width, w = points(5), 32, 1.3
+    ntk, standard = (
+        fully_connected(ACTIVATIONS[0].layer, depth, width, weight_std=w, readout_std=w, parameterization=p)
+        for p in ("ntk", "standard")
+    )
+    np.testing.assert_allclose(gram(NNGPKernel(ntk), x), gram(NNGPKernel(standard), x), rtol=100 * EPS)
+    first = Serial([Dense(width, w, parameterization="standard")])
+    np.testing.assert_allclose(gram(TangentKernel(first), x), x @ x.T, rtol=100 * EPS, atol=100 * EPS)

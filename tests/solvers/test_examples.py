@@ -1,0 +1,11 @@
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("module", ["_ridge", "_flow"])
+def test_the_examples_of_the_docstrings_are_right(module):
+    result = doctest.testmod(importlib.import_module(f"lemmata.solvers.{module}"))
+    assert result.failed == 0
+    assert result.attempted > 0

@@ -1,0 +1,96 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from lemmata.errors import SettingError, ShapeError
+from lemmata.solvers import gradient_descent, gradient_flow, kernel_ridge, predict
+from lemmata.spectra import spectrum
+
+EPS = np.finfo(float).eps
+
+
+def problem(seed, n, d, t=7):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n + t, d)) / np.sqrt(d)
+    return z[:n] @ z[:n].T, z[n:] @ z[:n].T, rng.normal(size=(n, 2))
+
+
+@pytest.mark.parametrize("d", [30, 6])
+def test_flow_is_the_matrix_exponential_on_training_and_other_points(d):
+    K, cross, y = problem(0, 15, d)
+    path = gradient_flow(spectrum(jnp.asarray(K)), jnp.asarray(y), [0.0, 0.3, 4.0], jnp.asarray(cross))
+    for i, time in enumerate([0.0, 0.3, 4.0]):
+        np.testing.assert_allclose(path.train[i], y - expm(-K * time) @ y, rtol=0, atol=15**2 * EPS)
+        # d(f, g)/dt = (-K, -K_cross)(f - y): the exponential of the joint generator needs no inverse of K
+        joint = np.block([[-K, np.zeros((15, 7))], [-cross, np.zeros((7, 7))]])
+        start = np.concatenate([-y, np.zeros((7, 2))])
+        other = (expm(joint * time) @ start)[15:]
+        np.testing.assert_allclose(path.test[i], other, rtol=0, atol=15**2 * EPS * np.exp(0.5))
+
+
+@pytest.mark.parametrize("d", [30, 6])
+@pytest.mark.parametrize("rate", [0.05, 0.9])
+def test_descent_is_the_loop_of_its_steps(d, rate):
+    K, cross, y = problem(1, 15, d)
+    rate = rate * 2 / np.linalg.eigvalsh(K)[-1]
+    path = gradient_descent(spectrum(jnp.asarray(K)), jnp.asarray(y), rate, [0, 1, 2, 40], jnp.asarray(cross))
+    f, g = np.zeros_like(y), np.zeros((7, 2))
+    for step in range(41):
+        if step in (0, 1, 2, 40):
+            i = [0, 1, 2, 40].index(step)
+            np.testing.assert_allclose(path.train[i], f, rtol=0, atol=41 * 15 * EPS * np.abs(y).max())
+            np.testing.assert_allclose(path.test[i], g, rtol=0, atol=41 * 15**2 * EPS * np.abs(y).max())
+        f, g = f - rate * K @ (f - y), g - rate * cross @ (f - y)
+
+
+def test_descent_diverges_as_its_loop_does_above_the_critical_rate():
+    K, _, y = problem(2, 8, 20)
+    rate = 2.5 / np.linalg.eigvalsh(K)[-1]
+    f = np.zeros_like(y)
+    for _ in range(31):
+        f = f - rate * K @ (f - y)
+    path = gradient_descent(spectrum(jnp.asarray(K)), jnp.asarray(y), rate, 31)
+    np.testing.assert_allclose(path.train[0], f, rtol=0, atol=31 * 64 * EPS * np.abs(f).max())
+    assert np.abs(f).max() > 1e3
+
+
+def test_descent_at_a_small_rate_is_flow():
+    K, _, y = problem(3, 10, 20)
+    found, y = spectrum(jnp.asarray(K)), jnp.asarray(y)
+    largest = float(found.eigenvalues[0])
+    gaps = [
+        float(jnp.max(jnp.abs(gradient_descent(found, y, 1 / s, s).train - gradient_flow(found, y, 1.0).train)))
+        for s in (1000, 2000)
+    ]
+    assert gaps[0] < largest**2 / 1000 * float(jnp.linalg.norm(y))  # Euler's method: error at most a² t / (2 s) |y|
+    assert abs(np.log2(gaps[0] / gaps[1]) - 1) < 0.05
+
+
+def test_flow_for_ever_is_the_interpolant_of_least_norm():
+    K, cross, y = problem(4, 12, 30)
+    path = gradient_flow(spectrum(jnp.asarray(K)), jnp.asarray(y), float("inf"), jnp.asarray(cross))
+    limit = predict(kernel_ridge(jnp.asarray(K), jnp.asarray(y), 0.0), jnp.asarray(cross))
+    bound = 12**2 * EPS * np.linalg.cond(K)
+    np.testing.assert_allclose(path.test[0], limit, rtol=0, atol=bound)
+    np.testing.assert_allclose(path.train[0], y, rtol=0, atol=bound)
+    singular, cross, y = problem(5, 12, 4)
+    path = gradient_flow(spectrum(jnp.asarray(singular)), jnp.asarray(y[:, 0]), float("inf"), jnp.asarray(cross))
+    np.testing.assert_allclose(
+        path.test[0], cross @ np.linalg.pinv(singular, rcond=1e-12) @ y[:, 0], rtol=0,
+        atol=12**2 * EPS * np.linalg.cond(cross @ cross.T + np.eye(7)) * 1e2,
+    )
+
+
+def test_wrong_arguments_are_refused():
+    found, y = spectrum(jnp.eye(3)), jnp.ones(3)
+    with pytest.raises(SettingError, match="time"):
+        gradient_flow(found, y, -1.0)
+    with pytest.raises(SettingError, match="steps"):
+        gradient_descent(found, y, 0.1, 1.5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(SettingError, match="learning_rate"):
+        gradient_descent(found, y, 0.0, 2)
+    with pytest.raises(ShapeError, match="targets"):
+        gradient_flow(found, jnp.ones(4), 1.0)
+    with pytest.raises(ShapeError, match="cross"):
+        gradient_flow(found, y, 1.0, jnp.ones((2, 4)))

@@ -1,0 +1,64 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.errors import NotPositiveDefiniteError, PrecisionError, SettingError, ShapeError
+from lemmata.solvers import kernel_ridge, leave_one_out_residuals, predict
+
+EPS = np.finfo(float).eps
+
+
+def problem(seed, n, d):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, d))
+    return jnp.asarray(z @ z.T), jnp.asarray(rng.normal(size=(n, 2)))
+
+
+def test_the_solution_solves_the_system_and_says_so():
+    K, y = problem(0, 30, 50)
+    solution = kernel_ridge(K, y, 0.5)
+    condition = float(jnp.linalg.cond(K + 0.5 * jnp.eye(30)))
+    np.testing.assert_allclose(
+        solution.coefficients, np.linalg.solve(K + 0.5 * np.eye(30), y), rtol=0, atol=30 * EPS * condition
+    )
+    assert float(solution.jitter) == 0
+    assert float(solution.residual) < 30 * EPS * condition
+    assert predict(solution, K[:4]).shape == (4, 2)
+    assert kernel_ridge(K, y[:, 0], 0.5).coefficients.shape == (30,)
+
+
+def test_a_singular_matrix_gets_a_small_jitter_that_is_reported():
+    K, y = problem(1, 40, 5)
+    solution = kernel_ridge(K, K @ y, 0.0)
+    assert 0 < float(solution.jitter) <= 1e5 * EPS * float(jnp.trace(K))
+    # y lies in the range of K, so the residual is of the order jitter / smallest positive eigenvalue
+    smallest = np.sort(np.linalg.eigvalsh(np.asarray(K)))[-5]
+    assert float(solution.residual) < 10 * float(solution.jitter) / smallest
+
+
+def test_a_jitter_never_hides_an_indefinite_matrix():
+    K = jnp.diag(jnp.array([1.0, 1.0, -1e-9]))
+    with pytest.raises(NotPositiveDefiniteError, match="smallest eigenvalue -1e-09"):
+        kernel_ridge(K, jnp.ones(3), 0.0)
+
+
+def test_wrong_arguments_are_refused():
+    K, y = problem(2, 10, 20)
+    with pytest.raises(SettingError, match="ridge"):
+        kernel_ridge(K, y, -1.0)
+    with pytest.raises(ShapeError, match="targets"):
+        kernel_ridge(K, y[:-1], 1.0)
+    with jax.enable_x64(False), pytest.raises(PrecisionError):
+        kernel_ridge(K, y, 1.0)
+
+
+def test_leave_one_out_residuals_are_those_of_refits():
+    K, y = problem(3, 20, 40)
+    found = leave_one_out_residuals(K, y, 0.3)
+    bound = 20**2 * EPS * float(jnp.linalg.cond(K + 0.3 * jnp.eye(20)))
+    for i in range(20):
+        others = np.arange(20) != i
+        solution = kernel_ridge(K[np.ix_(others, others)], y[others], 0.3)
+        np.testing.assert_allclose(found[i], y[i] - predict(solution, K[i : i + 1, others])[0], rtol=bound, atol=bound)
+    np.testing.assert_allclose(leave_one_out_residuals(K, y[:, 1], 0.3), found[:, 1], rtol=bound)
