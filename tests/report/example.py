@@ -67,7 +67,7 @@ def example_study(seed=0):
             "median_abs_log_ratio": 0.0412,
             "within_0_4": 0.99,
             "sizes_up_to": 898,
-            "sentence": "Over 48 points the predicted error was within a factor of 1.04 of the measured one in the median.",
+            "sentence": "Over 48 points the prediction was within a factor of 1.04 of the measurement in the median.",
         },
         "bibliography": [
             {
@@ -171,7 +171,7 @@ CLAIMS = [
         "name": "generalisation.stability.uniform_stability",
         "title": "Uniform stability of kernel ridge regression",
         "label": "upper",
-        "statement": "With probability at least 1 − δ the held-out error exceeds the training error by at most 2β + (4nβ + M) √(ln(1/δ) / 2n).",
+        "statement": "With probability 1 − δ the held-out error exceeds the training error by at most 2β + (4nβ + M) √(ln(1/δ) / 2n).",
         "source": "Bousquet and Elisseeff (2002), Theorem 12",
         "controls": "the gap between held-out and training error",
         "unexplained": "why the gap is far smaller at a small ridge",

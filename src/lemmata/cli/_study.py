@@ -96,7 +96,7 @@ def _check_numbers(error: float | None, time_limit: float | None, seed: int) -> 
 
 
 def _command(data: str, **options: Any) -> str:
-    """The command that repeats this run, quoted for a shell; options at their defaults are left out, the seed is not."""
+    """The command that repeats this run, quoted for a shell; options at their defaults are left out."""
     words = ["lemmata", "study", data]
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")

@@ -124,7 +124,7 @@ def overview(study: Study) -> Spec:
 
 
 def samples_needed(study: Study) -> Spec:
-    """The rows that each architecture needs for the target error, by both routes, with intervals and the measured one."""
+    """Rows needed for the target error by each route, with intervals, and the measured number."""
     rows = []
     for title, architecture in zip(titles(study), study["architectures"], strict=True):
         samples = architecture.get("samples") or {}
@@ -212,7 +212,8 @@ def spectra(study: Study) -> Spec:
         scale=alt.Scale(type="log", nice=False),
         axis=alt.Axis(title="index of the mode", tickCount=5, format="~g"),
     )
-    exponent = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6 ? '1e' + round(log(datum.value) / LN10) : ''"
+    decade = "log(datum.value) / LN10"
+    exponent = f"abs({decade} - round({decade})) < 1e-6 ? '1e' + round({decade}) : ''"
     power = alt.Axis(title="eigenvalue of the Gram matrix", labelExpr=exponent, labelOverlap="greedy")
     left = base.mark_line(strokeWidth=2, clip=True).encode(
         x=index, y=alt.Y("eigenvalue:Q", scale=_log(floor, largest * 1.5), axis=power)

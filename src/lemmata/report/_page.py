@@ -115,7 +115,7 @@ def _vega_lite() -> str:
 @functools.cache
 def _bundle() -> Markup:
     """Vega, Vega-Lite and Vega-Embed in one script, which cannot close the element that it stands in."""
-    script = vl_convert.javascript_bundle(None, vl_version=_vega_lite())
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_vega_lite())
     return Markup(script.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 

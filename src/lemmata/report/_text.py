@@ -73,7 +73,7 @@ def brief(value: Any) -> str:
 
 
 def interval(record: Any) -> str:
-    """ "300 (250 to 380)" from a record with n, lower and upper; the part that is missing is left out."""
+    """The text 300 (250 to 380) from a record with n, lower and upper; the part that is missing is left out."""
     if not record or record.get("n") is None:
         return MISSING
     text = number(round(record["n"]))

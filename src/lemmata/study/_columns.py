@@ -218,7 +218,7 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
 
 
 def count(items: list[str] | tuple[str, ...] | int, singular: str, plural: str | None = None) -> str:
-    """ "1 column", "3 columns"."""
+    """A count with its noun: 1 column, 3 columns."""
     n = items if isinstance(items, int) else len(items)
     return f"{n} {singular if n == 1 else plural or singular + 's'}"
 
