@@ -1,0 +1,3 @@
+"""Floor 5: scikit-learn faces of the solvers."""
+
+from ._kernel_ridge import KernelRegressor as KernelRegressor

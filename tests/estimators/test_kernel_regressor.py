@@ -1,0 +1,54 @@
+import unittest
+import warnings
+
+import jax
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from lemmata.architectures import TangentKernel, relu_network
+from lemmata.errors import SettingError
+from lemmata.estimators import KernelRegressor
+from lemmata.kernels import RBF
+
+
+@pytest.mark.parametrize("estimator", [KernelRegressor(), KernelRegressor(time=50.0)], ids=["ridge", "flow"])
+def test_scikit_learn_conformance(estimator):
+    ran, skipped = 0, []
+    for instance, check in estimator_checks_generator(estimator):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                check(instance)
+            except unittest.SkipTest as reason:
+                skipped.append(str(reason))
+            else:
+                ran += 1
+    assert ran > 40
+    assert all("pandas" in reason or "array_api" in reason for reason in skipped), skipped
+
+
+def test_agrees_with_scikit_learn():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    mine = KernelRegressor(RBF(1.5), ridge=0.1).fit(x, y)
+    peer = KernelRidge(alpha=0.1, kernel="rbf", gamma=1 / (2 * 1.5**2)).fit(x, y - y.mean(axis=0))
+    condition = 40 / 0.1
+    np.testing.assert_allclose(
+        mine.predict(x[:5]), peer.predict(x[:5]) + y.mean(axis=0), atol=32 * np.finfo(float).eps * condition * 4
+    )
+
+
+def test_infinite_time_interpolates_and_zero_time_predicts_the_mean():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(15, 4)), rng.normal(size=15)
+    kernel = TangentKernel(relu_network(depth=1))
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(KernelRegressor(kernel, time=np.inf).fit(x, y).predict(x), y, atol=1e-10)
+        np.testing.assert_allclose(KernelRegressor(kernel, time=0.0).fit(x, y).predict(x), y.mean(), rtol=1e-14)
+
+
+def test_a_negative_ridge_is_refused():
+    with pytest.raises(SettingError, match="ridge"):
+        KernelRegressor(ridge=-1.0).fit(np.eye(3), np.arange(3.0))
