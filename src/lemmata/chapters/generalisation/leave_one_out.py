@@ -14,7 +14,7 @@ from lemmata.solvers import leave_one_out_residuals
 
 from .._sampled import KERNEL, sampled_regression
 
-REFITS = 40
+REFITS = 20
 """On many rows, only the first ones are refitted."""
 
 
@@ -34,7 +34,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
 
         y_i - f_(-i)(x_i) = [(K + ridge I)^-1 y]_i / [(K + ridge I)^-1]_ii
 
-    exactly, with the same ridge on the diagonal in every fit. On large problems the first 40 rows are refitted.
+    exactly, with the same ridge on the diagonal in every fit. On large problems the first 20 rows are refitted.
     """
 
     title = "Leave-one-out residuals in closed form"

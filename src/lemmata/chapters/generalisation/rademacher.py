@@ -14,9 +14,9 @@ from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, So
 from lemmata.kernels import AbstractKernel, gram
 from lemmata.problems import Regression
 
-from .._sampled import KERNEL, sampled_kernel, sampled_regression
+from .._sampled import DEFINITE_KERNEL, KERNEL, sampled_kernel
 
-DRAWS = 2048
+DRAWS = 1024
 
 
 class KernelBall(eqx.Module):
@@ -178,7 +178,7 @@ class RademacherGeneralisation(Claim[BallLearning]):
         return _learning_settings()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BallLearning:
-        """A noisy target on 1024 points."""
+        """Noisy signs on 1024 points."""
         return _sample_learning(setting, key)
 
     def pose(self, problem: object) -> BallLearning | None:
@@ -234,7 +234,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
         return _learning_settings()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BallLearning:
-        """A noisy target on 1024 points."""
+        """Noisy signs on 1024 points."""
         return _sample_learning(setting, key)
 
     def pose(self, problem: object) -> BallLearning | None:
@@ -265,17 +265,20 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
 
 def _learning_settings() -> Space:
     return Space(
-        n=Integer(100, 10, 400, "training rows"),
-        radius=Real(0.5, 0.01, 5.0, "radius of the ball over sqrt(n)"),
-        kernel=KERNEL,
+        n=Integer(100, 50, 400, "training rows"),
+        radius=Real(0.5, 0.4, 5.0, "radius of the ball over sqrt(n)"),
+        kernel=DEFINITE_KERNEL,
     )
 
 
 def _sample_learning(setting: dict, key: Key[Array, ""]) -> BallLearning:
-    """A target in the space of the kernel, of mean square 1/10, under noise of mean square 1; losses up to 3."""
-    pool = sampled_regression(key, n=1024, t=1, d=10, kernel=setting["kernel"], noise=10**0.5)
-    y, radius = pool.y[:, 0] / 10**0.5, jnp.asarray(setting["radius"] * setting["n"] ** 0.5)
-    return BallLearning(pool.x, y, pool.kernel, jnp.asarray(1e-3), radius, jnp.asarray(3.0), setting["n"])
+    """Signs that are half noise at 1024 points in 8 dimensions, and a lengthscale so short that the ball can fit noise."""
+    x_key, noise_key = jax.random.split(key)
+    x = jax.random.normal(x_key, (1024, 8))
+    y = jnp.sign(x[:, 0] + jax.random.normal(noise_key, (1024,)))
+    radius = jnp.asarray(setting["radius"] * setting["n"] ** 0.5)
+    kernel = sampled_kernel(setting["kernel"], 1)
+    return BallLearning(x, y, kernel, jnp.asarray(1e-3), radius, jnp.asarray(2.0), setting["n"])
 
 
 def _learning_hypotheses(problem: BallLearning) -> list[Hypothesis]:

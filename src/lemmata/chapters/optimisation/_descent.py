@@ -95,15 +95,14 @@ def iterations_to_fit(
     return jnp.where(count >= 2.0**_DOUBLINGS - 1, jnp.inf, count + 1)
 
 
-def with_condition_number(matrix: Float[Array, "n n"], kappa: float | Float[Array, ""]) -> Float[Array, "n n"]:
-    """K + s I with the s that makes the condition number kappa: s = (lambda_max - kappa lambda_min) / (kappa - 1).
+def shift_to_condition_number(eigenvalues: Float[Array, " n"], kappa: float | Float[Array, ""]) -> Float[Array, ""]:
+    """The s for which K + s I has the condition number kappa: s = (lambda_max - kappa lambda_min) / (kappa - 1).
 
     Where K has the smaller condition number, s is negative and K + s I is still positive definite.
 
     >>> import jax.numpy as jnp
-    >>> from lemmata.chapters.optimisation.least_squares import with_condition_number
-    >>> jnp.diagonal(with_condition_number(jnp.diag(jnp.array([5.0, 1.0])), 3.0)).tolist()
-    [6.0, 2.0]
+    >>> from lemmata.chapters.optimisation.least_squares import shift_to_condition_number
+    >>> float(shift_to_condition_number(jnp.array([1.0, 2.0, 5.0]), 3.0))
+    1.0
     """
-    values = jnp.linalg.eigvalsh(matrix)
-    return matrix + (values[-1] - kappa * values[0]) / (kappa - 1) * jnp.eye(len(matrix))
+    return (eigenvalues.max() - kappa * eigenvalues.min()) / (kappa - 1)

@@ -19,8 +19,8 @@ from ._descent import gradient_descent as gradient_descent
 from ._descent import iterations_to_fit as iterations_to_fit
 from ._descent import kernel_features as kernel_features
 from ._descent import kernel_least_squares as kernel_least_squares
+from ._descent import shift_to_condition_number as shift_to_condition_number
 from ._descent import stable_step as stable_step
-from ._descent import with_condition_number as with_condition_number
 
 _NOISE = Real(0.5, 0.01, 100.0, "standard deviation of the noise in the targets")
 
@@ -208,13 +208,12 @@ class ConditionNumberGrowth(Claim[Regression]):
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
         """Iterations to a thousandth of a residual along the last eigenvector, counted by running them, at each rung."""
 
+        values, vectors = jnp.linalg.eigh(problem.gram)
+
         def count(kappa):
-            matrix = with_condition_number(problem.gram, kappa)
-            values, vectors = jnp.linalg.eigh(matrix)
-
-            def one(state):
-                return state[0] - matrix @ state[0] / values[-1], state[1] + 1.0
-
+            shift = shift_to_condition_number(values, kappa)
+            matrix, largest = problem.gram + shift * jnp.eye(len(values)), values[-1] + shift
+            one = lambda state: (state[0] - matrix @ state[0] / largest, state[1] + 1.0)
             going = lambda state: (jnp.linalg.norm(state[0]) > 1e-3) & (state[1] < 1e5)
             return jax.lax.while_loop(going, one, (vectors[:, 0], jnp.zeros(())))[1]
 
@@ -269,9 +268,11 @@ class PrintedStepIterations(Claim[Regression]):
         """Iterations to a hundredth of the first residual on the first n rows, for K + s I of condition number 4."""
 
         def count(n: int):
-            matrix = with_condition_number(gram(problem.kernel, problem.x[:n]), 4.0)
-            step = 1 / (n * jnp.linalg.eigvalsh(matrix)[-1])
-            return iterations_to_fit(matrix, problem.y[:n], step, 1e-2)
+            matrix = gram(problem.kernel, problem.x[:n])
+            values = jnp.linalg.eigvalsh(matrix)
+            shift = shift_to_condition_number(values, 4.0)
+            step = 1 / (n * (values[-1] + shift))
+            return iterations_to_fit(matrix + shift * jnp.eye(n), problem.y[:n], step, 1e-2)
 
         return jnp.stack([count(int(n)) for n in self.relation.rungs])
 
