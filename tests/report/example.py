@@ -171,7 +171,8 @@ CLAIMS = [
         "name": "generalisation.stability.uniform_stability",
         "title": "Uniform stability of kernel ridge regression",
         "label": "upper",
-        "statement": "With probability 1 − δ the held-out error exceeds the training error by at most 2β + (4nβ + M) √(ln(1/δ) / 2n).",
+        "statement": "With probability 1 − δ the held-out error exceeds the training error by at most "
+        "2β + (4nβ + M) √(ln(1/δ) / 2n).",
         "source": "Bousquet and Elisseeff (2002), Theorem 12",
         "controls": "the gap between held-out and training error",
         "unexplained": "why the gap is far smaller at a small ridge",

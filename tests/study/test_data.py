@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from lemmata.errors import MemoryPlanError
+from lemmata.errors import DataError, MemoryPlanError
 from lemmata.study import load_dataset
 from lemmata.study._tables import BUNDLED
 
@@ -189,3 +189,19 @@ def test_names_with_markup_and_control_characters_are_kept_as_they_are(tmp_path)
     name = "<script>alert(1)</script>\x07\n"
     data = load_dataset(save(frame(**{name: RNG.normal(size=N)}), tmp_path / "t.parquet"), "y")
     assert name in data.features
+
+
+class Bomb:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (self.path, "w"))
+
+
+def test_npz_files_are_never_unpickled(tmp_path):
+    trap = str(tmp_path / "trap")
+    np.savez(tmp_path / "t.npz", X=np.array([Bomb(trap)] * N, dtype=object), y=np.arange(N))
+    with pytest.raises(DataError, match="never unpickled"):
+        load_dataset(str(tmp_path / "t.npz"))
+    assert not (tmp_path / "trap").exists()

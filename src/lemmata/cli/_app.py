@@ -1,5 +1,7 @@
 """The application: how a command ends when it is refused or interrupted."""
 
+from typing import Any
+
 import typer
 import typer.core
 
@@ -12,7 +14,7 @@ INTERRUPTED = 130
 class Commands(typer.core.TyperGroup):
     """A group of commands whose errors of lemmata become one message and exit code 2, and Ctrl-C exit code 130."""
 
-    def invoke(self, ctx: typer.Context) -> object:
+    def invoke(self, ctx: Any) -> object:
         """Run the command that the context names."""
         from ._console import complain, err
 
@@ -26,10 +28,11 @@ class Commands(typer.core.TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-def version(wanted: bool) -> None:
-    """Print the version and stop, if it was asked for."""
+def version(wanted: bool) -> bool:
+    """Print the version and stop, if it was asked for; else the option as it was given."""
     if wanted:
         from lemmata import __version__
 
         typer.echo(f"lemmata {__version__}")
         raise typer.Exit
+    return wanted

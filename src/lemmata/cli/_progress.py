@@ -47,7 +47,7 @@ class StageProgress:
                 self._complete()
             self._bars.stop()
 
-    def __call__(self, stage: str, done: float = 0.0, total: float = 1.0) -> None:
+    def __call__(self, stage: str, done: float | int = 0, total: float | int = 1) -> None:
         """Say that `done` of `total` of the stage is finished."""
         begins = stage != self._stage
         if self._bars:

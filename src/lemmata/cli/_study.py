@@ -42,8 +42,7 @@ def study(
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        from lemmata.report import write_report
-        from lemmata.study import load_dataset, run_study
+        from lemmata.study import load_dataset
 
         dataset = load_dataset(
             data,
@@ -54,6 +53,9 @@ def study(
             max_rows=max_rows,
             seed=seed,
         )
+        from lemmata.report import write_report
+        from lemmata.study import run_study
+
         prepare_directory(directory)
         describe_data(err, dataset)
         chosen = None if kernels is None else [name.strip() for name in kernels.split(",") if name.strip()]

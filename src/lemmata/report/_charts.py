@@ -23,9 +23,7 @@ def _positive(value: Any) -> Any:
     return value if value is not None and value > 0 else None
 
 
-def _log(lower: float | None = None, upper: float | None = None) -> alt.Scale:
-    if lower is None:
-        return alt.Scale(type="log", nice=False, padding=8)
+def _log(lower: float | int, upper: float | int) -> alt.Scale:
     return alt.Scale(type="log", domain=[lower, upper], nice=False, clamp=True)
 
 
