@@ -87,7 +87,7 @@ def test_wrong_arguments_are_refused():
     with pytest.raises(SettingError, match="time"):
         gradient_flow(found, y, -1.0)
     with pytest.raises(SettingError, match="steps"):
-        gradient_descent(found, y, 0.1, 1.5)  # pyright: ignore[reportArgumentType]
+        gradient_descent(found, y, 0.1, np.array([1.5]))
     with pytest.raises(SettingError, match="learning_rate"):
         gradient_descent(found, y, 0.0, 2)
     with pytest.raises(ShapeError, match="targets"):

@@ -29,9 +29,9 @@ class Trajectory(eqx.Module):
 
 def gradient_flow(
     spectrum: Spectrum,
-    y: Float[Array, "n *k"],
+    y: Float[Array, "rows *k"],
     time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
-    cross: Float[Array, "t n"] | None = None,
+    cross: Float[Array, "t columns"] | None = None,
 ) -> Trajectory:
     """Predictions of kernel gradient flow df/dt = -K (f - y) from f(0) = 0.
 
@@ -64,10 +64,10 @@ def gradient_flow(
 
 def gradient_descent(
     spectrum: Spectrum,
-    y: Float[Array, "n *k"],
+    y: Float[Array, "rows *k"],
     learning_rate: float,
     steps: int | Sequence[int] | np.ndarray,
-    cross: Float[Array, "t n"] | None = None,
+    cross: Float[Array, "t columns"] | None = None,
 ) -> Trajectory:
     """Predictions after gradient descent f_{s+1} = f_s - learning_rate K (f_s - y) from f_0 = 0.
 
@@ -89,7 +89,7 @@ def gradient_descent(
     counts = _check(spectrum, y, steps, cross, "steps")
     if not learning_rate > 0 or not np.all(np.isfinite(counts) & (counts == np.round(counts))):
         raise SettingError(
-            "learning_rate and steps", found=f"{learning_rate} and {counts.tolist()}", rule="positive, and whole numbers"
+            "learning_rate and steps", found=f"{learning_rate} and {counts.tolist()}", rule="positive, whole numbers"
         )
     return _along(spectrum, y, counts, cross, lambda a, s: _descent_filter(a, s, learning_rate))
 
@@ -103,7 +103,7 @@ def _check(spectrum, y, time, cross, name: str) -> Float[Array, " s"]:
     if len(y) != n:
         raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one row for each of the {n} rows of the spectrum")
     if cross is not None and cross.shape[1] != n:
-        raise ShapeError("cross matrix", found=f"{cross.shape[1]} columns", rule=f"one for each of the {n} training rows")
+        raise ShapeError("cross matrix", found=f"{cross.shape[1]} columns", rule=f"one for each of the {n} rows")
     return jnp.asarray(times)
 
 

@@ -30,7 +30,7 @@ class Solution(eqx.Module):
     factor: Float[Array, "n n"]
 
 
-def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Solution:
+def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]) -> Solution:
     """Kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
 
     Where the Cholesky factorisation of K + ridge I fails although K is positive semidefinite to rounding, jitters
@@ -52,9 +52,9 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float |
     Example:
         >>> import jax.numpy as jnp
         >>> from lemmata.solvers import kernel_ridge, predict
-        >>> solution = kernel_ridge(jnp.eye(2), jnp.array([2.0, 4.0]), 1.0)
+        >>> solution = kernel_ridge(jnp.eye(2), jnp.array([2.0, 4.0]), 3.0)
         >>> predict(solution, jnp.eye(2)).tolist()
-        [1.0, 2.0]
+        [0.5, 1.0]
     """
     require_float64("kernel ridge regression")
     if len(y) != len(K):

@@ -45,7 +45,7 @@ class LearningCurve(eqx.Module):
 
 def learning_curve(
     spectrum: Spectrum,
-    y: Float[Array, "N *k"],
+    y: Float[Array, "rows *k"],
     sizes: Sequence[int] | Sequence[float] | Float[Array, " s"] | np.ndarray,
     ridge: float | Float[Array, ""],
     *,
@@ -92,7 +92,7 @@ def learning_curve(
     check_ridge(ridge)
     total, counts = len(spectrum.eigenvalues), np.asarray(sizes, float)
     if len(y) != total:
-        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one row for each of the {total} rows of the spectrum")
+        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one for each of the {total} rows of the spectrum")
     if counts.size == 0 or not (counts.min() >= 1 and counts.max() <= total):
         raise SettingError(
             "sizes", found=counts.tolist(), rule=f"each between 1 and the {total} rows of the set",
@@ -123,7 +123,8 @@ def _curve(spectrum, y, sizes, ridge):
         inverse = jnp.where(singular, null, 1 / jnp.where(values + mu > 0, values + mu, 1.0))
         # ... and ridge * (that factor), which is then (n - rank) / (N - rank), from the equation of mu itself.
         load = jnp.where(singular, (n - (total - jnp.sum(null))) / jnp.maximum(jnp.sum(null), 1), ridge)
-        # The equation also removes the cancellation: [tr B]² - (N - n) tr B² = tr B (tr B A B + ridge tr B²), B = (A + mu)^-1
+        # With B = (A + mu)^-1 the equation also removes the cancellation in the denominator:
+        # [tr B]² - (N - n) tr B² = tr B (tr B A B + ridge tr B²)
         learned = jnp.where(values > 0, values / jnp.where(values > 0, values + mu, 1.0), 0.0)
         trace = jnp.sum(inverse)
         mean = trace * (jnp.sum(inverse * learned) + load * jnp.sum(inverse**2))

@@ -32,7 +32,7 @@ class Spectrum(eqx.Module):
 
     @property
     def resolved(self) -> Float[Array, " n"]:
-        """The eigenvalues with those at the rounding floor set to exactly zero: their count of non-zeros is the rank."""
+        """The eigenvalues with those at the rounding floor set to exactly zero."""
         return jnp.where(self.eigenvalues > self.floor, self.eigenvalues, 0.0)
 
     @property

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Real
 
 _HALVINGS = 70  # log brackets are below 1500 wide in float64; 70 halvings leave less than one ulp
 
 
+@jax.jit
 def effective_regularisation(
-    eigenvalues: Float[Array, " N"], size: Float[Array, ""] | float, ridge: Float[Array, ""] | float
+    eigenvalues: Float[Array, " N"], size: Real[Array, ""] | float | int, ridge: Real[Array, ""] | float | int
 ) -> Float[Array, ""]:
     """The root mu of ridge tr(A + mu)^-1 + tr A (A + mu)^-1 = n for the N x N Gram matrix of a finite set.
 
@@ -40,8 +41,9 @@ def effective_regularisation(
     return jnp.where(degenerate, 0.0, jnp.where(size >= total, jnp.asarray(ridge, root.dtype), root))
 
 
+@jax.jit
 def population_regularisation(
-    eigenvalues: Float[Array, " m"], size: Float[Array, ""] | float, ridge: Float[Array, ""] | float
+    eigenvalues: Float[Array, " m"], size: Real[Array, ""] | float | int, ridge: Real[Array, ""] | float | int
 ) -> Float[Array, ""]:
     """The root kappa of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n (Simon et al. 2023, eigenlearning).
 
