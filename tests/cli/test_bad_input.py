@@ -211,3 +211,9 @@ def test_control_characters_of_a_column_do_not_reach_the_terminal(tmp_path):
     refused(result, ["[red]"])
     assert "\x07" not in result.stderr
     assert "\x1b]" not in result.stderr
+
+
+def test_control_characters_of_a_path_do_not_reach_the_terminal():
+    result = CliRunner().invoke(app, ["study", "\x1b[31mred\x1b]0;title\x07.csv"])
+    refused(result, ["there is no file ␛[31mred␛]0;title␇.csv"])
+    assert "\x1b[31mred" not in result.stderr

@@ -29,9 +29,9 @@ def save(table, path):
 def test_every_bundled_set_is_standardised_and_centred(name):
     data = load_dataset(name)
     n = len(data.x)
-    np.testing.assert_allclose(data.x.mean(0), 0, atol=n * EPS)
-    np.testing.assert_allclose(data.x.var(0), 1, atol=n * EPS)
-    np.testing.assert_allclose(data.y.mean(0), 0, atol=n * EPS)
+    np.testing.assert_allclose(data.x.mean(0), 0, rtol=0, atol=n * EPS)
+    np.testing.assert_allclose(data.x.var(0), 1, rtol=0, atol=n * EPS)
+    np.testing.assert_allclose(data.y.mean(0), 0, rtol=0, atol=n * EPS)
     assert len(data.features) == data.x.shape[1]
     assert (data.classes is None) == (data.task == "regression")
 
@@ -41,9 +41,9 @@ def test_digits_agrees_with_scikit_learn():
 
     data, bunch = load_dataset("digits"), load_digits()
     keep = np.ptp(bunch.data, axis=0) > 0
-    np.testing.assert_allclose(data.x, StandardScaler().fit_transform(bunch.data[:, keep]), atol=1e4 * EPS)
+    np.testing.assert_allclose(data.x, StandardScaler().fit_transform(bunch.data[:, keep]), rtol=0, atol=1e4 * EPS)
     one_hot = np.asarray(OneHotEncoder(sparse_output=False).fit_transform(bunch.target[:, None]))
-    np.testing.assert_allclose(data.y, one_hot - one_hot.mean(0), atol=4 * EPS)
+    np.testing.assert_allclose(data.y, one_hot - one_hot.mean(0), rtol=0, atol=4 * EPS)
     shares = one_hot.mean(0)
     assert data.baseline_error == pytest.approx(1 - (shares**2).sum(), rel=N * EPS)
     assert any(note.startswith("dropped 3 constant columns: pixel_0_0") for note in data.notes)
@@ -54,7 +54,7 @@ def test_a_table_keeps_the_values_of_a_regression_target(tmp_path, suffix):
     table = frame()
     data = load_dataset(save(table, tmp_path / f"t{suffix}"), "y")
     assert (data.task, data.features, data.target, data.rows, data.columns) == ("regression", ("a", "b"), "y", N, 2)
-    np.testing.assert_allclose((data.y * data.y_scale + data.y_mean)[:, 0], table["y"].to_numpy(), atol=N * EPS)
+    np.testing.assert_allclose((data.y * data.y_scale + data.y_mean)[:, 0], table["y"].to_numpy(), rtol=0, atol=N * EPS)
     assert data.baseline_error == pytest.approx(1, abs=N * EPS)
 
 
@@ -124,7 +124,7 @@ def test_duplicates_are_counted_with_examples(tmp_path):
 def test_huge_and_tiny_entries_stay_finite(tmp_path):
     table = frame(huge=RNG.normal(size=N) * 1e300, tiny=RNG.normal(size=N) * 1e-300)
     data = load_dataset(save(table, tmp_path / "t.parquet"), "y")
-    np.testing.assert_allclose(data.x.var(0), 1, atol=N * EPS)
+    np.testing.assert_allclose(data.x.var(0), 1, rtol=0, atol=N * EPS)
 
 
 def test_a_class_of_one_row_is_noted(tmp_path):
