@@ -33,35 +33,45 @@ class NetworkPoints(eqx.Module):
     sigma: Float[Array, ""]
 
 
-def relu_tangent_gram(x: Float[Array, "n d"], width: int, key: Key[Array, ""]) -> Float[Array, "n n"]:
-    """The tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), phi the ReLU, at a standard normal draw.
+def relu_tangent_gram(
+    x: Float[Array, "n d"], weights: Float[Array, "m d"], readout: Float[Array, " m"]
+) -> Float[Array, "n n"]:
+    """The tangent kernel of f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), phi the ReLU.
 
     (1/m) sum_r phi(u_r) phi(v_r) + (2/d) <x, y> (1/m) sum_r a_r² 1[u_r > 0] 1[v_r > 0], with u_r = sqrt(2/d) <w_r, x>
     and v_r the same of y: the gradients in a and in w.
+
+    Args:
+        x: points.
+        weights: the rows w_r.
+        readout: the a_r.
     """
-    weight_key, readout_key = jax.random.split(key)
-    dimension = x.shape[1]
-    hidden = math.sqrt(2 / dimension) * x @ jax.random.normal(weight_key, (dimension, width), x.dtype)
-    readout = jax.random.normal(readout_key, (width,), x.dtype)
+    hidden = math.sqrt(2 / x.shape[1]) * x @ weights.T
     active, ramp = (hidden > 0).astype(x.dtype), jnp.maximum(hidden, 0)
-    return (ramp @ ramp.T + 2 / dimension * (x @ x.T) * ((active * readout**2) @ active.T)) / width
+    return (ramp @ ramp.T + 2 / x.shape[1] * (x @ x.T) * ((active * readout**2) @ active.T)) / len(weights)
 
 
 def softmax_tangent_gram(
-    x: Float[Array, "n d"], sigma: Float[Array, ""] | float, width: int, key: Key[Array, ""]
+    x: Float[Array, "n d"], weights: Float[Array, "m d"], signs: Float[Array, " m"]
 ) -> Float[Array, "n n"]:
-    """H of one output of the two-layer softmax network of even width m at the symmetric initialisation.
+    """H of one output of the two-layer softmax network F(x) = m <a, S(x)>, S(x) the softmax of the <w_r, x>.
 
-    (1/m) <x, y> sum_r <v_r, S(x)> m S(x)_r <v_r, S(y)> m S(y)_r with v_r = a_r 1 - a and S(x) the softmax of the
-    <w_r, x>, where w_{2r-1} = w_{2r} ~ N(0, sigma² I) and a_{2r} = -a_{2r-1} are random signs.
+    (1/m) <x, y> sum_r <v_r, S(x)> m S(x)_r <v_r, S(y)> m S(y)_r with v_r = a_r 1 - a.
+
+    Args:
+        x: points.
+        weights: the rows w_r; w_{2r-1} = w_{2r} ~ N(0, sigma² I) at the symmetric initialisation.
+        signs: a; a_{2r} = -a_{2r-1} at the symmetric initialisation.
     """
-    weight_key, sign_key = jax.random.split(key)
-    weights = jnp.repeat(sigma * jax.random.normal(weight_key, (x.shape[1], width // 2), x.dtype), 2, axis=1)
-    half = jax.random.rademacher(sign_key, (width // 2,), x.dtype)
-    signs = jnp.stack([half, -half], axis=1).reshape(width)
-    shares = jax.nn.softmax(x @ weights, axis=1)
-    features = (signs * shares.sum(axis=1, keepdims=True) - (shares @ signs)[:, None]) * width * shares
-    return x @ x.T * (features @ features.T) / width
+    shares = jax.nn.softmax(x @ weights.T, axis=1)
+    features = (signs * shares.sum(axis=1, keepdims=True) - (shares @ signs)[:, None]) * len(weights) * shares
+    return x @ x.T * (features @ features.T) / len(weights)
+
+
+def _networks(weights: Float[Array, "m d"], readout: Float[Array, " m"]) -> list[tuple[Array, Array]]:
+    """One long draw of units, cut into independent networks of the ladder's widths."""
+    cuts = [sum(map(int, _WIDTHS[:k])) for k in range(1, len(_WIDTHS))]
+    return list(zip(jnp.split(weights, cuts), jnp.split(readout, cuts), strict=True))
 
 
 def _relative(finite: Float[Array, "n n"], limit: Float[Array, "n n"]) -> Float[Array, ""]:
@@ -71,27 +81,26 @@ def _relative(finite: Float[Array, "n n"], limit: Float[Array, "n n"]) -> Float[
 @jax.jit
 def _relu_deviations(problem: NetworkPoints, key: Key[Array, ""]) -> Array:
     limit = gram(TangentKernel(relu_network(depth=1)), problem.x)
-    keys = jax.random.split(key, len(_WIDTHS))
-    return jnp.stack(
-        [_relative(relu_tangent_gram(problem.x, int(m), own), limit) for m, own in zip(_WIDTHS, keys, strict=True)]
-    )
+    drawn = jax.random.normal(key, (int(sum(_WIDTHS)), problem.x.shape[1] + 1), problem.x.dtype)
+    networks = _networks(drawn[:, 1:], drawn[:, 0])
+    return jnp.stack([_relative(relu_tangent_gram(problem.x, *network), limit) for network in networks])
 
 
 @jax.jit
 def _softmax_deviations(problem: NetworkPoints, key: Key[Array, ""]) -> Array:
     limit = gram(SoftmaxTangent(sigma=problem.sigma), problem.x)
-    keys = jax.random.split(key, len(_WIDTHS))
-    return jnp.stack(
-        [
-            _relative(softmax_tangent_gram(problem.x, problem.sigma, int(m), own), limit)
-            for m, own in zip(_WIDTHS, keys, strict=True)
-        ]
+    # One column more decides the signs; each drawn unit stands twice, with opposite signs.
+    drawn = jax.random.normal(key, (int(sum(_WIDTHS)) // 2, problem.x.shape[1] + 1), problem.x.dtype)
+    half = jnp.sign(drawn[:, 0])
+    networks = _networks(
+        jnp.repeat(problem.sigma * drawn[:, 1:], 2, axis=0), jnp.stack([half, -half], axis=1).reshape(-1)
     )
+    return jnp.stack([_relative(softmax_tangent_gram(problem.x, *network), limit) for network in networks])
 
 
 class ReluTangentWidth(Claim[NetworkPoints]):
-    """The tangent kernel of a ReLU network with one hidden layer of m units in the NTK parameterisation, drawn at random,
-    differs from its limit, root mean square over pairs of points, by
+    """The tangent kernel of a ReLU network with one hidden layer of m units in the NTK parameterisation, at a random
+    draw, differs from its limit, root mean square over pairs of points, by
 
         C m^(-1/2).
 
@@ -102,13 +111,13 @@ class ReluTangentWidth(Claim[NetworkPoints]):
     source = Source("jacot2018", "Theorem 1; a mean of m independent terms has the rate m^(-1/2)")
     # The mean square is exactly C²/m, a mean over independent units. The slope of its root's mean logarithm has what
     # is left of the terms' heavy tails at m = 256, a relative 1/m, below 0.01 of slope.
-    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.05)
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.06)
     label = "rate"
     controls = "the tangent kernel of a network that has not been trained"
     unexplained = "the constant, and what training does to the kernel"
     problem = NetworkPoints
-    trials = 96
-    batch = 32
+    trials = 192
+    batch = 64
 
     def settings(self) -> Space:
         """Points and dimension."""
@@ -143,8 +152,8 @@ class ReluTangentWidth(Claim[NetworkPoints]):
 
 
 class SoftmaxTangentWidth(Claim[NetworkPoints]):
-    """The tangent kernel H of one output of the two-layer softmax network of width m at the symmetric initialisation differs
-    from its limit <x, y> exp(sigma² <x, y>), root mean square over pairs of points with |x| <= 1, by
+    """The tangent kernel H of one output of the two-layer softmax network of width m at the symmetric initialisation
+    differs from its limit <x, y> exp(sigma² <x, y>), root mean square over pairs of points with |x| <= 1, by
 
         C m^(-1/2).
 
@@ -157,13 +166,13 @@ class SoftmaxTangentWidth(Claim[NetworkPoints]):
     # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
     # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than
     # 0.02 from m = 256 on for sigma <= 1/2.
-    relation = Rate(along="m", rungs=_WIDTHS, margin=0.02, resolution=0.05)
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.02, resolution=0.06)
     label = "rate"
     controls = "the tangent kernel of a softmax network that has not been trained"
     unexplained = "the widths that long inputs need, which grow as exp(4 sigma² |x|²)"
     problem = NetworkPoints
-    trials = 96
-    batch = 32
+    trials = 192
+    batch = 64
 
     def settings(self) -> Space:
         """Points, dimension and the standard deviation of the weights."""
