@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
 from lemmata.claims import Choice
 from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, gram
@@ -46,7 +46,7 @@ def sampled_regression(
     weights = jax.random.normal(weight_key, (16, 1))
     inputs = jax.random.normal(input_key, (n + t, d))
     target = gram(chosen, inputs, centres) @ weights
-    target: Float[Array, "N 1"] = target / jnp.sqrt(jnp.mean(target**2))
+    target = target / jnp.sqrt(jnp.mean(target**2))
     y = target + noise * jax.random.normal(noise_key, target.shape)
     return Regression(
         inputs[:n], y[:n], inputs[n:], y[n:], chosen, jnp.asarray(ridge, float), jnp.asarray(noise, float)

@@ -69,7 +69,7 @@ def signed_suprema(problem: KernelBall, signs: Float[Array, "m n"]) -> Float[Arr
 def ball_coefficients(
     matrix: Float[Array, "n n"], y: Float[Array, " n"], ridge: Float[Array, ""], radius: Float[Array, ""]
 ) -> Float[Array, " n"]:
-    """Coefficients (K + ridge I)^-1 y of kernel ridge regression, scaled back so that the norm is at most the radius."""
+    """Coefficients (K + ridge I)^-1 y of kernel ridge regression, scaled back so that the norm is at most B."""
     coefficients = jnp.linalg.solve(matrix + ridge * jnp.eye(len(y)), y)
     norm = jnp.sqrt(jnp.maximum(coefficients @ matrix @ coefficients, 0.0))
     return coefficients * jnp.minimum(1.0, radius / jnp.where(norm > 0, norm, 1.0))
@@ -136,7 +136,7 @@ class KernelBallRademacher(Claim[KernelBall]):
         """A positive semidefinite kernel."""
         values = jnp.linalg.eigvalsh(problem.matrix)
         floor = -16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
-        return [Hypothesis("the Gram matrix is positive semidefinite", values[0], ">=", floor, "it has a Hilbert space")]
+        return [Hypothesis("the Gram matrix is positive semidefinite", values[0], ">=", floor, "a Hilbert space")]
 
     def predict(self, problem: KernelBall) -> Array:
         """B sqrt(tr K) / n."""
@@ -162,7 +162,8 @@ class RademacherGeneralisation(Claim[BallLearning]):
 
         true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))
 
-    for the loss min(|f(x) - y|, b), which is 1-Lipschitz in f(x). Measured on the kernel ridge fit, scaled back to the ball.
+    for the loss min(|f(x) - y|, b), which is 1-Lipschitz in f(x). Measured on the kernel ridge fit, scaled back to the
+    ball.
     """
 
     title = "Uniform generalisation over a kernel ball"
@@ -212,13 +213,14 @@ class RademacherGeneralisation(Claim[BallLearning]):
 
 
 class PrintedGeneralisationInequality(Claim[BallLearning]):
-    """As printed: P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)) with R the Rademacher complexity; that is, with
-    probability at least 1 - delta
+    """As printed: P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)) with R the Rademacher complexity; that is,
+    with probability at least 1 - delta
 
         test loss - train loss <= R sqrt(2 log(1/delta) / n).
 
     R is itself of the order 1/sqrt(n), so the right side is of the order 1/n: the complexity belongs beside eps, not
-    below it, where the range of the loss belongs. R is taken at its upper bound B sqrt(E K(x, x) / n), which favours the statement.
+    below it, where the range of the loss belongs. R is taken at its upper bound B sqrt(E K(x, x) / n), which favours
+    the statement.
     """
 
     title = "The generalisation inequality with R below eps, as printed"
@@ -272,7 +274,7 @@ def _learning_settings() -> Space:
 
 
 def _sample_learning(setting: dict, key: Key[Array, ""]) -> BallLearning:
-    """Signs that are half noise at 1024 points in 8 dimensions, and a lengthscale so short that the ball can fit noise."""
+    """Signs under noise at 1024 points in 8 dimensions, and a lengthscale so short that the ball fits noise."""
     x_key, noise_key = jax.random.split(key)
     x = jax.random.normal(x_key, (1024, 8))
     y = jnp.sign(x[:, 0] + jax.random.normal(noise_key, (1024,)))
@@ -285,7 +287,7 @@ def _learning_hypotheses(problem: BallLearning) -> list[Hypothesis]:
     return [
         Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "a bounded loss: min(|f(x) - y|, b)"),
         Hypothesis("the radius is positive", problem.radius, ">", 0.0, "a ball"),
-        Hypothesis("rows are drawn from a larger population", problem.size, "<", len(problem.x), "there is a true error"),
+        Hypothesis("rows are drawn from a larger population", problem.size, "<", len(problem.x), "a true error"),
         Hypothesis.unchecked(
             "radius and loss were fixed before the rows were drawn", "how they were chosen is not in the numbers"
         ),

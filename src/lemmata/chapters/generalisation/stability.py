@@ -75,13 +75,13 @@ def _removal(problem: Regression) -> Removal:
 
 
 class UniformStability(Claim[Removal]):
-    """Removing one of the rows of kernel ridge regression, sum_i |f(x_i) - y_i|² + ridge |f|², changes the squared loss at any
-    point by at most
+    """Removing one of the rows of kernel ridge regression, sum_i |f(x_i) - y_i|² + ridge |f|², changes the squared loss
+    at any point by at most
 
         2 M² kappa² / ridge,   kappa² = max K(x, x),
 
-    where residuals are at most M in norm. It is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. M is the length
-    of the ranges of the targets. On large problems the first 16 rows are removed in turn.
+    where residuals are at most M in norm. It is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. M is
+    the length of the vector of the ranges of the targets. On large problems the first 16 rows are removed in turn.
     """
 
     title = "Uniform stability of kernel ridge regression"

@@ -29,7 +29,8 @@ def nearest_interpolant(
 
     >>> import jax.numpy as jnp
     >>> from lemmata.chapters.optimisation.implicit_bias import nearest_interpolant
-    >>> nearest_interpolant(jnp.array([[1.0, 1.0]]), jnp.array([[2.0]]), jnp.array([[1.0], [0.0]])).round(6).ravel().tolist()
+    >>> phi, y, start = jnp.array([[1.0, 1.0]]), jnp.array([[2.0]]), jnp.array([[1.0], [0.0]])
+    >>> nearest_interpolant(phi, y, start).round(6).ravel().tolist()
     [1.5, 0.5]
     """
     return start + jnp.linalg.pinv(features) @ (y - features @ start)
@@ -110,7 +111,7 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         return jnp.stack([descend(jnp.zeros_like(problem.start)), descend(problem.start)])
 
     def condition(self, problem: LeastSquares) -> Array:
-        """Rounding of size eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
+        """Rounding eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
 
         Along the row space it is damped by 1/kappa a step, off it it stays.
         """
@@ -122,4 +123,5 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
 
     def control(self) -> Control:
         """The start is forgotten."""
-        return Control("descent finds the minimum-norm interpolant from every start", lambda w, p: jnp.stack([w[0], w[0]]))
+        words = "descent finds the minimum-norm interpolant from every start"
+        return Control(words, lambda limits, problem: jnp.stack([limits[0], limits[0]]))

@@ -22,6 +22,8 @@ from ._descent import kernel_least_squares as kernel_least_squares
 from ._descent import shift_to_condition_number as shift_to_condition_number
 from ._descent import stable_step as stable_step
 
+_CONDITION_NUMBERS = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+_ROWS = (8, 16, 32, 64)
 _NOISE = Real(0.5, 0.01, 100.0, "standard deviation of the noise in the targets")
 
 
@@ -40,7 +42,7 @@ def _definite(smallest: Float[Array, ""], largest: Float[Array, ""], rows: int) 
 def _spread(matrix: Float[Array, "n n"]) -> Hypothesis:
     values = jnp.linalg.eigvalsh(matrix)
     least = (1 + 1e-8) * values[0]
-    return Hypothesis("the eigenvalues differ (largest against smallest)", values[-1], ">", least, "K + s I can be shaped")
+    return Hypothesis("the eigenvalues differ (largest against smallest)", values[-1], ">", least, "K + s I is not s I")
 
 
 class ResidualsFollowGram(Claim[LeastSquares]):
@@ -82,7 +84,7 @@ class ResidualsFollowGram(Claim[LeastSquares]):
         """A stable step, a start at zero."""
         largest = jnp.linalg.norm(problem.features, ord=2) ** 2
         return [
-            Hypothesis("the step is at most 2 / lambda_max", problem.step, "<=", 2 / largest, "residuals do not blow up"),
+            Hypothesis("the step is at most 2 / lambda_max", problem.step, "<=", 2 / largest, "residuals stay bounded"),
             Hypothesis("training starts at zero", jnp.abs(problem.start).max(), "<=", 0.0, "the first residual is y"),
         ]
 
@@ -149,7 +151,8 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
         """A positive definite Gram matrix, the step 1 / lambda_max."""
         values = jnp.linalg.eigvalsh(problem.features @ problem.features.T)
-        step = Hypothesis("the step is 1 / lambda_max", problem.step * values[-1], "==", 1.0, "the rate is 1 - 1/kappa", 1e-10)
+        scaled = problem.step * values[-1]
+        step = Hypothesis("the step is 1 / lambda_max", scaled, "==", 1.0, "the rate is 1 - 1/kappa", 1e-10)
         return [_definite(values[0], values[-1], len(values)), step]
 
     def predict(self, problem: LeastSquares) -> Array:
@@ -175,14 +178,14 @@ class ConditionNumberGrowth(Claim[Regression]):
     """The dependence on the condition number cannot be improved: for a target along the eigenvector of the smallest
     eigenvalue the iterations of gradient descent with the step 1 / lambda_max grow as kappa^1.
 
-    The count is log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa)) log(1/eps), rounded up. The matrices are K + s I, with
-    s such that the condition number is the rung.
+    The count is log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa)) log(1/eps), rounded up. The matrices are
+    K + s I, with s such that the condition number is the rung.
     """
 
     title = "Iterations in the worst case are proportional to the condition number"
     source = Source("foundation2025", "Theorem 2: the order in kappa")
     # The slope of kappa - 1/2 between 8 and 256 exceeds 1 by about log(16/15) / log(32) = 0.019 at most.
-    relation = Rate(along="kappa", rungs=(8.0, 16.0, 32.0, 64.0, 128.0, 256.0), margin=0.02, resolution=0.02)
+    relation = Rate(along="kappa", rungs=_CONDITION_NUMBERS, margin=0.02, resolution=0.02)
     label = "rate"
     controls = "the order in kappa of the number of iterations"
     unexplained = "typical targets, which lie along large eigenvalues"
@@ -206,8 +209,7 @@ class ConditionNumberGrowth(Claim[Regression]):
         return jnp.ones(())
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
-        """Iterations to a thousandth of a residual along the last eigenvector, counted by running them, at each rung."""
-
+        """Iterations to a thousandth of a residual along the last eigenvector, by running them, at each rung."""
         values, vectors = jnp.linalg.eigh(problem.gram)
 
         def count(kappa):
@@ -217,7 +219,7 @@ class ConditionNumberGrowth(Claim[Regression]):
             going = lambda state: (jnp.linalg.norm(state[0]) > 1e-3) & (state[1] < 1e5)
             return jax.lax.while_loop(going, one, (vectors[:, 0], jnp.zeros(())))[1]
 
-        return jax.lax.map(count, jnp.asarray(self.relation.rungs))
+        return jax.lax.map(count, jnp.asarray(_CONDITION_NUMBERS))
 
     def control(self) -> Control:
         """The order of accelerated methods."""
@@ -225,18 +227,18 @@ class ConditionNumberGrowth(Claim[Regression]):
 
 
 class PrintedStepIterations(Claim[Regression]):
-    """As printed: with learning rate eta = c / (n lambda_max) gradient descent fits the n training rows in O(kappa log(1/eps))
-    iterations, so that at fixed kappa and eps the count does not grow with n.
+    """As printed: with learning rate eta = c / (n lambda_max) gradient descent fits the n training rows in
+    O(kappa log(1/eps)) iterations, so that at fixed kappa and eps the count does not grow with n.
 
-    Read with lambda_max and kappa from the n x n kernel matrix, c = 1, and the loss summed over rows (under the mean over
-    rows each step is n times shorter again). The step is n times too short and the count is n kappa log(1/eps). Only where
-    lambda_max is that of the kernel matrix divided by n is the step the right one. Zero loss is reached by neither; fitted
-    means a residual of eps times the first.
+    Read with lambda_max and kappa from the n x n kernel matrix, c = 1, and the loss summed over rows (under the mean
+    over rows each step is n times shorter again), the step is n times too short and the count n kappa log(1/eps). Only
+    where lambda_max is that of the kernel matrix divided by n is the step the right one. Zero loss is reached by
+    neither; fitted means a residual of eps times the first.
     """
 
     title = "The step c/(n lambda_max) fits in O(kappa log(1/eps)) iterations, as printed"
     source = Source("foundation2025", "Theorem 2, as printed")
-    relation = Rate(along="n", rungs=(8.0, 16.0, 32.0, 64.0), upper=True)
+    relation = Rate(along="n", rungs=tuple(map(float, _ROWS)), upper=True)
     label = "rate"
     controls = "the number of iterations until the training residual is small"
     unexplained = "which matrix lambda_max belongs to, and which loss is meant"
@@ -274,7 +276,7 @@ class PrintedStepIterations(Claim[Regression]):
             step = 1 / (n * (values[-1] + shift))
             return iterations_to_fit(matrix + shift * jnp.eye(n), problem.y[:n], step, 1e-2)
 
-        return jnp.stack([count(int(n)) for n in self.relation.rungs])
+        return jnp.stack([count(n) for n in _ROWS])
 
     def control(self) -> Control:
         """A stronger statement still."""
