@@ -3,7 +3,6 @@
 import functools
 import inspect
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +16,7 @@ from lemmata.architectures import (
     Elementwise,
     NNGPKernel,
     Serial,
+    State,
     TangentKernel,
     fully_connected,
     tangent_gram,
@@ -24,17 +24,24 @@ from lemmata.architectures import (
 from lemmata.kernels import gram
 
 EPS = np.finfo(np.float64).eps
-# One compilation a width: two widths sixteen apart measure a slope as well as five between them; one between checks it.
-WIDTHS = {1: (256, 1024, 4096), 2: (64, 256, 1024)}
-KEYS = {1: 96, 2: 32}
+# The ends of a ladder carry its slope; one width between them is enough to see a bend.
+WIDTHS = {1: (256, 1024, 4096), 2: (32, 128, 512)}
+KEYS = {1: 96, 2: 96}
 # A two-sided normal quantile of 4 standard errors fails a true statement once in 16 000.
 QUANTILE = 4.0
 # Two hidden layers have a bias and a variance of higher order in 1/width; at these widths it bends the slope by less.
 BEND = {1: 0.0, 2: 0.05}
-RESOLUTION = 0.2
+RESOLUTION = 0.25
 
 by_name = pytest.mark.parametrize("case", NETWORKS, ids=lambda case: case.name)
 both_kernels = pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
+
+
+@pytest.fixture(autouse=True)
+def operation_by_operation():
+    """Single operations are compiled once for all layers, whole networks once each: this takes a tenth of the time."""
+    with jax.disable_jit():
+        yield
 
 
 def points(n=4, d=3, seed=5):
@@ -51,11 +58,11 @@ def test_registry_holds_every_public_layer():
 def drawn(parameterization, depth, width):
     """Parameters for all keys, drawn once for all activations, which have none."""
     network = next(c for c in NETWORKS if c.depth == depth and c.name.endswith(parameterization)).network(width)
-    keys = jax.random.split(jax.random.key(width), KEYS[depth])
-    return jax.vmap(lambda key: network.init(key, 3)[0])(keys)
+    with jax.disable_jit(False):
+        keys = jax.random.split(jax.random.key(width), KEYS[depth])
+        return jax.vmap(lambda key: network.init(key, 3)[0])(keys)
 
 
-@eqx.filter_jit
 def finite_kernels(network, params, x):
     """For each key the kernel of the last hidden layer's activations, pushed through the readout, and Theta_00."""
     readout, hidden = network.layers[-1], Serial(network.layers[:-1])
@@ -65,7 +72,15 @@ def finite_kernels(network, params, x):
         nngp = readout.weight_std**2 * features @ features.T / features.shape[1] + readout.bias_std**2
         return nngp, tangent_gram(network, own, x, output=0)
 
-    return jax.lax.map(kernels, params, batch_size=4)
+    return jax.vmap(kernels)(params)
+
+
+def limits(network, x):
+    """Both kernels at infinite width from one push."""
+    square = jnp.sum(x * x, axis=1) / x.shape[1]
+    nngp = x @ x.T / x.shape[1]
+    state = network.push(State(nngp, jnp.zeros_like(nngp), square[:, None], square[None, :], x.shape[1]))
+    return state.nngp, state.ntk
 
 
 @by_name
@@ -75,8 +90,7 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     for width in widths:
         network = case.network(width)
         finite = finite_kernels(network, drawn(case.name.split("-")[-1], case.depth, width), x)
-        for kind, values in zip(squares, finite, strict=True):
-            limit = gram(kind(network), x)
+        for kind, values, limit in zip(squares, finite, limits(network, x), strict=True):
             deviation = np.asarray((values - limit) / jnp.linalg.norm(limit))
             squares[kind].append(np.sum(deviation**2, axis=(1, 2)))
             last[kind] = deviation
@@ -87,6 +101,7 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
         t = np.log(widths) - np.mean(np.log(widths))
         slope = t @ np.log(mean) / 2 / (t @ t)
         interval = QUANTILE * np.sqrt((t**2) @ error**2) / (t @ t)
+        print(case.name, kind.__name__, round(slope, 3), round(interval, 3), np.sqrt(mean))
         assert interval < RESOLUTION, (kind, interval)
         assert abs(slope + 0.5) <= interval + BEND[case.depth], (kind, slope, interval)
         bias = np.mean(last[kind], axis=0)
@@ -112,8 +127,30 @@ def test_pair_matrix_and_diagonal_agree(case, kernel):
     diagonal = k.diagonal(x)
     np.testing.assert_allclose(jnp.diag(pairs), diagonal, rtol=100 * EPS)
     np.testing.assert_array_equal(jnp.diag(gram(k, x)), diagonal)
-    # Under vmap and jit the pointwise form is the same function.
-    np.testing.assert_allclose(jax.jit(k)(x[0], x[1]), pairs[0, 1], rtol=100 * EPS, atol=tolerance)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
+def test_compiled_is_the_same(activation):
+    x, k = points(5), TangentKernel(fully_connected(activation.layer, 1, 8, bias_std=0.3))
+    with jax.disable_jit(False):
+        compiled, diagonal = gram(k, x), k.diagonal(x)
+    np.testing.assert_allclose(compiled, gram(k, x), rtol=1000 * EPS)
+    np.testing.assert_array_equal(jnp.diag(compiled), diagonal)
+
+
+@pytest.mark.parametrize("size", [(1024, 1024), (1100, 1030)], ids=str)
+def test_tiles_are_the_same_matrix(size):
+    # Long enough to be computed in tiles, the last one moved back; in float32 and against the form without tiles.
+    n, m = size
+    x, y = (points(rows, seed=rows).astype(jnp.float32) for rows in (n, m + 1))
+    k = TangentKernel(fully_connected(ACTIVATIONS[3].layer, 1, 8, bias_std=0.3))
+    with jax.disable_jit(False):
+        whole, symmetric, few = k.cross(x, y), k.cross(x, x), k.cross(x[:1000], x)
+    strips = jnp.concatenate([k.cross(x[i : i + 700], y) for i in range(0, n, 700)])
+    tolerance = 100 * np.finfo(np.float32).eps * float(jnp.max(jnp.abs(strips)))
+    np.testing.assert_allclose(whole, strips, atol=tolerance, rtol=0)
+    np.testing.assert_allclose(symmetric[:1000], few, atol=tolerance, rtol=0)
+    np.testing.assert_allclose(symmetric, symmetric.T, atol=tolerance, rtol=0)
 
 
 @by_name

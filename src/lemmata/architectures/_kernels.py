@@ -88,9 +88,9 @@ def _cross(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
         raise ShapeError(
             "points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule="(n, d) and (m, d), the same d",
         )
-    _checked(_diagonal(network, face, x))
+    diagonal = _checked(_diagonal(network, face, x))
     if y is x:
-        return _symmetric(network, face, x)
+        return _symmetric(network, face, x, diagonal)
     _checked(_diagonal(network, face, y))
     return _rectangle(network, face, x, y)
 
@@ -104,7 +104,7 @@ def _rectangle(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
 
 
 @eqx.filter_jit
-def _symmetric(network: AbstractLayer, face: str, x: Array) -> Array:
+def _symmetric(network: AbstractLayer, face: str, x: Array, diagonal: Array) -> Array:
     tile = lambda a, b: getattr(network.push(matrix_state(a, b)), face)
     if len(x) < 2 * _TILE:
         matrix = tile(x, x)
@@ -114,7 +114,7 @@ def _symmetric(network: AbstractLayer, face: str, x: Array) -> Array:
         matrix = _tiled(tile, x, x, pairs, mirrored=True)
     # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
     index = jnp.arange(len(x))
-    return matrix.at[index, index].set(_diagonal(network, face, x), unique_indices=True)
+    return matrix.at[index, index].set(diagonal, unique_indices=True)
 
 
 def _starts(length: int) -> list[int]:

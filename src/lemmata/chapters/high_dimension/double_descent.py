@@ -24,7 +24,7 @@ _DRAWS = 2
 
 
 def held_out_risk(problem: Regression, rows: int, draws: int, key: Key[Array, ""]) -> Float[Array, ""]:
-    """The mean squared held-out error (first output) of ridgeless fits to `rows` random rows, a mean over `draws` of them.
+    """The mean squared held-out error (first output) of ridgeless fits to `rows` random rows, over `draws` draws.
 
     The fit is pinv(X) y on the inputs themselves; the kernel of the problem is not used.
     """

@@ -111,7 +111,7 @@ class ReluTangentWidth(Claim[NetworkPoints]):
     source = Source("jacot2018", "Theorem 1; a mean of m independent terms has the rate m^(-1/2)")
     # The mean square is exactly C²/m, a mean over independent units. The slope of its root's mean logarithm has what
     # is left of the terms' heavy tails at m = 256, a relative 1/m, below 0.01 of slope.
-    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.06)
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
     label = "rate"
     controls = "the tangent kernel of a network that has not been trained"
     unexplained = "the constant, and what training does to the kernel"
@@ -166,7 +166,7 @@ class SoftmaxTangentWidth(Claim[NetworkPoints]):
     # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
     # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than
     # 0.02 from m = 256 on for sigma <= 1/2.
-    relation = Rate(along="m", rungs=_WIDTHS, margin=0.02, resolution=0.06)
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.02, resolution=0.1)
     label = "rate"
     controls = "the tangent kernel of a softmax network that has not been trained"
     unexplained = "the widths that long inputs need, which grow as exp(4 sigma² |x|²)"

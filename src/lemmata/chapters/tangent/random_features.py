@@ -36,7 +36,7 @@ class FeaturePoints(eqx.Module):
 def fourier_features(
     x: Float[Array, "n d"], lengthscale: Float[Array, ""] | float, width: int, key: Key[Array, ""]
 ) -> Float[Array, "n width"]:
-    """sqrt(2) cos(<w_r, x> + b_r), w_r ~ N(0, I/lengthscale²), b_r uniform on [0, 2 pi): products average to the kernel.
+    """sqrt(2) cos(<w_r, x> + b_r), w_r ~ N(0, I/lengthscale²), b_r uniform on [0, 2 pi): products average to K.
 
     Args:
         x: points.
@@ -62,7 +62,7 @@ def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Ar
 
 
 def pose_points(problem: object) -> FeaturePoints | None:
-    """The first 64 inputs of a regression, with the lengthscale of its kernel where Gaussian, or their median distance."""
+    """The first 64 inputs of a regression, with its lengthscale where the kernel is Gaussian, else their median distance."""
     if isinstance(problem, FeaturePoints):
         return problem
     if not isinstance(problem, Regression):
@@ -108,7 +108,7 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
     source = _SOURCE
     # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact as far as the law of the error is
     # the same at every m, which is so beyond a few features; trials give an interval of about 0.02.
-    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.05)
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
     label = "rate"
     controls = "the entries of an approximate kernel matrix"
     unexplained = "how many features a prediction needs; features that are not drawn independently"

@@ -1,0 +1,109 @@
+"""The architectures that a study compares, by name, with scales that suit standardised inputs."""
+
+import dataclasses
+import difflib
+import math
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.architectures import Gelu, TangentKernel, erf_network, fully_connected, relu_network
+from lemmata.errors import UnknownNameError
+from lemmata.kernels import RBF, AbstractKernel, Compose, Laplace, Linear, Matern, Polynomial, SoftmaxTangent
+
+DEFAULT = ("linear", "rbf", "relu-1", "relu-3", "erf-2", "softmax")
+DEEPEST = 20
+SOFTMAX_SIGMA = 1.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Architecture:
+    """A kernel under the name that the user gives it.
+
+    Args:
+        name: short name ("relu-3").
+        title: name in words ("ReLU network, depth 3").
+        formula: the kernel in words.
+        kernel: the kernel itself.
+    """
+
+    name: str
+    title: str
+    formula: str
+    kernel: AbstractKernel
+
+
+def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKernel]]]:
+    """Architectures without a depth. Columns have variance 1, so a typical |x|² is the number of columns d."""
+    d = float(x.shape[1])
+    radius = float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
+    scaled = math.sqrt(d)
+    return {
+        "linear": lambda: ("linear model", "<x, y>/d", Linear(d)),
+        "rbf": lambda: ("RBF kernel", "exp(-|x - y|²/(2d))", RBF(scaled)),
+        "laplace": lambda: ("Laplace kernel", "exp(-|x - y|/√d)", Laplace(scaled)),
+        "matern-3/2": lambda: ("Matérn kernel, ν = 3/2", "Matérn 3/2, lengthscale √d", Matern(1.5, scaled)),
+        "matern-5/2": lambda: ("Matérn kernel, ν = 5/2", "Matérn 5/2, lengthscale √d", Matern(2.5, scaled)),
+        "softmax": lambda: (
+            "softmax network",
+            f"<x, y> exp(σ²<x, y>), σ = {SOFTMAX_SIGMA:g}, inputs divided by the largest norm {radius:.3g}",
+            Compose(SoftmaxTangent(SOFTMAX_SIGMA), _Divide(radius)),
+        ),
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class _Divide:
+    """A map into the unit ball. The softmax kernel grows like exp |x|², and its theory asks for inputs of norm <= 1."""
+
+    radius: float
+
+    def __call__(self, point):
+        return point / self.radius
+
+
+_DEEP = {
+    "relu": ("ReLU", lambda depth: relu_network(depth)),
+    "erf": ("erf", lambda depth: erf_network(depth)),
+    "gelu": ("GELU", lambda depth: fully_connected(Gelu(), depth, weight_std=math.sqrt(2.0))),
+}
+
+
+def architectures(names: Sequence[str] | None, x: Float[np.ndarray, "N d"]) -> list[Architecture]:
+    """The architectures of these names for these inputs, each once, in the order given.
+
+    Names are linear, rbf, laplace, matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and relu-DEPTH, erf-DEPTH,
+    gelu-DEPTH for the tangent kernels of fully connected networks of up to 20 hidden layers.
+
+    Args:
+        names: the names, or None for the default six.
+        x: standardised inputs, for the scales.
+
+    Raises:
+        UnknownNameError: no such architecture; the message names the nearest and lists all.
+    """
+    return [_architecture(name, x) for name in dict.fromkeys(names or DEFAULT)]
+
+
+def _architecture(name: str, x: np.ndarray) -> Architecture:
+    fixed = _fixed(x)
+    if name in fixed:
+        return Architecture(name, *fixed[name]())
+    kind, _, number = name.partition("-")
+    size = int(number) if re.fullmatch(r"[1-9]\d?", number) else 0
+    if kind in _DEEP and 1 <= size <= DEEPEST:
+        title, build = _DEEP[kind]
+        formula = f"tangent kernel of the infinitely wide {title} network with {size} hidden layers"
+        return Architecture(name, f"{title} network, depth {size}", formula, TangentKernel(build(size)))
+    if kind == "polynomial" and 1 <= size <= DEEPEST:
+        formula = f"(1 + <x, y>/d)^{size}"
+        return Architecture(name, f"polynomial kernel, degree {size}", formula, Polynomial(size, 1.0, float(x.shape[1])))
+    known = [*fixed, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE"]
+    near = difflib.get_close_matches(name, [*fixed, *DEFAULT, *(f"{kind}-{size or 1}" for kind in _DEEP)], n=1)
+    raise UnknownNameError(
+        f"architecture '{name}'",
+        rule=f"one of {', '.join(known)}, with depths and degrees from 1 to {DEEPEST}",
+        remedy=f"did you mean '{near[0]}'?" if near else "separate names by commas",
+    )

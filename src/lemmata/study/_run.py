@@ -1,0 +1,177 @@
+"""The main job: a data set in, the record of the study out."""
+
+import datetime
+import math
+import resource
+import time
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+import lemmata
+from lemmata.core import require_float64
+from lemmata.problems import Regression
+
+from ._answers import answers, coverage, default_error, samples
+from ._architectures import Architecture, architectures
+from ._claims import bibliography, examinations
+from ._curves import Curve, curve_record, study_architecture
+from ._data import Dataset
+from ._training import train_networks
+
+PROBLEM_ROWS = 400
+TRAINING_ROWS = 300
+
+Progress = Callable[[str, float, float], None]
+
+
+def run_study(
+    dataset: Dataset,
+    kernels: Sequence[str] | None = None,
+    error: float | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    progress: Progress = lambda stage, done, total: None,
+) -> dict:
+    """Which architecture fits a data set, how much data an error needs, and which theorems speak about it.
+
+    Args:
+        dataset: standardised inputs and centred targets.
+        kernels: names of architectures; None for the default six.
+        error: held-out squared error (summed over outputs) to reach; None chooses one and says how.
+        time_limit: seconds after which later stages are left out, with a note; the first architecture always runs.
+        seed: seed of all randomness.
+        progress: told the stage and how much of it is done.
+
+    Returns:
+        The record that study.json holds and the report shows. After Ctrl-C it holds what was finished, and
+        `interrupted` is true.
+
+    Raises:
+        UnknownNameError: no architecture of that name.
+        PrecisionError: float64 is off.
+    """
+    require_float64("a study")
+    start = time.monotonic()
+    chosen = architectures(kernels, dataset.x)
+    record = _empty_record(dataset, seed)
+    deadline = math.inf if time_limit is None else start + time_limit
+    try:
+        _fill(record, dataset, chosen, error, deadline, seed, progress)
+    except KeyboardInterrupt:
+        record["interrupted"] = True
+        record["notes"].append("Interrupted: the sections that were not finished are missing.")
+    record["seconds"] = time.monotonic() - start
+    record["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return record
+
+
+def _empty_record(dataset: Dataset, seed: int) -> dict:
+    return {
+        "lemmata": lemmata.__version__,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": "",
+        "seed": seed,
+        "data": {
+            "name": dataset.name,
+            "rows": dataset.rows,
+            "used_rows": len(dataset.x),
+            "columns": dataset.columns,
+            "kept_columns": dataset.x.shape[1],
+            "outputs": dataset.y.shape[1],
+            "task": dataset.task,
+            "target": dataset.target,
+            "classes": None if dataset.classes is None else list(dataset.classes),
+            "features": list(dataset.features),
+            "notes": list(dataset.notes),
+            "duplicates": {
+                "rows": dataset.duplicates.rows,
+                "examples": [list(pair) for pair in dataset.duplicates.examples],
+            },
+            "baseline_error": dataset.baseline_error,
+        },
+        "architectures": [],
+        "answers": None,
+        "training": [],
+        "claims": [],
+        "quality": None,
+        "bibliography": [],
+        "notes": [],
+        "interrupted": False,
+    }
+
+
+def _fill(record, dataset, chosen, error, deadline, seed, progress) -> None:
+    """Fill the record stage by stage, so that what is finished stays when a stage is interrupted."""
+    curves: list[Curve] = []
+    for i, architecture in enumerate(chosen):
+        if i and time.monotonic() > deadline:
+            left = ", ".join(other.name for other in chosen[i:])
+            record["notes"].append(f"The time limit was reached before these architectures: {left}.")
+            break
+        stage = "Learning curves"
+        curve = study_architecture(
+            architecture, dataset, seed, lambda share, i=i: progress(stage, i + share, len(chosen))
+        )
+        curves.append(curve)
+        record["architectures"].append(curve_record(curve, dataset))
+    if error is None:
+        error, origin = default_error(curves)
+    else:
+        origin = "given with --error"
+    for curve, entry in zip(curves, record["architectures"], strict=True):
+        entry["samples"] = samples(curve, error)
+    record["answers"] = answers(curves, error, origin)
+    record["quality"] = _quality(curves)
+    best = next(item for item in chosen if item.name == record["answers"]["best"])
+    _train(record, dataset, deadline, seed, progress)
+    ridge = next(curve.ridge for curve in curves if curve.name == best.name)
+    problem = regression(dataset, best, ridge, seed)
+    record["claims"], claims = examinations(problem, best.name, seed, deadline, progress)
+    record["bibliography"] = bibliography(claims)
+    if any(entry["status"] == "not examined" for entry in record["claims"]):
+        record["notes"].append("The time limit was reached before every claim was examined.")
+
+
+def _train(record, dataset, deadline, seed, progress) -> None:
+    if time.monotonic() > deadline:
+        record["notes"].append("The time limit was reached before networks were trained.")
+        return
+    order = np.random.default_rng([seed, 1]).permutation(len(dataset.x))
+    half = min(TRAINING_ROWS, len(order) // 2)
+    train, test = order[:half], order[half : 2 * half]
+    record["training"] = train_networks(
+        dataset.x[train], dataset.y[train], dataset.x[test], dataset.y[test], seed, deadline, progress
+    )
+
+
+def regression(dataset: Dataset, architecture: Architecture, ridge: float, seed: int) -> Regression:
+    """A regression problem with at most 400 training and 400 held-out rows, drawn at random."""
+    order = np.random.default_rng([seed, 2]).permutation(len(dataset.x))
+    half = min(PROBLEM_ROWS, len(order) // 2)
+    x, y = (jnp.asarray(array[order[: 2 * half]]) for array in (dataset.x, dataset.y))
+    return Regression(
+        x[:half], y[:half], x[half:], y[half:], architecture.kernel, jnp.asarray(ridge), jnp.asarray(jnp.nan)
+    )
+
+
+def _quality(curves: list[Curve]) -> dict:
+    """How good the predictions of this run were, at every measured size and for sample sizes inside the data."""
+    logs = np.concatenate([np.abs(np.log(curve.predicted / curve.measured)) for curve in curves])
+    covered, asked = coverage(curves)
+    largest = int(max(curve.sizes[-1] for curve in curves))
+    sentence = (
+        f"Over {len(logs)} points with up to {largest} training rows, predicted and measured error differ by a median "
+        f"factor of {math.exp(np.median(logs)):.3g}; {np.mean(logs <= 0.4):.0%} of the points agree within a factor of 1.5."
+    )
+    if asked:
+        sentence += f" The interval for a number of samples inside the data covers the measured one {covered} times in {asked}."
+    return {
+        "points": len(logs),
+        "median_abs_log_ratio": float(np.median(logs)),
+        "within_0_4": float(np.mean(logs <= 0.4)),
+        "sizes_up_to": largest,
+        "coverage": {"covered": covered, "asked": asked},
+        "sentence": sentence,
+    }

@@ -1,0 +1,135 @@
+"""Ridgeless least squares: exact finite-size means, hypotheses that fail, double descent on data."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression
+
+from lemmata.chapters.high_dimension import double_descent, ridgeless
+from lemmata.claims import examine
+from lemmata.kernels import Linear
+from lemmata.problems import Regression
+
+CLAIMS = [
+    ridgeless.UnderparameterisedVariance(),
+    ridgeless.OverparameterisedVariance(),
+    ridgeless.OverparameterisedBias(),
+]
+
+
+def diabetes():
+    x, y = load_diabetes(return_X_y=True)
+    x, y = (x - x.mean(0)) / x.std(0), ((y - y.mean()) / y.std())[:, None]
+    x, y = jnp.asarray(x), jnp.asarray(y)
+    return Regression(x[:200], y[:200], x[200:], y[200:], Linear(), jnp.asarray(0.0), jnp.asarray(jnp.nan))
+
+
+def linear_problem(key, rows=200, columns=40, noise=1.0, bend=0.0):
+    drawn = ridgeless.draw_design(2 * rows, columns, 1, 0.5, noise, key)
+    y = (drawn.y + bend * (drawn.x[:, 0] ** 2 - 1))[:, None]
+    return Regression(
+        drawn.x[:rows], y[:rows], drawn.x[rows:], y[rows:], Linear(), jnp.asarray(0.0), jnp.asarray(noise)
+    )
+
+
+def broken(found):
+    return {finding.name for finding in found.hypotheses if finding.holds is False}
+
+
+@pytest.mark.parametrize(("n", "d"), [(100, 50), (90, 30), (40, 80), (50, 150)])
+def test_margin_covers_the_exact_mean_at_finite_size(n, d):
+    exact = d / (n - d - 1) if n > d else n / (d - n - 1)  # trace of an inverse Wishart matrix
+    ratio = exact / float(ridgeless.ridgeless_variance(d / n, 1.0))
+    assert ratio == pytest.approx(1 + 1 / (abs(n - d) - 1), rel=1e-12)
+    assert ratio - 1 <= ridgeless.UnderparameterisedVariance.relation.margin
+
+
+def test_limits_at_the_ends():
+    assert float(ridgeless.ridgeless_variance(1.0, 1.0)) == np.inf
+    assert float(ridgeless.ridgeless_bias(0.5, 3.0)) == 0.0
+    assert float(ridgeless.ridgeless_bias(1e9, 3.0)) == pytest.approx(9.0)
+
+
+def test_measured_variance_is_the_conditional_trace(key):
+    problem = ridgeless.draw_design(60, 20, 50, 1.0, 0.7, key)
+    hat = np.asarray(problem.x_test) @ np.linalg.inv(np.asarray(problem.x).T @ problem.x) @ np.asarray(problem.x).T
+    exact = 0.49 * np.mean(np.sum(hat**2, axis=1))
+    claim = ridgeless.UnderparameterisedVariance()
+    draws = np.array([float(claim.measure(problem, k)) for k in jax.random.split(key, 200)])
+    assert abs(draws.mean() - exact) <= 4 * draws.std(ddof=1) / np.sqrt(len(draws))
+
+
+def test_measured_bias_is_that_of_a_projection(key):
+    problem = ridgeless.draw_design(20, 50, 30, 2.0, 0.7, key)
+    rows = np.linalg.qr(np.asarray(problem.x).T)[0]
+    lost = np.asarray(problem.coefficients) - rows @ (rows.T @ np.asarray(problem.coefficients))
+    measured = float(ridgeless.OverparameterisedBias().measure(problem, key))
+    assert measured == pytest.approx(np.mean((np.asarray(problem.x_test) @ lost) ** 2), rel=1e-10)
+
+
+def test_posed_coefficients_and_noise_are_least_squares():
+    problem = diabetes()
+    posed = ridgeless.pose_design(problem)
+    x, y = np.concatenate([problem.x, problem.x_test]), np.concatenate([problem.y, problem.y_test])[:, 0]
+    fit = LinearRegression(fit_intercept=False).fit(x, y)
+    assert np.allclose(posed.coefficients, fit.coef_, rtol=0, atol=1e-10)
+    residual = np.sum((y - fit.predict(x)) ** 2) / (len(x) - x.shape[1])
+    assert float(posed.noise) ** 2 == pytest.approx(residual, rel=1e-10)
+    assert not posed.known
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
+def test_real_data_are_not_isotropic_and_the_numbers_are_there(claim, key):
+    found = examine(claim, diabetes(), key)
+    assert not found.applies
+    assert np.isfinite([found.predicted, found.measured]).all()
+    assert claim.pose("a string") is None
+
+
+def test_isotropic_data_pass_and_what_is_bent_is_found(key):
+    claim = ridgeless.UnderparameterisedVariance()
+    assert examine(claim, linear_problem(key), key).applies
+    assert broken(examine(claim, linear_problem(key, bend=2.0), key)) == {"the target is linear up to the noise"}
+
+
+def test_too_few_rows_apart_and_the_wrong_side_are_found(key):
+    claim = ridgeless.UnderparameterisedVariance()
+    assert "n and d are far enough apart for the limit" in broken(examine(claim, linear_problem(key, 45, 40), key))
+    assert "fewer columns than rows" in broken(examine(claim, linear_problem(key, 30, 60), key))
+
+
+def test_unequal_variances_are_found_at_both_ends(key):
+    x = jax.random.normal(key, (200, 40))
+    low = ridgeless.isotropy(x.at[:, 0].multiply(0.01))
+    high = ridgeless.isotropy(x.at[:, 0].multiply(3.0))
+    assert [bool(h.holds) for h in ridgeless.isotropy(x)] == [True, True, True]
+    assert [bool(h.holds) for h in low][:2] == [True, False]
+    assert [bool(h.holds) for h in high][:2] == [False, True]
+
+
+def test_held_out_risk_of_all_rows_is_sklearns(key):
+    problem = diabetes()
+    fit = LinearRegression(fit_intercept=False).fit(problem.x, problem.y[:, 0])
+    error = np.mean((fit.predict(problem.x_test) - np.asarray(problem.y_test)[:, 0]) ** 2)
+    assert float(double_descent.held_out_risk(problem, 200, 2, key)) == pytest.approx(error, rel=1e-10)
+
+
+def test_signal_to_noise_is_that_of_the_problem(key):
+    ratios = jax.vmap(lambda k: double_descent.signal_to_noise(*_rows(k)))(jax.random.split(key, 64))
+    assert abs(ratios.mean() - 0.25) <= 4 * ratios.std(ddof=1) / 8
+
+
+def _rows(key):
+    drawn = ridgeless.draw_design(200, 30, 1, 0.5, 1.0, key)
+    return drawn.x, drawn.y
+
+
+def test_double_descent_falls_on_data_with_few_features(key):
+    claim = double_descent.DescentBeyondThreshold()
+    problem = diabetes()
+    measured = np.asarray([claim.measure(problem, k) for k in jax.random.split(key, 8)])
+    assert measured[:, 0].mean() > measured[:, -1].mean()
+    found = examine(double_descent.MoreDataHurt(), problem, key)
+    assert "no direction has too much variance" in broken(found)
