@@ -9,6 +9,7 @@ from lemmata.spectra import (
     effective_regularisation,
     gcv,
     learning_curve,
+    leave_one_out,
     omniscient_curve,
     population_regularisation,
     spectrum,
@@ -123,7 +124,16 @@ def test_the_interval_contains_the_estimate_and_narrows_with_resamples():
     assert np.all((few.lower < few.error) & (few.error < few.upper))
     assert np.all(few.upper > many.upper)
     exact = learning_curve(spectrum(A), y, [10, 30], 0.1, resamples=10**12, allowance=0.1)
-    np.testing.assert_allclose(jnp.log(exact.upper / exact.error), 0.1, rtol=1e-4)
+    np.testing.assert_allclose(jnp.log(exact.upper / exact.lower), 0.2 + np.abs(exact.drift), rtol=1e-4)
+
+
+def test_the_drift_leads_from_cross_validation_to_leave_one_out():
+    A, y = problem(8, 40, 60)
+    curve = learning_curve(spectrum(A), y, [10, 40], 0.1)
+    expected = leave_one_out(spectrum(A), y, 0.1)
+    np.testing.assert_allclose(curve.error[1] * jnp.exp(curve.drift[1]), expected, rtol=1000 * EPS)
+    np.testing.assert_allclose(curve.drift[0], curve.drift[1] / 16, rtol=1000 * EPS)
+    assert np.all(learning_curve(spectrum(A), 0 * y, [10], 0.1).drift == 0)
 
 
 def test_sizes_and_targets_that_do_not_fit_are_refused():

@@ -15,6 +15,7 @@ from lemmata.errors import SettingError, ShapeError
 from ._alignment import target_power
 from ._eigensystem import Spectrum, check_ridge
 from ._regularisation import effective_regularisation
+from ._validation import gcv, leave_one_out
 
 ALLOWANCE = 0.12
 """Half-width, in the logarithm of the error, that the interval allows for the estimate itself being approximate."""
@@ -30,6 +31,8 @@ class LearningCurve(eqx.Module):
         learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
             L_i = a_i / (a_i + mu).
         overfitting: error / (|(I - L) y|² / N), the price of fitting noise; at n = N that of cross-validation.
+        drift: (n/N)² ln(leave-one-out / GCV), how far rows of unequal leverage may carry the measured error from the
+            estimate, in the logarithm.
         lower: lower end of the interval for the measured error.
         upper: upper end.
     """
@@ -39,6 +42,7 @@ class LearningCurve(eqx.Module):
     mu: Float[Array, " s"]
     learnability: Float[Array, " s"]
     overfitting: Float[Array, " s"]
+    drift: Float[Array, " s"]
     lower: Float[Array, " s"]
     upper: Float[Array, " s"]
 
@@ -66,7 +70,9 @@ def learning_curve(
     The interval is error * exp(-+ w), w² = allowance² + (2 s)²: the declared allowance for the estimate, and two
     standard errors s of a measurement as a mean over `resamples` splits. s² = c² (1/n + 1/(N-n)) / resamples,
     where c² is the variance over rows of the squared residual (A + mu)^-1 y relative to its squared mean: held-out
-    rows are a sample of rows, and so are training rows.
+    rows are a sample of rows, and so are training rows. At n = N - 1 the truth is leave-one-out, and the estimate
+    nearly GCV: where they differ, the interval is widened towards leave-one-out by the factor exp(drift), with drift =
+    (n/N)² ln(leave-one-out / GCV). (The square is an interpolation, not a theorem.)
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
@@ -104,9 +110,12 @@ def learning_curve(
     mu, error, learnability, overfitting, spread = _curve(spectrum, y, jnp.asarray(counts), jnp.asarray(ridge, float))
     sampling = spread * jnp.sqrt((1 / counts + 1 / np.maximum(total - counts, 1)) / resamples)
     width = jnp.sqrt(allowance**2 + (2 * sampling) ** 2)
-    return LearningCurve(
-        jnp.asarray(counts), error, mu, learnability, overfitting, error * jnp.exp(-width), error * jnp.exp(width)
-    )
+    whole, left_out = gcv(spectrum, y, ridge), leave_one_out(spectrum, y, ridge)
+    known = (whole > 0) & (left_out > 0) & jnp.isfinite(left_out)
+    gap = jnp.where(known, jnp.log(jnp.where(known, left_out, 1.0) / jnp.where(known, whole, 1.0)), 0.0)
+    drift = gap * (jnp.asarray(counts) / total) ** 2
+    lower, upper = error * jnp.exp(jnp.minimum(drift, 0) - width), error * jnp.exp(jnp.maximum(drift, 0) + width)
+    return LearningCurve(jnp.asarray(counts), error, mu, learnability, overfitting, drift, lower, upper)
 
 
 @jax.jit
