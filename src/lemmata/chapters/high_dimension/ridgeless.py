@@ -101,7 +101,8 @@ def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
     rows, columns = x.shape
     lower, upper = marchenko_pastur_edges(columns / rows)
     below, above = tracy_widom_scales(rows, columns)
-    squares = jnp.linalg.svd(x, compute_uv=False) ** 2 / rows
+    narrow = x if rows >= columns else x.T
+    squares = jnp.linalg.eigvalsh(narrow.T @ narrow)[::-1] / rows
     kurtosis = jnp.mean(x**4) / jnp.mean(x**2) ** 2
     why = "isotropic inputs: the spectrum of X'X/n ends where Marchenko and Pastur say"
     return [
@@ -170,7 +171,7 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
         return [
             Hypothesis("fewer columns than rows", problem.gamma, "<", 1.0, "gamma = d/n"),
             _far_from_threshold(problem),
-            *isotropy(problem.x),
+            *isotropy(jnp.concatenate([problem.x, problem.x_test])),
             linearity(problem),
         ]
 
@@ -237,7 +238,7 @@ class OverparameterisedVariance(Claim[LinearDesign]):
         return [
             Hypothesis("more columns than rows", problem.gamma, ">", 1.0, "gamma = d/n"),
             _far_from_threshold(problem),
-            *isotropy(problem.x),
+            *isotropy(jnp.concatenate([problem.x, problem.x_test])),
             linearity(problem),
         ]
 
@@ -287,7 +288,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
     def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
         """gamma > 1, isotropic inputs, a linear target."""
         more = Hypothesis("more columns than rows", problem.gamma, ">", 1.0, "gamma = d/n")
-        return [more, *isotropy(problem.x), linearity(problem)]
+        return [more, *isotropy(jnp.concatenate([problem.x, problem.x_test])), linearity(problem)]
 
     def predict(self, problem: LinearDesign) -> Array:
         """The bias."""

@@ -62,7 +62,7 @@ def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Ar
 
 
 def pose_points(problem: object) -> FeaturePoints | None:
-    """The first 64 inputs of a regression, with its lengthscale where the kernel is Gaussian, else their median distance."""
+    """The first 64 inputs of a regression, with the lengthscale of a Gaussian kernel, else their median distance."""
     if isinstance(problem, FeaturePoints):
         return problem
     if not isinstance(problem, Regression):
@@ -83,9 +83,9 @@ def _draw(setting: dict, key: Key[Array, ""]) -> FeaturePoints:
 
 def _settings() -> Space:
     return Space(
-        n=Integer(32, 2, 128, "points"),
+        n=Integer(32, 4, 128, "points"),
         d=Integer(4, 1, 64, "dimension"),
-        lengthscale=Real(1.5, 0.1, 20.0, "of the kernel; the points are standard normal"),
+        lengthscale=Real(1.5, 0.1, 5.0, "of the kernel; the points are standard normal"),
     )
 
 
@@ -113,7 +113,7 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
     controls = "the entries of an approximate kernel matrix"
     unexplained = "how many features a prediction needs; features that are not drawn independently"
     problem = FeaturePoints
-    trials = 128
+    trials = 192
 
     def settings(self) -> Space:
         """Points, dimension and lengthscale."""
