@@ -98,8 +98,8 @@ def _architecture(name: str, x: np.ndarray) -> Architecture:
         formula = f"tangent kernel of the infinitely wide {title} network with {size} hidden layers"
         return Architecture(name, f"{title} network, depth {size}", formula, TangentKernel(build(size)))
     if kind == "polynomial" and 1 <= size <= DEEPEST:
-        formula = f"(1 + <x, y>/d)^{size}"
-        return Architecture(name, f"polynomial kernel, degree {size}", formula, Polynomial(size, 1.0, float(x.shape[1])))
+        kernel = Polynomial(size, 1.0, float(x.shape[1]))
+        return Architecture(name, f"polynomial kernel, degree {size}", f"(1 + <x, y>/d)^{size}", kernel)
     known = [*fixed, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE"]
     near = difflib.get_close_matches(name, [*fixed, *DEFAULT, *(f"{kind}-{size or 1}" for kind in _DEEP)], n=1)
     raise UnknownNameError(

@@ -216,9 +216,7 @@ def culprits(modes: Spectrum, dataset: Dataset) -> list[str]:
         found.append(
             f"{dataset.duplicates.rows} duplicate rows (rows {pairs}, counted from 0) make the smallest eigenvalue zero"
         )
-    missing = len(dataset.x) - modes.rank
+    total, missing = len(dataset.x), len(dataset.x) - modes.rank
     if missing > dataset.duplicates.rows:
-        found.append(
-            f"the kernel has rank {modes.rank} on {len(dataset.x)} rows: {missing} eigenvalues stand at the rounding floor"
-        )
+        found.append(f"the kernel has rank {modes.rank} on {total} rows: {missing} eigenvalues are zero to rounding")
     return found

@@ -1,6 +1,7 @@
 """The main job: a data set in, the record of the study out."""
 
 import datetime
+import functools
 import math
 import resource
 import time
@@ -110,10 +111,8 @@ def _fill(record, dataset, chosen, error, deadline, seed, progress) -> None:
             left = ", ".join(other.name for other in chosen[i:])
             record["notes"].append(f"The time limit was reached before these architectures: {left}.")
             break
-        stage = "Learning curves"
-        curve = study_architecture(
-            architecture, dataset, seed, lambda share, i=i: progress(stage, i + share, len(chosen))
-        )
+        told = functools.partial(_within, progress, i, len(chosen))
+        curve = study_architecture(architecture, dataset, seed, told)
         curves.append(curve)
         record["architectures"].append(curve_record(curve, dataset))
     if error is None:
@@ -132,6 +131,10 @@ def _fill(record, dataset, chosen, error, deadline, seed, progress) -> None:
     record["bibliography"] = bibliography(claims)
     if any(entry["status"] == "not examined" for entry in record["claims"]):
         record["notes"].append("The time limit was reached before every claim was examined.")
+
+
+def _within(progress: Progress, done: int, total: int, share: float) -> None:
+    progress("Learning curves", done + share, total)
 
 
 def _train(record, dataset, deadline, seed, progress) -> None:
@@ -163,10 +166,14 @@ def _quality(curves: list[Curve]) -> dict:
     largest = int(max(curve.sizes[-1] for curve in curves))
     sentence = (
         f"Over {len(logs)} points with up to {largest} training rows, predicted and measured error differ by a median "
-        f"factor of {math.exp(np.median(logs)):.3g}; {np.mean(logs <= 0.4):.0%} of the points agree within a factor of 1.5."
+        f"factor of {math.exp(np.median(logs)):.3g}; {np.mean(logs <= 0.4):.0%} of the points agree within a factor "
+        f"of {math.exp(0.4):.2g}."
     )
     if asked:
-        sentence += f" The interval for a number of samples inside the data covers the measured one {covered} times in {asked}."
+        sentence += (
+            f" For {asked} errors inside the measured range, the predicted interval for the number of samples covers "
+            f"the measured number {covered} times."
+        )
     return {
         "points": len(logs),
         "median_abs_log_ratio": float(np.median(logs)),
