@@ -54,7 +54,8 @@ def fit_power_law(
     noise = np.random.default_rng(seed).normal(size=(DRAWS, len(sizes)))
     redrawn = measured * np.exp(scatter * relative * noise)
     draws, _ = _fit(sizes, redrawn, 1 / (measured * relative))
-    return PowerLaw(*(float(value) for value in best[0]), float(np.std(draws[:, 1])), draws)
+    scale, exponent, floor = best[0].tolist()
+    return PowerLaw(scale, exponent, floor, float(np.std(draws[:, 1])), draws)
 
 
 def _fit(
