@@ -5,6 +5,7 @@ that the part is free from the eigenvectors of the Gram matrix; it leaves unexpl
 shifts between the table and the world.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +21,7 @@ from .._sampled import DEFINITE_KERNEL, sampled_regression
 RESAMPLES = 4
 
 
+@eqx.filter_jit
 def pooled(problem: Regression) -> tuple[Float[Array, "N N"], Float[Array, "N k"]]:
     """The Gram matrix and the targets of training and held-out rows together."""
     points = jnp.concatenate([problem.x, problem.x_test])
@@ -45,17 +47,20 @@ class LearningCurveEstimate(Claim[Regression]):
         ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
 
     Training and held-out rows of a problem are pooled for it. For N >> n it is the eigenlearning estimate.
+
+    O(1/n) needs a ridge and noise: where a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with
+    the RBF kernel the measured mean is 41 % above it at ridge 0.001 (noise 0.5), and 25 % above it without noise
+    (ridge 0.1); the settings stay clear of both.
     """
 
     title = "The learning curve from eigenvalues and targets"
     source = Source("simon2023eigenlearning", "section 4, in the form for a finite set of rows")
-    # Each of the four traces in the estimate is that of a random subset of n rows, which follows the free one up to a
-    # relative 1/n: together 4/n, at the default n = 60. With RBF and ridge 0.1 the measured mean is below the estimate
-    # by 4.5 % at n = 40, 2.8 % at 80 and 1.7 % at 160.
+    # An allowance, not a theorem: a relative 1/n for each of the four traces in the estimate, at the default n = 60.
+    # With RBF and ridge 0.1 the measured mean is below the estimate by 4.5 % at n = 40, 2.8 % at 80, 1.7 % at 160.
     relation = EqualInMean(margin=4 / 60, resolution=0.03)
     label = "tight"
     controls = "the mean held-out squared error of kernel ridge regression"
-    unexplained = "rows of very large leverage; rows that come from elsewhere; features that move"
+    unexplained = "nearly interpolating fits of smooth kernels; rows of very large leverage; rows that come from elsewhere"
     problem = Regression
     trials = 100
     traced = False
@@ -64,8 +69,8 @@ class LearningCurveEstimate(Claim[Regression]):
         """Rows of the table, ridge, noise, kernel."""
         return Space(
             rows=Integer(120, 120, 600, "rows of the table, half of which train"),
-            ridge=Real(0.1, 1e-6, 1e3, "ridge on the diagonal"),
-            noise=Real(0.5, 0.0, 100.0, "standard deviation of the noise"),
+            ridge=Real(0.1, 0.03, 1.0, "ridge on the diagonal"),
+            noise=Real(0.5, 0.2, 5.0, "standard deviation of the noise"),
             kernel=DEFINITE_KERNEL,
         )
 
@@ -87,6 +92,7 @@ class LearningCurveEstimate(Claim[Regression]):
                 "no row dominates (largest share of the trace)", diagonal.max() / diagonal.sum(), "<=", 0.25,
                 "a row that carries a mode alone is not free from the eigenvectors",
             ),
+            Hypothesis.unchecked("the fit is not near interpolation", "no threshold for ridge and noise is known"),
             Hypothesis.unchecked("rows are exchangeable", "pooled rows do not show a shift between them"),
         ]
 

@@ -50,7 +50,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
     def settings(self) -> Space:
         """Rows, ridge, noise, kernel."""
         return Space(
-            n=Integer(20, 2, 300, "training rows"),
+            n=Integer(20, 3, 300, "training rows"),
             ridge=Real(0.1, 1e-6, 1e6, "ridge on the diagonal"),
             noise=Real(0.5, 0.0, 100.0, "standard deviation of the noise"),
             kernel=KERNEL,

@@ -90,12 +90,12 @@ class UniformStability(Claim[Removal]):
     controls = "the change of the loss at any point when one training row is removed"
     unexplained = "learners without a ridge; rows that agree with each other, whose removal changes far less"
     problem = Removal
-    trials = 128
+    trials = 80
 
     def settings(self) -> Space:
         """Rows, ridge, kernel."""
         return Space(
-            n=Integer(40, 3, 200, "training rows"),
+            n=Integer(40, 20, 200, "training rows"),
             ridge=Real(4.0, 1e-3, 1e4, "ridge on the diagonal"),
             kernel=KERNEL,
         )
