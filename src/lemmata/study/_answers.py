@@ -164,13 +164,14 @@ def _continued(curve: Curve) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
 
 
 def _crossings(sizes: np.ndarray, central: np.ndarray, low: np.ndarray, high: np.ndarray, error: float, total: int):
-    return _interval(*(_first_below(sizes, part, error) for part in (central, low, high)), total)
+    n, lower, upper = (_first_below(sizes, part, error) for part in (central, low, high))
+    return _interval(n, lower, upper, total)
 
 
 def _interval(n: float, lower: float, upper: float, total: int) -> dict:
     """Numbers of samples; those that are not in reach become None."""
-    n, lower, upper = (value if value <= FARTHEST * total else None for value in (n, lower, upper))
-    return {"n": n, "lower": lower, "upper": upper, "extrapolates": n is None or n > total}
+    given = [value if value <= FARTHEST * total else None for value in (n, lower, upper)]
+    return {"n": given[0], "lower": given[1], "upper": given[2], "extrapolates": n > total}
 
 
 def _first_below(sizes: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float) -> float:

@@ -1,0 +1,164 @@
+"""Finite networks trained on a table, beside what the kernel of the infinitely wide network predicts."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.architectures import TangentKernel, relu_network, tangent_gram
+from lemmata.core import key_from
+from lemmata.errors import SolverError
+from lemmata.kernels import AbstractKernel, SoftmaxTangent, gram
+from lemmata.networks import SoftmaxNetwork, train
+from lemmata.solvers import Trajectory, gradient_descent
+from lemmata.spectra import spectrum
+
+from ._architectures import SOFTMAX_SIGMA
+
+WIDTHS = (64, 256, 1024)
+MOST_STEPS = 256
+FEWEST_STEPS = 32
+OPERATIONS = 1e11
+"""Floating-point operations allowed for training at the largest width: on many columns fewer steps are taken."""
+RATE = 1.0
+"""Learning rate in units of 1 / lambda_max of the kernel; descent on the kernel is stable below 2."""
+SINGLE = jnp.float32
+"""Networks train in single precision: its rounding is far below what a finite width does."""
+MOVEMENT_ROWS = 32
+
+Progress = Callable[[str, float, float], None]
+
+
+def train_networks(
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, "n k"],
+    x_test: Float[np.ndarray, "t d"],
+    y_test: Float[np.ndarray, "t k"],
+    seed: int,
+    deadline: float = math.inf,
+    progress: Progress = lambda stage, done, total: None,
+) -> list[dict]:
+    """Train a ReLU network of depth 1 and a softmax network at three widths, and compare with their kernel.
+
+    Full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|² with F_0 the untrained network; the kernel's
+    prediction is descent of the same step on the infinite-width tangent kernel, in closed form, which is its gradient
+    flow in discrete time: what remains between them is the finite width. Inputs of the softmax network are divided by
+    the largest norm, as for its kernel; its time is that of the kernel H, without the factor width.
+
+    `gap` is the largest root mean square of (network - kernel) over the test rows at any recorded time, relative to
+    that of the test targets; `kernel_movement` is |H_end - H_start| / |H_start| in Frobenius norm for the finite
+    tangent kernel of the first output on up to 32 training rows.
+
+    Args:
+        x: training inputs, standardised columns.
+        y: training targets, centred.
+        x_test: held-out inputs.
+        y_test: held-out targets.
+        seed: of the initial weights.
+        deadline: `time.monotonic()` after which no further network is started.
+        progress: told the stage, and how many networks of how many are trained.
+
+    Returns:
+        The `training` section of study.json, with the errors at the recorded times; networks that the deadline left
+        out are missing, and the sentence says so.
+    """
+    outputs, radius = y.shape[1], float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
+    steps = int(np.clip(OPERATIONS / (6 * len(x) * max(WIDTHS) * (x.shape[1] + outputs)), FEWEST_STEPS, MOST_STEPS))
+    cases: list[tuple[str, str, Callable[[int], Any], AbstractKernel, float, Callable[[int], float]]] = [
+        (
+            "relu", "ReLU network, depth 1", lambda width: relu_network(1, width, outputs=outputs),
+            TangentKernel(relu_network(1)), 1.0, lambda width: 1.0,
+        ),
+        (
+            "softmax", "softmax network", lambda width: SoftmaxNetwork(width, outputs, SOFTMAX_SIGMA),
+            SoftmaxTangent(SOFTMAX_SIGMA), 1 / radius, lambda width: 1.0 / width,
+        ),
+    ]
+    data = tuple(jnp.asarray(part) for part in (x, y, x_test, y_test))
+    sections = []
+    for position, (name, title, build, kernel, scale, pace) in enumerate(cases):
+        scaled = (data[0] * scale, data[1], data[2] * scale, data[3])
+        rate, prediction = _kernel_path(kernel, scaled, steps)
+        widths, left_out = [], []
+        for done, width in enumerate(WIDTHS):
+            progress("Training networks", position * len(WIDTHS) + done, len(cases) * len(WIDTHS))
+            if time.monotonic() > deadline:
+                left_out.append(width)
+                continue
+            key = key_from(seed, "training", name, width)
+            widths.append(_train_one(build(width), width, key, scaled, rate, pace(width), steps, prediction))
+        sections.append({"name": name, "title": title, "widths": widths, "sentence": _sentence(widths, left_out)})
+    progress("Training networks", 1, 1)
+    return sections
+
+
+def _records(steps: int) -> np.ndarray:
+    """Step counts in geometric progression, from 0 to the last."""
+    return np.unique(np.append(0, np.geomspace(1, steps, 16).round().astype(int)))
+
+
+def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) -> tuple[float, Trajectory]:
+    """The learning rate, and the predictions of descent on the kernel at the recorded steps."""
+    x, y, x_test, _ = data
+    modes = spectrum(gram(kernel, x))
+    rate = RATE / float(modes.eigenvalues[0])
+    return rate, gradient_descent(modes, y, rate, _records(steps), gram(kernel, x_test, x))
+
+
+def _train_one(network, width, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
+    """One network, trained, as an entry of `widths`; without points where its training diverged."""
+    x, y, x_test, y_test = (part.astype(SINGLE) for part in data)
+    params, _ = network.init(key, x.shape[1], dtype=SINGLE)
+    entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}
+    try:
+        path = train(
+            network, params, x, y, learning_rate=rate * pace, steps=steps, record_at=_records(steps), x_test=x_test,
+            centred=True,
+        )
+    except SolverError:
+        return entry
+    network_test = path.test if path.test is not None else path.train
+    kernel_test = prediction.test if prediction.test is not None else prediction.train
+    error = lambda outputs, targets: np.asarray(jnp.sum((outputs - targets) ** 2, axis=2).mean(axis=1)).tolist()
+    columns = {
+        "time": (rate * _records(steps)).tolist(),
+        "network_train": error(path.train, y),
+        "network_test": error(network_test, y_test),
+        "kernel_train": error(prediction.train, y),
+        "kernel_test": error(kernel_test, y_test),
+    }
+    entry["points"] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    apart = jnp.sqrt(jnp.mean((network_test - kernel_test) ** 2, axis=(1, 2)))
+    entry["gap"] = float(jnp.max(apart) / jnp.sqrt(jnp.mean(y_test**2)))
+    few, wide = data[0][:MOVEMENT_ROWS], lambda at: jax.tree.map(lambda part: part.astype(few.dtype), at)
+    start, end = (tangent_gram(network, wide(at), few, output=0) for at in (params, path.params))
+    entry["kernel_movement"] = float(jnp.linalg.norm(end - start) / jnp.linalg.norm(start))
+    return entry
+
+
+def _sentence(widths: list[dict], left_out: list[int]) -> str:
+    trained = [entry for entry in widths if entry["gap"] is not None]
+    text = "No network was trained."
+    if len(trained) == 1:
+        text = f"At width {trained[0]['width']} the gap to the kernel is {trained[0]['gap']:.2g} of the targets' size."
+    elif trained:
+        first, last = trained[0], trained[-1]
+        slope = math.log(last["gap"] / first["gap"]) / math.log(last["width"] / first["width"])
+        verb = "shrinks" if slope < 0 else "grows"
+        text = (
+            f"The gap to the kernel {verb} from {first['gap']:.2g} of the targets' size at width {first['width']} to"
+            f" {last['gap']:.2g} at width {last['width']} (as width to the power {slope:.2f}; the theory says -1/2),"
+            f" and training moves the tangent kernel by {100 * first['kernel_movement']:.2g} % and"
+            f" {100 * last['kernel_movement']:.2g} %."
+        )
+    diverged = [str(entry["width"]) for entry in widths if entry["gap"] is None]
+    if diverged:
+        text += f" Training diverged at width {', '.join(diverged)}."
+    if left_out:
+        text += f" The time limit left out width {', '.join(map(str, left_out))}."
+    return text
