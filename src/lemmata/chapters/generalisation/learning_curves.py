@@ -60,7 +60,7 @@ class LearningCurveEstimate(Claim[Regression]):
     relation = EqualInMean(margin=4 / 60, resolution=0.03)
     label = "tight"
     controls = "the mean held-out squared error of kernel ridge regression"
-    unexplained = "nearly interpolating fits of smooth kernels; rows of very large leverage; rows that come from elsewhere"
+    unexplained = "near-interpolating fits of smooth kernels; rows of very large leverage; rows from elsewhere"
     problem = Regression
     trials = 100
     traced = False
