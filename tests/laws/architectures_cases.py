@@ -22,12 +22,12 @@ from lemmata.architectures import (
 
 
 class Activation(NamedTuple):
-    """A layer without parameters, the function it applies, and whether that function is analytic."""
+    """A layer without parameters, its function, and whether that is analytic (None: no closed form)."""
 
     name: str
     layer: AbstractLayer
     fn: Callable
-    analytic: bool = True
+    analytic: bool | None = True
 
 
 ACTIVATIONS = [
@@ -38,8 +38,8 @@ ACTIVATIONS = [
     Activation("gelu", Gelu(), lambda u: u * jax.scipy.stats.norm.cdf(u)),
     Activation("sin", Sin(1.2, 0.4), lambda u: jnp.sin(1.2 * u + 0.4)),
     Activation("cos", Cos(1.2), lambda u: jnp.cos(1.2 * u)),
-    Activation("cube", Elementwise(lambda u: u**3 / 3), lambda u: u**3 / 3),
-    Activation("tanh", Elementwise(jnp.tanh), jnp.tanh),
+    Activation("cube", Elementwise(lambda u: u**3 / 3, degree=8), lambda u: u**3 / 3),
+    Activation("tanh", Elementwise(jnp.tanh, degree=24), jnp.tanh, analytic=None),
 ]
 PARAMETERIZATIONS = ("ntk", "standard")
 DEPTHS = {"relu": (1, 2), "erf": (1, 2)}
@@ -65,4 +65,6 @@ NETWORKS = [
     for parameterization in PARAMETERIZATIONS
     for depth in DEPTHS.get(activation.name, (1,))
 ]
+# A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
+FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith("relu")]
 LAYERS = [Dense(1), Serial([]), *(activation.layer for activation in ACTIVATIONS)]

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from architectures_cases import ACTIVATIONS, LAYERS, NETWORKS
+from architectures_cases import ACTIVATIONS, FORMS, LAYERS, NETWORKS
 
 import lemmata.architectures as rooms
 from lemmata.architectures import (
@@ -34,6 +34,7 @@ BEND = {1: 0.0, 2: 0.05}
 RESOLUTION = 0.25
 
 by_name = pytest.mark.parametrize("case", NETWORKS, ids=lambda case: case.name)
+by_form = pytest.mark.parametrize("case", FORMS, ids=lambda case: case.name)
 both_kernels = pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
 
 
@@ -54,7 +55,7 @@ def test_registry_holds_every_public_layer():
     assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 22
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def drawn(parameterization, depth, width):
     """Parameters for all keys, drawn once for all activations, which have none."""
     network = next(c for c in NETWORKS if c.depth == depth and c.name.endswith(parameterization)).network(width)
@@ -101,7 +102,6 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
         t = np.log(widths) - np.mean(np.log(widths))
         slope = t @ np.log(mean) / 2 / (t @ t)
         interval = QUANTILE * np.sqrt((t**2) @ error**2) / (t @ t)
-        print(case.name, kind.__name__, round(slope, 3), round(interval, 3), np.sqrt(mean))
         assert interval < RESOLUTION, (kind, interval)
         assert abs(slope + 0.5) <= interval + BEND[case.depth], (kind, slope, interval)
         bias = np.mean(last[kind], axis=0)
@@ -111,7 +111,7 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
         assert (np.abs(bias) <= allowed).all(), (kind, bias, spread)
 
 
-@by_name
+@by_form
 @both_kernels
 def test_pair_matrix_and_diagonal_agree(case, kernel):
     x = points(6)
@@ -138,7 +138,7 @@ def test_compiled_is_the_same(activation):
     np.testing.assert_array_equal(jnp.diag(compiled), diagonal)
 
 
-@pytest.mark.parametrize("size", [(1024, 1024), (1100, 1030)], ids=str)
+@pytest.mark.parametrize("size", [(1100, 1030)], ids=str)
 def test_tiles_are_the_same_matrix(size):
     # Long enough to be computed in tiles, the last one moved back; in float32 and against the form without tiles.
     n, m = size
@@ -153,47 +153,50 @@ def test_tiles_are_the_same_matrix(size):
     np.testing.assert_allclose(symmetric, symmetric.T, atol=tolerance, rtol=0)
 
 
-@by_name
+@by_form
 @both_kernels
 def test_symmetric_and_positive_semidefinite(case, kernel):
     x = jnp.concatenate([points(7), points(2)])  # two points twice: the matrix is singular
     matrix = gram(kernel(case.network(64)), x)
     np.testing.assert_array_equal(matrix, matrix.T)
     eigenvalues = jnp.linalg.eigvalsh(matrix)
-    assert eigenvalues[0] >= -100 * len(x) * np.sqrt(EPS) ** 2 * eigenvalues[-1]
+    # the tangent kernel of a kinked activation moves by the square root of a rounding at its diagonal
+    kinked = kernel is TangentKernel and case.name.split("-")[0] in ("relu", "leaky", "absolute")
+    tolerance = 10 * len(x) * (np.sqrt(EPS) if kinked else 10 * EPS)
+    assert eigenvalues[0] >= -tolerance * eigenvalues[-1]
 
 
-@by_name
+@by_form
 @both_kernels
 def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case, kernel):
     # K is symmetric, so d/dy K(x, y) at y = x is half the gradient of K(x, x); a kink is split evenly.
     k, x = kernel(case.network(64)), points(1)[0]
-    gradient = jax.grad(lambda y: k(x, y))(x)
-    half = jax.grad(lambda y: k.diagonal(y[None])[0])(x) / 2
+    zero = jnp.zeros_like(x)
+    with jax.disable_jit(False):  # a scan is differentiated as a whole
+        slope = jax.jit(jax.grad(lambda y, z: k(z, y)))
+        gradient, half = slope(x, x), jax.grad(lambda y: k.diagonal(y[None])[0])(x) / 2
+        at_zero = slope(zero, x), slope(zero, zero)
     # A kernel with a kink loses half the digits where rounding moves the correlation off 1.
     np.testing.assert_allclose(gradient, half, rtol=1e3 * np.sqrt(EPS))
-    zero = jnp.zeros_like(x)
     assert np.isfinite(k(x, zero))
-    assert np.isfinite(jax.grad(lambda y: k(x, y))(zero)).all()
-    assert np.isfinite(jax.grad(lambda y: k(y, y))(zero)).all()
+    assert np.isfinite(at_zero).all()
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
-@both_kernels
-def test_quadrature_agrees_with_the_closed_form(activation, kernel):
+@pytest.mark.parametrize("activation", [a for a in ACTIVATIONS if a.analytic is not None], ids=lambda a: a.name)
+def test_quadrature_agrees_with_the_closed_form(activation):
     x, degree = points(6), 128
     network = lambda layer: fully_connected(layer, 2, 8, weight_std=1.0, bias_std=0.3)
-    exact = gram(kernel(network(activation.layer)), x)
-    quadrature = gram(kernel(network(Elementwise(activation.fn, degree=degree))), x)
-    if activation.analytic:
-        # erf, the slowest: coefficients of erf' fall as (2a / (1 + 2a))^(j/2), a the largest variance (the layers' norms)
-        variance = float(jnp.max(jnp.sum(x**2, axis=1)) / 3 + 0.3**2)
-        tail = (2 * variance / (1 + 2 * variance)) ** degree
-        tolerance = (1000 * EPS + 10 * tail) * float(jnp.max(jnp.abs(exact)))
-    else:
-        # at a kink the rule is of first order in its node spacing, pi / sqrt(2 degree)
-        tolerance = np.pi**2 / (2 * degree) * float(jnp.max(jnp.abs(exact)))
-    assert jnp.max(jnp.abs(exact - quadrature)) <= tolerance
+    quadrature = limits(network(Elementwise(activation.fn, degree=degree)), x)
+    for exact, approximate in zip(limits(network(activation.layer), x), quadrature, strict=True):
+        largest = float(jnp.max(jnp.abs(exact)))
+        if activation.analytic:
+            # erf is the slowest: its coefficients fall as (2a / (1 + 2a))^(j/2), a the largest variance of a layer
+            variance = float(jnp.max(jnp.sum(x**2, axis=1)) / 3 + 0.3**2)
+            tolerance = 1000 * EPS + 10 * (2 * variance / (1 + 2 * variance)) ** degree
+        else:
+            # at a kink the rule is of first order in its node spacing, pi / sqrt(2 degree), twice over
+            tolerance = np.pi**2 / (2 * degree)
+        assert jnp.max(jnp.abs(exact - approximate)) <= tolerance * largest
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
@@ -204,7 +207,7 @@ def test_layer_applies_its_function(activation):
     np.testing.assert_allclose(activation.layer.apply(params, x), jax.vmap(activation.fn)(x), atol=100 * EPS)
 
 
-@by_name
+@by_form
 @both_kernels
 def test_serial_of_serials_is_the_flat_composition(case, kernel):
     flat = case.network(32)

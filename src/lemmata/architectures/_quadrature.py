@@ -53,8 +53,8 @@ class Elementwise(AbstractLayer):
         degree: number of nodes, at least 2.
 
     `NNGPKernel` and `TangentKernel` raise SettingError where the expansion is not resolved, that is where more than
-    half of E[fn(u)²] lies in the upper half of the coefficients (fn not square-integrable, or oscillating too fast);
-    `push` itself marks such moments as NaN, since under `jit` it cannot raise.
+    a quarter of E[fn(u)²] lies in the upper half of the coefficients (fn not square-integrable, or oscillating too
+    fast); `push` itself marks such moments as NaN, since under `jit` it cannot raise.
     """
 
     fn: Callable[[Any], Any] = eqx.field(static=True)
@@ -87,8 +87,8 @@ class Elementwise(AbstractLayer):
         nodes, projection = hermite_rule(self.degree)
         values = fn_at(fn, safe_sqrt(variance)[..., None] * jnp.asarray(nodes, variance.dtype))
         a = jnp.moveaxis(values @ jnp.asarray(projection, variance.dtype), -1, 0)
-        energy = a * a
-        resolved = jnp.sum(energy[self.degree // 2 :], axis=0) <= jnp.sum(energy[: (self.degree + 1) // 2], axis=0)
+        # What the nodes cannot tell apart spreads evenly over the coefficients: half of it falls in the upper half.
+        resolved = jnp.sum(a[self.degree // 2 :] ** 2, axis=0) <= 0.25 * jnp.sum(a * a, axis=0)
         return jnp.where(resolved, a, jnp.nan)
 
 
