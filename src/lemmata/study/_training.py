@@ -21,14 +21,15 @@ from lemmata.spectra import spectrum
 from ._architectures import SOFTMAX_SIGMA
 
 WIDTHS = (64, 256, 1024)
-MOST_STEPS = 256
+MOST_STEPS = 384
 FEWEST_STEPS = 32
 OPERATIONS = 1e11
 """Floating-point operations allowed for training at the largest width: on many columns fewer steps are taken."""
-RATE = 1.0
-"""Learning rate in units of 1 / lambda_max of the kernel; descent on the kernel is stable below 2."""
-SINGLE = jnp.float32
-"""Networks train in single precision: its rounding is far below what a finite width does."""
+RATE = 0.5
+"""Learning rate in units of 1 / lambda_max of the kernel: below 2 with room for the larger lambda_max of a narrow one."""
+PRECISIONS = {"relu": jnp.float32, "softmax": jnp.float64}
+"""ReLU networks train in single precision, whose rounding is far below what a finite width does. The outputs of a
+softmax network are small differences between paired units, times the width: there it is not."""
 MOVEMENT_ROWS = 32
 
 Progress = Callable[[str, float, float], None]
@@ -91,7 +92,8 @@ def train_networks(
                 left_out.append(width)
                 continue
             key = key_from(seed, "training", name, width)
-            widths.append(_train_one(build(width), width, key, scaled, rate, pace(width), steps, prediction))
+            network, precision = build(width), PRECISIONS[name]
+            widths.append(_train_one(network, width, precision, key, scaled, rate, pace(width), steps, prediction))
         sections.append({"name": name, "title": title, "widths": widths, "sentence": _sentence(widths, left_out)})
     progress("Training networks", 1, 1)
     return sections
@@ -110,10 +112,10 @@ def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) ->
     return rate, gradient_descent(modes, y, rate, _records(steps), gram(kernel, x_test, x))
 
 
-def _train_one(network, width, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
+def _train_one(network, width, precision, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
     """One network, trained, as an entry of `widths`; without points where its training diverged."""
-    x, y, x_test, y_test = (part.astype(SINGLE) for part in data)
-    params, _ = network.init(key, x.shape[1], dtype=SINGLE)
+    x, y, x_test, y_test = (part.astype(precision) for part in data)
+    params, _ = network.init(key, x.shape[1], dtype=precision)
     entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}
     try:
         path = train(
