@@ -156,7 +156,7 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
 
     def settings(self) -> Space:
         """Rows and columns per row; |n - d| >= 21 within the bounds."""
-        return Space(n=Integer(80, 60, 400, "rows"), gamma=Real(0.5, 0.2, 0.65, "columns per row"))
+        return Space(n=Integer(80, 60, 200, "rows"), gamma=Real(0.5, 0.2, 0.65, "columns per row"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearDesign:
         """Standard normal inputs, coefficients of norm 1, noise 1/2."""
@@ -202,7 +202,7 @@ def _interpolating_rows(problem: object) -> LinearDesign | None:
     return pose_design(problem)
 
 
-_BEYOND = Space(n=Integer(40, 40, 150, "rows"), gamma=Real(2.0, 1.6, 3.0, "columns per row"))
+_BEYOND = Space(n=Integer(40, 40, 100, "rows"), gamma=Real(2.0, 1.6, 3.0, "columns per row"))
 
 
 class OverparameterisedVariance(Claim[LinearDesign]):
