@@ -176,8 +176,10 @@ def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case, kernel):
         slope = jax.jit(jax.grad(lambda y, z: k(z, y)))
         gradient, half = slope(x, x), jax.grad(lambda y: k.diagonal(y[None])[0])(x) / 2
         at_zero = slope(zero, x), slope(zero, zero)
+        forward = jax.jit(jax.jacfwd(lambda y, z: k(z, y)))(x, x)
     # A kernel with a kink loses half the digits where rounding moves the correlation off 1.
     np.testing.assert_allclose(gradient, half, rtol=1e3 * np.sqrt(EPS))
+    np.testing.assert_allclose(forward, half, rtol=1e3 * np.sqrt(EPS))
     assert np.isfinite(k(x, zero))
     assert np.isfinite(at_zero).all()
 

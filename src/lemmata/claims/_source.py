@@ -42,7 +42,7 @@ class Source:
         return format_reference(self.reference)
 
     def __str__(self) -> str:
-        names = [" ".join(person.last_names) for person in (self.reference.persons or {}).get("author", [])]
+        names = [" ".join(person.last_names).strip("{}") for person in (self.reference.persons or {}).get("author", [])]
         who = (
             names[0]
             if len(names) == 1
@@ -75,6 +75,7 @@ def format_reference(entry: Entry) -> str:
         )
         for person in (entry.persons or {}).get("author", [])
     ]
+    names = [name.strip("{}") for name in names]
     who = ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1] if names else "Anonymous"
     plain = str.maketrans({"{": "", "}": ""})
     fields = {name: value.translate(plain).replace("--", "-") for name, value in (entry.fields or {}).items()}

@@ -48,7 +48,7 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
         "matern-5/2": lambda: ("Matérn kernel, ν = 5/2", "Matérn 5/2, lengthscale √d", Matern(2.5, scaled)),
         "softmax": lambda: (
             "softmax network",
-            f"<x, y> exp(σ²<x, y>), σ = {SOFTMAX_SIGMA:g}, inputs divided by the largest norm {radius:.3g}",
+            f"<x, y> exp(σ²<x, y>), σ = {SOFTMAX_SIGMA:g}, |x| ≤ 1",
             Compose(SoftmaxTangent(SOFTMAX_SIGMA), _Divide(radius)),
         ),
     }
@@ -95,7 +95,7 @@ def _architecture(name: str, x: np.ndarray) -> Architecture:
     size = int(number) if re.fullmatch(r"[1-9]\d?", number) else 0
     if kind in _DEEP and 1 <= size <= DEEPEST:
         title, build = _DEEP[kind]
-        formula = f"tangent kernel of the infinitely wide {title} network with {size} hidden layers"
+        formula = f"tangent kernel, {size} hidden layer{'s' if size > 1 else ''}"
         return Architecture(name, f"{title} network, depth {size}", formula, TangentKernel(build(size)))
     if kind == "polynomial" and 1 <= size <= DEEPEST:
         kernel = Polynomial(size, 1.0, float(x.shape[1]))

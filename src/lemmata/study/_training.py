@@ -26,7 +26,7 @@ FEWEST_STEPS = 32
 OPERATIONS = 1e11
 """Floating-point operations allowed for training at the largest width: on many columns fewer steps are taken."""
 RATE = 0.5
-"""Learning rate in units of 1 / lambda_max of the kernel: below 2 with room for the larger lambda_max of a narrow one."""
+"""Learning rate in units of 1 / lambda_max of the kernel: below 2, with room for a narrow network's larger one."""
 PRECISIONS = {"relu": jnp.float32, "softmax": jnp.float64}
 """ReLU networks train in single precision, whose rounding is far below what a finite width does. The outputs of a
 softmax network are small differences between paired units, times the width: there it is not."""
