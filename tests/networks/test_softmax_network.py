@@ -106,7 +106,6 @@ def test_tangent_kernel_approaches_the_exponential_kernel():
     # A ratio of means is biased by c / width: a third of what a quarter of the width adds to it.
     bias = (np.abs(means[0] - means[1]) + 4 * np.hypot(*errors)) / 3
     assert (np.abs(means[1] - limit) <= 4 * errors[1] + bias).all()
-    print(np.max(4 * errors[1] + bias) / float(jnp.linalg.norm(limit)), np.max(np.abs(means[1]-limit)) / float(jnp.linalg.norm(limit)))
     resolution = 0.05
     assert (4 * errors[1] + bias <= resolution * float(jnp.linalg.norm(limit))).all()
 
