@@ -28,7 +28,7 @@ class Synthetic(Claim):
     """A statement about one random number."""
 
     shift: float = 0.0
-    title = "synthetic"
+    title = "Synthetic"
     source = Source("hoeffding1963", "test")
     controls = "a random number"
     unexplained = "nothing"

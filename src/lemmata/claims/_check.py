@@ -59,6 +59,8 @@ def _check_words(claim: Claim) -> None:
     for attribute in ("title", "statement", "controls", "unexplained"):
         if not getattr(claim, attribute).strip():
             raise _broken(claim, f"no {attribute}", "a claim says what it states, controls and leaves unexplained")
+    if claim.title[0].islower():
+        raise _broken(claim, f"title {claim.title!r}", "a title begins with a capital letter")
     if not str(claim.source) or not claim.source.locator:
         raise _broken(claim, f"source {claim.source}", "the statement names its source and the place in it")
     if claim.label not in LABELS:

@@ -54,10 +54,8 @@ def measured_crossing(curve: Curve, error: float) -> float | None:
 
     None where it does so at every size, or at none.
     """
-    if curve.measured[0] <= error and _first_below(curve.sizes, curve.measured, error) <= curve.sizes[0]:
-        return None
-    found = _first_below(curve.sizes, curve.measured, error)
-    return found if math.isfinite(found) else None
+    found = _first_below(curve.sizes.astype(float), curve.measured, error)
+    return found if curve.sizes[0] < found < math.inf else None
 
 
 def coverage(curves: Sequence[Curve]) -> tuple[int, int]:

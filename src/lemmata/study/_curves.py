@@ -123,21 +123,23 @@ def study_architecture(
     predicted = learning_curve(modes, y, sizes.astype(float), ridge, resamples=RESAMPLES)
     errors, accuracies, jitter = _measure(np.asarray(matrix), dataset, ridge, sizes, seed, progress)
     return Curve(
-        architecture.name,
-        architecture.title,
-        architecture.formula,
-        ridge,
-        relative,
-        jitter,
-        modes,
-        dataset.y,
-        sizes,
-        *(np.asarray(part) for part in (predicted.error, predicted.lower, predicted.upper)),
-        errors.mean(axis=1),
-        errors.std(axis=1, ddof=1) / np.sqrt(RESAMPLES),
-        accuracies.mean(axis=1) if dataset.classes else None,
-        float(leave_one_out(modes, y, ridge)),
-        float(gcv(modes, y, ridge)),
+        name=architecture.name,
+        title=architecture.title,
+        formula=architecture.formula,
+        ridge=ridge,
+        ridge_relative=relative,
+        jitter=jitter,
+        spectrum=modes,
+        targets=dataset.y,
+        sizes=sizes,
+        predicted=np.asarray(predicted.error),
+        lower=np.asarray(predicted.lower),
+        upper=np.asarray(predicted.upper),
+        measured=errors.mean(axis=1),
+        measured_se=errors.std(axis=1, ddof=1) / np.sqrt(RESAMPLES),
+        accuracy=accuracies.mean(axis=1) if dataset.classes else None,
+        leave_one_out=float(leave_one_out(modes, y, ridge)),
+        gcv=float(gcv(modes, y, ridge)),
     )
 
 

@@ -88,7 +88,7 @@ class MoreDataHurt(Claim[Regression]):
     rises as rows are added, though the fit sees more.
     """
 
-    title = "double descent: the rise to the interpolation threshold"
+    title = "Double descent: the rise to the interpolation threshold"
     source = _THEOREM
     relation = Order(along="rows / features", rungs=_RISE)
     label = "tight"
@@ -139,7 +139,7 @@ class DescentBeyondThreshold(Claim[Regression]):
     falls from its peak as rows are added.
     """
 
-    title = "double descent: the descent beyond the interpolation threshold"
+    title = "Double descent: the descent beyond the interpolation threshold"
     source = _THEOREM
     relation = Order(along="rows / features", rungs=_FALL)
     label = "tight"

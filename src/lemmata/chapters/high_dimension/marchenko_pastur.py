@@ -74,7 +74,7 @@ class MarchenkoPasturEdge(Claim[Design]):
     for n x d matrices X of independent entries with mean 0, variance 1 and a finite fourth moment.
     """
 
-    title = "the largest eigenvalue of a sample covariance"
+    title = "The largest eigenvalue of a sample covariance"
     source = Source("yin1988", "main theorem")
     relation = EqualInMean(margin=_MARGIN, resolution=0.01)
     label = "tight"

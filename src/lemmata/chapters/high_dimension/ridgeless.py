@@ -146,7 +146,7 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
     and the bias is 0.
     """
 
-    title = "variance of least squares with fewer parameters than rows"
+    title = "Variance of least squares with fewer parameters than rows"
     source = _THEOREM
     relation = EqualInMean(margin=_MARGIN, resolution=0.05)
     label = "tight"
@@ -213,7 +213,7 @@ class OverparameterisedVariance(Claim[LinearDesign]):
     which falls as parameters are added. Of a user's rows the first d/2 are used where there are more.
     """
 
-    title = "variance of the interpolating fit of smallest norm"
+    title = "Variance of the interpolating fit of smallest norm"
     source = _THEOREM
     relation = EqualInMean(margin=_MARGIN, resolution=0.05)
     label = "tight"
@@ -264,7 +264,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
     Of a user's rows the first d/2 are used where there are more.
     """
 
-    title = "bias of the interpolating fit of smallest norm"
+    title = "Bias of the interpolating fit of smallest norm"
     source = _THEOREM
     relation = EqualInMean(resolution=0.05)
     label = "identity"

@@ -107,7 +107,7 @@ class ReluTangentWidth(Claim[NetworkPoints]):
     Of a user's inputs the first 16 are used.
     """
 
-    title = "the ReLU tangent kernel at finite width"
+    title = "The ReLU tangent kernel at finite width"
     source = Source("jacot2018", "Theorem 1; a mean of m independent terms has the rate m^(-1/2)")
     # The mean square is exactly C²/m, a mean over independent units. The slope of its root's mean logarithm has what
     # is left of the terms' heavy tails at m = 256, a relative 1/m, below 0.01 of slope.
@@ -161,7 +161,7 @@ class SoftmaxTangentWidth(Claim[NetworkPoints]):
     softmax kernel, otherwise with sigma = 1/2 and scaled so that the longest has norm 1.
     """
 
-    title = "the softmax tangent kernel at finite width"
+    title = "The softmax tangent kernel at finite width"
     source = Source("gu2024softmax", "Definitions 3.6 and 3.7")
     # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
     # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than

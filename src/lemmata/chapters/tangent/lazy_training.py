@@ -91,7 +91,7 @@ class LazyKernelMovement(Claim[TrainingSet]):
     Of a user's data the first 32 rows and the first output are used.
     """
 
-    title = "lazy training: the kernel of a wide network hardly moves"
+    title = "Lazy training: the kernel of a wide network hardly moves"
     source = Source("chizat2019", "Section 2")
     # An upper bound: a slope that is steeper is no violation. 0.05 for widths that start at 64.
     relation = Rate(along="m", rungs=_WIDTHS, upper=True, margin=0.05, resolution=0.05)

@@ -104,7 +104,7 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
     in every dimension. Of a user's inputs the first 64 are used.
     """
 
-    title = "random Fourier features converge to their kernel"
+    title = "Random Fourier features converge to their kernel"
     source = _SOURCE
     # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact as far as the law of the error is
     # the same at every m, which is so beyond a few features; trials give an interval of about 0.02.
@@ -162,7 +162,7 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
     at every m, here as the mean over all pairs. Of a user's inputs the first 64 are used.
     """
 
-    title = "the constant of random Fourier features"
+    title = "The constant of random Fourier features"
     source = _SOURCE
     relation = EqualInMean(resolution=0.02)
     label = "identity"
