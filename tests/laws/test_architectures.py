@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from architectures_cases import ACTIVATIONS, FORMS, LAYERS, NETWORKS
 
 import lemmata.architectures as rooms
 from lemmata.architectures import (
@@ -22,6 +21,7 @@ from lemmata.architectures import (
     tangent_gram,
 )
 from lemmata.kernels import gram
+from tests.laws.architectures_cases import ACTIVATIONS, FORMS, LAYERS, NETWORKS
 
 EPS = np.finfo(np.float64).eps
 # The ends of a ladder carry its slope; one width between them is enough to see a bend.

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from kernels_cases import ATOMS, CASES, DEPTH, EXPRESSIONS, Case, pointwise, remembered
 
 from lemmata.kernels import RBF, AbstractKernel, Linear, Matern, gram
+from tests.laws.kernels_cases import ATOMS, CASES, DEPTH, EXPRESSIONS, Case, pointwise, remembered
 
 EPS = float(np.finfo(np.float64).eps)
 # A sum of d terms errs by at most d eps; this many for the operations around it. (The worst case uses an eighth.)

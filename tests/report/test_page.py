@@ -4,10 +4,10 @@ import json
 from html.parser import HTMLParser
 
 import pytest
-from example import example_study
 
 from lemmata.report import write_report
 from lemmata.report._page import SECTIONS
+from tests.report.example import example_study
 
 PAYLOAD = "\"'><script>alert(1)</script><!-- {{ 7 * 7 }}\x00\x07\x1b[31m\u2028\u202e\ud800</style>"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
