@@ -28,7 +28,8 @@ def test_both_networks_are_trained_at_three_widths(sections):
             values = np.array([list(point.values()) for point in entry["points"]])
             assert np.all(np.isfinite(values))
             assert np.all(np.diff(values[:, 0]) > 0)
-            assert entry["points"][0]["network_train"] == pytest.approx((problem()[1] ** 2).sum(axis=1).mean(), rel=1e-6)
+            start = (problem()[1] ** 2).sum(axis=1).mean()
+            assert entry["points"][0]["network_train"] == pytest.approx(start, rel=1e-6)  # float32 sums
 
 
 def test_the_gap_to_the_kernel_falls_about_as_the_root_of_the_width(sections):
