@@ -30,11 +30,8 @@ def list_claims(
     if as_json:
         plain(json.dumps(rows, indent=1))
         return
-    from rich.table import Table
-
-    table = Table("claim", "title", "source", "label", box=None, header_style="bold")
     for row in rows:
-        printed = " (as printed: false)" if row["expected"] == "refuted" else ""
-        table.add_row(row["name"], row["title"] + printed, row["source"], row["label"])
-    out.print(table)
+        printed = " [red](false as printed)[/red]" if row["expected"] == "refuted" else ""
+        out.print(f"[bold]{row['name']}[/bold]{printed}", highlight=False)
+        out.print(f"  {row['title']}. {row['source']}; {row['label']}", markup=False, highlight=False)
     out.print(f"{len(rows)} claims. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")

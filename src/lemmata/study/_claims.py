@@ -33,12 +33,12 @@ def examinations(
     speaking = [claim for claim in registry().values() if _speaks(claim, problem)]
     records = []
     for done, claim in enumerate(speaking):
-        progress("claims", done, len(speaking))
+        progress("Claims", done, len(speaking))
         record = {**_words(claim), "architecture": architecture, "status": "not examined", "hypotheses": []}
         if time.monotonic() < deadline:
             record.update(_numbers(claim, problem, seed))
         records.append(record)
-    progress("claims", len(speaking), len(speaking))
+    progress("Claims", len(speaking), len(speaking))
     return records, speaking
 
 

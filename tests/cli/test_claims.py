@@ -1,0 +1,126 @@
+"""The commands about claims: what they print, and what their exit codes say."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from lemmata.claims import registry
+from lemmata.cli import app
+
+RUNNER = CliRunner()
+BOUND = '''
+"""Bounds of known truth."""
+import jax
+import jax.numpy as jnp
+from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Source, Space
+
+class Bound(Claim):
+    """A uniform number is at most LIMIT."""
+    title = "Bound"
+    source = Source("hoeffding1963", "test")
+    relation = AtMost()
+    controls = "a number"
+    unexplained = "nothing"
+    trials = 100
+    def settings(self): return Space(n=Integer(1, 1, 5))
+    def sample(self, setting, key): return jax.random.uniform(key)
+    def hypotheses(self, problem): return [Hypothesis("small", problem, "<=", THRESHOLD)]
+    def predict(self, problem): return jnp.asarray(LIMIT)
+    def measure(self, problem, key): return MEASURE
+    def control(self): return Control("at most a half", lambda value, problem: value / 2)
+'''
+
+
+def claim_file(path, limit="1.0", threshold="2.0", measure="problem"):
+    text = BOUND.replace("LIMIT", limit).replace("THRESHOLD", threshold).replace("MEASURE", measure)
+    (path / "mine.py").write_text(text)
+    return str(path / "mine.py")
+
+
+@pytest.mark.parametrize(
+    ("options", "extra", "code", "status"),
+    [
+        ({}, [], 0, "supported"),
+        ({"limit": "0.5"}, [], 1, "refuted"),
+        ({}, ["--budget", "5"], 3, "inconclusive"),
+        ({"threshold": "-1.0"}, [], 3, "inapplicable"),
+        ({"measure": "problem / 0.0"}, [], 4, "failed"),
+    ],
+)
+def test_exit_codes_say_the_verdict(tmp_path, options, extra, code, status):
+    result = RUNNER.invoke(app, ["verify", claim_file(tmp_path, **options), "--json", *extra])
+    assert result.exit_code == code, result.output
+    assert json.loads(result.stdout)["status"] == status
+    shown = RUNNER.invoke(app, ["verify", claim_file(tmp_path, **options), *extra])
+    assert shown.exit_code == code
+    assert shown.stdout.startswith(status)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["verify"], "at least one claim"),
+        (["verify", "hoefding_held_out"], "did you mean"),
+        (["verify", "hoeffding_held_out", "--set", "m"], "NAME=VALUE"),
+        (["verify", "hoeffding_held_out", "--set", "q=1"], "setting 'q'"),
+        (["verify", "hoeffding_held_out", "--set", "m=1"], "from 5 to 100000"),
+        (["verify", "hoeffding_held_out", "--budget", "0"], "at least 1 trial"),
+        (["verify", "hoeffding_held_out", "--level", "2"], "between 0 and 0.5"),
+        (["verify", "hoeffding_held_out", "kernel_ball_rademacher", "--set", "m=10"], "settings belong to one claim"),
+        (["verify", "nowhere.py"], "existing Python file"),
+        (["show", "nothing_like_this"], "lemmata list"),
+    ],
+)
+def test_usage_errors_exit_with_2_and_say_what_to_do(arguments, message):
+    result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_list_shows_every_registered_claim():
+    result = RUNNER.invoke(app, ["list", "--json"])
+    assert [row["name"] for row in json.loads(result.stdout)] == list(registry())
+    assert f"{len(registry())} claims" in RUNNER.invoke(app, ["list"]).stdout
+    assert "hoeffding_held_out" in RUNNER.invoke(app, ["list", "hoeffding"]).stdout
+
+
+@pytest.mark.parametrize("name", list(registry()))
+def test_show_states_a_claim(name):
+    claim, result = registry()[name], RUNNER.invoke(app, ["show", name, "--json"])
+    record = json.loads(result.stdout)
+    assert record["statement"] == claim.statement
+    assert record["reference"] == claim.source.text
+    assert set(record["settings"]) == set(claim.settings().variables)
+    plain = re.sub(r"\s+", " ", RUNNER.invoke(app, ["show", name]).stdout)
+    assert re.sub(r"\s+", " ", claim.control().statement) in plain
+
+
+def test_set_moves_the_setting_and_several_claims_share_the_level(tmp_path):
+    record = json.loads(RUNNER.invoke(app, ["verify", "hoeffding_held_out", "--set", "m=40", "--json"]).stdout)
+    assert record["setting"]["m"] == 40
+    result = RUNNER.invoke(app, ["verify", "hoeffding_held_out", claim_file(tmp_path), "--json"])
+    assert result.exit_code == 0
+    assert [row["level"] for row in json.loads(result.stdout)] == [5e-4, 5e-4]
+
+
+def test_ctrl_c_keeps_what_was_finished(tmp_path):
+    text = BOUND.replace("LIMIT", "1.0").replace("THRESHOLD", "2.0").replace("MEASURE", "slow(problem)")
+    slow = "import time\ndef slow(problem):\n    time.sleep(0.2)\n    return problem\n"
+    (tmp_path / "mine.py").write_text(slow + text.replace("    trials = 100", "    trials = 100\n    traced = False"))
+    command = [sys.executable, "-m", "lemmata.cli", "verify", str(tmp_path / "mine.py"), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(9)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    record = json.loads(out)
+    assert process.returncode == 3
+    assert record["status"] == "inconclusive"
+    assert 0 < record["executed"] < 100
