@@ -19,7 +19,7 @@ def softmaxes(weight, x):
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-@pytest.mark.parametrize(("width", "dim", "n"), [(2, 1, 1), (34, 3, 5), (62, 10, 33), (1022, 61, 100)])
+@pytest.mark.parametrize(("width", "dim", "n"), [(34, 1, 5), (1022, 61, 33)])
 def test_starts_at_zero_exactly(dtype, width, dim, n):
     network = SoftmaxNetwork(width, 3)
     params, outputs = network.init(jax.random.key(width), dim, dtype=dtype)
