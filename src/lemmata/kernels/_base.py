@@ -100,18 +100,23 @@ def gram(
         raise ShapeError("block", found=block, rule="at least 1 row")
     if block is None:
         matrix = kernel.cross(x, x if y is None else y)
-        return (matrix + matrix.T) / 2 if y is None else matrix
+        return _symmetrised(matrix) if y is None else matrix
     other = x if y is None else y
     matrix = jnp.zeros((len(x), len(other)), jax.eval_shape(kernel.cross, x[:1], other[:1]).dtype)
     for i in range(0, len(x), block):
         for j in range(0 if y is not None else i, len(other), block):
             tile = kernel.cross(x[i : i + block], other[j : j + block])
             if y is None and i == j:
-                tile = (tile + tile.T) / 2
+                tile = _symmetrised(tile)
             matrix = _place(matrix, tile, i, j)
             if y is None and i < j:
                 matrix = _place(matrix, tile.T, j, i)
     return matrix
+
+
+@jax.jit
+def _symmetrised(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    return (matrix + matrix.T) / 2
 
 
 @partial(jax.jit, donate_argnums=0)
