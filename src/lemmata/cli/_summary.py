@@ -34,17 +34,21 @@ def print_summary(console: Console, record: dict[str, Any], page: Path, written:
     answers = record.get("answers") or {}
     for sentence in answers.get("sentences") or []:
         console.print(sentence, markup=False, highlight=False)
-    table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False)
-    table.add_column("architecture")
+    table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("\narchitecture")
     level = answers.get("error")
+    asked = "an error" if level is None else f"an error of {level:.3g}"
+    console.print(
+        f"\nRows needed for {asked}, and errors with the most training rows that were measured:", highlight=False
+    )
     for title in (
-        "rows needed: theory" if level is None else f"rows for error {level:.3g}: theory",
-        "power law",
-        "measured",
-        "at n",
-        "error predicted",
-        "measured",
-        "condition number",
+        "rows by\ntheory",
+        "rows by\npower law",
+        "rows\nmeasured",
+        "\nn",
+        "error\npredicted",
+        "error\nmeasured",
+        "condition\nnumber",
     ):
         table.add_column(title, justify="right")
     for architecture in record.get("architectures") or []:
