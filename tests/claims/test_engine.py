@@ -89,8 +89,8 @@ def test_failure_limits_are_clopper_pearson():
 
 def test_holm_rejects_as_by_hand():
     levels = holm({"a": 0.001, "b": 0.02, "c": 0.03, "d": 0.5}, 0.05)
-    assert [name for name, level in levels.items() if level] == ["a"]
-    assert levels["a"] == pytest.approx(0.0125)
+    assert [name for name, (_, rejected) in levels.items() if rejected] == ["a"]
+    assert [level for level, _ in levels.values()] == pytest.approx([0.05 / 4, 0.05 / 3, 0.05 / 2, 0.05])
 
 
 def test_the_false_positive_rate_of_the_p_value_is_uniform_or_conservative():

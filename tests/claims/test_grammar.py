@@ -29,6 +29,7 @@ from lemmata.claims import (
     find,
     load_file,
     verify,
+    verify_all,
 )
 from lemmata.errors import ClaimError, PrecisionError, SettingError, UnknownNameError
 from tests.claims import synthetic
@@ -274,3 +275,57 @@ def test_third_parties_register_by_entry_point(monkeypatch):
         assert find("their_bound")[0].statement == "Theirs."
     finally:
         registry.cache_clear()
+
+
+def test_code_that_raises_is_a_failure_in_one_line_not_a_refutation():
+    class Broken(synthetic.SureBound):
+        """Broken."""
+
+        def predict(self, problem):
+            return float("x")
+
+    verdict = verify(Broken(), progress=False)
+    assert verdict.status is Status.FAILED
+    assert "could not convert string to float" in verdict.reason
+    assert "\n" not in verdict.reason
+
+
+def test_several_claims_stop_at_ctrl_c_and_share_the_level():
+    class Interrupted(synthetic.Plain):
+        """Interrupted."""
+
+        def measure(self, problem, key):
+            raise KeyboardInterrupt
+
+    verdicts = verify_all([synthetic.SureBound(), Interrupted(), synthetic.Identity()], progress=False)
+    assert [verdict.status for verdict in verdicts] == [Status.SUPPORTED, Status.INCONCLUSIVE]
+    assert verdicts[1].interrupted
+    assert "Run it again" in verdicts[1].remedy
+    claims = [synthetic.SureBound(), synthetic.Identity(shift=1e-9), synthetic.SkewedMean(shift=0.2)]
+    verdicts = verify_all(claims, progress=False)
+    assert [verdict.status for verdict in verdicts] == [Status.SUPPORTED, Status.REFUTED, Status.REFUTED]
+    assert all(verdict.level < 1e-3 for verdict in verdicts if verdict.status is Status.REFUTED)
+
+
+def test_a_refutation_that_the_family_does_not_allow_is_inconclusive():
+    from lemmata.claims._verify import _at_family_level
+
+    refuted = verify(synthetic.SkewedMean(shift=0.2), progress=False)
+    alone = _at_family_level(refuted, refuted.p_value / 2, False)
+    assert alone.status is Status.INCONCLUSIVE
+    assert "beside the other claims" in alone.reason
+
+
+def test_a_class_without_a_control_is_named(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from lemmata.claims import Claim\nclass Half(Claim):\n    def sample(self, setting, key): return 1.0\n"
+    )
+    with pytest.raises(ClaimError, match="no control, hypotheses, measure, predict"):
+        load_file(tmp_path / "mine.py")
+
+
+def test_latex_in_references_becomes_text():
+    names, journal = "M\\\"uller, J{\\'e}r\\^ome", "Ann. Math\\'ematiques"
+    entry = f"@article{{key, author={{{names}}}, title={{On {{RKHS}} spaces}}, "
+    entry += f"journal={{{journal}}}, year={{1990}}, pages={{1--9}}}}"
+    assert Source("key", "p. 1", entry=entry).text == "J. Müller (1990). On RKHS spaces. Ann. Mathématiques, 1-9."

@@ -104,5 +104,7 @@ def _check_samples(claim: Claim, seed: int, samples: int) -> None:
                 f"shape {measured}",
                 f"measure() gives one value for each of the {len(claim.relation.rungs)} rungs",
             )
+        if isinstance(claim.relation, (Rate, Order)) and predicted != ():
+            raise _broken(claim, f"shape {predicted}", "predict() gives one number, the exponent or the sign")
     elif predicted != measured:
         raise _broken(claim, f"shapes {predicted} and {measured}", "prediction and measurement have the same shape")

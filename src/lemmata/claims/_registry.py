@@ -24,10 +24,18 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
         for name, value in vars(module).items()
         if inspect.isclass(value)
         and issubclass(value, Claim)
-        and not inspect.isabstract(value)
         and value.__module__ == module.__name__
-        and not name.startswith("_")
+        and not name.startswith(("_", "Abstract"))
     ]
+    for cls in own:
+        missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
+        if missing:
+            raise ClaimError(
+                f"claim class {cls.__name__}",
+                found=f"no {missing}",
+                rule="a claim defines sample, hypotheses, predict, measure and control",
+                remedy=f"define {missing}, or name the class Abstract... if it is not meant to be executed",
+            )
     return [cls() for cls in own]
 
 
@@ -95,9 +103,11 @@ def find(name: str) -> list[Claim]:
     exact = [claim for claim in matches if claim.name == name] or matches
     if len(exact) == 1:
         return exact
-    near = [claim.name for claim in exact] or difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+    near = [claim.name for claim in exact] or [full for full in known if name and name in full][:5]
+    near = near or difflib.get_close_matches(name, known, n=3, cutoff=0.3)
     raise UnknownNameError(
         f"claim '{name}'",
         rule="the name of one claim",
-        remedy=(f"did you mean {' or '.join(near)}? " if near else "") + "`lemmata list` lists them",
+        remedy=(f"did you mean {' or '.join(near)}? " if near else "")
+        + (f"the file has {', '.join(known)}" if member else "`lemmata list` lists them"),
     )

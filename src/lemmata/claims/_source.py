@@ -6,6 +6,7 @@ import importlib.resources
 from collections.abc import Iterable
 
 from pybtex.database import Entry, parse_string
+from pybtex.richtext import Text
 
 from lemmata.errors import ClaimError
 
@@ -42,7 +43,7 @@ class Source:
         return format_reference(self.reference)
 
     def __str__(self) -> str:
-        names = [" ".join(person.last_names).strip("{}") for person in (self.reference.persons or {}).get("author", [])]
+        names = [_text(" ".join(person.last_names)) for person in (self.reference.persons or {}).get("author", [])]
         who = (
             names[0]
             if len(names) == 1
@@ -75,14 +76,18 @@ def format_reference(entry: Entry) -> str:
         )
         for person in (entry.persons or {}).get("author", [])
     ]
-    names = [name.strip("{}") for name in names]
+    names = [_text(name) for name in names]
     who = ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1] if names else "Anonymous"
-    plain = str.maketrans({"{": "", "}": ""})
-    fields = {name: value.translate(plain).replace("--", "-") for name, value in (entry.fields or {}).items()}
+    fields = {name: _text(value) for name, value in (entry.fields or {}).items()}
     venue = next((fields[name] for name in ("journal", "booktitle", "publisher", "howpublished") if name in fields), "")
     numbers = fields.get("volume", "") + (f"({fields['number']})" if "number" in fields else "")
     details = ", ".join(part for part in (f"{venue} {numbers}".strip(), fields.get("pages", "")) if part)
     return f"{who} ({fields.get('year', 'n.d.')}). {fields.get('title', 'Untitled')}. {details}".rstrip(". ") + "."
+
+
+def _text(latex: str) -> str:
+    """LaTeX accents and dashes as plain characters, braces gone."""
+    return str(Text.from_latex(latex)).replace("\N{EN DASH}", "-")
 
 
 def cite(*objects: object | Iterable[object]) -> list[str]:

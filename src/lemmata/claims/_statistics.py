@@ -40,14 +40,17 @@ def mean_interval(sample: np.ndarray, level: float) -> tuple[float, float]:
     return mean - deviation * untransformed(quantile), mean - deviation * untransformed(-quantile)
 
 
-def holm(p_values: dict[str, float], level: float) -> dict[str, float]:
-    """The level that Holm's step-down procedure uses for each name, so that the family-wise error is at most `level`.
+def holm(p_values: dict[str, float], level: float) -> dict[str, tuple[float, bool]]:
+    """Holm's step-down procedure: for each name the level that its p-value is held against, and whether it is rejected.
 
-    A hypothesis is rejected where its p-value is at most the level returned for it.
+    The probability that any true hypothesis is rejected is at most `level`, whatever the dependence.
+
+    >>> holm({"a": 0.001, "b": 0.04}, 0.05)
+    {'a': (0.025, True), 'b': (0.05, True)}
     """
-    levels, count, stopped = {}, len(p_values), False
+    levels, stopped = {}, False
     for rank, (name, p_value) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
-        allowed = level / (count - rank)
+        allowed = level / (len(p_values) - rank)
         stopped = stopped or p_value > allowed
-        levels[name] = 0.0 if stopped else allowed
+        levels[name] = (allowed, not stopped)
     return levels

@@ -65,8 +65,13 @@ def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) ->
     with jax.enable_x64(x64):
         try:
             return jax.tree.map(np.asarray, trial(claim, setting, trial_key(claim, seed, number)))
-        except (ArithmeticError, ValueError, RuntimeError, np.linalg.LinAlgError) as error:
-            return f"trial {number}: {type(error).__name__}: {error}"
+        except Exception as error:  # as above
+            return f"trial {number}: {_line(error)}"
+
+
+def _line(error: Exception) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 @dataclasses.dataclass
@@ -107,6 +112,8 @@ def run_trials(
             progress(len(numbers) + len(finished.errors), trials)
     except KeyboardInterrupt:
         finished.interrupted = True
+    except Exception as error:  # a claim's own code may raise anything: its failure is a verdict, not a traceback
+        finished.errors.append(_line(error))
     finally:
         source.close()
     finished.numbers = np.asarray(numbers, int)

@@ -29,6 +29,7 @@ class Verdict:
         p_value: the smallest level at which these trials refute the statement.
         worst: number of the trial with the largest disagreement.
         seconds: wall time.
+        interrupted: Ctrl-C stopped the run before the budget was spent.
     """
 
     name: str
@@ -49,10 +50,15 @@ class Verdict:
     control: Status = Status.INCONCLUSIVE
     p_value: float = 1.0
     worst: int | None = None
+    interrupted: bool = False
 
     @property
     def remedy(self) -> str:
         """What to do next."""
+        if self.interrupted:
+            return "Run it again to the end: the figures are those of the finished trials."
+        if self.status is Status.INCONCLUSIVE and "no power" in self.reason:
+            return "Raise the budget until the control is refuted, or sample problems where the bound is tighter."
         return self.status.remedy
 
     def to_json(self) -> dict:
@@ -80,10 +86,10 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
         status, reason = Status.INCONCLUSIVE, "interrupted before the first trial was finished"
         if finished.errors:
             status, reason = Status.FAILED, f"every trial raised; first: {finished.errors[0]}"
-        return Verdict(*facts, status, reason)
+        return Verdict(*facts, status, reason, interrupted=finished.interrupted)
     unjudged = _unjudged(finished, results)
     if unjudged is not None:
-        return Verdict(*facts, *unjudged)
+        return Verdict(*facts, *unjudged, interrupted=finished.interrupted)
     kept = results.holds
     sample = Sample(results.predicted[kept], results.measured[kept], results.condition[kept])
     false = dataclasses.replace(sample, predicted=results.false[kept])
@@ -108,6 +114,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
         control=control,
         p_value=_p_value(claim, sample),
         worst=int(finished.numbers[kept][_disagreement(claim, sample)]),
+        interrupted=finished.interrupted,
     )
 
 

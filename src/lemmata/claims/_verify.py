@@ -66,20 +66,28 @@ def verify(
 def verify_all(
     claims: list[Claim], *, budget: int | None = None, level: float = LEVEL, seed: int = 0, progress: bool | None = None
 ) -> list[Verdict]:
-    """Verify several claims so that the family-wise error is at most `level`, by Holm's procedure.
+    """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
 
-    The level of each verdict is the one that Holm's procedure used for it.
+    Each claim is verified at `level`; a refutation stands where Holm's procedure rejects, too, and is inconclusive
+    elsewhere. Ctrl-C ends the run: the claims that were not begun are missing from the list.
+
+    Returns:
+        A verdict for each claim; its level is the one that Holm's procedure held its p-value against.
     """
-    verdicts = [
-        verify(claim, budget=budget, level=level / len(claims), seed=seed, progress=progress) for claim in claims
-    ]
-    allowed = holm({verdict.name: verdict.p_value for verdict in verdicts}, level)
-    return [
-        dataclasses.replace(verdict, level=allowed[verdict.name], status=Status.REFUTED)
-        if verdict.status is Status.INCONCLUSIVE and verdict.p_value <= allowed[verdict.name]
-        else verdict
-        for verdict in verdicts
-    ]
+    verdicts: list[Verdict] = []
+    for claim in claims:
+        verdicts.append(verify(claim, budget=budget, level=level, seed=seed, progress=progress))
+        if verdicts[-1].interrupted:
+            break
+    levels = holm({verdict.name: verdict.p_value for verdict in verdicts}, level)
+    return [_at_family_level(verdict, *levels[verdict.name]) for verdict in verdicts]
+
+
+def _at_family_level(verdict: Verdict, level: float, rejected: bool) -> Verdict:
+    if verdict.status is not Status.REFUTED or rejected:
+        return dataclasses.replace(verdict, level=level)
+    reason = f"{verdict.reason}; refuted alone (p = {verdict.p_value:.2g}), but not beside the other claims"
+    return dataclasses.replace(verdict, level=level, status=Status.INCONCLUSIVE, reason=reason)
 
 
 @contextlib.contextmanager

@@ -49,8 +49,9 @@ def verify_claims(
         code = EXIT[verdicts[0].status]
     else:
         verdicts = verify_all(chosen, budget=budget, level=level, seed=seed)
-        wrong = [v.status for v, claim in zip(verdicts, chosen, strict=True) if v.status is not claim.expected]
-        code = max((EXIT[status] or 1 for status in wrong), default=0)
+        wrong = [v.status for v, claim in zip(verdicts, chosen, strict=False) if v.status is not claim.expected]
+        unfinished = len(chosen) - len(verdicts)
+        code = max([EXIT[status] or 1 for status in wrong] + [EXIT["inconclusive"]] * bool(unfinished), default=0)
     if as_json:
         records = [verdict.to_json() for verdict in verdicts]
         plain(json.dumps(records[0] if len(records) == 1 else records, indent=1, allow_nan=False))
@@ -59,6 +60,8 @@ def verify_claims(
             _print(verdict, short=len(verdicts) > 1)
         if len(verdicts) > 1:
             plain(f"{len(verdicts)} claims at a family-wise level of {level:g}; each verdict names its own level.")
+        if len(verdicts) < len(chosen):
+            plain(f"Interrupted: {len(chosen) - len(verdicts)} claims were not run.")
     raise typer.Exit(code)
 
 
