@@ -10,9 +10,12 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.architectures import Gelu, TangentKernel, erf_network, fully_connected, relu_network
-from lemmata.errors import UnknownNameError
+from lemmata.errors import SettingError, UnknownNameError
 from lemmata.kernels import RBF, AbstractKernel, Compose, Laplace, Linear, Matern, Polynomial, SoftmaxTangent
 
+from ._columns import shortened
+
+FIXED = ("linear", "rbf", "laplace", "matern-3/2", "matern-5/2", "softmax")
 DEFAULT = ("linear", "rbf", "relu-1", "relu-3", "erf-2", "softmax")
 DEEPEST = 20
 SOFTMAX_SIGMA = 1.5
@@ -71,6 +74,38 @@ _DEEP = {
 }
 
 
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that `architectures` does not know, before there are inputs.
+
+    Raises:
+        UnknownNameError: no such architecture; the message names the nearest and lists all.
+        SettingError: there is no name.
+    """
+    known = ", ".join([*FIXED, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE"])
+    rule = f"one of {known}, with depths and degrees from 1 to {DEEPEST}"
+    if not names:
+        raise SettingError("--kernels names no architecture", rule=rule, remedy="leave --kernels out for the default")
+    for name in names:
+        kind, size = _sized(name)
+        if name in FIXED or (kind in (*_DEEP, "polynomial") and 1 <= size <= DEEPEST):
+            continue
+        depth = size if 1 <= size <= DEEPEST else 1
+        candidates = [*FIXED, *DEFAULT, *(f"{kind}-{depth}" for kind in (*_DEEP, "polynomial"))]
+        near = difflib.get_close_matches(name[:100].lower(), candidates, n=1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise UnknownNameError(
+            f"there is no architecture '{shortened(name)}'",
+            rule=rule,
+            remedy=f"{hint}give names of this list, separated by commas",
+        )
+
+
+def _sized(name: str) -> tuple[str, int]:
+    """The kind before the hyphen and the depth or degree after it, 0 where that is none."""
+    kind, _, number = name.partition("-")
+    return kind, int(number) if re.fullmatch(r"[1-9]\d?", number, re.ASCII) else 0
+
+
 def architectures(names: Sequence[str] | None, x: Float[np.ndarray, "N d"]) -> list[Architecture]:
     """The architectures of these names for these inputs, each once, in the order given.
 
@@ -84,6 +119,7 @@ def architectures(names: Sequence[str] | None, x: Float[np.ndarray, "N d"]) -> l
     Raises:
         UnknownNameError: no such architecture; the message names the nearest and lists all.
     """
+    check_names(names or DEFAULT)
     return [_architecture(name, x) for name in dict.fromkeys(names or DEFAULT)]
 
 
@@ -91,19 +127,10 @@ def _architecture(name: str, x: np.ndarray) -> Architecture:
     fixed = _fixed(x)
     if name in fixed:
         return Architecture(name, *fixed[name]())
-    kind, _, number = name.partition("-")
-    size = int(number) if re.fullmatch(r"[1-9]\d?", number) else 0
-    if kind in _DEEP and 1 <= size <= DEEPEST:
+    kind, size = _sized(name)
+    if kind in _DEEP:
         title, build = _DEEP[kind]
         formula = f"tangent kernel, {size} hidden layer{'s' if size > 1 else ''}"
         return Architecture(name, f"{title} network, depth {size}", formula, TangentKernel(build(size)))
-    if kind == "polynomial" and 1 <= size <= DEEPEST:
-        kernel = Polynomial(size, 1.0, float(x.shape[1]))
-        return Architecture(name, f"polynomial kernel, degree {size}", f"(1 + <x, y>/d)^{size}", kernel)
-    known = [*fixed, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE"]
-    near = difflib.get_close_matches(name, [*fixed, *DEFAULT, *(f"{kind}-{size or 1}" for kind in _DEEP)], n=1)
-    raise UnknownNameError(
-        f"architecture '{name}'",
-        rule=f"one of {', '.join(known)}, with depths and degrees from 1 to {DEEPEST}",
-        remedy=f"did you mean '{near[0]}'?" if near else "separate names by commas",
-    )
+    kernel = Polynomial(size, 1.0, float(x.shape[1]))
+    return Architecture(name, f"polynomial kernel, degree {size}", f"(1 + <x, y>/d)^{size}", kernel)

@@ -1,6 +1,7 @@
 """Turn the columns of a table into numbers: a matrix of inputs, and a matrix of targets."""
 
 import dataclasses
+import re
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,9 @@ from lemmata.errors import DataError, SettingError
 
 MOST_CATEGORIES = 20
 """A text column with more distinct values than this is not encoded, and a numeric target with more is not classes."""
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d[\d. ]*,\d+([eE][+-]?\d+)?")
+_WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +94,11 @@ def encode_inputs(frame: pl.DataFrame) -> Inputs:
             values = column.to_numpy()
             blocks += [(values == category).astype(np.float64) for category in categories]
             names += [f"{column.name} = {category}" for category in categories]
-            notes.append(f"one-hot encoded text column {column.name!r} ({len(categories)} categories)")
+            hint = odd_numbers(column)
+            notes.append(
+                f"one-hot encoded text column {column.name!r} ({len(categories)} categories)"
+                + (f"; if they are numbers, {hint}" if hint else "")
+            )
         else:
             blocks.append(column.to_numpy().astype(np.float64))
             names.append(column.name)
@@ -121,7 +129,10 @@ def _categories(column: pl.Series) -> list[str]:
     numbers = column.cast(pl.Float64, strict=False)
     odd = column.filter(numbers.is_null())
     hint = ""
-    if odd.len() < column.len() / 2:
+    numeric = odd_numbers(column)
+    if numeric:
+        hint = f"{numeric}, or "
+    elif odd.len() < column.len() / 2:
         hint = f"correct the cells that are not numbers (such as {odd[0]!r}), or "
     raise DataError(
         f"text column {column.name!r} has too many categories",
@@ -154,7 +165,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
             f"target {name!r} is text",
             found=repr(columns[0][0]),
             rule="regression needs numbers",
-            remedy="leave --task out, or choose a numeric target",
+            remedy=odd_numbers(columns[0]) or "leave --task out, or choose a numeric target",
         )
     if len(columns) > 1:
         if text or task == "classification":
@@ -189,7 +200,7 @@ def _classes(column: pl.Series, name: str) -> Targets:
             f"target {name!r} has too many classes",
             found=f"{len(values)} classes in {column.len()} rows",
             rule="there are at least twice as many rows as classes",
-            remedy="choose another --target or --task",
+            remedy=odd_numbers(column) or "choose another --target or --task",
         )
     labels = tuple(f"{value:g}" if isinstance(value, float) else str(value) for value in values.tolist())
     one_hot = np.eye(len(values))[inverse]
@@ -215,6 +226,24 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
     if len(columns) > 1:
         note = f"standardised the {len(columns)} outputs of target {name!r} to mean 0 and variance 1 each"
     return Targets((y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, (note,))
+
+
+def odd_numbers(column: pl.Series) -> str:
+    """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
+    texts = column.drop_nulls().cast(pl.String) if column.dtype == pl.String else pl.Series([], dtype=pl.String)
+    odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null()).to_list()
+    for pattern, remedy in (
+        (_DECIMAL_COMMA, "write decimal points instead of decimal commas"),
+        (_WITH_UNIT, "keep the number alone, without its unit"),
+    ):
+        if odd and sum(pattern.fullmatch(text) is not None for text in odd) > texts.len() / 2:
+            return f"{remedy} (such as {shortened(odd[0])!r})"
+    return ""
+
+
+def shortened(text: str, most: int = 120) -> str:
+    """The text, or its beginning and its length where it is longer than a message should hold."""
+    return text if len(text) <= most else f"{text[: most // 2]}… ({len(text)} characters)"
 
 
 def count(items: list[str] | tuple[str, ...] | int, singular: str, plural: str | None = None) -> str:

@@ -1,6 +1,8 @@
 """One architecture on one table: its spectrum, and its learning curve as predicted and as measured."""
 
 import dataclasses
+import math
+import time
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -27,6 +29,7 @@ from ._data import Dataset
 
 RESAMPLES = 8
 POINTS = 10
+FEWEST_SIZES = 4
 HELD_OUT = 1000
 RIDGES = np.logspace(-8, 1, 19)
 SHOWN_MODES = 120
@@ -103,11 +106,12 @@ def study_architecture(
     dataset: Dataset,
     seed: int,
     progress: Callable[[float], None] = lambda share: None,
+    deadline: float = math.inf,
 ) -> Curve:
     """Spectrum, predicted curve and measured curve of one architecture.
 
     The measured curve is the held-out squared error, summed over outputs, over 8 resamples a size; every architecture
-    sees the same splits.
+    sees the same splits. After `deadline` (of `time.monotonic`) no further size is measured, beyond the first four.
 
     Raises:
         NotPositiveDefiniteError: the kernel is indefinite on these rows.
@@ -121,7 +125,8 @@ def study_architecture(
     relative = float(RIDGES[int(np.nanargmin(scores))])
     ridge, sizes = relative * mean_diagonal, curve_sizes(len(x))
     predicted = learning_curve(modes, y, sizes.astype(float), ridge, resamples=RESAMPLES)
-    errors, accuracies, jitter = _measure(np.asarray(matrix), dataset, ridge, sizes, seed, progress)
+    errors, accuracies, jitter = _measure(np.asarray(matrix), dataset, ridge, sizes, seed, progress, deadline)
+    done = len(errors)
     return Curve(
         name=architecture.name,
         title=architecture.title,
@@ -131,10 +136,10 @@ def study_architecture(
         jitter=jitter,
         spectrum=modes,
         targets=dataset.y,
-        sizes=sizes,
-        predicted=np.asarray(predicted.error),
-        lower=np.asarray(predicted.lower),
-        upper=np.asarray(predicted.upper),
+        sizes=sizes[:done],
+        predicted=np.asarray(predicted.error)[:done],
+        lower=np.asarray(predicted.lower)[:done],
+        upper=np.asarray(predicted.upper)[:done],
         measured=errors.mean(axis=1),
         measured_se=errors.std(axis=1, ddof=1) / np.sqrt(RESAMPLES),
         accuracy=accuracies.mean(axis=1) if dataset.classes else None,
@@ -143,12 +148,14 @@ def study_architecture(
     )
 
 
-def _measure(matrix, dataset, ridge, sizes, seed, progress) -> tuple[np.ndarray, np.ndarray, float]:
+def _measure(matrix, dataset, ridge, sizes, seed, progress, deadline=math.inf) -> tuple[np.ndarray, np.ndarray, float]:
     """Held-out errors and accuracies (sizes, resamples), and the largest jitter."""
     y, total = dataset.y, len(dataset.y)
     errors, accuracies, jitter = np.zeros((len(sizes), RESAMPLES)), np.zeros((len(sizes), RESAMPLES)), 0.0
     work = np.cumsum(sizes**2 / np.sum(sizes**2))
     for i, n in enumerate(sizes):
+        if i >= FEWEST_SIZES and time.monotonic() > deadline:
+            return errors[:i], accuracies[:i], jitter
         for r in range(RESAMPLES):
             order = np.random.default_rng([seed, int(n), r]).permutation(total)
             train, held = order[:n], order[n : n + HELD_OUT]
@@ -214,9 +221,10 @@ def culprits(modes: Spectrum, dataset: Dataset) -> list[str]:
         return []
     found = []
     if dataset.duplicates.rows:
-        pairs = ", ".join(f"{i} and {j}" for i, j in dataset.duplicates.examples[:3])
+        pairs = ", ".join(f"{dataset.index[i]} and {dataset.index[j]}" for i, j in dataset.duplicates.examples[:3])
         found.append(
-            f"{dataset.duplicates.rows} duplicate rows (rows {pairs}, counted from 0) make the smallest eigenvalue zero"
+            f"{dataset.duplicates.rows} duplicate rows (rows {pairs} of the table, counted from 0 below the header)"
+            " make the smallest eigenvalue zero"
         )
     total, missing = len(dataset.x), len(dataset.x) - modes.rank
     if missing > dataset.duplicates.rows:

@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int64
 from lemmata.core import MemoryPlan, available_bytes
 from lemmata.errors import DataError, SettingError, UnknownNameError
 
-from ._columns import count, encode_inputs, encode_targets, is_present, listing, missing_counts, plain_column
+from ._columns import count, encode_inputs, encode_targets, is_present, listing, missing_counts, plain_column, shortened
 from ._tables import Table, read_table
 
 FEWEST_ROWS = 20
@@ -28,7 +28,8 @@ class Duplicates:
 
     Args:
         rows: how many rows repeat an earlier one.
-        examples: some pairs (earlier, later), as positions in the used rows, from 0.
+        examples: some pairs (earlier, later), as positions in the used rows, from 0; `Dataset.index` holds their rows in
+            the table.
     """
 
     rows: int
@@ -53,7 +54,7 @@ class Dataset:
         columns: input columns in the table, before encoding and dropping.
         notes: what loading did, in plain sentences.
         duplicates: rows with equal inputs.
-        index: position in the rows that were read of each used row.
+        index: the row of the table on disk of each used row, counted from 0 below the header.
     """
 
     name: str
@@ -119,7 +120,7 @@ def load_dataset(
     targets, label = _target_columns(table, target)
     unknown = [name for name in drop_columns if name not in table.frame.columns]
     if unknown:
-        raise UnknownNameError(f"--drop-column {unknown[0]!r} is not a column", rule=_columns_rule(table))
+        raise UnknownNameError(f"--drop-column {shortened(unknown[0])!r} is not a column", rule=_columns_rule(table))
     if set(drop_columns) & set(targets):
         raise SettingError(f"--drop-column {label!r} is the target", rule="the target cannot be left out")
     inputs = [name for name in table.frame.columns if name not in targets and name not in drop_columns]
@@ -129,7 +130,7 @@ def load_dataset(
     plain, dated = _plain(table, inputs, targets)
     if dated:
         notes.append(f"dropped {count(dated, 'column')} of dates or times: {listing(dated)} (no natural scale)")
-    frame, index = _without_missing(plain, drop_missing, notes)
+    frame, index = _without_missing(plain, targets, drop_missing, notes)
     frame, index = _subsample(frame, index, max_rows, limit, seed, notes)
     y = encode_targets([frame[name] for name in targets], label, task)
     x = encode_inputs(frame.select([name for name in frame.columns if name not in targets]))
@@ -154,7 +155,7 @@ def load_dataset(
         table.frame.width - len(targets),
         tuple(notes),
         duplicates,
-        index,
+        index if table.kept is None else table.kept[index],
     )
 
 
@@ -175,9 +176,10 @@ def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
     several = [column for column in columns if column.startswith(f"{name}[") and column.endswith("]")]
     if several:
         return several, name
-    near = difflib.get_close_matches(name, columns, n=1)
+    folded = {column.casefold(): column for column in columns}
+    near = [folded[match] for match in difflib.get_close_matches(name[:200].casefold(), folded, n=1)]
     raise UnknownNameError(
-        f"target {name!r} is not a column of {table.name}",
+        f"target {shortened(name)!r} is not a column of {table.name}",
         rule=_columns_rule(table),
         remedy=f"did you mean {near[0]!r}?" if near else "name one of them with --target",
     )
@@ -219,27 +221,67 @@ def _enough(rows: int, name: str, after: str = "") -> None:
         )
 
 
-def _without_missing(frame: pl.DataFrame, drop: bool, notes: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
+def _without_missing(
+    frame: pl.DataFrame, targets: list[str], drop: bool, notes: list[str]
+) -> tuple[pl.DataFrame, np.ndarray]:
     counts = missing_counts(frame)
     index = np.arange(frame.height)
     if not counts:
         return frame, index
-    present = np.ones(frame.height, bool)
-    for column in frame:
-        present &= is_present(column).to_numpy()
-    lost = int((~present).sum())
+    void = [name for name in targets if counts.get(name) == frame.height]
+    if void:
+        raise DataError(
+            f"target {void[0]!r} is missing, NaN or infinite in every row",
+            found=f"{void[0]!r}: {counts[void[0]]} (of {count(frame.height, 'row')})",
+            rule="a target has at least two different values",
+            remedy="choose another --target",
+        )
+    lost = _incomplete(frame)
     cells = listing([f"{name!r}: {n}" for name, n in sorted(counts.items(), key=lambda item: -item[1])], 20)
     if not drop:
         raise DataError(
             "cells are missing, NaN or infinite",
             found=f"{cells} (of {frame.height} rows)",
             rule="every cell holds a finite number or a text",
-            remedy=f"--drop-missing drops the {count(lost, 'row')} that have such a cell;"
-            " --drop-column NAME leaves a column out",
+            remedy=_missing_remedy(frame, counts, targets),
         )
-    notes.append(f"dropped {lost} of {count(frame.height, 'row')} with missing, NaN or infinite cells ({cells})")
-    _enough(frame.height - lost, "the table", f" after {count(lost, 'row')} with missing cells were dropped")
-    return frame.filter(pl.Series(present)), index[present]
+    rows = int(lost.sum())
+    if rows == frame.height and any(n == frame.height for n in counts.values()):
+        raise DataError(
+            "no row is left after rows with missing cells were dropped",
+            found=f"{cells} (of {frame.height} rows)",
+            rule="a column that is missing in every row leaves no row",
+            remedy=_missing_remedy(frame, counts, targets),
+        )
+    notes.append(f"dropped {rows} of {count(frame.height, 'row')} with missing, NaN or infinite cells ({cells})")
+    _enough(frame.height - rows, "the table", f" after {count(rows, 'row')} with missing cells were dropped")
+    return frame.filter(pl.Series(~lost)), index[~lost]
+
+
+def _incomplete(frame: pl.DataFrame) -> np.ndarray:
+    lost = np.zeros(frame.height, bool)
+    for column in frame:
+        lost |= ~is_present(column).to_numpy()
+    return lost
+
+
+def _missing_remedy(frame: pl.DataFrame, counts: dict[str, int], targets: list[str]) -> str:
+    """First leave out the columns without a value, then drop the rows that lack one of the others."""
+    empty = [name for name, n in counts.items() if n == frame.height]
+    rest = frame.drop(empty)
+    lost = int(_incomplete(rest).sum()) if rest.width else 0
+    steps = []
+    if empty:
+        options = " ".join(f"--drop-column {name!r}" for name in empty[:5])
+        more = f" (and {len(empty) - 5} more)" if len(empty) > 5 else ""
+        steps.append(f"{options}{more} leaves out {count(empty, 'column')} without any value")
+    if lost and frame.height - lost >= FEWEST_ROWS:
+        steps.append(f"--drop-missing drops the {count(lost, 'row')} that have such a cell")
+    elif lost:
+        steps.append(f"--drop-missing would drop {count(lost, 'row')} and leave too few")
+    if any(name not in targets and name not in empty for name in counts):
+        steps.append("--drop-column NAME leaves a column out")
+    return "; ".join(steps)
 
 
 def _subsample(

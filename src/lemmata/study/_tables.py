@@ -6,15 +6,16 @@ import difflib
 import io
 import itertools
 import math
-import zipfile
-import zlib
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError, LemmataError, MemoryPlanError, UnknownNameError
+from lemmata.errors import DataError, LemmataError, UnknownNameError
+
+from ._archives import read_archive
+from ._columns import shortened
 
 BUNDLED = ("digits", "breast_cancer", "wine", "diabetes", "iris")
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz")
@@ -31,6 +32,7 @@ class Table:
         rows: rows of the source (more than the frame holds where only a sample was read).
         notes: what reading did that the user should know.
         default_target: the target column when the user names none; None where one must be named.
+        kept: the row of the source of each row of the frame, from 0; None where the frame holds all rows.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Table:
     rows: int
     notes: tuple[str, ...] = ()
     default_target: str | None = None
+    kept: np.ndarray | None = None
 
 
 def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
@@ -56,11 +59,19 @@ def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
         DataError: the file is missing, unreadable, empty, garbled or of an unknown kind.
         MemoryPlanError: an NPZ file whose arrays exceed the limit (its arrays cannot be read in part).
     """
+    if not data.strip():
+        raise DataError(
+            "DATA is empty",
+            found=repr(shortened(data)),
+            rule="DATA is a single file or the name of a bundled set",
+            remedy=f"give one of {', '.join(BUNDLED)}, or the path of a {', '.join(SUFFIXES)} file",
+        )
     path = Path(data)
     try:
         exists = path.exists()
     except (OSError, ValueError) as error:
-        raise DataError("the data cannot be opened", found=repr(data), rule=str(error)) from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DataError("the data cannot be opened", found=repr(shortened(data)), rule=reason) from error
     if data in BUNDLED and not path.is_file():
         return _bundled(data)
     if not exists:
@@ -84,7 +95,10 @@ def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
             raise DataError(f"{data} is empty", found="0 bytes", rule="a table has a header and at least 20 rows")
         if suffix in (".csv", ".tsv"):
             return _csv(path, limit_bytes, seed)
-        return _npz(path, limit_bytes) if suffix == ".npz" else _parquet(path, limit_bytes, seed)
+        if suffix == ".npz":
+            read, notes, target = read_archive(path, limit_bytes)
+            return Table(path.name, read, read.height, notes, default_target=target)
+        return _parquet(path, limit_bytes, seed)
     except LemmataError:
         raise
     except OSError as error:
@@ -109,14 +123,14 @@ def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
 def _absent(data: str) -> LemmataError:
     if Path(data).suffix or "/" in data:
         return DataError(
-            f"there is no file {data}",
+            f"there is no file {shortened(data)}",
             rule="DATA is an existing file or the name of a bundled set",
             remedy=f"check the path; the bundled sets are {', '.join(BUNDLED)}",
         )
-    near = difflib.get_close_matches(data.lower().replace("-", "_"), BUNDLED, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(data[:100].lower().replace("-", "_"), BUNDLED, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]}? " if near else ""
     return UnknownNameError(
-        f"there is no bundled set or file called {data!r}",
+        f"there is no bundled set or file called {shortened(data)!r}",
         rule=f"the bundled sets are {', '.join(BUNDLED)}",
         remedy=f"{hint}give one of these names, or the path of a {', '.join(SUFFIXES)} file",
     )
@@ -142,7 +156,7 @@ def _bundled(name: str) -> Table:
 
 
 def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
-    separator, header, notes = _header(path)
+    skipped, separator, header, notes = _header(path)
     frame = pl.scan_csv(
         path,
         separator=separator,
@@ -150,10 +164,11 @@ def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
         try_parse_dates=True,
         null_values=MISSING_MARKS,
         glob=False,
+        skip_lines=skipped,
         encoding="utf8",
     )
     size = path.stat().st_size
-    read, rows, more = _collect(frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size)
+    read, rows, more, kept = _collect(frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size)
     if read.width == len(header):
         read.columns = header
     counter = header[0] if header[0] == "column 1 (unnamed)" else None
@@ -162,11 +177,11 @@ def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
         if np.array_equal(values, values[0] + np.arange(read.height)) and values[0] in (0, 1):
             read = read.drop(counter)
             notes = (*notes, "dropped the unnamed first column, which only counts the rows")
-    return Table(path.name, read, rows, notes + more)
+    return Table(path.name, read, rows, notes + more, kept=kept)
 
 
-def _header(path: Path) -> tuple[str, list[str], tuple[str, ...]]:
-    """Separator and column names from the first line; polars would rename duplicates and accept numbers as names."""
+def _header(path: Path) -> tuple[int, str, list[str], tuple[str, ...]]:
+    """Blank lines at the start, separator and column names: polars renames duplicates and takes numbers as names."""
     with path.open("rb") as file:
         head = file.read(1 << 20)
     if b"\0" in head:
@@ -179,9 +194,12 @@ def _header(path: Path) -> tuple[str, list[str], tuple[str, ...]]:
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
         raise DataError(f"{path} is empty", found="only blank lines", rule="a table has a header and at least 20 rows")
+    skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
+    lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
     separators = "\t,;|" if path.suffix.lower() == ".tsv" else ",;\t|"
     fields = {s: next(csv.reader(io.StringIO("".join(lines)), delimiter=s), []) for s in separators}
     separator = max(separators, key=lambda s: len(fields[s]))
+    _no_comment(path, lines, separator)
     names = [field.strip() or f"column {j + 1} (unnamed)" for j, field in enumerate(fields[separator])]
     numbers = [value for value in map(_number, names) if value is not None]
     increasing = all(b > a and a.is_integer() and b.is_integer() for a, b in itertools.pairwise(numbers))
@@ -201,7 +219,19 @@ def _header(path: Path) -> tuple[str, list[str], tuple[str, ...]]:
             remedy="rename them in the first line",
         )
     notes = () if separator == "," else (f"fields are separated by {separator!r}",)
-    return separator, names, notes
+    return skipped, separator, names, notes
+
+
+def _no_comment(path: Path, lines: list[str], separator: str) -> None:
+    """Refuse lines of comment above the header; '#' may begin a name where the next line has as many fields."""
+    below = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    if lines[0].startswith("#") and max(below.count(mark) for mark in ",;\t|") != lines[0].count(separator):
+        raise DataError(
+            f"{path} begins with a comment",
+            found=shortened(lines[0].strip()),
+            rule="the first line names the columns",
+            remedy="delete the lines that begin with '#' above the header",
+        )
 
 
 def _number(text: str) -> float | None:
@@ -214,17 +244,19 @@ def _number(text: str) -> float | None:
 
 def _parquet(path: Path, limit_bytes: int, seed: int) -> Table:
     frame = pl.scan_parquet(path, glob=False)
-    read, rows, notes = _collect(frame, limit_bytes, seed, planned=lambda rows, columns: 8 * rows * columns)
-    return Table(path.name, read, rows, notes)
+    read, rows, notes, kept = _collect(frame, limit_bytes, seed, planned=lambda rows, columns: 8 * rows * columns)
+    return Table(path.name, read, rows, notes, kept=kept)
 
 
-def _collect(frame: pl.LazyFrame, limit_bytes: int, seed: int, planned) -> tuple[pl.DataFrame, int, tuple[str, ...]]:
-    """The whole table where its plan fits into the limit, else as many randomly drawn rows as do."""
+def _collect(
+    frame: pl.LazyFrame, limit_bytes: int, seed: int, planned
+) -> tuple[pl.DataFrame, int, tuple[str, ...], np.ndarray | None]:
+    """The whole table where its plan fits into the limit, else as many randomly drawn rows as do, and which."""
     columns = max(len(frame.collect_schema()), 1)
     rows = int(frame.select(pl.len()).collect().item())
     need = planned(rows, columns)
     if need <= limit_bytes or rows == 0:
-        return frame.collect(), rows, ()
+        return frame.collect(), rows, (), None
     keep = max(int(rows * limit_bytes / need), 1)
     chosen = np.sort(np.random.default_rng(seed).choice(rows, size=keep, replace=False))
     index = "\0row"
@@ -234,59 +266,4 @@ def _collect(frame: pl.LazyFrame, limit_bytes: int, seed: int, planned) -> tuple
         f"the table is too large to read whole: {rows} rows of {columns} columns plan {need} bytes and the limit is"
         f" {limit_bytes} bytes, so {keep} rows drawn at random were read"
     )
-    return read, rows, (note,)
-
-
-def _npz(path: Path, limit_bytes: int) -> Table:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            need = sum(item.file_size for item in archive.infolist())
-        if need > limit_bytes:
-            raise MemoryPlanError(
-                f"the arrays of {path} are too large to read",
-                found=f"a plan of {need} bytes",
-                rule=f"at most {limit_bytes} bytes",
-                remedy="save the table as Parquet, which is sampled",
-            )
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, zlib.error) as error:
-        raise DataError(
-            f"{path} cannot be read as NPZ",
-            found=str(error).split(". ")[0],
-            rule="an NPZ file holds plain arrays; Python objects in it are never unpickled",
-            remedy="save numeric or text arrays with numpy.savez",
-        ) from error
-    return _from_arrays(path, arrays)
-
-
-def _from_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Table:
-    """One row an entry of the first axis; a matrix gives a column for each of its entries."""
-    names = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "no arrays"
-    arrays = {name: array for name, array in arrays.items() if array.ndim}
-    lengths = {array.shape[0] for array in arrays.values()}
-    if len(lengths) != 1:
-        raise DataError(
-            f"the arrays of {path} do not form a table",
-            found=names,
-            rule="all arrays have the same first dimension: one entry a row",
-        )
-    columns: dict[str, np.ndarray] = {}
-    notes = []
-    for name, array in arrays.items():
-        if np.iscomplexobj(array):
-            raise DataError(
-                f"array {name!r} of {path} is complex",
-                rule="arrays hold real numbers, booleans or text",
-                remedy="store real and imaginary parts as two arrays",
-            )
-        if array.ndim == 1:
-            columns[name] = array
-            continue
-        if array.ndim > 2:
-            notes.append(f"array {name!r} of shape {array.shape} was flattened to one row a first index")
-        flat = array.reshape(array.shape[0], -1)
-        columns |= {name if flat.shape[1] == 1 else f"{name}[{j}]": flat[:, j] for j in range(flat.shape[1])}
-    frame = pl.DataFrame({name: np.ascontiguousarray(column) for name, column in columns.items()})
-    target = next((name for name in arrays if name in ("y", "Y", "target")), None)
-    return Table(path.name, frame, frame.height, tuple(notes), default_target=target)
+    return read, rows, (note,), chosen
