@@ -45,7 +45,7 @@ def test_intervals_for_numbers_of_samples_cover_the_measured_ones(curves):
     pairs = list(curves)
     halves = pairs[::2], pairs[1::2]
     for half in halves:
-        covered, asked = coverage([curves[pair] for pair in half])
+        covered, asked, _ = coverage([curves[pair] for pair in half])
         print(f"interval of the number of samples covers {covered} of {asked}")
         assert asked >= 2 * len(half)
         assert covered >= 0.8 * asked

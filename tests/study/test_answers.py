@@ -73,7 +73,7 @@ def test_a_plateau_above_the_error_is_said_to_be_out_of_reach():
     found = samples(curve, 0.2)
     assert found["theory"]["n"] is None
     assert found["power_law"]["n"] is None
-    assert found["agree"] is None
+    assert found["agree"] is True  # both say never
     assert "not in reach" in found["text"]
     assert "levels off at 0.5" in found["text"]
     whole = answers([curve], 0.2, "given")
@@ -99,9 +99,9 @@ def test_the_measured_crossing_is_the_last_one_and_none_outside_the_range():
 
 def test_coverage_counts_misses_as_well_as_hits():
     hit, missed = law_curve(noise=0.02), law_curve(measured=lambda n: 9.0 * n**-0.5)
-    assert coverage([hit]) == (4, 4)
-    assert coverage([missed]) == (0, 4)
-    assert coverage([hit, missed]) == (4, 8)
+    assert coverage([hit])[:2] == (4, 4)
+    assert coverage([missed])[:2] == (0, 4)
+    assert coverage([hit, missed])[:2] == (4, 8)
 
 
 def test_the_architecture_that_needs_fewest_samples_is_named_with_its_rivals():

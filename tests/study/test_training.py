@@ -17,7 +17,7 @@ def problem(seed=0, n=40, d=6):
 
 @pytest.fixture(scope="module")
 def sections():
-    return train_networks(*problem(), seed=0)
+    return list(train_networks(*problem(), seed=0))
 
 
 def test_both_networks_are_trained_at_three_widths(sections):
@@ -57,7 +57,7 @@ def test_training_lowers_both_errors_as_the_kernel_says(sections):
 
 def test_after_the_deadline_nothing_is_trained_and_it_says_so():
     told = []
-    found = train_networks(*problem(1), seed=0, deadline=time.monotonic() - 1, progress=lambda *a: told.append(a))
+    found = list(train_networks(*problem(1), seed=0, deadline=time.monotonic() - 1, progress=lambda *a: told.append(a)))
     assert all(section["widths"] == [] for section in found)
     assert all("time limit left out width 64, 256, 1024" in section["sentence"] for section in found)
     assert told[-1] == ("Training networks", 1, 1)
@@ -66,6 +66,6 @@ def test_after_the_deadline_nothing_is_trained_and_it_says_so():
 def test_a_training_that_diverges_is_reported(monkeypatch):
     monkeypatch.setattr(_training, "RATE", 500.0)
     monkeypatch.setattr(_training, "WIDTHS", (16,))
-    found = train_networks(*problem(2, n=10), seed=0)
+    found = list(train_networks(*problem(2, n=10), seed=0))
     assert "diverged at width 16" in found[0]["sentence"]
     assert found[0]["widths"][0]["gap"] is None

@@ -58,12 +58,15 @@ def measured_crossing(curve: Curve, error: float) -> float | None:
     return found if curve.sizes[0] < found < math.inf else None
 
 
-def coverage(curves: Sequence[Curve]) -> tuple[int, int]:
-    """How often the theory's interval covers the measured number of samples, and how often that was asked.
+def coverage(curves: Sequence[Curve]) -> tuple[int, int, float]:
+    """How often the theory's interval covers the measured number of samples, how often that was asked, and its width.
+
+    The width is the median over those questions of sqrt(upper / lower); infinite where most have no upper end.
 
     Four target errors a curve, spread evenly in the logarithm between its largest and smallest measured error.
     """
     covered = asked = 0
+    widths = []
     for curve in curves:
         continued = _continued(curve)
         high, low = np.log(curve.measured.max()), np.log(curve.measured.min())
@@ -74,8 +77,10 @@ def coverage(curves: Sequence[Curve]) -> tuple[int, int]:
                 continue
             found = _crossings(*continued, error, curve.total)
             asked += 1
-            covered += (found["lower"] or math.inf) <= truth <= (found["upper"] or math.inf)
-    return covered, asked
+            lower, upper = (found[end] or math.inf for end in ("lower", "upper"))
+            covered += lower <= truth <= upper
+            widths.append(math.inf if math.isinf(upper) else math.sqrt(upper / lower))
+    return covered, asked, float(np.median(widths)) if widths else math.inf
 
 
 def default_error(curves: Sequence[Curve]) -> tuple[float, str]:
@@ -105,7 +110,13 @@ def answers(curves: Sequence[Curve], error: float, origin: str) -> dict:
     level = f"a held-out squared error of {error:.3g}"
     if reaching:
         best = min(reaching, key=lambda i: needs[i])
-        sentences = [f"Fewest samples for {level}: {_named(curves[best])} with {_spell(found[best]['theory'])} rows."]
+        theory = found[best]["theory"]
+        sentences = [f"Fewest samples for {level}: {_named(curves[best])} with {_spell(theory)} rows."]
+        if theory["extrapolates"] and theory["upper"] is None:
+            sentences = [
+                f"These data cannot tell whether {level} is in reach. Nearest comes {_named(curves[best])}: "
+                f"by the theory {_spell(theory)} rows, where the data have {curves[best].total}."
+            ]
         rivals = [curves[i] for i in reaching if i != best and _overlap(found[i]["theory"], found[best]["theory"])]
         if rivals:
             names = ", ".join(_named(curve) for curve in rivals)
@@ -123,9 +134,8 @@ def answers(curves: Sequence[Curve], error: float, origin: str) -> dict:
 def _shared(curves: Sequence[Curve], found: list[dict], level: str) -> list[str]:
     """Sentences about all architectures: do the routes agree, who extrapolates, who never arrives."""
     sentences = []
-    judged = [entry["agree"] for entry in found if entry["agree"] is not None]
-    if judged:
-        sentences.append(f"Theory and fitted power law agree for {sum(judged)} of {len(judged)} architectures.")
+    agreeing = sum(entry["agree"] for entry in found)
+    sentences.append(f"Theory and fitted power law agree for {agreeing} of {len(found)} architectures.")
     pairs = list(zip(curves, found, strict=True))
     beyond = [_named(curve) for curve, entry in pairs if entry["theory"]["n"] and entry["theory"]["extrapolates"]]
     if beyond:
@@ -187,11 +197,12 @@ def _first_below(sizes: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"]
     return float(np.exp(ends[0] + np.clip(share, 0.0, 1.0) * (ends[1] - ends[0])))
 
 
-def _overlap(first: dict, second: dict) -> bool | None:
-    """Whether two intervals share a number; None where one of the numbers is not in reach."""
-    if first["n"] is None or second["n"] is None:
-        return None
-    return first["lower"] <= (second["upper"] or math.inf) and second["lower"] <= (first["upper"] or math.inf)
+def _overlap(first: dict, second: dict) -> bool:
+    """Whether two intervals share a number; an end that is not in reach is infinite, and "never" lies there."""
+    lows, highs = (
+        [math.inf if answer[end] is None else answer[end] for answer in (first, second)] for end in ("lower", "upper")
+    )
+    return max(lows) <= min(highs)
 
 
 def _ends(curve: Curve) -> float:
@@ -225,13 +236,15 @@ def _text(curve: Curve, law: PowerLaw, section: dict) -> str:
         text = f"By the theory {_spell(theory)} rows reach {error:.3g}"
         text += f", extrapolated beyond the {curve.total} rows of the data." if theory["extrapolates"] else "."
     if fitted["n"] is None:
-        text += f" The fitted power law levels off at {law.floor:.3g}, above it." if law.floor > error else (
-            " The fitted power law does not come to it."
+        text += (
+            f" The fitted power law levels off at {law.floor:.3g}, above it"
+            if law.floor > error
+            else (" The fitted power law does not come to it")
         )
     else:
         text += f" The fitted power law says {_spell(fitted)}"
         text += ", an extrapolation too" if fitted["extrapolates"] else ""
-        text += "." if section["agree"] is None else ": the two agree." if section["agree"] else ": the two disagree."
+    text += ": the two agree." if section["agree"] else ": the two disagree."
     if measured is not None:
         text += f" Measured: {_count(measured)}."
     elif theory["n"] is not None and theory["n"] > curve.sizes[-1]:

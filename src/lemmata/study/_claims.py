@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from lemmata.claims import Claim, cite, examine, registry
 from lemmata.core import key_from
@@ -17,7 +17,7 @@ def examinations(
     seed: int,
     deadline: float = math.inf,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
-) -> tuple[list[dict], list[Claim]]:
+) -> Iterator[tuple[dict, Claim]]:
     """Examine every registered claim that speaks about a regression problem.
 
     Args:
@@ -27,19 +27,17 @@ def examinations(
         deadline: `time.monotonic()` after which the remaining claims are entered as not examined.
         progress: told the stage, and how many claims of how many are done.
 
-    Returns:
-        One record a claim (the `claims` section of study.json), and the claims themselves, for the bibliography.
+    Yields:
+        One record a claim (an entry of the `claims` section of study.json) as it is finished, and the claim itself.
     """
     speaking = [claim for claim in registry().values() if _speaks(claim, problem)]
-    records = []
     for done, claim in enumerate(speaking):
         progress("Claims", done, len(speaking))
         record = {**_words(claim), "architecture": architecture, "status": "not examined", "hypotheses": []}
         if time.monotonic() < deadline:
             record.update(_numbers(claim, problem, seed))
-        records.append(record)
+        yield record, claim
     progress("Claims", len(speaking), len(speaking))
-    return records, speaking
 
 
 def bibliography(claims: list[Claim]) -> list[dict]:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -43,7 +43,7 @@ def train_networks(
     seed: int,
     deadline: float = math.inf,
     progress: Progress = lambda stage, done, total: None,
-) -> list[dict]:
+) -> Iterator[dict]:
     """Train a ReLU network of depth 1 and a softmax network at three widths, and compare with their kernel.
 
     Full-batch gradient descent on 1/2 sum |F(x_i) - F_0(x_i) - y_i|² with F_0 the untrained network; the kernel's
@@ -64,9 +64,9 @@ def train_networks(
         deadline: `time.monotonic()` after which no further network is started.
         progress: told the stage, and how many networks of how many are trained.
 
-    Returns:
-        The `training` section of study.json, with the errors at the recorded times; networks that the deadline left
-        out are missing, and the sentence says so.
+    Yields:
+        The entries of the `training` section of study.json as they are finished, with the errors at the recorded
+        times; networks that the deadline left out are missing, and the sentence says so.
     """
     outputs, radius = y.shape[1], float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
     steps = int(np.clip(OPERATIONS / (6 * len(x) * max(WIDTHS) * (x.shape[1] + outputs)), FEWEST_STEPS, MOST_STEPS))
@@ -81,7 +81,6 @@ def train_networks(
         ),
     ]
     data = tuple(jnp.asarray(part) for part in (x, y, x_test, y_test))
-    sections = []
     for position, (name, title, build, kernel, scale, pace) in enumerate(cases):
         scaled = (data[0] * scale, data[1], data[2] * scale, data[3])
         rate, prediction = _kernel_path(kernel, scaled, steps)
@@ -94,9 +93,8 @@ def train_networks(
             key = key_from(seed, "training", name, width)
             network, precision = build(width), PRECISIONS[name]
             widths.append(_train_one(network, width, precision, key, scaled, rate, pace(width), steps, prediction))
-        sections.append({"name": name, "title": title, "widths": widths, "sentence": _sentence(widths, left_out)})
+        yield {"name": name, "title": title, "widths": widths, "sentence": _sentence(widths, left_out)}
     progress("Training networks", 1, 1)
-    return sections
 
 
 def _records(steps: int) -> np.ndarray:
