@@ -22,7 +22,9 @@ def test_posed_losses_are_those_of_sklearn_clipped(key):
     wanted = (np.clip(model.predict(np.asarray(problem.cross)), y.min(), y.max()) - y_test)[:, 0] ** 2
     tolerance = 64 * np.finfo(float).eps * np.linalg.cond(np.asarray(problem.gram) + 0.1 * np.eye(30)) * np.abs(y).sum()
     assert np.abs(posed.population - wanted).max() <= tolerance
-    assert posed.size == 5
+    assert posed.size == 20, "as many as the held-out error itself rests on"
+    constant = np.mean((y_test - y.mean()) ** 2)
+    np.testing.assert_allclose(HoeffdingHeldOut().trivial(posed), constant, rtol=1e-12)
     found = examine(HoeffdingHeldOut(), problem, key)
     assert found.applies
     assert [finding.holds for finding in found.hypotheses] == [True, True, None]
@@ -31,3 +33,13 @@ def test_posed_losses_are_those_of_sklearn_clipped(key):
 def test_losses_beyond_the_bound_fail(key):
     problem = HeldOutLosses(jnp.array([0.5, 1.5, -0.1]), 2, jnp.asarray(1.0), 0.05)
     assert [bool(hypothesis.holds) for hypothesis in HoeffdingHeldOut().hypotheses(problem)] == [False, False, True]
+
+
+def test_a_radius_beyond_the_error_of_a_constant_is_vacuous(key):
+    problem = sampled_regression(key, n=30, t=40, d=3, ridge=0.1)
+    found = examine(HoeffdingHeldOut(), problem, key)
+    bound = float(HoeffdingHeldOut().pose(problem).bound)
+    assert found.trivial < found.predicted < bound
+    assert found.vacuous is True
+    sampled = HeldOutLosses(jnp.array([0.0, 1.0]), 100, jnp.asarray(1.0), 0.05)
+    assert HoeffdingHeldOut().trivial(sampled) == 1.0

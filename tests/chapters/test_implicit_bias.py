@@ -1,5 +1,7 @@
 """The nearest interpolant against constrained optimality, and where interpolation is impossible."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -38,3 +40,23 @@ def test_it_fails_where_rows_outnumber_features_or_repeat(key):
     assert "interpolation is possible (smallest eigenvalue)" in names
     hasty = LeastSquares(jnp.eye(2, 3), jnp.ones((2, 1)), jnp.zeros((3, 1)), jnp.asarray(0.5), 3)
     assert examine(MinimumNormInterpolant(), hasty, key).culprit.startswith("steps are enough")
+
+
+def test_equal_rows_are_named_before_the_steps_that_they_ask_for(key):
+    problem = sampled_regression(key, n=15, t=10, d=5, kernel="laplace")
+    x = problem.x.at[jnp.array([7, 12])].set(problem.x[jnp.array([2, 2])])
+    found = examine(MinimumNormInterpolant(), dataclasses.replace(problem, x=x), key)
+    wanted = "2 pairs of equal rows (training rows 2 and 7, 2 and 12, counted from 0) make the smallest eigenvalue zero"
+    assert found.culprit == wanted
+    failing = [finding.name for finding in found.hypotheses if finding.holds is False]
+    assert failing[0] == "interpolation is possible (smallest eigenvalue)"
+
+
+def test_an_infinite_condition_number_hides_no_disagreement(key):
+    problem = sampled_regression(key, n=15, t=10, d=5, kernel="laplace")
+    problem = dataclasses.replace(problem, x=problem.x.at[7].set(problem.x[2]))
+    posed = MinimumNormInterpolant().pose(problem)
+    assert jnp.isfinite(MinimumNormInterpolant().condition(posed))
+    assert examine(MinimumNormInterpolant(), problem, key).agrees is False
+    zero = LeastSquares(jnp.zeros((2, 3)), jnp.ones((2, 1)), jnp.zeros((3, 1)), jnp.asarray(0.1), 3)
+    assert not examine(MinimumNormInterpolant(), zero, key).applies

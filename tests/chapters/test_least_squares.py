@@ -1,5 +1,7 @@
 """Gradient descent on least squares against plain NumPy loops, and where its hypotheses must fail."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +20,7 @@ from lemmata.chapters.optimisation.least_squares import (
     shift_to_condition_number,
 )
 from lemmata.claims import examine
+from lemmata.kernels import Linear
 
 EPS = np.finfo(float).eps
 
@@ -86,7 +89,12 @@ def test_hypotheses_fail_where_they_must(key):
         jnp.tile(problem.x, (2, 1)), jnp.tile(problem.y, (2, 1)), problem.x_test, problem.y_test, problem.kernel,
         problem.ridge, problem.noise,
     )
-    assert "positive definite" in examine(ConditionNumberIterations(), doubled, key).culprit
+    culprit = examine(ConditionNumberIterations(), doubled, key).culprit
+    assert culprit.startswith("20 pairs of equal rows (training rows 0 and 20, 1 and 21, 2 and 22, ..., counted from 0)")
+    linear = dataclasses.replace(problem, kernel=Linear(3.0))
+    assert examine(ConditionNumberIterations(), linear, key).culprit == "the kernel has rank 3 on 20 rows"
+    both = examine(ConditionNumberIterations(), dataclasses.replace(doubled, kernel=Linear(3.0)), key).culprit
+    assert both.endswith("make the smallest eigenvalue zero, and the kernel has rank 3 on 40 rows")
     features = jnp.eye(3)
     wild = LeastSquares(features, jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.asarray(2.5), 3)
     failing = [finding.name for finding in examine(ResidualsFollowGram(), wild, key).hypotheses if not finding.holds]

@@ -104,9 +104,10 @@ def test_unequal_variances_are_found_at_both_ends(key):
     x = jax.random.normal(key, (200, 40))
     low = ridgeless.isotropy(x.at[:, 0].multiply(0.01))
     high = ridgeless.isotropy(x.at[:, 0].multiply(3.0))
-    assert [bool(h.holds) for h in ridgeless.isotropy(x)] == [True, True, True]
-    assert [bool(h.holds) for h in low][:2] == [True, False]
-    assert [bool(h.holds) for h in high][:2] == [False, True]
+    assert [bool(h.holds) for h in ridgeless.isotropy(x)] == [True, True, True, True]
+    assert [bool(h.holds) for h in low][1:3] == [True, False]
+    assert [bool(h.holds) for h in high][1:3] == [False, True]
+    assert not ridgeless.isotropy(x[:2])[0].holds, "80 entries look like anything"
 
 
 def test_held_out_risk_of_all_rows_is_sklearns(key):
@@ -132,3 +133,36 @@ def test_double_descent_falls_on_data_with_few_features(key):
     assert peak > far
     found = examine(double_descent.MoreDataHurt(), problem, key)
     assert "no direction has too much variance" in broken(found)
+
+
+@pytest.mark.parametrize("claim", [double_descent.MoreDataHurt(), double_descent.DescentBeyondThreshold()])
+@pytest.mark.parametrize("d", [1, 4, 20, 24, 40, 60])
+def test_a_ladder_needs_columns(claim, d, key):
+    sizes = [round(rung * d) for rung in claim.relation.rungs]
+    hypothesis = claim.hypotheses(linear_problem(key, 5 * d, d))[0]
+    assert hypothesis.name.startswith("d is large enough")
+    assert bool(hypothesis.holds) == (d >= 24)
+    if d >= 24:
+        assert len(set(sizes)) == 4
+        assert all(abs(d - n) > 3 for n in sizes)  # d/(n-d-1) and n/(d-n-1) are finite, and so is their variance
+
+
+@pytest.mark.parametrize(("rows", "columns", "enough"), [(200, 4, False), (2, 60, False), (200, 60, True)])
+def test_the_bias_needs_rows_and_columns(rows, columns, enough, key):
+    found = examine(ridgeless.OverparameterisedBias(), linear_problem(key, rows, columns), key)
+    assert ("n and d are large enough (relative spread of a share)" not in broken(found)) == enough
+    assert found.applies == enough
+
+
+def test_the_spread_of_a_share_is_that_of_a_random_projection(key):
+    n, d = 10, 25
+    claim = ridgeless.OverparameterisedBias()
+
+    def lost(k):
+        rows = jnp.linalg.qr(jax.random.normal(k, (d, n)))[0]
+        return 1 - jnp.sum(rows[0] ** 2)
+
+    shares = np.asarray(jax.vmap(lost)(jax.random.split(key, 4000)))
+    hypothesis = claim.hypotheses(ridgeless.draw_design(n, d, 3, 1.0, 1.0, key))[1]
+    # the kept share 0.4 is the smaller one; a standard deviation over 4000 draws is known to about 1/sqrt(8000)
+    assert float(hypothesis.value) == pytest.approx(shares.std() / 0.4, rel=4 / np.sqrt(8000))

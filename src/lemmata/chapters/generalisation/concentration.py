@@ -21,12 +21,14 @@ class HeldOutLosses(eqx.Module):
         size: how many rows are held out.
         bound: the largest possible loss.
         delta: the failure probability.
+        baseline: the mean loss on the population of predicting a constant, where it is known.
     """
 
     population: Float[Array, " p"]
     size: int = eqx.field(static=True)
     bound: Float[Array, ""]
     delta: float = eqx.field(static=True)
+    baseline: Float[Array, ""] | None = None
 
 
 def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -> Float[Array, ""]:
@@ -66,7 +68,9 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
         """Squared losses, summed over outputs, of kernel ridge regression on the held-out rows of a regression.
 
         Predictions are clipped to the range of the training targets, so that the loss is at most the sum over outputs
-        of the squared range of all targets. The held-out rows are the population; a quarter as many are drawn.
+        of the squared range of all targets. The held-out rows stand for the population, and as many as there are of
+        them are drawn with replacement: m is the number of rows that the user's own held-out error rests on, so that
+        the radius is the one to quote beside it. The baseline predicts the mean of the training targets.
         """
         if not isinstance(problem, Regression):
             return problem if isinstance(problem, HeldOutLosses) else None
@@ -76,7 +80,8 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
         losses = jnp.sum((predictions - problem.y_test) ** 2, axis=1)
         targets = jnp.concatenate([problem.y, problem.y_test])
         bound = jnp.sum((targets.max(axis=0) - targets.min(axis=0)) ** 2)
-        return HeldOutLosses(losses, max(len(losses) // 4, 1), bound, 0.05)
+        baseline = jnp.mean(jnp.sum((problem.y_test - problem.y.mean(axis=0)) ** 2, axis=1))
+        return HeldOutLosses(losses, len(losses), bound, 0.05, baseline)
 
     def hypotheses(self, problem: HeldOutLosses) -> list[Hypothesis]:
         """Losses in [0, b]; a predictor that was fixed beforehand."""
@@ -99,8 +104,11 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
         return jnp.abs(drawn.mean() - problem.population.mean())
 
     def trivial(self, problem: HeldOutLosses) -> Array:
-        """Two means of values in [0, b] differ by at most b."""
-        return problem.bound
+        """Two means of values in [0, b] differ by at most b; the smaller of b and the baseline's error.
+
+        A radius beyond the error of predicting a constant does not tell the predictor from that constant.
+        """
+        return problem.bound if problem.baseline is None else jnp.minimum(problem.bound, problem.baseline)
 
     def control(self) -> Control:
         """A third of the radius fails far more often than delta."""

@@ -13,6 +13,7 @@ from lemmata.problems import Regression
 from lemmata.solvers import leave_one_out_residuals
 
 from .._sampled import KERNEL, sampled_regression
+from .._singular import singular_cause
 
 REFITS = 20
 """On many rows, only the first ones are refitted."""
@@ -44,7 +45,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
     controls = "the error on each row when it is left out of the fit"
     unexplained = "how far leave-one-out is from the error on new data"
     problem = Regression
-    trials = 80
+    trials = 128
     traced = False
 
     def settings(self) -> Space:
@@ -66,6 +67,10 @@ class LeaveOneOutIdentity(Claim[Regression]):
         floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
         why = "the ridge makes every refit unique"
         return [Hypothesis("K + ridge I is positive definite (smallest eigenvalue)", values[0], ">", floor, why)]
+
+    def culprit(self, problem: Regression) -> str | None:
+        """Why K + ridge I is singular, where it is: the ridge is then too small to separate equal rows."""
+        return singular_cause(problem.gram + problem.ridge * jnp.eye(len(problem.y)), problem.x)
 
     def predict(self, problem: Regression) -> Array:
         """The closed form, from one factorisation."""

@@ -90,7 +90,7 @@ class UniformStability(Claim[Removal]):
     controls = "the change of the loss at any point when one training row is removed"
     unexplained = "learners without a ridge; rows that agree with each other, whose removal changes far less"
     problem = Removal
-    trials = 80
+    trials = 128
 
     def settings(self) -> Space:
         """Rows, ridge, kernel."""

@@ -17,7 +17,7 @@ from lemmata.problems import Regression
 
 from .ridgeless import draw_design, isotropy
 
-_THEOREM = Source("hastie2022ridgeless", "Theorem 1 and Section 3.3")
+_THEOREM = Source("hastie2022ridgeless", "section 3: the limiting risk for isotropic features")
 _RISE = (0.2, 0.5, 0.7, 0.85)
 _FALL = (1.15, 1.5, 2.0, 4.0)
 _DRAWS = 2
@@ -72,6 +72,15 @@ def _enough_rows(problem: Regression, rung: float) -> Hypothesis:
     return Hypothesis(f"at least {rung:g} d rows", rows, ">=", round(rung * columns), "the ladder has to be drawn")
 
 
+def _enough_columns(problem: Regression, rungs: tuple[float, ...]) -> Hypothesis:
+    # With normal inputs the error's mean has the denominator |n - d| - 1, its variance also |n - d| - 3. Rungs further
+    # than 3 rows from d (d >= 24) are also different numbers of rows.
+    columns = problem.x.shape[1]
+    nearest = min(abs(round(rung * columns) - columns) for rung in rungs)
+    why = "up to 1 row from d the mean error is infinite, up to 3 its variance, and rungs fall together"
+    return Hypothesis("d is large enough (rows between d and the nearest rung)", nearest, ">", 3, why)
+
+
 
 def _linear() -> Hypothesis:
     return Hypothesis.unchecked("the target is linear up to noise", "a residual does not tell noise from what is bent")
@@ -106,7 +115,7 @@ class MoreDataHurt(Claim[Regression]):
         return _sample(setting, key)
 
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
-        """Enough rows, isotropic inputs, no more signal than noise."""
+        """Enough columns and rows, isotropic inputs, no more signal than noise."""
         rows, columns = problem.x.shape
         name, why = "no more signal than noise", "with more signal the lost bias outweighs the variance at first"
         if rows > columns + 1:
@@ -116,7 +125,8 @@ class MoreDataHurt(Claim[Regression]):
             signal = Hypothesis(name, value, "<=", 1 + 4 * error, why)
         else:
             signal = Hypothesis.unchecked(name, "a fit with as many coefficients as rows has no residual")
-        return [_enough_rows(problem, _RISE[-1]), *isotropy(problem.x), signal, _linear()]
+        enough = [_enough_columns(problem, _RISE), _enough_rows(problem, _RISE[-1])]
+        return [*enough, *isotropy(problem.x), signal, _linear()]
 
     def predict(self, problem: Regression) -> Array:
         """Up."""
@@ -157,8 +167,9 @@ class DescentBeyondThreshold(Claim[Regression]):
         return _sample(setting, key)
 
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
-        """Enough rows and isotropic inputs."""
-        return [_enough_rows(problem, _FALL[-1]), *isotropy(problem.x), _linear()]
+        """Enough columns and rows, isotropic inputs."""
+        enough = [_enough_columns(problem, _FALL), _enough_rows(problem, _FALL[-1])]
+        return [*enough, *isotropy(problem.x), _linear()]
 
     def predict(self, problem: Regression) -> Array:
         """Down."""

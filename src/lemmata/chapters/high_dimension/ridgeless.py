@@ -17,7 +17,7 @@ from lemmata.problems import Regression
 
 from .marchenko_pastur import marchenko_pastur_edges, tracy_widom_scales
 
-_THEOREM = Source("hastie2022ridgeless", "Theorem 1")
+_THEOREM = Source("hastie2022ridgeless", "section 3: the limiting risk for isotropic features")
 _STANDARD_ERRORS = 5.0
 _NOISES = 16
 _FRESH = 512
@@ -97,7 +97,11 @@ def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None
 
 
 def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
-    """Checks that inputs look like independent standard normals: ends of the covariance spectrum, and kurtosis."""
+    """Checks that inputs look like independent standard normals: ends of the covariance spectrum, and kurtosis.
+
+    Too few entries look like anything: there must be enough to tell the kurtosis 3 of a normal law from 1.8, that of
+    the uniform law.
+    """
     rows, columns = x.shape
     lower, upper = marchenko_pastur_edges(columns / rows)
     below, above = tracy_widom_scales(rows, columns)
@@ -105,7 +109,9 @@ def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
     squares = jnp.linalg.eigvalsh(narrow.T @ narrow)[::-1] / rows
     kurtosis = jnp.mean(x**4) / jnp.mean(x**2) ** 2
     why = "isotropic inputs: the spectrum of X'X/n ends where Marchenko and Pastur say"
+    fewest = 24 * (_STANDARD_ERRORS / (3 - 1.8)) ** 2
     return [
+        Hypothesis("enough entries to know a normal law", rows * columns, ">=", fewest, "the checks below have power"),
         Hypothesis("no direction has too much variance", squares[0], "<=", upper + _STANDARD_ERRORS * above, why),
         Hypothesis("no direction has too little variance", squares[-1], ">=", lower - _STANDARD_ERRORS * below, why),
         Hypothesis(
@@ -193,6 +199,16 @@ def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
     return Hypothesis(
         "n and d are far enough apart for the limit", abs(rows - columns), ">=", 1 + 1 / _MARGIN, "see the margin"
     )
+
+
+def _shares_known(problem: LinearDesign) -> Hypothesis:
+    # The share of |beta|² in n random directions of d is Beta(n/2, (d - n)/2): its mean is 1/gamma, its variance
+    # 2 (1/gamma)(1 - 1/gamma)/(d + 2). Relative to the smaller of the kept and the lost share:
+    kept = min(problem.x.shape[0] / problem.x.shape[1], 1.0)
+    smaller, larger = min(kept, 1 - kept), max(kept, 1 - kept)
+    spread = (2 * larger / (smaller * (problem.x.shape[1] + 2))) ** 0.5 if smaller > 0 else jnp.inf
+    why = "with few rows or columns one draw of rows says little about the mean"
+    return Hypothesis("n and d are large enough (relative spread of a share)", spread, "<=", 0.25, why)
 
 
 def _interpolating_rows(problem: object) -> LinearDesign | None:
@@ -286,9 +302,10 @@ class OverparameterisedBias(Claim[LinearDesign]):
         return _interpolating_rows(problem)
 
     def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
-        """gamma > 1, isotropic inputs, a linear target."""
+        """gamma > 1, enough rows and columns, isotropic inputs, a linear target."""
         more = Hypothesis("more columns than rows", problem.gamma, ">", 1.0, "gamma = d/n")
-        return [more, *isotropy(jnp.concatenate([problem.x, problem.x_test])), linearity(problem)]
+        inputs = jnp.concatenate([problem.x, problem.x_test])
+        return [more, _shares_known(problem), *isotropy(inputs), linearity(problem)]
 
     def predict(self, problem: LinearDesign) -> Array:
         """The bias."""

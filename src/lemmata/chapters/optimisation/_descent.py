@@ -20,6 +20,7 @@ class LeastSquares(eqx.Module):
         step: the step size eta.
         steps: how many steps are taken.
         accuracy: the fraction eps of the first residual that counts as fitted.
+        inputs: the training rows that the features belong to, where they are known: to name equal ones.
     """
 
     features: Float[Array, "n p"]
@@ -28,6 +29,7 @@ class LeastSquares(eqx.Module):
     step: Float[Array, ""]
     steps: int = eqx.field(static=True, default=100)
     accuracy: float = eqx.field(static=True, default=1e-3)
+    inputs: Float[Array, "n d"] | None = None
 
 
 def kernel_features(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
@@ -44,7 +46,8 @@ def stable_step(features: Float[Array, "n p"]) -> Float[Array, ""]:
 def kernel_least_squares(problem: Regression, steps: int = 100) -> LeastSquares:
     """Least squares on the kernel's own features of the training rows, from zero, with the step 1 / lambda_max."""
     features = kernel_features(problem.gram)
-    return LeastSquares(features, problem.y, jnp.zeros_like(problem.y), stable_step(features), steps)
+    step = stable_step(features)
+    return LeastSquares(features, problem.y, jnp.zeros_like(problem.y), step, steps, inputs=problem.x)
 
 
 def gradient_descent(

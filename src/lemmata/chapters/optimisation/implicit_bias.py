@@ -14,6 +14,7 @@ from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Source, S
 from lemmata.kernels import gram
 from lemmata.problems import Regression
 
+from .._singular import singular_cause
 from .least_squares import LeastSquares, gradient_descent, kernel_features, stable_step
 
 _ROWS = 64
@@ -34,6 +35,11 @@ def nearest_interpolant(
     [1.5, 0.5]
     """
     return start + jnp.linalg.pinv(features) @ (y - features @ start)
+
+
+def _floor(problem: LeastSquares, eigenvalues: Float[Array, " r"]) -> Float[Array, ""]:
+    """Eigenvalues of the Gram matrix, largest first, are zero to rounding up to 16 n eps times the largest."""
+    return 16 * len(problem.y) * jnp.finfo(eigenvalues.dtype).eps * eigenvalues[0]
 
 
 class MinimumNormInterpolant(Claim[LeastSquares]):
@@ -79,7 +85,8 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         values = np.linalg.svd(np.asarray(features), compute_uv=False)
         with np.errstate(divide="ignore"):
             needed = 36.1 * (values[0] / values[-1]) ** 2
-        return LeastSquares(features, y, start, stable_step(features), int(min(max(needed + 1, 1), _MOST_STEPS)))
+        steps = int(min(max(needed + 1, 1), _MOST_STEPS))
+        return LeastSquares(features, y, start, stable_step(features), steps, inputs=problem.x[:_ROWS])
 
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
         """More features than rows, interpolation possible, a stable step, enough steps."""
@@ -87,11 +94,11 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         values = jnp.linalg.svd(problem.features, compute_uv=False) ** 2
         eps = jnp.finfo(values.dtype).eps
         return [
-            Hypothesis("features outnumber rows", p, ">", n, "otherwise there is at most one interpolant"),
             Hypothesis(
-                "interpolation is possible (smallest eigenvalue)", values[-1], ">", 16 * n * eps * values[0],
+                "interpolation is possible (smallest eigenvalue)", values[-1], ">", _floor(problem, values),
                 "duplicate rows with different targets cannot be interpolated",
             ),
+            Hypothesis("features outnumber rows", p, ">", n, "otherwise there is at most one interpolant"),
             Hypothesis("the step is below 2 / lambda_max", problem.step, "<", 2 / values[0], "descent converges"),
             Hypothesis(
                 "steps are enough: t eta lambda_min", problem.steps * problem.step * values[-1], ">=", -jnp.log(eps),
@@ -110,13 +117,21 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         descend = lambda start: gradient_descent(problem.features, problem.y, start, problem.step, problem.steps)
         return jnp.stack([descend(jnp.zeros_like(problem.start)), descend(problem.start)])
 
+    def culprit(self, problem: LeastSquares) -> str | None:
+        """Why the training rows' Gram matrix is singular, where it is: too few steps are then a consequence."""
+        return singular_cause(problem.features @ problem.features.T, problem.inputs)
+
     def condition(self, problem: LeastSquares) -> Array:
         """Rounding eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
 
-        Along the row space it is damped by 1/kappa a step, off it it stays.
+        Along the row space it is damped by 1/kappa a step, off it it stays. No more steps than are taken can round;
+        kappa is that of the eigenvalues above the rounding floor, so that it is finite for a singular matrix, where
+        descent and pseudo-inverse need not agree. The pseudo-inverse itself rounds by eps times the condition number
+        of the features.
         """
         values = jnp.linalg.svd(problem.features, compute_uv=False)
-        steps = -jnp.log(jnp.finfo(values.dtype).eps) * (values[0] / values[-1]) ** 2
+        kappa = values[0] ** 2 / jnp.maximum(values[-1] ** 2, _floor(problem, values**2))
+        steps = jnp.minimum(-jnp.log(jnp.finfo(values.dtype).eps) * kappa, problem.steps) + jnp.sqrt(kappa)
         limit = problem.start + jnp.linalg.lstsq(problem.features, problem.y - problem.features @ problem.start)[0]
         size = jnp.linalg.norm(limit) + jnp.linalg.norm(problem.start) + jnp.linalg.norm(problem.y) / values[0]
         return steps * size / jnp.abs(limit).max()

@@ -14,6 +14,7 @@ from lemmata.kernels import gram
 from lemmata.problems import Regression
 
 from .._sampled import DEFINITE_KERNEL, KERNEL, sampled_regression
+from .._singular import singular_cause
 from ._descent import LeastSquares as LeastSquares
 from ._descent import gradient_descent as gradient_descent
 from ._descent import iterations_to_fit as iterations_to_fit
@@ -154,6 +155,10 @@ class ConditionNumberIterations(Claim[LeastSquares]):
         scaled = problem.step * values[-1]
         step = Hypothesis("the step is 1 / lambda_max", scaled, "==", 1.0, "the rate is 1 - 1/kappa", 1e-10)
         return [_definite(values[0], values[-1], len(values)), step]
+
+    def culprit(self, problem: LeastSquares) -> str | None:
+        """Why the Gram matrix is singular, where it is."""
+        return singular_cause(problem.features @ problem.features.T, problem.inputs)
 
     def predict(self, problem: LeastSquares) -> Array:
         """ceil(kappa log(1/eps)) from the eigenvalues; infinite for a singular matrix."""
