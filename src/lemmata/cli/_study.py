@@ -13,7 +13,13 @@ def study(
     ],
     target: Annotated[str | None, typer.Option(help="The column to predict; bundled sets know theirs.")] = None,
     kernels: Annotated[str | None, typer.Option(help="Architectures to compare, separated by commas.")] = None,
-    error: Annotated[float | None, typer.Option(help="Held-out squared error to reach; default: chosen.")] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            help="Held-out squared error to reach; default: chosen. In regression the target is scaled to variance 1,"
+            " so that 1 is the error of predicting the mean."
+        ),
+    ] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop after about this time.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where report/ and study.json go.")] = Path(),
@@ -42,7 +48,11 @@ def study(
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        from lemmata.study import load_dataset
+        from lemmata.study import check_names, load_dataset
+
+        chosen = None if kernels is None else [name.strip() for name in kernels.split(",") if name.strip()]
+        if chosen is not None:
+            check_names(chosen)
 
         dataset = load_dataset(
             data,
@@ -58,7 +68,6 @@ def study(
 
         prepare_directory(directory)
         describe_data(err, dataset)
-        chosen = None if kernels is None else [name.strip() for name in kernels.split(",") if name.strip()]
         record = run_study(dataset, kernels=chosen, error=error, time_limit=time_limit, seed=seed, progress=progress)
         record["command"] = _command(
             data,
@@ -66,7 +75,7 @@ def study(
             kernels=kernels,
             error=error,
             time_limit=time_limit,
-            seed=seed,
+            seed=seed or None,
             task=task,
             drop_missing=drop_missing,
             drop_column=drop_column,
@@ -93,6 +102,17 @@ def _check_numbers(error: float | None, time_limit: float | None, seed: int) -> 
     for name, value in (("--error", error), ("--time-limit", time_limit)):
         if value is not None and not (math.isfinite(value) and value > 0):
             raise SettingError(f"{name} is out of bounds", found=value, rule="a positive finite number")
+    check_seed(seed)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that no generator takes.
+
+    Raises:
+        SettingError: not a whole number from 0 to 2³² - 1.
+    """
+    from lemmata.errors import SettingError
+
     if not 0 <= seed < 2**32:
         raise SettingError("--seed is out of bounds", found=seed, rule="a whole number from 0 to 4294967295")
 
@@ -107,5 +127,5 @@ def _command(data: str, **options: Any) -> str:
         elif isinstance(value, list):
             words += [word for item in value for word in (flag, item)]
         elif value is not None and value is not False:
-            words += [flag, str(value)]
+            words += [flag, str(value).removesuffix(".0") if isinstance(value, float) else str(value)]
     return shlex.join(words)

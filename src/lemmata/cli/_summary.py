@@ -28,9 +28,11 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
 
 def print_summary(console: Console, record: dict[str, Any], page: Path, written: Path) -> None:
     """The sentences that answer, a row an architecture, the notes, and where the files are."""
-    from lemmata.report import clean, interval, number
+    from lemmata.report import clean, condition, interval, number, own_units
 
     record = clean(record)
+    data = record.get("data") or {}
+    rows = data.get("used_rows")
     answers = record.get("answers") or {}
     for sentence in answers.get("sentences") or []:
         console.print(sentence, markup=False, highlight=False)
@@ -64,14 +66,19 @@ def print_summary(console: Console, record: dict[str, Any], page: Path, written:
             number(point.get("n")),
             number(point.get("predicted")),
             number(point.get("measured")),
-            number((architecture.get("spectrum") or {}).get("condition")),
+            condition(architecture.get("spectrum"), rows).partition(" (")[0],
         ]
         table.add_row(*(Text(cell) for cell in cells), style="bold" if best else None)
     if table.row_count:
         console.print(table)
         console.print(
-            "Brackets hold intervals; * marks an extrapolation beyond the data.", style="dim", highlight=False
+            "Brackets hold intervals; * marks an extrapolation beyond the data; ∞ marks a singular Gram matrix.",
+            style="dim",
+            highlight=False,
         )
+    units = own_units(data, level)
+    if units:
+        console.print(units, markup=False, highlight=False)
     quality = (record.get("quality") or {}).get("sentence")
     for line in [*([quality] if quality else []), *(f"Note: {note}" for note in record.get("notes") or [])]:
         console.print(line, markup=False, highlight=False)

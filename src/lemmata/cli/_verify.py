@@ -32,6 +32,9 @@ def verify_claims(
     With --all, or several claims, the family-wise error is at most the level, and the exit code is 0 where every
     verdict is the expected one (a misprint entered as printed is expected to be refuted).
     """
+    from ._study import check_seed
+
+    check_seed(seed)
     import jax
 
     jax.config.update("jax_enable_x64", True)

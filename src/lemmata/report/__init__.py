@@ -2,5 +2,7 @@
 
 from ._page import write_report as write_report
 from ._text import clean as clean
+from ._text import condition as condition
 from ._text import interval as interval
 from ._text import number as number
+from ._text import own_units as own_units

@@ -136,7 +136,7 @@ def samples_needed(study: Study) -> Spec:
                         "route": route,
                         "n": n,
                         "lower": _positive(answer.get("lower")) or n,
-                        "upper": answer.get("upper") or n,
+                        "upper": _positive(answer.get("upper")),
                         "extrapolates": bool(answer.get("extrapolates")),
                     }
                 )
@@ -150,6 +150,8 @@ def samples_needed(study: Study) -> Spec:
     have = (study.get("data") or {}).get("used_rows")
     top = max([row["n"] for row in rows] + ([have] if have else []))
     scale = _log(max(min(row["lower"] for row in rows) / 1.3, 1), top * 4)
+    for row in rows:
+        row["end"] = row["upper"] or top * 4
     routes = ["theory", "fitted power law", "measured"]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("n:Q", scale=scale, axis=_ticks("training rows needed")),
@@ -170,9 +172,14 @@ def samples_needed(study: Study) -> Spec:
         ],
     )
     layers = [
-        base.mark_bar(height=3, clip=True).encode(x=alt.X("lower:Q", scale=scale), x2="upper:Q"),
+        base.mark_bar(height=3, clip=True).encode(x=alt.X("lower:Q", scale=scale), x2="end:Q"),
         base.mark_point(filled=True, size=60, opacity=1, clip=True).encode(),
     ]
+    if any(row["upper"] is None for row in rows):
+        arrow = base.transform_filter("datum.upper === null").mark_point(
+            shape="triangle-right", filled=True, size=70, opacity=1, xOffset=-4
+        )
+        layers.append(arrow.encode(x=alt.X("end:Q", scale=scale)))
     if have:
         edge = alt.Chart(alt.Data(values=[{"rows": have, "label": f"{have:,} rows of data"}])).encode(
             x=alt.X("rows:Q", scale=scale)

@@ -11,7 +11,22 @@ import vl_convert
 from markupsafe import Markup
 
 from . import _charts as charts
-from ._text import brief, clean, interval, number, percent, script_json, slug, verdict
+from ._text import (
+    agreement,
+    brief,
+    clean,
+    comparison,
+    condition,
+    interval,
+    is_order,
+    is_rate,
+    number,
+    own_units,
+    percent,
+    script_json,
+    slug,
+    verdict,
+)
 
 SECTIONS: dict[str, Any] = {
     "data": {},
@@ -66,6 +81,8 @@ def _render(record: dict[str, Any]) -> str:
         named=_named(record),
         anchors=anchors,
         last=_last_points(record),
+        conditions=_conditions(record),
+        units=own_units(record["data"], record["answers"].get("error")),
         specs={name: picture["spec"] for name, picture in pictures.items()},
         bundle=_bundle() if pictures else "",
     )
@@ -84,6 +101,12 @@ def _last_points(record: dict[str, Any]) -> list[dict[str, Any]]:
         measured = [point for point in architecture.get("curve") or [] if point.get("measured") is not None]
         points.append(max(measured, key=lambda point: point["n"], default={}))
     return points
+
+
+def _conditions(record: dict[str, Any]) -> list[str]:
+    """The condition number of each architecture."""
+    rows = record["data"].get("used_rows")
+    return [condition(architecture.get("spectrum"), rows) for architecture in record["architectures"]]
 
 
 def _named(record: dict[str, Any]) -> dict[str, str]:
@@ -135,6 +158,10 @@ def _template() -> jinja2.Template:
         "percent": _or_missing(percent),
         "verdict": _or_missing(verdict),
         "script_json": script_json,
+        "comparison": comparison,
+        "agreement": agreement,
+        "is_rate": is_rate,
+        "is_order": is_order,
     }
     return environment.get_template("report.html")
 

@@ -101,6 +101,72 @@ def script_json(value: Any) -> Markup:
     return Markup(text)
 
 
+def condition(spectrum: Any, rows: Any) -> str:
+    """The condition number; ∞ (singular) where it is missing since the Gram matrix of these rows lacks full rank.
+
+    >>> condition({"condition": 1500.0, "rank": 9}, 9), condition({"condition": None, "rank": 8}, 9), condition({}, 9)
+    ('1,500', '∞ (singular)', '–')
+    """
+    spectrum = spectrum or {}
+    value, rank = spectrum.get("condition"), spectrum.get("rank")
+    if value is None and isinstance(rank, int) and isinstance(rows, int) and rank < rows:
+        return "∞ (singular)"
+    return number(value)
+
+
+def own_units(data: Any, error: Any) -> str:
+    """What a squared error is in the target's own units: its root times the scale that the target was divided by.
+
+    Empty unless the task is regression with a single output.
+
+    >>> own_units({"task": "regression", "target": "price", "y_scale": [20.0]}, 0.25)
+    "A squared error of 0.25 is a root mean squared error of 10 in the units of 'price': √0.25 × 20."
+    """
+    scale = (data or {}).get("y_scale") or []
+    known = len(scale) == 1 and isinstance(scale[0], (int, float)) and isinstance(error, (int, float)) and error >= 0
+    if not known or data.get("task") != "regression":
+        return ""
+    return (
+        f"A squared error of {brief(error)} is a root mean squared error of {brief(math.sqrt(error) * scale[0])} in the"
+        f" units of {str(data.get('target'))!r}: √{brief(error)} × {brief(scale[0])}."
+    )
+
+
+def comparison(claim: Any) -> str:
+    """Prediction beside measurement: their ratio; two exponents for a rate, which has no ratio; nothing for an order.
+
+    >>> comparison({"ratio": 1.5, "relation": "measured <= predicted"})
+    '1.50'
+    >>> comparison({"ratio": 1.5, "relation": "measured ~ C n^predicted", "prediction": -1.0, "measurement": -0.9})
+    'stated −1.00, measured −0.900'
+    """
+    if is_order(claim):
+        return MISSING
+    if not is_rate(claim):
+        return number(claim.get("ratio"))
+    if claim.get("prediction") is None and claim.get("measurement") is None:
+        return MISSING
+    return f"stated {number(claim.get('prediction'))}, measured {number(claim.get('measurement'))}"
+
+
+def is_rate(claim: Any) -> bool:
+    """Whether prediction and measurement are exponents."""
+    relation = str(claim.get("relation") or "")
+    return relation.startswith(("measured ~", "measured <= C ", "measured >= C ")) or " C " in relation
+
+
+def is_order(claim: Any) -> bool:
+    """Whether the claim is about the order of values and not about their size."""
+    return "ordered" in str(claim.get("relation") or "")
+
+
+def agreement(claim: Any) -> str:
+    """Yes or no; nothing where the claim does not apply or was not judged."""
+    if claim.get("status") == "inapplicable":
+        return MISSING
+    return {True: "yes", False: "no"}.get(claim.get("agrees"), MISSING)
+
+
 def slug(*parts: Any) -> str:
     """An anchor made of letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts if part).lower()).strip("-") or "item"

@@ -28,8 +28,8 @@ class Duplicates:
 
     Args:
         rows: how many rows repeat an earlier one.
-        examples: some pairs (earlier, later), as positions in the used rows, from 0; `Dataset.index` holds their rows in
-            the table.
+        examples: some pairs (earlier, later), as positions in the used rows, from 0; `Dataset.index` holds
+            their rows in the table.
     """
 
     rows: int
