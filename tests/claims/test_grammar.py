@@ -246,12 +246,14 @@ def test_verdicts_are_strict_json():
 
 
 def test_the_documented_example_runs_as_written(tmp_path):
-    example, check = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+    example, rate, check = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
     (tmp_path / "chebyshev.py").write_text(example)
     lines = [line for line in example.splitlines() if line.strip()]
     assert 40 <= len(lines) <= 80
     done = subprocess.run([sys.executable, "-c", check], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.stdout.strip(), done.returncode) == ("supported", 0), done.stderr
+    (tmp_path / "both.py").write_text(example + rate)
+    assert check_claim(load_file(tmp_path / "both.py")["both.mean_error_rate"]).verdict.status is Status.SUPPORTED
     (claim,) = load_file(tmp_path / "chebyshev.py").values()
     assert claim.name == "chebyshev.chebyshev_mean"
     assert verify(claim, {"n": "500"}, budget=1000, progress=False).status is Status.SUPPORTED
