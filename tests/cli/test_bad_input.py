@@ -1,7 +1,9 @@
 """Every kind of bad input ends with a clear message on stderr, exit code 2 and no traceback."""
 
 import datetime
+import io
 import pathlib
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -33,6 +35,25 @@ def npz(**arrays):
 
 def rows(*lines, header="a,b,y"):
     return text("\n".join([header, *(f"{i},{i * i % 7},{i}" for i in range(N)), *lines]) + "\n")
+
+
+def members(arrays, **others):
+    """An NPZ file of arrays, with further members of the archive as they stand."""
+
+    def make(path):
+        np.savez(path, **arrays)
+        with zipfile.ZipFile(path, "a") as archive:
+            for name, content in others.items():
+                archive.writestr(name.replace("__", "."), content)
+
+    return make
+
+
+def header(entries):
+    """A .npy file whose header declares this many numbers, and holds none."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (entries,)})
+    return file.getvalue()
 
 
 def with_nan(count):
@@ -130,6 +151,94 @@ CASES = {
     "arrays of unequal length": (npz(X=np.ones((N, 2)), y=np.ones(N + 1)), "t.npz", [], ["X (40, 2), y (41,)"]),
     "an empty archive": (npz(), "t.npz", [], ["no arrays"]),
     "complex array": (npz(X=np.ones((N, 2)) * 1j, y=np.arange(N)), "t.npz", [], ["'X'", "complex"]),
+    "a declared size beyond memory": (
+        members({"X": GOOD["a"]}, y__npy=header(10**13)),
+        "t.npz",
+        [],
+        ["too large to read", f"a plan of {8 * 10**13 + 8 * N + 128} bytes"],
+    ),
+    "an array that ends early": (members({"X": GOOD["a"]}, y__npy=header(N)), "t.npz", [], ["cannot be read as NPZ"]),
+    "a header of a shape below zero": (members({}, y__npy=header(-1)), "t.npz", [], ["cannot be read as NPZ"]),
+    "no array": (members({"X": GOOD["a"]}, y__npy=b"hello"), "t.npz", [], ["cannot be read as NPZ"]),
+    "arrays without rows": (npz(X=np.ones((0, 2)), y=np.ones(0)), "t.npz", [], ["too few rows", "0 rows"]),
+    "time differences": (
+        npz(X=np.arange(N).astype("timedelta64[h]"), y=np.arange(N)),
+        "t.npz",
+        [],
+        ["'X'", "time differences", "such as seconds"],
+    ),
+    "dates in an array": (
+        npz(X=np.arange(N).astype("datetime64[W]"), y=np.arange(N)),
+        "t.npz",
+        [],
+        ["'X'", "dates or times", "such as days"],
+    ),
+    "structured array": (
+        npz(X=np.zeros(N, dtype=[("a", "f8"), ("b", "i4")]), y=np.arange(N)),
+        "t.npz",
+        [],
+        ["'X'", "structured", "store each field"],
+    ),
+    "bytes that are no text": (
+        npz(X=GOOD["a"], y=np.array([b"\xff", b"a"] * (N // 2))),
+        "t.npz",
+        [],
+        ["'y'", "bytes that are no text", "UTF-8"],
+    ),
+    "arrays of colliding names": (
+        npz(**{"X": np.ones((N, 2)), "X[0]": np.arange(N), "y": np.arange(N)}),
+        "t.npz",
+        [],
+        ["columns of the same name", "'X[0]'", "rename one"],
+    ),
+    "a target without any value": (
+        parquet(y=[None] * N, a=with_nan(2)),
+        "t.parquet",
+        ["--target", "y"],
+        ["target 'y' is missing, NaN or infinite in every row", "choose another --target"],
+    ),
+    "a column without any value": (
+        parquet(c=[None] * N, a=with_nan(3)),
+        "t.parquet",
+        ["--target", "y"],
+        ["remedy: --drop-column 'c' leaves out 1 column without any value; --drop-missing drops the 3 rows"],
+    ),
+    "a column without any value, rows dropped": (
+        parquet(c=[None] * N),
+        "t.parquet",
+        ["--target", "y", "--drop-missing"],
+        ["no row is left", "--drop-column 'c'"],
+    ),
+    "decimal commas": (
+        csv(a=[f"{i},5" for i in range(N)]),
+        "t.csv",
+        ["--target", "y"],
+        ["'a' has too many categories", "decimal points instead of decimal commas", "'0,5'"],
+    ),
+    "decimal commas in the target": (
+        csv(y=[f"{i},5" for i in range(N)]),
+        "t.csv",
+        ["--target", "y", "--task", "regression"],
+        ["decimal points instead of decimal commas"],
+    ),
+    "units": (
+        csv(a=[f"{i} kg" for i in range(N)]),
+        "t.csv",
+        ["--target", "y"],
+        ["keep the number alone, without its unit (such as '0 kg')"],
+    ),
+    "a line of comment": (
+        text("# from the laboratory\na,b,y\n" + "1,2,3\n" * N),
+        "t.csv",
+        ["--target", "y"],
+        ["begins with a comment", "'#'", "# from the laboratory"],
+    ),
+    "the other case": (csv(), "t.csv", ["--target", "Y"], ["'Y' is not a column", "did you mean 'y'?"]),
+    "a typing error in a kernel": (csv(), "t.csv", ["--target", "y", "--kernels", "rfb"], ["'rfb'", "mean 'rbf'?"]),
+    "a kernel in capitals": (csv(), "t.csv", ["--target", "y", "--kernels", "rbf,RELU-3"], ["did you mean 'relu-3'?"]),
+    "an unknown kernel": (csv(), "t.csv", ["--target", "y", "--kernels", "nope"], ["'nope'", "laplace", "this list"]),
+    "too deep": (csv(), "t.csv", ["--target", "y", "--kernels", "relu-21"], ["'relu-21'", "from 1 to 20"]),
+    "no kernel": (csv(), "t.csv", ["--target", "y", "--kernels", " , "], ["--kernels names no architecture"]),
     "unknown column to drop": (
         csv(),
         "t.csv",
@@ -153,6 +262,41 @@ def test_a_clear_message_and_no_traceback(case, tmp_path):
     result = CliRunner().invoke(app, ["study", str(tmp_path / name), *options, "--out", str(tmp_path / "out")])
     refused(result, parts)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_target_without_any_value_is_not_to_be_dropped(tmp_path):
+    parquet(y=[None] * N)(tmp_path / "t.parquet")
+    result = CliRunner().invoke(app, ["study", str(tmp_path / "t.parquet"), "--target", "y"])
+    refused(result, ["'y'"])
+    assert "--drop" not in result.stderr
+    parquet(y=with_nan(4))(tmp_path / "u.parquet")
+    result = CliRunner().invoke(app, ["study", str(tmp_path / "u.parquet"), "--target", "y"])
+    refused(result, ["--drop-missing drops the 4 rows"])
+    assert "--drop-column" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name(name):
+    refused(CliRunner().invoke(app, ["study", name]), ["DATA is empty", "digits, breast_cancer"])
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "x" * 5000 + ".csv", "x/" * 2500])
+def test_a_name_too_long_to_repeat(name, tmp_path):
+    csv()(tmp_path / "t.csv")
+    for words in ([name], [str(tmp_path / "t.csv"), "--target", name], ["iris", "--kernels", name]):
+        result = CliRunner().invoke(app, ["study", *words])
+        refused(result, ["characters)"])
+        assert len(result.stderr) < 1000
+
+
+def test_kernels_are_checked_before_the_data_is_read(monkeypatch):
+    monkeypatch.setattr("lemmata.study.load_dataset", lambda *_a, **_k: pytest.fail("it read the data"))
+    refused(CliRunner().invoke(app, ["study", "iris", "--kernels", "nope"]), ["'nope'"])
+
+
+@pytest.mark.parametrize("seed", ["-1", "4294967296"])
+def test_seeds_of_verify(seed):
+    refused(CliRunner().invoke(app, ["verify", "any", "--seed", seed]), ["--seed is out of bounds", "4294967295"])
 
 
 def refused(result, parts):

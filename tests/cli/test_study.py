@@ -60,7 +60,7 @@ def test_the_files_and_the_summary(run, tmp_path):
     }
     assert jax.config.jax_enable_x64
     written = json.loads((tmp_path / "out" / "study.json").read_text(), parse_constant=pytest.fail)
-    assert written["command"] == "lemmata study iris --kernels 'rbf, linear' --error 0.1 --time-limit 9.0 --seed 3"
+    assert written["command"] == "lemmata study iris --kernels 'rbf, linear' --error 0.1 --time-limit 9 --seed 3"
     assert written["data"]["baseline_error"] is None
     page = (tmp_path / "out" / "report" / "index.html").read_text()
     assert "The [bold]RBF[/bold] kernel" in page
@@ -105,8 +105,33 @@ def test_options_of_the_data_reach_it(run, tmp_path):
     assert (data.target, data.task, len(data.x), data.x.shape[1]) == ("petal width (cm)", "regression", 50, 3)
     command = json.loads((tmp_path / "out" / "study.json").read_text())["command"]
     assert command == (
-        "lemmata study iris --target 'petal width (cm)' --seed 0 --task regression --drop-column target --max-rows 50"
+        "lemmata study iris --target 'petal width (cm)' --task regression --drop-column target --max-rows 50"
     )
+
+
+def test_the_command_leaves_out_what_is_the_default(run, tmp_path):
+    for options, command in (
+        ([], "lemmata study iris"),
+        (["--time-limit", "100", "--seed", "0"], "lemmata study iris --time-limit 100"),
+        (["--error", "0.25"], "lemmata study iris --error 0.25"),
+    ):
+        run(*options)
+        assert json.loads((tmp_path / "out" / "study.json").read_text())["command"] == command
+
+
+def test_a_singular_matrix_and_the_units_of_the_target_are_told(run):
+    record = json.loads(json.dumps(RECORD | {"data": {}}))
+    record["data"] = {"name": "t", "task": "regression", "target": "price", "used_rows": 50, "y_scale": [30.0]}
+    record["architectures"][0]["spectrum"] = {"condition": float("inf"), "rank": 40}
+    shown = " ".join(run(record=record).stdout.split())
+    assert "∞ marks a singular Gram matrix" in shown
+    assert "0.32 ∞" in shown.replace("0.320", "0.32")
+    assert "a root mean squared error of 9.49 in the units of 'price': √0.1 × 30" in shown
+
+
+def test_the_help_says_in_which_units_an_error_is():
+    shown = " ".join(CliRunner().invoke(app, ["study", "--help"], terminal_width=400).stdout.split())
+    assert "the target is scaled to variance 1" in " ".join(shown.replace("│", " ").split())
 
 
 def test_json_is_strict():

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from lemmata.report import write_report
+from lemmata.report._charts import samples_needed
 from lemmata.report._page import SECTIONS
 from tests.report.example import example_study
 
@@ -176,6 +177,78 @@ def test_numbers_that_no_logarithm_can_show(tmp_path):
     study["architectures"] = [architecture]
     study["training"] = []
     assert "NaN" not in json.dumps(Page(page_of(study, tmp_path)).texts["td"])
+
+
+def cells(text, title):
+    """The cells of the row of the table of claims that begins with this title."""
+    row = text[text.index(f">{title}</a>") :].split("</tr>")[0]
+    return [" ".join(cell.split("</td>")[0].split(">", 1)[1].split()) for cell in row.split("<td")[1:]]
+
+
+@pytest.mark.parametrize(
+    ("relation", "shown", "kept"),
+    [
+        ("measured <= predicted", "0.500", True),
+        ("measured ~ C n^predicted along n = 10, 20, 40", "stated −0.500, measured −1.00", False),
+        ("measured <= C n^predicted along n = 10, 20, 40", "stated −0.500, measured −1.00", False),
+        ("measured is ordered as predicted along n = 10, 20", "–", False),
+        ("measured -> predicted along n = 10, 20, within 0.1", "0.500", True),
+    ],
+)
+def test_only_sizes_are_compared_by_their_ratio(tmp_path, monkeypatch, relation, shown, kept):
+    without_drawing(monkeypatch)
+    claim = {"title": "T", "status": "applies", "relation": relation, "prediction": -0.5, "measurement": -1.0}
+    text = page_of({"claims": [claim | {"ratio": 0.5, "agrees": True}]}, tmp_path)
+    assert cells(text, "T")[3] == shown
+    assert cells(text, "T")[2] == "yes"
+    assert ("<dt>Ratio</dt>" in text) == kept
+    assert ("<dt>Measured exponent</dt>" in text) == shown.startswith("stated")
+
+
+def test_what_does_not_apply_does_not_agree(tmp_path, monkeypatch):
+    without_drawing(monkeypatch)
+    for agrees in (True, False):
+        claim = {"title": "T", "status": "inapplicable", "prediction": 1.0, "measurement": 2.0, "agrees": agrees}
+        text = page_of({"claims": [claim]}, tmp_path)
+        assert cells(text, "T")[2] == "–"
+        assert "<dt>Agrees</dt><dd>–</dd>" in text
+
+
+def test_an_interval_without_an_upper_end_is_drawn_to_the_edge_with_an_arrow():
+    study = example_study()
+    assert "triangle-right" not in json.dumps(samples_needed(study))
+    study["architectures"][0]["samples"]["theory"]["upper"] = None
+    spec = samples_needed(study)
+    assert spec is not None
+    rows = spec["layer"][0]["data"]["values"]
+    edge = spec["layer"][0]["encoding"]["x"]["scale"]["domain"][1]
+    open_ended = [row for row in rows if row["upper"] is None]
+    assert [row["end"] for row in open_ended] == [edge]
+    assert all(row["end"] == row["upper"] for row in rows if row["upper"] is not None)
+    arrow = next(layer for layer in spec["layer"] if layer["mark"].get("shape") == "triangle-right")
+    assert arrow["transform"] == [{"filter": "datum.upper === null"}]
+    assert arrow["encoding"]["x"]["field"] == "end"
+
+
+@pytest.mark.parametrize("value", [None, float("inf")])
+def test_a_singular_matrix_has_an_infinite_condition_number(tmp_path, monkeypatch, value):
+    without_drawing(monkeypatch)
+    study = example_study()
+    study["architectures"] = study["architectures"][:1]
+    study["architectures"][0]["spectrum"] |= {"condition": value, "rank": 1796}
+    assert "∞ (singular)" in page_of(study, tmp_path)
+    study["architectures"][0]["spectrum"]["rank"] = 1797
+    assert "∞" not in page_of(study, tmp_path)
+
+
+def test_an_error_is_told_in_the_units_of_the_target(tmp_path, monkeypatch):
+    without_drawing(monkeypatch)
+    study = example_study()
+    study["data"] |= {"task": "regression", "outputs": 1, "target": "price", "y_scale": [30.0], "y_mean": [2.0]}
+    words = " ".join(page_of(study, tmp_path).split())
+    assert "a root mean squared error of 9.49 in the units of &#39;price&#39;: √0.1 × 30." in words
+    study["data"] |= {"outputs": 2, "y_scale": [30.0, 1.0]}
+    assert "root mean squared error" not in page_of(study, tmp_path)
 
 
 def test_an_empty_record_still_makes_a_page(tmp_path):

@@ -1,14 +1,19 @@
 """What a user's table becomes; how bad tables are refused is tested through the command line."""
 
 import datetime
+import zipfile
 
+import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lemmata.errors import DataError, MemoryPlanError
+from lemmata.spectra import spectrum
 from lemmata.study import load_dataset
+from lemmata.study._curves import culprits
+from lemmata.study._run import _empty_record
 from lemmata.study._tables import BUNDLED
 
 RNG = np.random.default_rng(0)
@@ -189,6 +194,82 @@ def test_names_with_markup_and_control_characters_are_kept_as_they_are(tmp_path)
     name = "<script>alert(1)</script>\x07\n"
     data = load_dataset(save(frame(**{name: RNG.normal(size=N)}), tmp_path / "t.parquet"), "y")
     assert name in data.features
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n  \r\n\r\n", "\ufeff\n \t\n"])
+def test_blank_lines_above_the_header_are_skipped(tmp_path, blank):
+    (tmp_path / "t.csv").write_text(blank + frame().write_csv(), encoding="utf-8", newline="")
+    data = load_dataset(str(tmp_path / "t.csv"), "y")
+    assert (len(data.x), data.features) == (N, ("a", "b"))
+
+
+def test_a_name_may_begin_with_a_hash(tmp_path):
+    frame().rename({"a": "#a"}).write_csv(tmp_path / "t.csv")
+    assert load_dataset(str(tmp_path / "t.csv"), "y").features == ("#a", "b")
+
+
+def test_members_that_are_no_columns_are_noted(tmp_path):
+    np.savez(tmp_path / "t.npz", X=RNG.normal(size=(N, 2)), y=RNG.normal(size=N), scale=3.0)
+    with zipfile.ZipFile(tmp_path / "t.npz", "a") as archive:
+        archive.writestr("readme.txt", "hello")
+    data = load_dataset(str(tmp_path / "t.npz"))
+    assert data.features == ("X[0]", "X[1]")
+    assert "ignored what is no array in the file: readme.txt" in data.notes
+    assert "ignored arrays that hold a single value: scale" in data.notes
+
+
+def test_types_that_only_arrays_have(tmp_path):
+    x = RNG.normal(size=(N, 3))
+    np.savez(
+        tmp_path / "t.npz",
+        X=x.astype(np.longdouble),
+        half=x[:, 0].astype(np.float16),
+        big=np.arange(N, dtype=">i4"),
+        y=np.array([b"no", b"yes"] * (N // 2)),
+    )
+    data = load_dataset(str(tmp_path / "t.npz"))
+    assert data.classes == ("no", "yes")
+    assert data.features == ("X[0]", "X[1]", "X[2]", "half", "big")
+    np.testing.assert_allclose(data.x[:, :3], StandardScaler().fit_transform(x), rtol=0, atol=N * EPS)
+    np.testing.assert_allclose(np.diff(data.x[:, 4]), 1 / np.arange(N).std(), rtol=N * EPS)
+
+
+def test_few_categories_that_may_be_numbers_are_noted(tmp_path):
+    data = load_dataset(save(frame(c=["1,5", "2,5"] * (N // 2)), tmp_path / "t.csv"), "y")
+    assert any("'c' (2 categories); if they are numbers, write decimal points" in note for note in data.notes)
+    data = load_dataset(save(frame(c=["red", "green"] * (N // 2)), tmp_path / "u.csv"), "y")
+    assert any(note.endswith("'c' (2 categories)") for note in data.notes)
+
+
+@pytest.mark.parametrize("options", [{"drop_missing": True}, {"drop_missing": True, "max_rows": 40}])
+def test_duplicates_are_told_by_their_rows_in_the_file(tmp_path, options):
+    a = RNG.normal(size=N)
+    a[:3], a[20:] = np.nan, 7.0
+    table = frame(a=a, b=np.where(np.arange(N) < 20, RNG.normal(size=N), 7.0))
+    data = load_dataset(save(table, tmp_path / "t.parquet"), "y", **options)
+    examples = _empty_record(data, 0)["data"]["duplicates"]["examples"]
+    first = int(data.index[data.index >= 20][0])
+    assert examples
+    assert [pair[0] for pair in examples] == [first] * len(examples)
+    assert [pair[1] for pair in examples] == data.index[data.index > first][:5].tolist()
+    modes = spectrum(jnp.asarray(data.x @ data.x.T))
+    assert f"(rows {first} and {examples[0][1]}" in culprits(modes, data)[0]
+    assert "counted from 0 below the header" in culprits(modes, data)[0]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_of_a_sampled_table_are_those_of_the_file(tmp_path, suffix):
+    rows = 20_000
+    table = pl.DataFrame({"a": RNG.normal(size=rows), "y": np.arange(rows) + 0.5})
+    data = load_dataset(save(table, tmp_path / f"t{suffix}"), "y", limit_bytes=200_000)
+    np.testing.assert_allclose(data.y[:, 0] * data.y_scale + data.y_mean, data.index + 0.5, rtol=rows * EPS)
+
+
+def test_the_record_holds_what_undoes_the_scaling_of_the_target(tmp_path):
+    table = frame()
+    record = _empty_record(load_dataset(save(table, tmp_path / "t.parquet"), "y"), 0)["data"]
+    np.testing.assert_allclose(record["y_mean"], [table["y"].to_numpy().mean()], rtol=0, atol=N * EPS)
+    np.testing.assert_allclose(record["y_scale"], [np.std(table["y"].to_numpy())], rtol=N * EPS)
 
 
 class Bomb:
