@@ -25,7 +25,8 @@ def law_curve(name="rbf", scale=3.0, exponent=0.5, floor=0.0, total=400, width=0
         return LearningCurve(jnp.asarray(n), found, other, other, other, other, lower, upper)
 
     parts = {
-        "name": name, "title": f"{name} kernel", "sizes": sizes, "measured": seen, "measured_se": 0.01 * seen,
+        "name": name, "title": f"{name} kernel", "sizes": sizes, "predicted": error(sizes),
+        "measured": seen, "measured_se": 0.01 * seen,
         "total": total, "baseline": float(error(1)), "leave_one_out": float(error(total)), "predict": predict,
     }
     stand_in = object.__new__(_Stand)
@@ -142,3 +143,13 @@ def test_a_law_never_fits_a_negative_floor():
     law = fit_power_law(sizes, 2.0 - 0.25 * np.log(sizes), 0.01 + 0 * sizes)
     assert law.floor == 0.0
     assert np.all(law.draws[:, 2] >= 0)
+
+
+def test_a_prediction_far_from_its_measurements_is_not_trusted_and_not_best():
+    good = law_curve(name="good", exponent=0.5)
+    bad = law_curve(name="bad", exponent=0.8, measured=lambda n: 2.0 * n**-0.1)
+    told = answers([good, bad], 0.3, "given")
+    assert told["best"] == "good"
+    assert any("Do not trust the prediction for the bad kernel" in sentence for sentence in told["sentences"])
+    assert answers([bad], 0.3, "given")["best"] == "bad"
+    assert not any("trust" in sentence for sentence in answers([good], 0.3, "given")["sentences"])

@@ -15,6 +15,8 @@ FARTHEST = 1000.0
 FLATTER, STEEPER = 1 / 3, 2.0
 """Beyond the data the curve may fall as slowly as a third of its last slope, and as fast as twice its steepest."""
 TARGETS = (0.2, 0.4, 0.6, 0.8)
+LAST, MISTRUST = 3, 1.5
+"""A prediction that is off by a factor of 1.5 in the median of the last three sizes is said not to be trusted."""
 
 
 def samples(curve: Curve, error: float) -> dict:
@@ -101,12 +103,14 @@ def answers(curves: Sequence[Curve], error: float, origin: str) -> dict:
         origin: where that error comes from.
 
     Returns:
-        The `answers` section of study.json. Where no architecture reaches the error, `best` is the one with the
+        The `answers` section of study.json. An architecture whose prediction is far from its own measurements is best
+        only where no other reaches the error. Where no architecture reaches the error, `best` is the one with the
         smallest predicted error on all rows.
     """
     found = [samples(curve, error) for curve in curves]
     needs = [entry["theory"]["n"] for entry in found]
     reaching = [i for i, need in enumerate(needs) if need is not None]
+    reaching = [i for i in reaching if _off(curves[i]) <= MISTRUST] or reaching
     level = f"a held-out squared error of {error:.3g}"
     if reaching:
         best = min(reaching, key=lambda i: needs[i])
@@ -137,6 +141,12 @@ def _shared(curves: Sequence[Curve], found: list[dict], level: str) -> list[str]
     agreeing = sum(entry["agree"] for entry in found)
     sentences.append(f"Theory and fitted power law agree for {agreeing} of {len(found)} architectures.")
     pairs = list(zip(curves, found, strict=True))
+    for curve in curves:
+        if _off(curve) > MISTRUST:
+            sentences.append(
+                f"Do not trust the prediction for {_named(curve)}: at the largest sizes it is a factor of "
+                f"{_off(curve):.2g} from what was measured, as happens where a few rows carry much weight."
+            )
     beyond = [_named(curve) for curve, entry in pairs if entry["theory"]["n"] and entry["theory"]["extrapolates"]]
     if beyond:
         sentences.append(
@@ -203,6 +213,12 @@ def _overlap(first: dict, second: dict) -> bool:
         [math.inf if answer[end] is None else answer[end] for answer in (first, second)] for end in ("lower", "upper")
     )
     return max(lows) <= min(highs)
+
+
+def _off(curve: Curve) -> float:
+    """The median factor between predicted and measured error over the last three sizes."""
+    pairs = np.maximum([curve.predicted[-LAST:], curve.measured[-LAST:]], np.finfo(float).tiny)
+    return float(np.exp(np.median(np.abs(np.log(pairs[0] / pairs[1])))))
 
 
 def _ends(curve: Curve) -> float:
