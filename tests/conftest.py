@@ -2,11 +2,11 @@
 
 import jax
 import pytest
-import scipy.linalg  # noqa: F401, loads the BLAS that is limited below
-from threadpoolctl import threadpool_limits
+
+from lemmata.core import one_blas_thread
 
 jax.config.update("jax_enable_x64", True)
-threadpool_limits(1, user_api="blas")
+one_blas_thread().__enter__()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.core import float64_enabled, key_from
+from lemmata.core import float64_enabled, key_from, one_blas_thread
 
 from ._claim import Claim
 from ._hypothesis import Hypothesis
@@ -103,13 +103,14 @@ def run_trials(
     )
     numbers: list[int] = []
     try:
-        for batch_numbers, result in source:
-            if isinstance(result, str):
-                finished.errors.append(result)
-            else:
-                collected.append(result)
-                numbers.extend(batch_numbers)
-            progress(len(numbers) + len(finished.errors), trials)
+        with one_blas_thread():
+            for batch_numbers, result in source:
+                if isinstance(result, str):
+                    finished.errors.append(result)
+                else:
+                    collected.append(result)
+                    numbers.extend(batch_numbers)
+                progress(len(numbers) + len(finished.errors), trials)
     except KeyboardInterrupt:
         finished.interrupted = True
     except Exception as error:  # a claim's own code may raise anything: its failure is a verdict, not a traceback

@@ -5,3 +5,4 @@ from ._float64 import require_float64 as require_float64
 from ._memory import MemoryPlan as MemoryPlan
 from ._memory import available_bytes as available_bytes
 from ._randomness import key_from as key_from
+from ._threads import one_blas_thread as one_blas_thread

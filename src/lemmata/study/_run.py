@@ -9,12 +9,10 @@ from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg  # noqa: F401, loads the BLAS that JAX calls, so that it can be limited
-from threadpoolctl import threadpool_limits
 
 import lemmata
 from lemmata.claims import Claim
-from lemmata.core import require_float64
+from lemmata.core import one_blas_thread, require_float64
 from lemmata.problems import Regression
 
 from ._answers import answers, coverage, default_error, samples
@@ -68,8 +66,7 @@ def run_study(
         return math.inf if time_limit is None else start + share * time_limit
 
     try:
-        # Two BLAS threads on busy cores wait for each other: measured up to thirty times slower.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             _fill(record, dataset, chosen, error, until, seed, progress)
     except KeyboardInterrupt:
         record["interrupted"] = True
