@@ -166,3 +166,12 @@ def test_the_spread_of_a_share_is_that_of_a_random_projection(key):
     hypothesis = claim.hypotheses(ridgeless.draw_design(n, d, 3, 1.0, 1.0, key))[1]
     # the kept share 0.4 is the smaller one; a standard deviation over 4000 draws is known to about 1/sqrt(8000)
     assert float(hypothesis.value) == pytest.approx(shares.std() / 0.4, rel=4 / np.sqrt(8000))
+
+
+def test_double_descent_finishes_at_the_largest_setting():
+    """Batched decompositions in one compiled call can wait for each other: these claims run outside one."""
+    from lemmata.chapters.high_dimension.double_descent import MoreDataHurt
+    from lemmata.claims import verify
+
+    verdict = verify(MoreDataHurt(), {"d": 100}, budget=4, progress=False)
+    assert verdict.judged == 4

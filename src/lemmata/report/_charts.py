@@ -121,8 +121,8 @@ def overview(study: Study) -> Spec:
     return themed(alt.layer(*layers).properties(width=850, height=360))
 
 
-def samples_needed(study: Study) -> Spec:
-    """Rows needed for the target error by each route, with intervals, and the measured number."""
+def _needed_rows(study: Study) -> list[dict[str, Any]]:
+    """One row an architecture and route: the number, the ends of its interval (None for no upper end)."""
     rows = []
     for title, architecture in zip(titles(study), study["architectures"], strict=True):
         samples = architecture.get("samples") or {}
@@ -145,6 +145,12 @@ def samples_needed(study: Study) -> Spec:
             rows.append(
                 {"architecture": title, "route": "measured", "n": n, "lower": n, "upper": n, "extrapolates": False}
             )
+    return rows
+
+
+def samples_needed(study: Study) -> Spec:
+    """Rows needed for the target error by each route, with intervals, and the measured number."""
+    rows = _needed_rows(study)
     if not rows:
         return None
     have = (study.get("data") or {}).get("used_rows")

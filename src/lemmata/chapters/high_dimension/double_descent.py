@@ -6,6 +6,7 @@ unexplained how far a ridge removes the peak.
 """
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,7 @@ _FALL = (1.15, 1.5, 2.0, 4.0)
 _DRAWS = 2
 
 
+@partial(jax.jit, static_argnames=("rows", "draws"))
 def held_out_risk(problem: Regression, rows: int, draws: int, key: Key[Array, ""]) -> Float[Array, ""]:
     """The mean squared held-out error (first output) of ridgeless fits to `rows` random rows, over `draws` draws.
 
@@ -104,6 +106,7 @@ class MoreDataHurt(Claim[Regression]):
     controls = "whether rows help or hurt a fit that interpolates"
     unexplained = "fits with a ridge, early stopping, or inputs with a decaying spectrum"
     problem = Regression
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU, from d = 72 on
     trials = 64
 
     def settings(self) -> Space:
@@ -156,6 +159,7 @@ class DescentBeyondThreshold(Claim[Regression]):
     controls = "how fast rows pay off past the interpolation threshold"
     unexplained = "fits with a ridge, early stopping, or inputs with a decaying spectrum"
     problem = Regression
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU, from d = 72 on
     trials = 64
 
     def settings(self) -> Space:
