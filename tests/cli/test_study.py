@@ -48,7 +48,8 @@ def run(monkeypatch, tmp_path):
     return start
 
 
-def test_the_files_and_the_summary(run, tmp_path):
+def test_the_files_and_the_summary(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # a test worker may set its own
     result = run("--kernels", "rbf, linear", "--error", "0.1", "--time-limit", "9", "--seed", "3")
     assert result.exit_code == 0, result.output
     assert {**run.seen, "dataset": None} == {
