@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import lemmata
-from lemmata.cli import app
+from lemmata.cli import _console, app
 from lemmata.cli._files import strict_json, write_text
 from lemmata.cli._progress import StageProgress
 
@@ -49,7 +49,7 @@ def run(monkeypatch, tmp_path):
 
 
 def test_the_files_and_the_summary(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")  # a test worker may set its own
+    monkeypatch.setattr(_console.out, "width", 120)  # a test worker may have set another
     result = run("--kernels", "rbf, linear", "--error", "0.1", "--time-limit", "9", "--seed", "3")
     assert result.exit_code == 0, result.output
     assert {**run.seen, "dataset": None} == {
