@@ -9,6 +9,9 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
 
+# Entries of features of units that are held at once: a quarter of a gigabyte in float64.
+_ENTRIES = 2**25
+
 
 class SoftmaxNetwork(eqx.Module):
     r"""F_l(x) = m <a_l, softmax(W^T x)> with m = `width` hidden units, W trained and the signs a_l fixed.
@@ -61,3 +64,99 @@ class SoftmaxNetwork(eqx.Module):
         logits = jnp.stack([x @ odd, x @ even])
         mass = jnp.exp(logits - jax.scipy.special.logsumexp(logits))
         return self.width * (sign[:, 0::2] * mass[0] + sign[:, 1::2] * mass[1]).sum(axis=1)
+
+    def outputs(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n k"]:
+        """F at the rows of x."""
+        return jax.vmap(self.apply, in_axes=(None, 0))(params, x)
+
+    def shares(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n m"]:
+        """S, the softmax of the logits <w_r, x_i> over units: rows that sum to 1. Logits of any finite size are safe."""
+        return jax.nn.softmax(x @ params["weight"], axis=1)
+
+    def gradient(
+        self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"]
+    ) -> Float[Array, "d m"]:
+        r"""The gradient in W of the loss 1/2 sum_il (F_l(x_i) - y_il)², in closed form.
+
+            Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i
+
+        with <a_l, S_i> = F_l(x_i) / m: four matrix products and no differentiation (Gu et al., 2024, Definition 3.3 and
+        Claim 3.4).
+
+        Args:
+            params: W and a.
+            x: points.
+            y: their targets.
+        """
+        return softmax_gradient(params["weight"], params["sign"], x, y)
+
+    def tangent(
+        self, params: dict[str, Array], x: Float[Array, "n d"], other: Float[Array, "t d"] | None = None
+    ) -> Float[Array, "k n k t"]:
+        r"""H, the tangent kernel over W divided by m, between outputs l, l' at x_i and x_j.
+
+            H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr,  v_lr = a_lr 1 - a_l
+
+        (Gu et al., 2024, Definition 3.6). Units are taken in blocks, so that beside the result no more than a quarter of
+        a gigabyte is held. `reshape(k n, k t)` gives the order of the source.
+
+        Args:
+            params: W and a.
+            x: points.
+            other: other points; None means x itself.
+        """
+        return _tangent(params, x, x if other is None else other)
+
+    def tangent_product(
+        self, params: dict[str, Array], x: Float[Array, "n d"], v: Float[Array, "n k"]
+    ) -> Float[Array, "n k"]:
+        """H times the vector with entries v_il, without forming H: six matrix products of an n x m matrix.
+
+        Args:
+            params: W and a, at which H is taken.
+            x: points.
+            v: the vector, one row a point.
+        """
+        return _tangent_product(params["weight"], params["sign"], x, v)
+
+
+@jax.jit
+def softmax_gradient(
+    weight: Float[Array, "d m"], sign: Float[Array, "k m"], x: Float[Array, "n d"], y: Float[Array, "n k"]
+) -> Float[Array, "d m"]:
+    """The closed form of `SoftmaxNetwork.gradient`."""
+    m = weight.shape[1]
+    logits = x @ weight
+    mass = jnp.exp(logits - logits.max(axis=1, keepdims=True))
+    total = mass.sum(axis=1, keepdims=True)
+    residual = m * (mass @ sign.T) / total - y
+    # sum_l (F - y)_il (a_lr - F_il / m) S_ir; the row factor 1 / total waits for the last product.
+    centre = jnp.sum(residual * (residual + y), axis=1, keepdims=True) / m
+    return m * (x / total).T @ (mass * (residual @ sign - centre))
+
+
+@jax.jit
+def _tangent_product(weight: Array, sign: Array, x: Array, v: Array) -> Array:
+    shares = jax.nn.softmax(x @ weight, axis=1)
+    means = shares @ sign.T
+    # H = J J' / m with J' v = m sum_il v_il (a_lr - <a_l, S_i>) S_ir x_i
+    pulled = x.T @ (shares * (v @ sign - jnp.sum(v * means, axis=1, keepdims=True)))
+    moved = shares * (x @ pulled)
+    return weight.shape[1] * (moved @ sign.T - means * moved.sum(axis=1, keepdims=True))
+
+
+@jax.jit
+def _tangent(params: dict[str, Array], x: Array, other: Array) -> Array:
+    weight, sign = params["weight"], params["sign"]
+    m, (left, right) = weight.shape[1], (jax.nn.softmax(points @ weight, axis=1) for points in (x, other))
+    means = [shares @ sign.T for shares in (left, right)]
+    total = jnp.zeros((len(sign) * len(x), len(sign) * len(other)), x.dtype)
+    units = max(1, _ENTRIES // (len(sign) * (len(x) + len(other))))
+    for start in range(0, m, units):
+        block = slice(start, start + units)
+        rows = [
+            ((sign[:, None, block] - mean.T[:, :, None]) * shares[None, :, block]).reshape(-1, sign[:, block].shape[1])
+            for shares, mean in zip((left, right), means, strict=True)
+        ]
+        total = total + rows[0] @ rows[1].T
+    return m * total.reshape(len(sign), len(x), len(sign), len(other)) * (x @ other.T)[None, :, None, :]
