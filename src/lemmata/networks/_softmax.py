@@ -65,12 +65,12 @@ class SoftmaxNetwork(eqx.Module):
         mass = jnp.exp(logits - jax.scipy.special.logsumexp(logits))
         return self.width * (sign[:, 0::2] * mass[0] + sign[:, 1::2] * mass[1]).sum(axis=1)
 
-    def outputs(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n k"]:
+    def predict(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n k"]:
         """F at the rows of x."""
         return jax.vmap(self.apply, in_axes=(None, 0))(params, x)
 
     def shares(self, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        """S, the softmax of the logits <w_r, x_i> over units: rows that sum to 1. Logits of any finite size are safe."""
+        """S, the softmax of the logits <w_r, x_i> over units: rows that sum to 1, for finite logits of any size."""
         return jax.nn.softmax(x @ params["weight"], axis=1)
 
     def gradient(
@@ -97,8 +97,8 @@ class SoftmaxNetwork(eqx.Module):
 
             H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr,  v_lr = a_lr 1 - a_l
 
-        (Gu et al., 2024, Definition 3.6). Units are taken in blocks, so that beside the result no more than a quarter of
-        a gigabyte is held. `reshape(k n, k t)` gives the order of the source.
+        (Gu et al., 2024, Definition 3.6). Units are taken in blocks, so that beside the result and S no more than a
+        quarter of a gigabyte is held. `reshape(k n, k t)` gives the order of the source.
 
         Args:
             params: W and a.

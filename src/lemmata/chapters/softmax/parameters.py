@@ -1,9 +1,9 @@
 """The parameters of the theory of softmax networks: bounds on logits, step size, radius, width and number of steps.
 
-They are formulas in the number of rows n, the number of outputs k, the smallest eigenvalue lambda of H (Definition 3.6 of
-gu2024softmax) at initialisation, the standard deviation sigma of the weights and the failure probability delta. The source
-lets inputs and outputs have the same dimension d; its nd is the size n k of H. Where it says "a sufficiently large constant
-C > 10" the infimum 10 is taken, and hidden constants of Omega are 1: the strongest readings.
+They are formulas in the number of rows n, the number of outputs k, the smallest eigenvalue lambda of H (Definition 3.6
+of gu2024softmax) at initialisation, the standard deviation sigma of the weights and the failure probability delta. The
+source lets inputs and outputs have the same dimension d; its nd is the size n k of H. Where it asks for a constant C
+above 10 that is large enough, the infimum 10 is taken, and hidden constants of Omega are 1: the strongest readings.
 """
 
 import math
