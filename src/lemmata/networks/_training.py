@@ -1,6 +1,6 @@
 """Full-batch gradient descent on squared loss, recorded in the time of the tangent kernel's gradient flow."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -62,7 +62,8 @@ def train(
     `params` and `x`.
 
     Args:
-        network: anything with `apply(params, x)` for one point.
+        network: anything with `apply(params, x)` for one point. Where it also has `step(params, x, y, rate)`, a step
+            of descent in closed form, that is used in place of automatic differentiation.
         params: where to start.
         x: training points.
         y: their targets.
@@ -97,7 +98,7 @@ def train(
         )
     lengths = jnp.asarray(np.diff(np.append(records, steps), prepend=0), jnp.int32)
     rate = jnp.asarray(learning_rate, x.dtype)
-    final, on_train, on_test = _descend(network.apply, centred, params, x, y, rate, lengths, x_test)
+    final, on_train, on_test = _descend(network, centred, params, x, y, rate, lengths, x_test)
     if not bool(jnp.all(jnp.isfinite(on_train))):
         raise SolverError(
             "gradient descent", found="outputs that are not finite", rule=f"learning rate {float(rate):.3g} is stable",
@@ -109,14 +110,17 @@ def train(
 
 @eqx.filter_jit
 def _descend(
-    apply: Callable, centred: bool, start: Any, x: Array, y: Array, rate: Array, lengths: Array, x_test: Array | None
+    network: Any, centred: bool, start: Any, x: Array, y: Array, rate: Array, lengths: Array, x_test: Array | None
 ) -> tuple[Any, Array, Array | None]:
     """Runs lengths[0] steps, records, lengths[1] steps, records, ..., and the last length without a record."""
-    batched = jax.vmap(apply, in_axes=(None, 0))
+    batched = jax.vmap(network.apply, in_axes=(None, 0))
     zero = lambda points: batched(start, points) if centred else 0.0
     shift = zero(x)
     loss = lambda p: 0.5 * jnp.sum((batched(p, x) - shift - y) ** 2)
-    step = lambda _, p: jax.tree.map(lambda value, slope: value - rate * slope, p, jax.grad(loss)(p))
+    if hasattr(network, "step"):
+        step = lambda _, p: network.step(p, x, y + shift, rate)
+    else:
+        step = lambda _, p: jax.tree.map(lambda value, slope: value - rate * slope, p, jax.grad(loss)(p))
 
     def segment(p: Any, length: Array) -> tuple[Any, tuple[Array, Array | None]]:
         p = jax.lax.fori_loop(0, length, step, p)
