@@ -1,0 +1,181 @@
+"""Logits of random hidden units, and their exponentials, before and after every unit has moved by at most R.
+
+This theory controls every logit <w_r, x_i> by B = max(C sigma sqrt(log(n k / delta)), 1), C = 10, and a moved one by
+B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It leaves unexplained the width: the largest of
+n m logits is near sigma sqrt(2 log(n m)), while B does not know m. With C = 10 no width that could be built reaches it,
+at the price of exponentials of B that are astronomical for sigma = 1 (B is 23 for 8 inputs and 3 outputs); the default
+sigma is 0.05, B = 1.17. Moves are tried at random and where each bound is tightest.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.claims import Control
+
+from ._units import AbstractPart, RandomUnits, exponential_change, part
+from .parameters import CONSTANT
+
+
+class LogitBound(AbstractPart):
+    """|<w_r, x_i>| <= B for all inputs and units, with probability at least 1 - delta.
+
+    The source has no bound on the width m here. One is needed, and is a hypothesis: with C = 10 a union bound allows
+    2 n m <= (n k / delta)^49.
+    """
+
+    title = "Logits of random units are at most B"
+    source = part(1)
+    controls = "the largest logit"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        """B."""
+        return jnp.asarray(problem.bound)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest logit in size."""
+        return jnp.abs(x @ weight).max()
+
+    def control(self) -> Control:
+        """The same with C = 1, which does not cover the maximum over units."""
+        return Control("C = 1: |<w_r, x_i>| <= B/10", lambda bound, problem: bound / CONSTANT)
+
+
+class MovedLogitBound(AbstractPart):
+    """|<v_r, x_i>| <= B + R for all inputs and units, where |v_r - w_r| <= R."""
+
+    title = "Logits of moved units are at most B + R"
+    source = part(2)
+    controls = "the largest logit after the units have moved"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        """B + R."""
+        return jnp.asarray(problem.bound + problem.radius)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest moved logit in size."""
+        return jnp.abs(x @ (weight + change)).max()
+
+    def control(self) -> Control:
+        """C = 1."""
+        return Control("C = 1: B/10 + R", lambda bound, problem: (bound - problem.radius) / CONSTANT + problem.radius)
+
+
+class PairLogitChange(AbstractPart):
+    """|<w_r - v_r, x_i + x_j>| <= 2 R for all pairs of inputs and all units; attained for i = j, |x_i| = 1 and a unit
+    that moves along x_i.
+    """
+
+    title = "Moved units change sums of two logits by at most 2R"
+    source = part(3)
+    label = "tight"
+    controls = "the change of a sum of two logits"
+    unexplained = "nothing: the bound is attained"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        """2 R."""
+        return jnp.asarray(2 * problem.radius)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest change over pairs and units."""
+        moved = x @ change
+        return jnp.abs(moved[:, None] + moved).max()
+
+    def control(self) -> Control:
+        """A hundredth less."""
+        return Control("at most 1.98 R", lambda bound, problem: 0.99 * bound)
+
+
+class ExponentialBounds(AbstractPart):
+    """exp(-B) <= exp(<w_r, x_i>) <= exp(B) for all inputs and units.
+
+    Measured are the largest exponential and the inverse of the smallest, both at most exp(B).
+    """
+
+    title = "Exponentials of logits lie between exp(-B) and exp(B)"
+    source = part(4)
+    controls = "the largest and the smallest exponential"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        """exp(B), twice."""
+        return jnp.exp(problem.bound) * jnp.ones(2)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest exponential, and the inverse of the smallest."""
+        values = jnp.exp(x @ weight)
+        return jnp.stack([values.max(), 1 / values.min()])
+
+    def control(self) -> Control:
+        """C = 1."""
+        return Control("C = 1: exp(B/10)", lambda bound, problem: bound ** (1 / CONSTANT))
+
+
+class MovedExponentialBounds(AbstractPart):
+    """exp(-B - R) <= exp(<v_r, x_i>) <= exp(B + R) for all inputs and moved units."""
+
+    title = "Exponentials of moved logits lie between exp(-B-R) and exp(B+R)"
+    source = part(5)
+    controls = "the largest and the smallest exponential after the units have moved"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        """exp(B + R), twice."""
+        return jnp.exp(problem.bound + problem.radius) * jnp.ones(2)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest exponential, and the inverse of the smallest."""
+        values = jnp.exp(x @ (weight + change))
+        return jnp.stack([values.max(), 1 / values.min()])
+
+    def control(self) -> Control:
+        """C = 1."""
+        weaker = lambda bound, problem: jnp.exp(problem.bound / CONSTANT + problem.radius) * jnp.ones(2)
+        return Control("C = 1: exp(B/10 + R)", weaker)
+
+
+class PairExponentialChange(AbstractPart):
+    """|exp(<w_r - v_r, x_i + x_j>) - 1| <= 4 R for all pairs of inputs and all units.
+
+    The best constant beside R is (exp(2R) - 1)/R = 2 + 2R + ..., at most 2.0202.
+    """
+
+    title = "Moved units change products of two exponentials by a factor within 4R of 1"
+    source = part(6)
+    controls = "the factor by which a product of two exponentials changes"
+    unexplained = "the factor 2 that Fact A.6 spends"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        """4 R."""
+        return jnp.asarray(4 * problem.radius)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest difference from 1 over pairs and units, for the change or its negative, which R allows too."""
+        moved = x @ change
+        return jnp.expm1(jnp.abs(moved[:, None] + moved)).max()
+
+    def control(self) -> Control:
+        """The linear term alone."""
+        return Control("at most 2 R", lambda bound, problem: bound / 2)
+
+
+class ExponentialChange(AbstractPart):
+    """|exp(<w_r, x_i>) - exp(<v_r, x_i>)| <= R exp(B + R) for all inputs and units."""
+
+    title = "Moved units change exponentials by at most R exp(B+R)"
+    source = part(7)
+    controls = "the change of an exponential"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        """R exp(B + R)."""
+        return problem.radius * jnp.exp(problem.bound + problem.radius)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest change."""
+        return jnp.abs(exponential_change(x, weight, change)).max()
+
+    def trivial(self, problem: RandomUnits) -> Array:
+        """The larger of two positive numbers, by parts 4 and 5."""
+        return jnp.exp(problem.bound + problem.radius)
+
+    def control(self) -> Control:
+        """C = 1."""
+        weaker = lambda bound, problem: problem.radius * jnp.exp(problem.bound / CONSTANT + problem.radius)
+        return Control("C = 1: R exp(B/10 + R)", weaker)

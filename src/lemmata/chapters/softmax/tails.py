@@ -1,0 +1,200 @@
+"""Two tail bounds: sums of bounded variables, and quadratic forms in them.
+
+This theory controls the distance from the expectation. It assumes independent bounded variables and nothing about
+their distributions. It leaves unexplained the constants: variances are replaced by squared ranges.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
+from lemmata.problems import Regression
+
+_DELTA = 0.1
+# Derived beside `hanson_wright_radius`.
+HANSON_WRIGHT = 1 / 37
+
+
+class Bounded(eqx.Module):
+    """Independent variables with two values each.
+
+    Args:
+        low: alpha_i, the smaller value.
+        high: beta_i, the larger value.
+        chance: probability of the larger value.
+    """
+
+    low: Float[Array, " n"]
+    high: Float[Array, " n"]
+    chance: Float[Array, " n"]
+
+
+class QuadraticForm(eqx.Module):
+    """x'Ax for independent x_i that are K times a random sign times 1/2 (in one case of four) or 1.
+
+    Args:
+        matrix: A.
+        bound: K.
+    """
+
+    matrix: Float[Array, "n n"]
+    bound: float
+
+
+def hoeffding_distance(ranges: Float[Array, " n"], delta: float) -> Float[Array, ""]:
+    """t = sqrt(log(2/delta) sum_i (beta_i - alpha_i)² / 2), at which Lemma A.9's probability is delta.
+
+    Args:
+        ranges: beta_i - alpha_i.
+        delta: the failure probability.
+    """
+    return jnp.sqrt(math.log(2 / delta) / 2 * jnp.sum(ranges**2))
+
+
+def hanson_wright_radius(frobenius: float, norm: float, bound: float, delta: float) -> float:
+    """t = K² max(|A|_F sqrt(s), |A| s) with s = log(2/delta) / c, at which Lemma A.10's probability is delta.
+
+    Args:
+        frobenius: the Frobenius norm of A.
+        norm: the operator norm of A.
+        bound: K.
+        delta: the failure probability.
+    """
+    # The constant c, for K = 1. Write x'Ax - E x'Ax = P + Q with P = sum_i a_ii (x_i² - E x_i²), Q the other terms.
+    #   P: x_i² lies in an interval of length 1, so log E exp(s P) <= s² sum_i a_ii² / 8 (Hoeffding's lemma).
+    #   Q: decoupling gives E exp(s Q) <= E exp(4 s x'Oy), with y an independent copy of x and O the off-diagonal part.
+    #      Variables in [-1, 1] with mean 0 have log E exp(s x_i) <= s²/2, like standard normal ones, which may replace
+    #      first x, then y: E exp(s Q) <= E exp(4 s g'Oh) = prod_i (1 - 16 s² o_i²)^(-1/2), o_i the singular values.
+    #      Where 16 s² o_i² <= 1/5 this is at most exp(8 k s² |O|_F²), k = 5 log(5/4) < 1.1158, -log(1-u)/u being
+    #      increasing.
+    #   Hölder's inequality with exponents 65 for P and 65/64 for Q, and |A|_F² = sum_i a_ii² + |O|_F²:
+    #      log E exp(s (P + Q)) <= L s² |A|_F² with L = (65/8) k < 9.066, where (65/64) 4 |s| |O| <= sqrt(1/5).
+    #      As |O| <= 2 |A|, this is so for |s| <= 1 / (M |A|), M = (65/8) sqrt(5) < 18.17.
+    #   Chernoff's bound with s = min(t / (2 L |A|_F²), 1 / (M |A|)) is exp(-min(t² / (4 L |A|_F²), t / (2 M |A|))),
+    #      and 4 L < 36.3, 2 M < 36.4: c = 1/37. The other tail gives the factor 2.
+    size = math.log(2 / delta) / HANSON_WRIGHT
+    return bound**2 * max(frobenius * math.sqrt(size), norm * size)
+
+
+class HoeffdingSum(Claim[Bounded]):
+    """The sum of independent x_i in [alpha_i, beta_i] is further from its expectation than t with probability at most
+    2 exp(-2 t² / sum_i (beta_i - alpha_i)²); so it is, with probability at least 1 - delta, within
+
+        sqrt( log(2/delta) sum_i (beta_i - alpha_i)² / 2 ).
+
+    (For t > 0, which the source does not say.) Variables with two values are the extreme case.
+    """
+
+    title = "Hoeffding's inequality for ranges of different lengths"
+    source = Source("gu2024softmax", "Lemma A.9")
+    relation = AtMost(delta=_DELTA)
+    controls = "the distance of a sum of bounded variables from its expectation"
+    unexplained = "sums of variables whose variance is far below their squared range"
+    problem = Bounded
+    trials = 512
+    batch = 512
+
+    def settings(self) -> Space:
+        """How many variables."""
+        return Space(n=Integer(64, 1, 1000, "variables"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Bounded:
+        """Ranges of lognormal length anywhere, the larger value with probability between 0.3 and 0.7."""
+        centre, length = jax.random.normal(key, (2, setting["n"]))
+        chance = jax.random.uniform(jax.random.fold_in(key, 1), (setting["n"],), minval=0.3, maxval=0.7)
+        return Bounded(centre, centre + jnp.exp(length), chance)
+
+    def pose(self, problem: object) -> Bounded | None:
+        """The first targets of a regression, with random signs."""
+        if not isinstance(problem, Regression):
+            return problem if isinstance(problem, Bounded) else None
+        size = jnp.abs(problem.y[:32, 0])
+        return Bounded(-size, size, jnp.full_like(size, 0.5))
+
+    def hypotheses(self, problem: Bounded) -> list[Hypothesis]:
+        """Intervals."""
+        shortest = (problem.high - problem.low).min()
+        return [Hypothesis("beta_i is at least alpha_i", shortest, ">=", 0.0, "x_i lies between them")]
+
+    def predict(self, problem: Bounded) -> Array:
+        """The distance."""
+        return hoeffding_distance(problem.high - problem.low, _DELTA)
+
+    def measure(self, problem: Bounded, key: Key[Array, ""]) -> Array:
+        """The distance of one draw."""
+        drawn = jnp.where(jax.random.bernoulli(key, problem.chance), problem.high, problem.low)
+        return jnp.abs(jnp.sum(drawn - problem.low - problem.chance * (problem.high - problem.low)))
+
+    def trivial(self, problem: Bounded) -> Array:
+        """The sum and its expectation both lie between the sums of the alpha_i and of the beta_i."""
+        return jnp.sum(problem.high - problem.low)
+
+    def control(self) -> Control:
+        """Half of it is about 1.2 standard deviations."""
+        return Control("half the distance suffices", lambda distance, problem: distance / 2)
+
+
+class HansonWright(Claim[QuadraticForm]):
+    """For independent x_i with mean 0 and |x_i| <= K, and any square matrix A, x'Ax is further from its expectation
+    than t with probability at most
+
+        2 exp( -c min( t² / (K^4 |A|_F²), t / (K² |A|) ) ),   c = 1/37.
+
+    The source has an unnamed c > 0; that 1/37 is one is derived in a comment of `hanson_wright_radius`.
+    """
+
+    title = "The Hanson-Wright inequality with an explicit constant"
+    source = Source("gu2024softmax", "Lemma A.10, with c = 1/37")
+    relation = AtMost(delta=_DELTA)
+    controls = "the distance of a quadratic form in bounded variables from its expectation"
+    unexplained = "the best constant: a normal limit would allow 1/4 for t small against |A|_F²/|A|"
+    problem = QuadraticForm
+    trials = 128
+    traced = False
+
+    def settings(self) -> Space:
+        """Size of the matrix and the bound of the variables."""
+        return Space(n=Integer(256, 2, 1000, "variables"), K=Real(1.0, 1e-3, 1e3, "bound of the variables"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> QuadraticForm:
+        """A symmetric normal matrix, whose eigenvalues are spread over a semicircle."""
+        normal = jax.random.normal(key, (setting["n"], setting["n"]))
+        return QuadraticForm((normal + normal.T) / math.sqrt(2), setting["K"])
+
+    def pose(self, problem: object) -> QuadraticForm | None:
+        """The Gram matrix of the first 32 rows of a regression, with K = 1."""
+        if not isinstance(problem, Regression):
+            return problem if isinstance(problem, QuadraticForm) else None
+        return QuadraticForm(problem.x[:32] @ problem.x[:32].T, 1.0)
+
+    def hypotheses(self, problem: QuadraticForm) -> list[Hypothesis]:
+        """Bounded variables; independent, with mean 0, by construction."""
+        return [Hypothesis("K is positive", problem.bound, ">", 0.0, "the bound of the variables")]
+
+    def predict(self, problem: QuadraticForm) -> Array:
+        """The radius, with the operator norm from a singular value decomposition."""
+        matrix = np.asarray(problem.matrix, float)
+        norms = float(np.linalg.norm(matrix)), float(np.linalg.norm(matrix, ord=2))
+        return jnp.asarray(hanson_wright_radius(*norms, problem.bound, _DELTA))
+
+    def measure(self, problem: QuadraticForm, key: Key[Array, ""]) -> Array:
+        """The distance of one draw; E x_i² = K² (3/4 + 1/4 1/4)."""
+        sign_key, size_key = jax.random.split(key)
+        n = len(problem.matrix)
+        size = jnp.where(jax.random.bernoulli(size_key, 0.75, (n,)), 1.0, 0.5)
+        x = problem.bound * size * jax.random.rademacher(sign_key, (n,))
+        return jnp.abs(x @ problem.matrix @ x - problem.bound**2 * 13 / 16 * jnp.trace(problem.matrix))
+
+    def trivial(self, problem: QuadraticForm) -> Array:
+        """|x'Ax| <= |A| |x|² <= n K² |A|, the expectation too."""
+        matrix = np.asarray(problem.matrix, float)
+        return jnp.asarray(2 * len(matrix) * problem.bound**2 * np.linalg.norm(matrix, ord=2))
+
+    def control(self) -> Control:
+        """The radius is about ten standard deviations."""
+        return Control("a twelfth of the radius suffices", lambda radius, problem: radius / 12)
