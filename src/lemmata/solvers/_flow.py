@@ -94,7 +94,7 @@ def gradient_descent(
     return _along(spectrum, y, counts, cross, lambda a, s: _descent_filter(a, s, learning_rate))
 
 
-def _check(spectrum, y, time, cross, name: str) -> Float[Array, " s"]:
+def _check(spectrum, y, time, cross, name: str) -> np.ndarray:
     require_float64("training through time")
     times = np.atleast_1d(np.asarray(time, float))
     if times.ndim != 1 or not np.all(times >= 0):
@@ -104,10 +104,11 @@ def _check(spectrum, y, time, cross, name: str) -> Float[Array, " s"]:
         raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one row for each of the {n} rows of the spectrum")
     if cross is not None and cross.shape[1] != n:
         raise ShapeError("cross matrix", found=f"{cross.shape[1]} columns", rule=f"one for each of the {n} rows")
-    return jnp.asarray(times)
+    return times
 
 
-def _along(spectrum, y, times, cross, path_filter) -> Trajectory:
+def _along(spectrum, y, known, cross, path_filter) -> Trajectory:
+    times = jnp.asarray(known)
     shape, flat = y.shape[1:], y.reshape(len(y), -1)
     vectors, values = spectrum.eigenvectors, spectrum.resolved
     modes = vectors.T @ flat
