@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 
 from lemmata.errors import ClaimError
@@ -71,13 +72,15 @@ def _check_words(claim: Claim) -> None:
 
 def _check_samples(claim: Claim, seed: int, samples: int) -> None:
     setting = claim.settings().resolve(None)
+    run = lambda key: trial(claim, setting, key)
+    run = jax.jit(run) if claim.traced else run
     shapes = set()
     for number in range(samples):
         key = trial_key(claim, seed + 1, number)
         problem = claim.sample(setting, key)
         if claim.pose(problem) is None:
             raise _broken(claim, f"a {type(problem).__name__}", f"sample() gives a {claim.problem.__name__}")
-        found = trial(claim, setting, key)
+        found = run(key)
         for hypothesis in found.hypotheses:
             if not bool(np.all(hypothesis.holds)):
                 raise _broken(

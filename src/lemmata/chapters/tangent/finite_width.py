@@ -1,8 +1,8 @@
 """Finite width: how far the tangent kernel of a network drawn at random is from its limit.
 
 This theory controls the tangent kernel at initialisation: it is a mean over m hidden units, and nears the limit as
-m^(-1/2). It assumes independent units (pairs of them in the softmax network); it leaves unexplained what training does
-to the kernel, which is the subject of `lazy_training`.
+m^(-1/2). It assumes independent units; it leaves unexplained what training does to the kernel, which is the subject of
+`lazy_training`. The softmax network has its own chapter.
 """
 
 import math
@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import TangentKernel, relu_network
-from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
-from lemmata.kernels import Compose, SoftmaxTangent, gram
+from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Source, Space
+from lemmata.kernels import gram
 from lemmata.problems import Regression
 
 _WIDTHS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
@@ -26,11 +26,9 @@ class NetworkPoints(eqx.Module):
 
     Args:
         x: the points.
-        sigma: standard deviation of the hidden weights of the softmax network; the ReLU network does not use it.
     """
 
     x: Float[Array, "n d"]
-    sigma: Float[Array, ""]
 
 
 def relu_tangent_gram(
@@ -51,23 +49,6 @@ def relu_tangent_gram(
     return (ramp @ ramp.T + 2 / x.shape[1] * (x @ x.T) * ((active * readout**2) @ active.T)) / len(weights)
 
 
-def softmax_tangent_gram(
-    x: Float[Array, "n d"], weights: Float[Array, "m d"], signs: Float[Array, " m"]
-) -> Float[Array, "n n"]:
-    """H of one output of the two-layer softmax network F(x) = m <a, S(x)>, S(x) the softmax of the <w_r, x>.
-
-    (1/m) <x, y> sum_r <v_r, S(x)> m S(x)_r <v_r, S(y)> m S(y)_r with v_r = a_r 1 - a.
-
-    Args:
-        x: points.
-        weights: the rows w_r; w_{2r-1} = w_{2r} ~ N(0, sigma² I) at the symmetric initialisation.
-        signs: a; a_{2r} = -a_{2r-1} at the symmetric initialisation.
-    """
-    shares = jax.nn.softmax(x @ weights.T, axis=1)
-    features = (signs * shares.sum(axis=1, keepdims=True) - (shares @ signs)[:, None]) * len(weights) * shares
-    return x @ x.T * (features @ features.T) / len(weights)
-
-
 def _networks(weights: Float[Array, "m d"], readout: Float[Array, " m"]) -> list[tuple[Array, Array]]:
     """One long draw of units, cut into independent networks of the ladder's widths."""
     cuts = [sum(map(int, _WIDTHS[:k])) for k in range(1, len(_WIDTHS))]
@@ -84,18 +65,6 @@ def _relu_deviations(problem: NetworkPoints, key: Key[Array, ""]) -> Array:
     drawn = jax.random.normal(key, (int(sum(_WIDTHS)), problem.x.shape[1] + 1), problem.x.dtype)
     networks = _networks(drawn[:, 1:], drawn[:, 0])
     return jnp.stack([_relative(relu_tangent_gram(problem.x, *network), limit) for network in networks])
-
-
-@jax.jit
-def _softmax_deviations(problem: NetworkPoints, key: Key[Array, ""]) -> Array:
-    limit = gram(SoftmaxTangent(sigma=problem.sigma), problem.x)
-    # One column more decides the signs; each drawn unit stands twice, with opposite signs.
-    drawn = jax.random.normal(key, (int(sum(_WIDTHS)) // 2, problem.x.shape[1] + 1), problem.x.dtype)
-    half = jnp.sign(drawn[:, 0])
-    networks = _networks(
-        jnp.repeat(problem.sigma * drawn[:, 1:], 2, axis=0), jnp.stack([half, -half], axis=1).reshape(-1)
-    )
-    return jnp.stack([_relative(softmax_tangent_gram(problem.x, *network), limit) for network in networks])
 
 
 class ReluTangentWidth(Claim[NetworkPoints]):
@@ -125,12 +94,12 @@ class ReluTangentWidth(Claim[NetworkPoints]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NetworkPoints:
         """Standard normal points."""
-        return NetworkPoints(jax.random.normal(key, (setting["n"], setting["d"])), jnp.asarray(1.0))
+        return NetworkPoints(jax.random.normal(key, (setting["n"], setting["d"])))
 
     def pose(self, problem: object) -> NetworkPoints | None:
         """The first inputs of a regression."""
         if isinstance(problem, Regression):
-            return NetworkPoints(problem.x[:_POINTS], jnp.asarray(1.0))
+            return NetworkPoints(problem.x[:_POINTS])
         return problem if isinstance(problem, NetworkPoints) else None
 
     def hypotheses(self, problem: NetworkPoints) -> list[Hypothesis]:
@@ -148,81 +117,4 @@ class ReluTangentWidth(Claim[NetworkPoints]):
 
     def control(self) -> Control:
         """The rate of the bias of a network's output, say."""
-        return Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
-
-
-class SoftmaxTangentWidth(Claim[NetworkPoints]):
-    """The tangent kernel H of one output of the two-layer softmax network of width m at the symmetric initialisation
-    differs from its limit <x, y> exp(sigma² <x, y>), root mean square over pairs of points with |x| <= 1, by
-
-        C m^(-1/2).
-
-    Of a user's inputs the first 16 are used: through the map and with the sigma of the problem's kernel where that is a
-    softmax kernel, otherwise with sigma = 1/2 and scaled so that the longest has norm 1.
-    """
-
-    title = "The softmax tangent kernel at finite width"
-    source = Source("gu2024softmax", "Definitions 3.6 and 3.7")
-    # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
-    # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than
-    # 0.02 from m = 256 on for sigma <= 1/2; sigma = 0.8 bends it by 0.06.
-    relation = Rate(along="m", rungs=_WIDTHS, margin=0.02, resolution=0.1)
-    label = "rate"
-    controls = "the tangent kernel of a softmax network that has not been trained"
-    unexplained = "the widths that long inputs need, which grow as exp(4 sigma² |x|²)"
-    problem = NetworkPoints
-    trials = 192
-    batch = 64
-
-    def settings(self) -> Space:
-        """Points, dimension and the standard deviation of the weights."""
-        return Space(
-            n=Integer(12, 2, 32, "points"),
-            d=Integer(4, 2, 64, "dimension"),
-            sigma=Real(0.5, 0.1, 0.55, "standard deviation of the weights"),
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> NetworkPoints:
-        """Points uniform on the unit sphere."""
-        x = jax.random.normal(key, (setting["n"], setting["d"]))
-        unit = x / jnp.linalg.norm(x, axis=1, keepdims=True)
-        return NetworkPoints(unit, jnp.asarray(setting["sigma"], float))
-
-    def pose(self, problem: object) -> NetworkPoints | None:
-        """The first inputs of a regression, as its softmax kernel sees them or scaled into the unit ball."""
-        if not isinstance(problem, Regression):
-            return problem if isinstance(problem, NetworkPoints) else None
-        x, kernel = problem.x[:_POINTS], problem.kernel
-        while isinstance(kernel, Compose):
-            x, kernel = jax.vmap(kernel.transform)(x), kernel.kernel
-        if isinstance(kernel, SoftmaxTangent):
-            return NetworkPoints(x, jnp.asarray(kernel.sigma, x.dtype))
-        longest = jnp.linalg.norm(problem.x[:_POINTS], axis=1).max()
-        return NetworkPoints(problem.x[:_POINTS] / jnp.where(longest > 0, longest, 1.0), jnp.asarray(0.5, x.dtype))
-
-    def hypotheses(self, problem: NetworkPoints) -> list[Hypothesis]:
-        """Inputs in the unit ball, and widths at which a mean of lognormals is near its limit."""
-        longest = jnp.linalg.norm(problem.x, axis=1).max()
-        return [
-            Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
-            Hypothesis("inputs lie in the unit ball", longest, "<=", 1.0, "the source's normalisation"),
-            Hypothesis(
-                "the smallest width averages its lognormal terms",
-                jnp.exp(4 * problem.sigma**2 * longest**2),
-                "<=",
-                _WIDTHS[0] / 64,
-                "relative second moment of a term on the diagonal, against a part of the width",
-            ),
-        ]
-
-    def predict(self, problem: NetworkPoints) -> Array:
-        """The exponent."""
-        return jnp.asarray(-0.5)
-
-    def measure(self, problem: NetworkPoints, key: Key[Array, ""]) -> Array:
-        """|finite - limit|_F / |limit|_F, with a new network for each width."""
-        return _softmax_deviations(problem, key)
-
-    def control(self) -> Control:
-        """The rate of the bias that the softmax's denominator makes."""
         return Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
