@@ -50,16 +50,16 @@ def unit_rows(key: Key[Array, ""], n: int, d: int) -> Float[Array, "n d"]:
     return x / jnp.linalg.norm(x, axis=1, keepdims=True)
 
 
-def units_of(problem: object) -> RandomUnits | None:
+def units_of(problem: object, radius: float = 0.009) -> RandomUnits | None:
     """64 units with sigma = 0.05 on the first inputs of a regression, scaled so that the longest has norm 1."""
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, RandomUnits) else None
     x = problem.x[:ROWS]
     longest = jnp.linalg.norm(x, axis=1).max()
-    return RandomUnits(x / jnp.where(longest > 0, longest, 1.0), problem.y.shape[1], 64, 0.05, 0.009)
+    return RandomUnits(x / jnp.where(longest > 0, longest, 1.0), problem.y.shape[1], 64, 0.05, radius)
 
 
-def unit_settings() -> Space:
+def unit_settings(radius: float = 0.009) -> Space:
     """Sizes, the scale of the weights and the radius."""
     return Space(
         n=Integer(8, 1, 64, "inputs"),
@@ -67,7 +67,7 @@ def unit_settings() -> Space:
         k=Integer(3, 1, 64, "outputs"),
         m=Integer(64, 2, 4096, "units"),
         sigma=Real(0.05, 0.0, 1.0, "standard deviation of the weights"),
-        R=Real(0.009, 1e-6, 0.00999, "how far a unit may move"),
+        R=Real(radius, 1e-6, 0.00999, "how far a unit may move"),
     )
 
 
