@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Choice
 from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, gram
@@ -17,6 +17,16 @@ def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
     if name == "linear":
         return Linear(float(dimension))
     return {"rbf": RBF, "laplace": Laplace}[name](float(dimension) ** 0.5)
+
+
+def points_in_ball(key: Key[Array, ""], n: int, d: int) -> Float[Array, "n d"]:
+    """n points uniform in the unit ball: a normal direction at the distance u^(1/d).
+
+    `jax.random.ball` draws gamma variables, whose rejection loops take seconds to compile.
+    """
+    drawn = jax.random.normal(key, (n, d + 1))
+    radius = jax.scipy.stats.norm.cdf(drawn[:, :1]) ** (1 / d)
+    return radius * drawn[:, 1:] / jnp.linalg.norm(drawn[:, 1:], axis=1, keepdims=True)
 
 
 def sampled_regression(

@@ -15,6 +15,7 @@ from lemmata.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, 
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.problems import duplicate_rows
 
+from .._sampled import points_in_ball
 from .infinite_width import KernelPoints, posed
 
 _ROWS = 32
@@ -24,8 +25,8 @@ def separation_bound(x: Float[Array, "n d"], sigma: Float[Array, ""]) -> Float[A
     """A lower bound on lambda_min of K on the rows of x, positive where rows are distinct and not 0.
 
     The polynomial p_i(z) = <z, x_i> / |x_i|² prod_(j != i) <z - x_j, x_i - x_j> / |x_i - x_j|² is 0 at the origin and
-    at every x_j, and 1 at x_i. Since K = sum_q sigma^(2(q-1)) / (q-1)! <x, y>^q, a polynomial whose part of degree q has
-    the tensor T_q has squared norm at most sum_q |T_q|² (q-1)! / sigma^(2(q-1)) in the space of K; and
+    at every x_j, and 1 at x_i. Since K = sum_q sigma^(2(q-1)) / (q-1)! <x, y>^q, a polynomial whose part of degree q is
+    a tensor T_q has squared norm at most sum_q |T_q|² (q-1)! / sigma^(2(q-1)) in the space of K; and
     lambda_min >= 1 / tr K^-1 >= 1 / sum_i |p_i|², as K^-1 gives the smallest norms of interpolants.
 
     Args:
@@ -89,8 +90,7 @@ class AbstractDefinitenessClaim(Claim[KernelPoints]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
         """Points in the unit ball."""
-        x = jax.random.ball(key, setting["d"], shape=(setting["n"],))
-        return KernelPoints(x, jnp.asarray(setting["sigma"], float))
+        return KernelPoints(points_in_ball(key, setting["n"], setting["d"]), jnp.asarray(setting["sigma"], float))
 
     def pose(self, problem: object) -> KernelPoints | None:
         """The first 32 inputs of a regression."""

@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space
 from lemmata.networks import SoftmaxNetwork
 
+from .._sampled import points_in_ball
+
 
 class TrainingProblem(eqx.Module):
     """A softmax network somewhere on its way, with data.
@@ -76,8 +78,8 @@ class AbstractNetworkClaim(Claim[TrainingProblem]):
         network = SoftmaxNetwork(2 * setting["pairs"], setting["k"], setting["sigma"])
         params, _ = network.init(init, setting["d"])
         weight = params["weight"] + setting["moved"] * jax.random.normal(move, params["weight"].shape)
-        x = jax.random.ball(points, setting["d"], shape=(setting["n"],))
-        return TrainingProblem(weight, params["sign"], x, jax.random.ball(targets, setting["k"], shape=(setting["n"],)))
+        x, y = points_in_ball(points, setting["n"], setting["d"]), points_in_ball(targets, setting["n"], setting["k"])
+        return TrainingProblem(weight, params["sign"], x, y)
 
     def hypotheses(self, problem: TrainingProblem) -> list[Hypothesis]:
         """Finite weights are all that is needed."""
