@@ -134,6 +134,10 @@ class CubeTweedie(AbstractTweedie):
         schedule_key, look_key = jax.random.split(key)
         return look(look_key, Cube(setting["d"]), sampled_schedule(schedule_key))
 
+    def condition(self, problem: Diffused) -> Array:
+        """Beyond the others: a mean of a truncated law is a difference of the place and of a Mills ratio."""
+        return 8 * (1 + jnp.abs(problem.points).max()) / problem.schedule.variance(problem.times).min()
+
 
 class DenoiserJacobian(Claim[Diffused]):
     """The derivative of the denoiser in x is alpha / (1 - alpha²) Cov(x(0) | x(t) = x): it is symmetric and positive
