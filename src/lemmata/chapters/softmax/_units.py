@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtMost, Claim, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems import Regression
 
-from .parameters import CONSTANT, logit_bound
+from .parameters import CONSTANT, Number, logit_bound
 
 DELTA = 0.1
 ROWS = 32
@@ -93,7 +93,7 @@ def unit_hypotheses(problem: RandomUnits) -> list[Hypothesis]:
 
 
 def moves(
-    x: Float[Array, "n d"], weight: Float[Array, "d m"], radius: float, key: Key[Array, ""]
+    x: Float[Array, "n d"], weight: Float[Array, "d m"], radius: Number, drawn: Float[Array, "d m"]
 ) -> Float[Array, "6 d m"]:
     """Changes of the weights with |change of w_r| <= R: random directions, then the worst for one part or another.
 
@@ -105,14 +105,13 @@ def moves(
         x: inputs.
         weight: W.
         radius: R.
-        key: of the random directions.
+        drawn: standard normal columns, for the random directions.
     """
     lengths = jnp.linalg.norm(x, axis=1, keepdims=True)
     toward = x / jnp.where(lengths > 0, lengths, 1.0)
     logits, m = x @ weight, weight.shape[1]
     sums = jax.scipy.special.logsumexp(logits, axis=1)
     along = lambda i, signs: toward[i][:, None] * signs
-    drawn = jax.random.normal(key, weight.shape)
     own = jnp.argmax(jnp.abs(logits), axis=0)
     largest = jnp.argmax(logits - sums[:, None])
     one = 2 * jax.nn.one_hot(largest % m, m) - 1
@@ -128,14 +127,14 @@ def moves(
     )
 
 
-@partial(jax.jit, static_argnums=(1, 2, 3))
+@partial(jax.jit, static_argnums=1)
 def drawn_units(
-    x: Float[Array, "n d"], width: int, sigma: float, radius: float, key: Key[Array, ""]
+    x: Float[Array, "n d"], width: int, sigma: Number, radius: Number, key: Key[Array, ""]
 ) -> tuple[Float[Array, "d m"], Float[Array, "6 d m"]]:
     """Weights N(0, sigma² I) of `width` units, and their `moves`."""
-    weight_key, move_key = jax.random.split(key)
-    weight = sigma * jax.random.normal(weight_key, (x.shape[1], width))
-    return weight, moves(x, weight, radius, move_key)
+    # Drawing is most of what there is to compile: one draw serves both.
+    first, second = jax.random.normal(key, (2, x.shape[1], width))
+    return sigma * first, moves(x, sigma * first, radius, second)
 
 
 def exponential_change(

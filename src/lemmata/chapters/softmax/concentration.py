@@ -7,10 +7,12 @@ at the price of exponentials of B that are astronomical for sigma = 1 (B is 23 f
 sigma is 0.05, B = 1.17. Moves are tried at random and where each bound is tightest.
 """
 
+import math
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata.claims import Control
+from lemmata.claims import Control, Source
 
 from ._units import AbstractPart, RandomUnits, exponential_change, part
 from .parameters import CONSTANT
@@ -38,6 +40,33 @@ class LogitBound(AbstractPart):
     def control(self) -> Control:
         """The same with C = 1, which does not cover the maximum over units."""
         return Control("C = 1: |<w_r, x_i>| <= B/10", lambda bound, problem: bound / CONSTANT)
+
+
+class LogitBoundWithWidth(AbstractPart):
+    """|<w_r, x_i>| <= sigma sqrt(2 log(2 n m / delta)) for all inputs and units, with probability at least 1 - delta.
+
+    The union bound over n m normal variables. It knows the width, needs no bound on it, and does not know the number of
+    outputs; it may stand for B in the lemmas that follow, which use B through parts 1 and 4 alone.
+    """
+
+    title = "Logits of random units are at most sigma sqrt(2 log(2nm/delta))"
+    source = Source("gu2024softmax", "Definition 4.1, with the width in it")
+    controls = "the largest logit"
+    unexplained = "that logits of one unit at several inputs depend on each other"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        """The union bound."""
+        count = 2 * len(problem.x) * problem.width / problem.delta
+        return jnp.asarray(problem.sigma * math.sqrt(2 * math.log(count)))
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest logit in size."""
+        return jnp.abs(x @ weight).max()
+
+    def control(self) -> Control:
+        """One input, and the centre of the distribution of the maximum in place of its tail."""
+        centre = lambda bound, problem: jnp.asarray(problem.sigma * math.sqrt(2 * math.log(problem.width)))
+        return Control("at most sigma sqrt(2 log m)", centre)
 
 
 class MovedLogitBound(AbstractPart):

@@ -72,7 +72,7 @@ def kernel_moves(
     sign: Float[Array, "k m"],
     weight: Float[Array, "d m"],
     radius: Number,
-    key: Key[Array, ""],
+    drawn: Float[Array, "d m"],
 ) -> Float[Array, "8 d m"]:
     """`moves`, and two that are adversarial for H: steepest for one entry, and for the Frobenius norm of the change.
 
@@ -83,9 +83,9 @@ def kernel_moves(
         sign: a.
         weight: W.
         radius: R.
-        key: of the random directions.
+        drawn: standard normal columns, for the random directions.
     """
-    candidates = moves(x, weight, radius, key)
+    candidates = moves(x, weight, radius, drawn)
     difference = lambda change: kernel_change(x, sign, weight, change)
     entry = steepest(lambda change: difference(change)[0, 0, -1, 0], jnp.zeros_like(weight), radius, 2)
     norm = steepest(lambda change: jnp.sum(difference(change) ** 2), candidates[0], radius, 6)
@@ -97,10 +97,9 @@ def drawn_kernel(
     x: Float[Array, "n d"], outputs: int, width: int, sigma: Number, radius: Number, key: Key[Array, ""]
 ) -> tuple[Float[Array, "k m"], Float[Array, "d m"], Float[Array, "8 d m"]]:
     """Random signs and weights, and moves of the weights."""
-    sign_key, weight_key, move_key = jax.random.split(key, 3)
-    sign = jax.random.rademacher(sign_key, (outputs, width)).astype(float)
-    weight = sigma * jax.random.normal(weight_key, (x.shape[1], width))
-    return sign, weight, kernel_moves(x, sign, weight, radius, move_key)
+    d, drawn = x.shape[1], jax.random.normal(key, (2 * x.shape[1] + outputs, width))
+    sign, weight = jnp.where(drawn[2 * d :] < 0, -1.0, 1.0), sigma * drawn[:d]
+    return sign, weight, kernel_moves(x, sign, weight, radius, drawn[d : 2 * d])
 
 
 @jax.jit
@@ -258,6 +257,14 @@ class PerturbationLinearInRadius(AbstractKernelPerturbation):
     unexplained = "the constant"
     trials = 64
 
+    def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
+        """Also an input that is not 0."""
+        longest = jnp.linalg.norm(problem.x, axis=1).max()
+        return [
+            *super().hypotheses(problem),
+            Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
+        ]
+
     def predict(self, problem: RandomUnits) -> Array:
         """The exponent 1."""
         return jnp.ones(())
@@ -318,7 +325,7 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
     controls = "the mean change of the kernel's diagonal under random moves of the units"
     unexplained = "moves that depend on the weights, as those of training do"
     problem = NoisyUnits
-    trials = 192
+    trials = 64
     traced = False
 
     def settings(self) -> Space:
@@ -351,6 +358,7 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
             Hypothesis("inputs lie in the unit ball", longest, "<=", 1.0, "exponentials stay moderate"),
             Hypothesis("sigma² + rho² is moderate", spread, "<=", 0.5, why),
             Hypothesis("there is noise", problem.rho, ">", 0.0, "otherwise nothing changes"),
+            Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
         ]
 
     def predict(self, problem: NoisyUnits) -> Array:

@@ -215,7 +215,7 @@ class SumOfTermsAsPrinted(AbstractSumOfTerms):
 
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(10 B).
 
-    False at B = 1, where the left side is 139609 and the right side 22026; true from B = 2.7745 on. The conclusion of
+    False at B = 1, where the left side is 139610 and the right side 22026; true from B = 2.7745 on. The conclusion of
     the lemma survives, by another proof (`SharperEntryPerturbation`).
     """
 
