@@ -41,8 +41,10 @@ def steps() -> list[tuple[str, str, float]]:
         network, params, x, y = problem(ROWS, COLUMNS, WIDTH, k)
         step = jax.jit(lambda p, x, y, network=network: network.step(p, x, y, jnp.asarray(1e-9)))
         runs = {
-            "step": step, "its four matrix products": jax.jit(products), "the same, in blocks of rows": blocked_products,
-        }  # fmt: skip
+            "step": step,
+            "its four matrix products": jax.jit(products),
+            "the same, in blocks of rows": blocked_products,
+        }
         seconds = alternating({what: lambda run=run, a=(params, x, y): run(*a) for what, run in runs.items()})
         name = f"training step, n={ROWS}, d={COLUMNS}, m={WIDTH}, k={k}"
         rows += [(name, peer, seconds["step"] / seconds[peer]) for peer in list(runs)[1:]]

@@ -86,7 +86,10 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
 
 
 def find(name: str) -> list[Claim]:
-    """The claims that a name means: a registered claim, the end of its path, or a file (`mine.py` or `mine.py:claim`).
+    """The claims that a name means.
+
+    A registered claim, the end of its path, all claims of a chapter or section (`softmax`, `softmax.network`), or those
+    of a file (`mine.py` or `mine.py:claim`).
 
     Raises:
         UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
@@ -103,11 +106,14 @@ def find(name: str) -> list[Claim]:
     exact = [claim for claim in matches if claim.name == name] or matches
     if len(exact) == 1:
         return exact
+    section = [claim for full, claim in known.items() if full.startswith(name + ".")]
+    if section and not exact:
+        return section
     near = [claim.name for claim in exact] or [full for full in known if name and name in full][:5]
     near = near or difflib.get_close_matches(name, known, n=3, cutoff=0.3)
     raise UnknownNameError(
         f"claim '{name}'",
-        rule="the name of one claim",
+        rule="the name of one claim, chapter or section",
         remedy=(f"did you mean {' or '.join(near)}? " if near else "")
         + (f"the file has {', '.join(known)}" if member else "`lemmata list` lists them"),
     )

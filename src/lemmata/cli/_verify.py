@@ -12,7 +12,8 @@ EXIT = {"supported": 0, "refuted": 1, "inconclusive": 3, "inapplicable": 3, "fai
 
 def verify_claims(
     claims: Annotated[
-        list[str] | None, typer.Argument(help="Names of claims, ends of names, or FILE.py[:claim].", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Claims, ends of names, chapters or sections, or FILE.py[:claim].", show_default=False),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the claim; repeatable.")
