@@ -1,3 +1,4 @@
 """Floor 5: scikit-learn faces of the solvers."""
 
 from ._kernel_ridge import KernelRegressor as KernelRegressor
+from ._softmax import SoftmaxRegressor as SoftmaxRegressor

@@ -21,7 +21,8 @@ class SoftmaxTangent(AbstractKernel):
     a_{2r} = -a_{2r-1} are random signs, H_{l,l'} tends to K for l = l' and to 0 otherwise, as m grows, at the rate
     m^(-1/2). Source: gu2024softmax, Definitions 3.6 and 3.7; the limit is derived in comments here.
 
-    K is strictly positive definite on distinct points other than 0, and K(0, y) = 0.
+    K is strictly positive definite on distinct points other than 0 where sigma > 0, and K(0, y) = 0. With sigma = 0 it
+    is the linear kernel <x, y>: all units start equal, and differ by their signs alone.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import SoftmaxTangent
@@ -29,16 +30,16 @@ class SoftmaxTangent(AbstractKernel):
     2.7183
 
     Args:
-        sigma: standard deviation of the initial weights w_r, a positive number.
+        sigma: standard deviation of the initial weights w_r, not negative.
 
     Raises:
-        SettingError: where sigma is known and not positive.
+        SettingError: where sigma is known and negative or not finite.
     """
 
     sigma: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
 
     def __check_init__(self):
-        check_number("SoftmaxTangent.sigma", self.sigma)
+        check_number("SoftmaxTangent.sigma", self.sigma, zero_allowed=True)
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """<x, y> exp(sigma² <x, y>)."""

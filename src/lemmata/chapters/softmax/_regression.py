@@ -177,7 +177,7 @@ def ntk_flow(
     cross: Float[Array, "q r"],
     y: Float[Array, "r *k"],
     time: Sequence[float] | np.ndarray,
-) -> Trajectory:
+) -> tuple[Float[Array, "s r *k"], Float[Array, "s q *k"]]:
     """The regression with a fixed tangent kernel under gradient flow, at any time (Definition F.1).
 
     F(t) = K_te H^-1 (I - exp(-m H t)) vec(Y), on the training points with K_te = H. Shapes serve both the kernel of a
@@ -188,8 +188,11 @@ def ntk_flow(
         cross: K_te.
         y: targets, one row for each row of H.
         time: the times m t, known numbers.
+
+    Returns:
+        Predictions on the training points and on the others, one leading entry a time.
     """
-    return gradient_flow(eigensystem(tangent), y, time, cross)
+    return _both(gradient_flow(eigensystem(tangent), y, time, cross))
 
 
 def ntk_descent(
@@ -198,7 +201,7 @@ def ntk_descent(
     y: Float[Array, "r *k"],
     rate: Float[Array, ""],
     steps: int,
-) -> Trajectory:
+) -> tuple[Float[Array, "s r *k"], Float[Array, "s q *k"]]:
     """The same under gradient descent: F = K_te H^-1 (I - (I - eta m H)^steps) vec(Y).
 
     Args:
@@ -209,7 +212,12 @@ def ntk_descent(
         steps: how many steps.
     """
     # The solver takes a rate that is known; traced ones go into the kernel.
-    return gradient_descent(eigensystem(rate * tangent), y, 1.0, steps, rate * cross)
+    return _both(gradient_descent(eigensystem(rate * tangent), y, 1.0, steps, rate * cross))
+
+
+def _both(path: Trajectory) -> tuple[Array, Array]:
+    assert path.test is not None
+    return path.train, path.test
 
 
 def perturbations(start: Initialised, path: Float[Array, "s d m"]) -> tuple[Float[Array, ""], Float[Array, " q"]]:
@@ -264,8 +272,8 @@ def differences(problem: Coupling) -> tuple[Float[Array, " s"], Float[Array, " q
         problem: the network along its flow.
     """
     start = problem.start
-    kernel = ntk_flow(problem.unit * start.tangent, problem.unit * start.cross, stack(start.y), RECORDS)
+    on_train, on_test = ntk_flow(problem.unit * start.tangent, problem.unit * start.cross, stack(start.y), RECORDS)
     network = lambda points: jax.vmap(lambda weight: stack(start.network.predict(start.params(weight), points)))
-    train = network(start.x)(problem.path) - kernel.train
-    test = network(start.x_test)(problem.path) - kernel.test
+    train = network(start.x)(problem.path) - on_train
+    test = network(start.x_test)(problem.path) - on_test
     return jnp.linalg.norm(train, axis=1), jnp.abs(test).max(axis=0)

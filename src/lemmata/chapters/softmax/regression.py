@@ -157,8 +157,8 @@ class DescentInFunctionSpace(AbstractInitialisedClaim):
 
     def predict(self, problem: Initialised) -> Array:
         """The closed form through the eigensystem of H*."""
-        path = ntk_descent(problem.tangent, problem.cross, stack(problem.y), _step(problem), _STEPS)
-        return jnp.concatenate([path.train[0], path.test[0]])
+        both = ntk_descent(problem.tangent, problem.cross, stack(problem.y), _step(problem), _STEPS)
+        return jnp.concatenate(both, axis=1)[0]
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
         """20 updates."""
@@ -170,8 +170,8 @@ class DescentInFunctionSpace(AbstractInitialisedClaim):
 
         def flow(outputs: Array, problem: Initialised) -> Array:
             step = _step(problem)
-            path = ntk_flow(step * problem.tangent, step * problem.cross, stack(problem.y), [float(_STEPS)])
-            return jnp.concatenate([path.train, path.test], axis=1)[0]
+            both = ntk_flow(step * problem.tangent, step * problem.cross, stack(problem.y), [float(_STEPS)])
+            return jnp.concatenate(both, axis=1)[0]
 
         return Control("the outputs are those of gradient flow", flow)
 
@@ -304,6 +304,6 @@ class InfiniteTime(AbstractInitialisedClaim):
 
         def stopped(outputs: Array, problem: Initialised) -> Array:
             smallest = jnp.linalg.eigvalsh(problem.tangent)[0]
-            return ntk_flow(problem.tangent / smallest, problem.cross / smallest, stack(problem.y), [4.0]).test[0]
+            return ntk_flow(problem.tangent / smallest, problem.cross / smallest, stack(problem.y), [4.0])[1][0]
 
         return Control("the time 4 / (m lambda) is as good as infinite", stopped)
