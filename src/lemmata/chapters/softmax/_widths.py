@@ -1,0 +1,163 @@
+"""Two-layer networks with three activations, and the widths and times that training them takes.
+
+Each network is trained in the time of its own tangent kernel H, whose limit at infinite width has the smallest
+eigenvalue lambda: the flow dF/dt = -H (F - Y). All start from the symmetric initialisation, where F = 0.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.kernels import SoftmaxTangent, gram
+
+ACTIVATIONS = ("relu", "exp", "softmax")
+
+
+def limit_gram(activation: str, x: Float[Array, "n d"], sigma: float) -> Float[Array, "n n"]:
+    """The tangent kernel over W, at infinite width, of each output of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
+
+    E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I): for the ReLU <x, y> (pi - angle) / (2 pi), for the
+    exponential <x, y> exp(sigma² |x + y|² / 2); for the softmax network m <a, S(x)> it is <x, y> exp(sigma² <x, y>).
+
+    Args:
+        activation: relu, exp or softmax.
+        x: points.
+        sigma: standard deviation of the weights.
+    """
+    products = x @ x.T
+    if activation == "softmax":
+        return gram(SoftmaxTangent(sigma=sigma), x)
+    squares = jnp.diagonal(products)
+    if activation == "exp":
+        return products * jnp.exp(sigma**2 * (squares[:, None] + squares + 2 * products) / 2)
+    norms = jnp.sqrt(squares[:, None] * squares)
+    cosine = jnp.clip(products / jnp.where(norms > 0, norms, 1.0), -1.0, 1.0)
+    return products * (math.pi - jnp.arccos(cosine)) / (2 * math.pi)
+
+
+def slopes(
+    activation: str,
+    weight: Float[Array, "d m"],
+    sign: Float[Array, "k m"],
+    x: Float[Array, "n d"],
+    units: float | Float[Array, ""],
+) -> tuple[Float[Array, "n k"], Float[Array, "n m"], Float[Array, "n k"]]:
+    """Outputs F of the network of the first units, and what their gradients are made of.
+
+    Args:
+        activation: relu, exp or softmax.
+        weight: W.
+        sign: the rows a_l.
+        x: points.
+        units: the width; the units beyond it are left out.
+
+    Returns:
+        F, the s scaled so that H = sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>, and the c.
+    """
+    logits, used = x @ weight, jnp.arange(weight.shape[1]) < units
+    if activation == "softmax":
+        shares = jax.nn.softmax(jnp.where(used, logits, -jnp.inf), axis=1)
+        means = shares @ sign.T
+        return units * means, jnp.sqrt(units) * shares, means
+    hidden = jnp.exp(logits) if activation == "exp" else jnp.maximum(logits, 0.0)
+    slope = hidden if activation == "exp" else (logits > 0).astype(x.dtype)
+    outputs = (hidden * used) @ sign.T / jnp.sqrt(units)
+    return outputs, slope * used / jnp.sqrt(units), jnp.zeros_like(outputs)
+
+
+@functools.partial(jax.jit, static_argnames=("activation", "steps"))
+def time_to_fit(
+    activation: str,
+    weight: Float[Array, "d m"],
+    sign: Float[Array, "k m"],
+    x: Float[Array, "n d"],
+    y: Float[Array, "n k"],
+    units: float | Float[Array, ""],
+    error: float | Float[Array, ""],
+    horizon: Float[Array, ""],
+    steps: int = 4096,
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """The time of the tangent kernel's flow at which descent reaches |F - Y|² <= error, and the loss there.
+
+    Descent takes steps of 1 / (2 lambda_max(H)), H at the initialisation. The time is infinite where the horizon, or
+    the largest number of steps, comes first.
+
+    Args:
+        activation: relu, exp or softmax.
+        weight: W at the initialisation.
+        sign: the rows a_l.
+        x: inputs.
+        y: targets.
+        units: the width, of the units that are given.
+        error: the squared norm asked for.
+        horizon: the latest time.
+        steps: the most steps that are taken.
+    """
+    # Time of H: the softmax network's kernel over W is m H, so that its weights move m times more slowly.
+    scale = 1 / jnp.sqrt(units) if activation == "softmax" else 1.0
+    rate = 0.5 / largest_eigenvalue(activation, weight, sign, x, units)
+
+    def going(state: tuple[Array, Array, tuple[Array, Array, Array]]) -> Array:
+        count, _, (outputs, _, _) = state
+        return (jnp.sum((outputs - y) ** 2) > error) & (count * rate < horizon) & (count < steps)
+
+    def step(state: tuple[Array, Array, tuple[Array, Array, Array]]) -> tuple[Array, Array, tuple]:
+        count, weight, (outputs, slope, centre) = state
+        residual = outputs - y
+        pull = residual @ sign - jnp.sum(residual * centre, axis=1, keepdims=True)
+        weight = weight - rate * scale * x.T @ (slope * pull)
+        return count + 1, weight, slopes(activation, weight, sign, x, units)
+
+    first = (jnp.zeros(()), weight, slopes(activation, weight, sign, x, units))
+    count, _, (outputs, _, _) = jax.lax.while_loop(going, step, first)
+    loss = jnp.sum((outputs - y) ** 2)
+    return jnp.where(loss <= error, count * rate, jnp.inf), loss
+
+
+def largest_eigenvalue(
+    activation: str,
+    weight: Float[Array, "d m"],
+    sign: Float[Array, "k m"],
+    x: Float[Array, "n d"],
+    units: float | Float[Array, ""],
+    rounds: int = 30,
+) -> Float[Array, ""]:
+    """lambda_max(H) at these weights by power iteration, without forming H; from below, by a few percent at most.
+
+    Args:
+        activation: relu, exp or softmax.
+        weight: W.
+        sign: the rows a_l.
+        x: points.
+        units: the width, of the units that are given.
+        rounds: products with H.
+    """
+    _, slope, centre = slopes(activation, weight, sign, x, units)
+
+    def product(v: Array, _: None) -> tuple[Array, Array]:
+        pulled = x.T @ (slope * (v @ sign - jnp.sum(v * centre, axis=1, keepdims=True)))
+        moved = slope * (x @ pulled)
+        image = moved @ sign.T - centre * moved.sum(axis=1, keepdims=True)
+        size = jnp.linalg.norm(image)
+        return image / jnp.maximum(size, jnp.finfo(x.dtype).tiny), size
+
+    # A start with all components, none of which is 0 by symmetry.
+    first = jnp.cos(jnp.arange(len(x) * len(sign), dtype=x.dtype) ** 2).reshape(len(x), len(sign))
+    return jax.lax.scan(product, first / jnp.linalg.norm(first), None, length=rounds)[1][-1]
+
+
+def sufficient_width(times: Float[Array, " w"], widths: Sequence[float], horizon: Float[Array, ""]) -> Float[Array, ""]:
+    """The smallest width from which on every width of the ladder fits in time; twice the last where the last does not.
+
+    Args:
+        times: the time to fit at every width.
+        widths: the ladder, increasing.
+        horizon: the latest time.
+    """
+    fits = jnp.cumprod((times <= horizon)[::-1])[::-1]
+    ladder = jnp.asarray([*widths, 2 * widths[-1]])
+    return ladder[len(widths) - jnp.sum(fits).astype(int)]
