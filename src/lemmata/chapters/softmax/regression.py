@@ -6,6 +6,8 @@ far a network is from this regression, which is the subject of `coupling`. Times
 dF/dt = -m H (F - Y); the kernel of k outputs at n points has k n rows.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
@@ -26,6 +28,7 @@ _STEPS = 20
 _SIGMA = Real(0.8, 0.1, 1.0, "standard deviation of the weights")
 
 
+@jax.jit
 def features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r dm"]:
     """phi(x)_l = m^(-1/2) (x <v_lr, S> m S_r)_r, one block of d numbers for each unit, so that phi phi' = H*.
 
@@ -50,6 +53,23 @@ def summed_features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array
     return blocks.reshape(len(blocks), x.shape[1], -1).sum(axis=2)
 
 
+@jax.jit
+def jacobian_products(problem: Initialised) -> Float[Array, "q r"]:
+    """J_te J' / m with the Jacobians of all outputs in W, by automatic differentiation.
+
+    Args:
+        problem: the network.
+    """
+    each = jax.vmap(jax.jacrev(problem.network.apply), in_axes=(None, 0))
+
+    def rows(x: Array) -> Array:
+        slopes = jnp.moveaxis(each(problem.params(), x)["weight"], 1, 0)
+        return slopes.reshape(slopes.shape[0] * len(x), -1)
+
+    return rows(problem.x_test) @ rows(problem.x).T / problem.network.width
+
+
+@functools.partial(jax.jit, static_argnums=3)
 def gamma_descent(
     tangent: Float[Array, "r r"], y: Float[Array, " r"], rate: Float[Array, ""], steps: int
 ) -> Float[Array, " r"]:
@@ -224,9 +244,7 @@ class FeatureMap(AbstractInitialisedClaim):
 
     def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
         """Products of Jacobians by automatic differentiation, divided by m."""
-        outputs = lambda weight, x: stack(problem.network.predict(problem.params(weight), x))
-        left, right = (jax.jacobian(outputs)(problem.weight, x) for x in (problem.x_test, problem.x))
-        return left.reshape(len(left), -1) @ right.reshape(len(right), -1).T / problem.network.width
+        return jacobian_products(problem)
 
     def control(self) -> Control:
         """The limit of infinite width."""
