@@ -125,3 +125,17 @@ def test_perturbations_speak_about_a_users_inputs(key):
     zero = units.RandomUnits(jnp.zeros((2, 2)), 1, 8, 0.1, 1e-4)
     assert not examine(perturbation.PerturbationLinearInRadius(), zero, key).applies
     assert examine(perturbation.EntryPerturbation(), zero, key).measured == 0.0
+
+
+def test_bias_of_the_noisy_kernel_at_finite_width():
+    # s = sigma² = rho²; v = 2 s. Exponentials e, e' of the two units of a pair, with mean exp(v/2):
+    s, v = 0.25, 0.5
+    second = math.exp(v)  # E e² / (E e)²
+    variance = math.expm1(v) + math.expm1(s)  # m var(mean e) / (E e)²: own unit and partner
+    covariance = math.expm1(2 * v) + math.expm1(2 * s)  # m cov(mean e², mean e), relative
+    averages = -2 * (math.exp(3 * v) - math.exp(2 * v)) + second * (math.exp(v) - math.exp(s))
+    noisy = second * (3 * variance - 2 * covariance) + averages
+    # without noise the two units of a pair are equal: half as many terms, and averages of signs that vanish
+    quiet = math.exp(s) * 2 * (3 * math.expm1(s) - 2 * math.expm1(2 * s))
+    assert round(noisy - quiet) == -5
+    assert abs(noisy - quiet) / 4096 < perturbation.MeanPerturbationNotZero.relation.margin / 4

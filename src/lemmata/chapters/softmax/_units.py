@@ -59,12 +59,12 @@ def units_of(problem: object, radius: float = 0.009) -> RandomUnits | None:
     return RandomUnits(x / jnp.where(longest > 0, longest, 1.0), problem.y.shape[1], 64, 0.05, radius)
 
 
-def unit_settings(radius: float = 0.009) -> Space:
-    """Sizes, the scale of the weights and the radius."""
+def unit_settings(radius: float = 0.009, outputs: int = 1) -> Space:
+    """Sizes, the scale of the weights and the radius, its default given; at least so many outputs."""
     return Space(
         n=Integer(8, 1, 64, "inputs"),
         d=Integer(4, 1, 64, "dimension of the inputs"),
-        k=Integer(3, 1, 64, "outputs"),
+        k=Integer(3, outputs, 64, "outputs"),
         m=Integer(64, 2, 4096, "units"),
         sigma=Real(0.05, 0.0, 1.0, "standard deviation of the weights"),
         R=Real(radius, 1e-6, 0.00999, "how far a unit may move"),

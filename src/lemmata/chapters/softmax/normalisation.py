@@ -35,8 +35,9 @@ class DenominatorChange(AbstractPart):
         return problem.width * jnp.exp(problem.bound + problem.radius)
 
     def control(self) -> Control:
-        """Without the exponential."""
-        return Control("at most m R", lambda bound, problem: problem.width * jnp.asarray(problem.radius))
+        """The mean of an exponential in place of exp(B + R)."""
+        mean = lambda bound, problem: problem.width * problem.radius * jnp.exp(problem.sigma**2 / 2)
+        return Control("at most m R exp(sigma²/2)", mean)
 
 
 class InverseDenominatorChange(AbstractPart):
@@ -60,8 +61,9 @@ class InverseDenominatorChange(AbstractPart):
         return jnp.exp(problem.bound + problem.radius) / problem.width
 
     def control(self) -> Control:
-        """Without the exponential."""
-        return Control("at most R/m", lambda bound, problem: jnp.asarray(problem.radius / problem.width))
+        """The inverse of the mean of an exponential in place of exp(3B + 2R)."""
+        mean = lambda bound, problem: problem.radius / problem.width * jnp.exp(-(problem.sigma**2) / 2)
+        return Control("at most R exp(-sigma²/2)/m", mean)
 
 
 class ShareBound(AbstractPart):

@@ -121,8 +121,11 @@ class AbstractKernelPerturbation(Claim[RandomUnits]):
     traced = False
 
     def settings(self) -> Space:
-        """Sizes, the scale of the weights and a small radius."""
-        return unit_settings(1e-4)
+        """Sizes, the scale of the weights and a small radius.
+
+        Two outputs at least: at equal shares and balanced signs no move changes the kernel of one to first order.
+        """
+        return unit_settings(1e-4, outputs=2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RandomUnits:
         """Inputs on the unit sphere."""
@@ -203,9 +206,9 @@ class KernelPerturbation(AbstractKernelPerturbation):
         return len(problem.x) * problem.outputs * self.largest(problem)
 
     def control(self) -> Control:
-        """The exponential replaced by 1/4."""
-        weaker = lambda bound, problem: jnp.asarray(problem.radius * len(problem.x) * problem.outputs / 4)
-        return Control("at most R n k / 4", weaker)
+        """A smaller order in the size of H, and no exponential."""
+        weaker = lambda bound, problem: problem.radius * jnp.sqrt(len(problem.x) * problem.outputs)
+        return Control("at most R sqrt(n k)", weaker)
 
 
 class SharperEntryPerturbation(AbstractKernelPerturbation):
@@ -318,8 +321,8 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
 
     title = "Noise with mean 0 does not leave the expected tangent kernel as it is"
     source = Source("gu2024softmax", "Remark 5.2")
-    # For s² = sigma² + rho² = 1/2 the means over units that stand in H, and <a, S>, make a bias of about -9/m in an
-    # entry (delta method, lognormal moments): 0.002 at the last width.
+    # For sigma = rho = 1/2 and |x| = 1 the denominators and <a, S> make a bias of -5/m in an entry (delta method; units
+    # of a pair share the lognormal moments of w): 0.0012 at the last width.
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03, relative=False)
     label = "identity"
     controls = "the mean change of the kernel's diagonal under random moves of the units"

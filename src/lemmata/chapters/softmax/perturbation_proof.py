@@ -143,11 +143,15 @@ class FiveTermsTelescope(Claim[MovedUnits]):
         return problem.sign.shape[1] ** 2 * (problem.x @ problem.x.T)[None, :, None, :] * total
 
     def condition(self, problem: MovedUnits) -> Array:
-        """Kernels with entries up to 4 m² max S² |x|², rounded over m units, leave the entries of their difference."""
+        """Kernels with entries up to 4 (m max S |x|)², rounded over m units, leave the entries of their difference.
+
+        Where all units move alike, that is nothing but rounding.
+        """
         m = problem.sign.shape[1]
         share = jax.nn.softmax(problem.x @ problem.start, axis=1).max()
-        left = jnp.abs(self.predict(problem)).max()
-        return m * 4 * (m * share) ** 2 * jnp.sum(problem.x**2, axis=1).max() / jnp.where(left > 0, left, 1.0)
+        size = 4 * (m * share) ** 2 * jnp.sum(problem.x**2, axis=1).max()
+        left = jnp.maximum(jnp.abs(self.predict(problem)).max(), jnp.finfo(float).eps * size)
+        return m * size / jnp.where(size > 0, left, 1.0)
 
     def control(self) -> Control:
         """Another normalisation."""
