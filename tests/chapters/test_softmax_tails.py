@@ -73,6 +73,13 @@ def test_radius_inverts_the_tail():
     assert math.isclose(2 * math.exp(-exponent), 0.05, rel_tol=1e-12)
 
 
+@pytest.mark.parametrize("name", matrices())
+def test_operator_norm_is_the_largest_singular_value(name):
+    matrix = matrices()[name]
+    np.testing.assert_allclose(tails.operator_norm(jnp.asarray(matrix)), np.linalg.norm(matrix, ord=2), rtol=1e-13)
+    assert tails.operator_norm(jnp.zeros((3, 3))) == 0.0
+
+
 def test_posed_tails(key):
     problem = sampled_regression(key, n=40, t=2, d=3)
     signs = tails.HoeffdingSum().pose(problem)
