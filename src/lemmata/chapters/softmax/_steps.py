@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 from lemmata.problems import Regression
 
@@ -129,7 +130,7 @@ class Training(eqx.Module):
     def after(self, step: Float[Array, ""], steps: int = 1) -> "Training":
         """The same network after some steps of full-batch descent."""
 
-        def one(_: int, moved: Array) -> Array:
+        def one(_: int | Array, moved: Array) -> Array:
             return moved - step * eqx.tree_at(lambda t: t.moved, self, moved).gradient
 
         return eqx.tree_at(lambda t: t.moved, self, jax.lax.fori_loop(0, steps, one, self.moved))
@@ -160,16 +161,16 @@ def output_change(
     return sign.shape[1] * (shares * (grown - mean) / (1 + mean)) @ sign.T
 
 
-def loss_decrease(before: Training, after: Training) -> Float[Array, ""]:
+def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""]:
     """1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation: -<G, G + 2 (F - Y)> / |F - Y|², G the change of F.
 
     Args:
-        before: the network at tau.
-        after: the network at tau + 1.
+        training: the network at tau.
+        step: the size of the step.
     """
-    shares = jax.nn.softmax(before.x @ before.weight, axis=1)
-    change = output_change(shares, before.sign, before.x @ (after.moved - before.moved))
-    return -jnp.sum(change * (change + 2 * before.residual)) / jnp.sum(before.residual**2)
+    shares = jax.nn.softmax(training.x @ training.weight, axis=1)
+    change = output_change(shares, training.sign, -step * training.x @ training.gradient)
+    return -jnp.sum(change * (change + 2 * training.residual)) / jnp.sum(training.residual**2)
 
 
 def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
@@ -258,4 +259,5 @@ def small_eigenvalue_cause(training: Training) -> str | None:
     zero = np.flatnonzero(~np.asarray(training.x).any(axis=1))
     if len(zero):
         return f"row {zero[0]} of the inputs (counted from 0) is zero, and so are its row and column of H"
-    return singular_cause(np.asarray(training.first_tangent), training.x)
+    # The limit of H for one output: there a row that repeats costs one eigenvalue, in H itself one for each output.
+    return singular_cause(gram(SoftmaxTangent(sigma=training.sigma), training.x), training.x)

@@ -299,6 +299,10 @@ class SmallestEigenvalueKept(AbstractProgressBound):
     controls = "the smallest eigenvalue of the tangent kernel in training"
     unexplained = "why the eigenvalue falls by a part in 10^5 where the statement allows for a half"
 
+    def pose(self, problem: object) -> Training | None:
+        """Networks only: on a table, the examination would take too long."""
+        return problem if isinstance(problem, Training) else None
+
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
         """An initialisation, moved by R along the steepest descent of the smallest eigenvalue."""
         first = super().sample({**setting, "steps": 0}, key)
