@@ -7,7 +7,12 @@ import altair as alt
 import jax
 import jax.numpy as jnp
 import numpy as np
+from sklearn.datasets import load_digits
 
+from lemmata.chapters.softmax.comparison import width_table
+from lemmata.chapters.softmax.diffusion import GaussianMixture, Schedule
+from lemmata.chapters.softmax.sampling import FIRST, HORIZON, learn_score, sample_reverse, train_score
+from lemmata.chapters.softmax.score_matching import training_set
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork, train
 from lemmata.solvers import gradient_flow
@@ -91,7 +96,79 @@ def training_curves() -> alt.Chart:
     return (line + networks).properties(width=480, height=280)
 
 
-PICTURES = {"kernel_drift": kernel_drift, "training_curves": training_curves}
+def digits(n: int) -> tuple[jax.Array, jax.Array]:
+    """The first n handwritten digits in the unit ball, with centred one-hot targets in the unit ball."""
+    table = load_digits()
+    y = np.eye(10)[table.target[:n]] - 0.1
+    scaled = lambda rows: jnp.asarray(rows / np.linalg.norm(rows, axis=1).max())
+    return scaled(table.data[:n] - table.data.mean(axis=0)), scaled(y)
+
+
+def required_widths() -> alt.Chart:
+    """The width that theorems ask for beside the smallest of a ladder that was enough, on two sets of data."""
+    rows = []
+    for n in (2, 4, 6, 8, 12, 16):
+        for data, (x, y) in (("sphere", points(n, 16, 3)), ("digits", digits(n))):
+            y = y / jnp.maximum(1.0, jnp.linalg.norm(y, axis=1).max())
+            for row in width_table(x, y, sigma=0.05):
+                if row.statement.startswith("softmax"):
+                    asked = "Theorem 4.2" if "Theorem" in row.statement else "Table 1"
+                    rows.append({"n": n, "data": data, "width": row.required_width, "what": f"asked for: {asked}"})
+                    if asked == "Table 1" and np.isfinite(row.sufficient_width):
+                        rows.append({"n": n, "data": data, "width": row.sufficient_width, "what": "enough"})
+    names = ["asked for: Theorem 4.2", "asked for: Table 1", "enough"]
+    what = alt.Color("what:N", sort=names, title=None, scale=alt.Scale(domain=names, range=list(COLOURS[:3])))
+    up = log_axis("width", "width m")
+    up["axis"] = alt.Axis(tickCount=6, grid=False, format=".0e")
+    frame = alt.Chart(alt.Data(values=rows)).mark_line(point=True)
+    panel = frame.encode(alt.X("n:Q", title="rows n"), alt.Y(**up), what).properties(width=260, height=260)
+    return panel.facet(alt.Facet("data:N", title=None), columns=2)
+
+
+def arrows(t: float, scores: dict) -> list[dict]:
+    """Short lines along each score at the points of a grid."""
+    rows = []
+    for what, score in scores.items():
+        for a in np.linspace(-1.2, 1.2, 13):
+            for b in np.linspace(-1.2, 1.2, 13):
+                u, v = np.asarray(score(jnp.asarray(t), jnp.array([a, b])))
+                length = 0.15 * np.hypot(u, v) / (2 + np.hypot(u, v)) / max(np.hypot(u, v), 1e-9)
+                rows.append({"what": what, "x": a, "y": b, "x2": a + u * length, "y2": b + v * length})
+    return rows
+
+
+def learned_scores() -> alt.Chart:
+    """Scores at t = 0.3, exact, of the kernel and of a network, and samples drawn with each."""
+    turn = 2 * jnp.pi * jnp.arange(3) / 3
+    target = GaussianMixture(0.8 * jnp.stack([jnp.cos(turn), jnp.sin(turn)], axis=1), jnp.ones(3) / 3, 0.12)
+    schedule, keys = Schedule(1.0, 2.0), jax.random.split(jax.random.key(5), 4)
+    data = training_set(keys[0], target, schedule, 3000, HORIZON, FIRST)
+    scores = {
+        "exact": lambda t, x: target.score(schedule, t, x),
+        "kernel, 3000 pairs": learn_score(schedule, *data),
+        "network, 3000 pairs, m = 512": train_score(keys[1], schedule, *data, steps=10_000),
+    }
+    start = jax.random.normal(keys[2], (400, 2))
+    drawn = []
+    for what, score in scores.items():
+        for x, y in np.asarray(sample_reverse(keys[3], score, schedule, start)):
+            drawn.append({"what": what, "x": float(x), "y": float(y)})
+    names = list(scores)
+    square = {"scale": alt.Scale(domain=[-1.5, 1.5], clamp=True), "axis": alt.Axis(grid=False, tickCount=4)}
+    x, y = alt.X("x:Q", title=None, **square), alt.Y("y:Q", title=None, **square)
+    facet = alt.Facet("what:N", sort=names, title=None)
+    lines = alt.Chart(alt.Data(values=arrows(0.3, scores))).mark_rule(color=COLOURS[2]).encode(x, y, x2="x2", y2="y2")
+    dots = alt.Chart(alt.Data(values=drawn)).mark_circle(size=9, color=COLOURS[3], opacity=0.6).encode(x, y)
+    rows = [chart.properties(width=210, height=210).facet(facet, columns=3) for chart in (lines, dots)]
+    return alt.vconcat(*rows)
+
+
+PICTURES = {
+    "kernel_drift": kernel_drift,
+    "training_curves": training_curves,
+    "required_widths": required_widths,
+    "learned_scores": learned_scores,
+}
 
 
 def draw(names: list[str]) -> None:

@@ -3,7 +3,7 @@
 The chapter executes "Exploring the Frontiers of Softmax" (gu2024softmax), appendix included. Sections in the order of
 the source: `network`, `infinite_width`, `definiteness`, `drift`, `facts`, `tails`, `concentration`, `normalisation`,
 `perturbation` and `perturbation_proof`, `gradient`, `decomposition`, `remainders`, `progress`, `induction`,
-`convergence`, `table`, `regression`, `coupling`, `diffusion`, `denoisers`, `score_matching`, `score_error`,
+`convergence`, `comparison`, `regression`, `coupling`, `diffusion`, `denoisers`, `score_matching`, `score_error`,
 `approximation`, `early_stopping`, `sampling`, `attention`. `parameters` holds the formulas that they share.
 
 Numbered statements that are not claims of their own, each with the reason:

@@ -6,6 +6,9 @@ most R < 0.01. It leaves unexplained, as printed, how five bounds that add up to
 1 <= B < 2.7745 give that bound; for such B, the lemma needs another proof (`SharperEntryPerturbation`).
 """
 
+from collections.abc import Callable
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -158,38 +161,105 @@ class FiveTermsTelescope(Claim[MovedUnits]):
         return Control("with the factor m in place of m²", lambda value, problem: value * problem.sign.shape[1])
 
 
-class TermBounds(AbstractKernelPerturbation):
-    """The five terms are at most, for all pairs of outputs and inputs,
+def _share(part: float) -> Callable[[Array, RandomUnits], Array]:
+    """The false bound `part` R/m², without exponentials."""
+    return lambda bound, problem: jnp.asarray(part * problem.radius / problem.width**2)
 
-        |B_1| <= 8 R exp(5B) / m²,   |B_2|, |B_3| <= 8 R exp(9B) / m²,   |B_4|, |B_5| <= 4 R exp(7B) / m².
+
+class AbstractTermBound(AbstractKernelPerturbation):
+    """One of the five terms at random weights and their moves, against the printed bound.
 
     The random weights are W~ here and W in Lemma B.1, from which the bounds on 1/alpha_i are taken; the factors exp(R)
-    that this costs have room. The 4 in the source's bound on B_2 could be 2, as |v_lr| <= 2.
+    that this costs have room.
     """
 
-    title = "Bounds on the five terms"
-    source = Source("gu2024softmax", "Lemma B.2, proof: bounds on B_1, ..., B_5")
-    controls = "each of the five terms"
-    unexplained = "that B_2 and B_3 are of order R without any exponential: <v_lr, S - S~> = <a_l, S~ - S>"
+    controls = "one of the five terms that make up the change of the tangent kernel"
+    term: ClassVar[int]
 
     def predict(self, problem: RandomUnits) -> Array:
-        """The five bounds."""
-        return printed_bounds(problem.bound) * problem.radius / problem.width**2
+        """The bound."""
+        return printed_bounds(problem.bound)[self.term - 1] * problem.radius / problem.width**2
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """The largest of each term over entries and moves."""
+        """The largest of the term over entries and moves."""
         sign, start, changes = drawn_problem(problem, key)
-        terms = jnp.stack([five_terms(problem.x, sign, start + change, start) for change in changes])
-        return jnp.abs(terms).max(axis=(0, 2, 3, 4, 5))
+        terms = [five_terms(problem.x, sign, start + change, start)[self.term - 1] for change in changes]
+        return jnp.abs(jnp.stack(terms)).max()
 
     def trivial(self, problem: RandomUnits) -> Array:
         """Two means of m terms, each at most 4 exp(4B + 4R)/m²."""
-        return jnp.full(5, 8 * jnp.exp(4 * problem.bound + 4 * problem.radius) / problem.width**2)
+        return 8 * jnp.exp(4 * problem.bound + 4 * problem.radius) / problem.width**2
+
+
+class ExponentialTerm(AbstractTermBound):
+    """Replacing the exponentials changes the kernel by a term of at most |B_1| <= 8 R exp(5B) / m²."""
+
+    term = 1
+    title = "The term B_1: exponentials"
+    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_1")
+    unexplained = "the power of exp(B): 2 R exp(2B) / m² would do"
 
     def control(self) -> Control:
-        """Without exponentials, and with the constant that B_1 attains at equal shares."""
-        weaker = lambda bounds, problem: jnp.full(5, 1.9 * problem.radius / problem.width**2)
-        return Control("each term is at most 1.9 R/m²", weaker)
+        """The bound that equal shares attain, without exponentials."""
+        return Control("it is at most 1.9 R/m²", _share(1.9))
+
+
+class SecondAverageTerm(AbstractTermBound):
+    """Replacing the average <v_l'r, S_j> changes the kernel by a term of at most |B_2| <= 8 R exp(9B) / m².
+
+    The 4 in the source's proof could be 2, as |v_lr| <= 2.
+    """
+
+    term = 2
+    title = "The term B_2: the second average of signs"
+    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_2")
+    unexplained = (
+        "its order: <v_lr, S - S~> = <a_l, S~ - S> does not depend on r and multiplies a sum over units whose signs "
+        "cancel in pairs to first order, so that it is of order R²"
+    )
+
+    def control(self) -> Control:
+        """A part of R."""
+        return Control("it is at most R/(10000 m²)", _share(1e-4))
+
+
+class FirstAverageTerm(AbstractTermBound):
+    """Replacing the average <v_lr, S_i> changes the kernel by a term of at most |B_3| <= 8 R exp(9B) / m²."""
+
+    term = 3
+    title = "The term B_3: the first average of signs"
+    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_3")
+    unexplained = SecondAverageTerm.unexplained
+
+    def control(self) -> Control:
+        """A part of R."""
+        return Control("it is at most R/(10000 m²)", _share(1e-4))
+
+
+class SecondDenominatorTerm(AbstractTermBound):
+    """Replacing the denominator alpha_j changes the kernel by a term of at most |B_4| <= 4 R exp(7B) / m²."""
+
+    term = 4
+    title = "The term B_4: the second denominator"
+    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_4")
+    unexplained = "the power of exp(B): R exp(2B) / m² would do"
+
+    def control(self) -> Control:
+        """Below what equal shares attain."""
+        return Control("it is at most R/(2 m²)", _share(0.5))
+
+
+class FirstDenominatorTerm(AbstractTermBound):
+    """Replacing the denominator alpha_i changes the kernel by a term of at most |B_5| <= 4 R exp(7B) / m²."""
+
+    term = 5
+    title = "The term B_5: the first denominator"
+    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_5")
+    unexplained = SecondDenominatorTerm.unexplained
+
+    def control(self) -> Control:
+        """Below what equal shares attain."""
+        return Control("it is at most R/(2 m²)", _share(0.5))
 
 
 class AbstractSumOfTerms(Claim[LogitScale]):
