@@ -64,8 +64,8 @@ def test_one_step_is_descent(training):
 def test_the_relative_decrease_is_that_of_the_losses(training):
     after = training.after(jnp.asarray(2e-3))
     before, now = (
-        np.sum((extended(training, np.asarray(t.start, np.longdouble) + np.asarray(t.moved, np.longdouble)) - np.asarray(t.y)) ** 2)
-        for t in (training, after)
+        np.sum((extended(training, sum(np.asarray(a, np.longdouble) for a in parts)) - np.asarray(training.y)) ** 2)
+        for parts in ((training.start, training.moved), (training.start, after.moved))
     )
     assert float(steps.loss_decrease(training, jnp.asarray(2e-3))) == pytest.approx(float(1 - now / before), rel=1e-12)
 

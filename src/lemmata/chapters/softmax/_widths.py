@@ -150,7 +150,9 @@ def largest_eigenvalue(
     return jax.lax.scan(product, first / jnp.linalg.norm(first), None, length=rounds)[1][-1]
 
 
-def sufficient_width(times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]) -> Float[Array, ""]:
+def sufficient_width(
+    times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
+) -> Float[Array, ""]:
     """The smallest width from which on every width of the ladder fits in time; twice the last where the last does not.
 
     Args:
@@ -158,6 +160,6 @@ def sufficient_width(times: Float[Array, " w"], widths: Sequence[float] | Sequen
         widths: the ladder, increasing.
         horizon: the latest time.
     """
-    fits = jnp.cumprod((times <= horizon)[::-1])[::-1]
+    fits = jnp.cumprod(((times <= horizon) & jnp.isfinite(times))[::-1])[::-1]
     ladder = 1.0 * jnp.asarray([*widths, 2 * widths[-1]])
     return ladder[len(widths) - jnp.sum(fits).astype(int)]
