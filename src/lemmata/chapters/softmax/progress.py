@@ -140,7 +140,7 @@ class FirstOrderTerms(AbstractProgressIdentity):
     """
 
     title = "The terms of first order cancel up to the tangent kernel"
-    source = Source("gu2024softmax", "not stated there; what Lemmas E.3 and E.4 bound apart cancels")
+    source = Source("gu2024softmax", "Lemmas E.3 and E.4, whose parts cancel (not stated there)")
 
     def predict(self, problem: Descent) -> Array:
         """-2 m v' H v."""
