@@ -128,10 +128,11 @@ def probability_flow(
     slope = lambda t, x: -schedule.rate(t) * (x + score(t, x)) / 2
 
     def one(point):
-        return diffrax.diffeqsolve(
+        path = diffrax.diffeqsolve(
             diffrax.ODETerm(lambda t, x, args: slope(t, x)), diffrax.Heun(), grid[0], grid[-1], None, point,
             stepsize_controller=diffrax.StepTo(grid), max_steps=steps + 1, adjoint=diffrax.ForwardMode(),
-        ).ys[0]  # fmt: skip
+        )  # fmt: skip
+        return _end(path)
 
     return jax.vmap(one)(start)
 
@@ -143,12 +144,18 @@ def _simulate(key: Key[Array, ""], drift: Callable, amplitude: Callable, grid: A
         terms = diffrax.MultiTerm(
             diffrax.ODETerm(lambda t, x, args: drift(t, x)), diffrax.ControlTerm(spread, noise)
         )
-        return diffrax.diffeqsolve(
+        path = diffrax.diffeqsolve(
             terms, diffrax.Euler(), grid[0], grid[-1], None, point, stepsize_controller=diffrax.StepTo(grid),
             max_steps=len(grid), adjoint=diffrax.DirectAdjoint(),
-        ).ys[0]  # fmt: skip
+        )  # fmt: skip
+        return _end(path)
 
     return jax.vmap(one)(start, jax.random.split(key, len(start)))
+
+
+def _end(path: diffrax.Solution) -> Float[Array, " d"]:
+    assert path.ys is not None  # the default is to save the last state
+    return path.ys[0]
 
 
 class LearnedScore(eqx.Module):
