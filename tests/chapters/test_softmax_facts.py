@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters._sampled import sampled_regression
 from lemmata.chapters.softmax import facts
 from lemmata.claims import examine
 
@@ -59,14 +58,3 @@ def test_squared_distance_of_close_vectors(key, u, v):
     assert found.agrees
 
 
-def test_posed_facts(key):
-    problem = sampled_regression(key, n=1, t=2, d=3)
-    assert jnp.array_equal(facts.SquaredDistance().pose(problem).v, problem.x[0]), "one row stands for two"
-    posed = facts.SharesSumToOne().pose(problem)
-    assert posed.weight.shape == (3, 64)
-    assert examine(facts.SharesSumToOne(), problem, key).agrees
-
-
-def test_shares_of_huge_logits_sum_to_one(key):
-    problem = facts.Softmax(1e4 * jnp.ones((2, 1)), jnp.linspace(-1e4, 1e4, 7)[None])
-    np.testing.assert_allclose(facts.SharesSumToOne().measure(problem, key), 1.0, rtol=8 * EPS)

@@ -7,10 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters._sampled import sampled_regression
 from lemmata.chapters.generalisation.concentration import hoeffding_radius
 from lemmata.chapters.softmax import tails
-from lemmata.claims import examine
 
 SIGNS = np.array(list(itertools.product([-1.0, 1.0], repeat=12)))
 
@@ -80,11 +78,3 @@ def test_operator_norm_is_the_largest_singular_value(name):
     assert tails.operator_norm(jnp.zeros((3, 3))) == 0.0
 
 
-def test_posed_tails(key):
-    problem = sampled_regression(key, n=40, t=2, d=3)
-    signs = tails.HoeffdingSum().pose(problem)
-    np.testing.assert_allclose(signs.high, np.abs(problem.y[:32, 0]))
-    assert examine(tails.HoeffdingSum(), problem, key).applies
-    form = tails.HansonWright().pose(problem)
-    np.testing.assert_allclose(form.matrix, problem.x[:32] @ problem.x[:32].T)
-    assert examine(tails.HansonWright(), problem, key).vacuous is True, "32 variables are too few for c = 1/37"

@@ -176,10 +176,6 @@ class AbstractPart(Claim[RandomUnits]):
         """Inputs on the unit sphere."""
         return sampled_units(setting, key)
 
-    def pose(self, problem: object) -> RandomUnits | None:
-        """A layer of random units on the inputs of a regression."""
-        return units_of(problem)
-
     def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
         """Those of Lemma B.1."""
         return unit_hypotheses(problem)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from lemmata.claims import Control, Source
 
-from ._units import AbstractPart, RandomUnits, exponential_change, part
+from ._units import AbstractPart, RandomUnits, exponential_change, part, units_of
 from .parameters import CONSTANT
 
 
@@ -28,6 +28,10 @@ class LogitBound(AbstractPart):
     title = "Logits of random units are at most B"
     source = part(1)
     controls = "the largest logit"
+
+    def pose(self, problem: object) -> RandomUnits | None:
+        """A layer of random units on the inputs of a regression."""
+        return units_of(problem)
 
     def predict(self, problem: RandomUnits) -> Array:
         """B."""

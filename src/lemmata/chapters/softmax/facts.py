@@ -14,7 +14,6 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space
 from lemmata.networks import SoftmaxNetwork
-from lemmata.problems import Regression
 
 from ._units import unit_rows
 
@@ -71,12 +70,6 @@ class SquaredDistance(Claim[Pair]):
         u, v = jax.random.normal(key, (2, setting["n"]))
         return Pair(u, jnp.exp(jax.random.normal(key)) * v)
 
-    def pose(self, problem: object) -> Pair | None:
-        """The first two rows of a regression."""
-        if not isinstance(problem, Regression):
-            return problem if isinstance(problem, Pair) else None
-        return Pair(problem.x[0], problem.x[min(1, len(problem.x) - 1)])
-
     def hypotheses(self, problem: Pair) -> list[Hypothesis]:
         """Any two vectors."""
         return []
@@ -130,13 +123,6 @@ class SharesSumToOne(Claim[Softmax]):
         input_key, weight_key = jax.random.split(key)
         weight = setting["sigma"] * jax.random.normal(weight_key, (setting["d"], setting["m"]))
         return Softmax(unit_rows(input_key, setting["n"], setting["d"]), weight)
-
-    def pose(self, problem: object) -> Softmax | None:
-        """The first inputs of a regression, with 64 units of standard normal weights."""
-        if not isinstance(problem, Regression):
-            return problem if isinstance(problem, Softmax) else None
-        weight = jax.random.normal(jax.random.key(0), (problem.x.shape[1], 64), problem.x.dtype)
-        return Softmax(problem.x[:32], weight)
 
     def hypotheses(self, problem: Softmax) -> list[Hypothesis]:
         """Any inputs and weights."""

@@ -15,7 +15,6 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Limit, Rate, Real, Source, Space
 from lemmata.networks import SoftmaxNetwork
-from lemmata.problems import Regression
 
 from ._units import (
     DELTA,
@@ -131,10 +130,6 @@ class AbstractKernelPerturbation(Claim[RandomUnits]):
         """Inputs on the unit sphere."""
         return sampled_units(setting, key)
 
-    def pose(self, problem: object) -> RandomUnits | None:
-        """A layer of random units on the inputs of a regression."""
-        return units_of(problem, 1e-4)
-
     def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
         """Those of Lemma B.2, with the polynomial width of Lemma B.1."""
         return unit_hypotheses(problem)
@@ -192,6 +187,10 @@ class KernelPerturbation(AbstractKernelPerturbation):
     source = Source("gu2024softmax", "Lemma 5.1 and Lemma B.2, part 2")
     controls = "the change of the tangent kernel in Frobenius norm"
     unexplained = "exp(10 B), where about 1/3 is measured: no move changes all entries at once"
+
+    def pose(self, problem: object) -> RandomUnits | None:
+        """A layer of random units on the inputs of a regression."""
+        return units_of(problem, 1e-4)
 
     def predict(self, problem: RandomUnits) -> Array:
         """R n k exp(10 B)."""
@@ -344,13 +343,6 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
         """Inputs on the unit sphere."""
         x = unit_rows(key, setting["n"], setting["d"])
         return NoisyUnits(x, jnp.asarray(setting["sigma"], float), jnp.asarray(setting["rho"], float))
-
-    def pose(self, problem: object) -> NoisyUnits | None:
-        """The first inputs of a regression, scaled into the unit ball."""
-        if not isinstance(problem, Regression):
-            return problem if isinstance(problem, NoisyUnits) else None
-        units = units_of(problem)
-        return None if units is None else NoisyUnits(units.x, jnp.asarray(0.5), jnp.asarray(0.5))
 
     def hypotheses(self, problem: NoisyUnits) -> list[Hypothesis]:
         """Inputs in the unit ball, and weights whose exponentials average out over the last width."""

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Source, Space, Status
 from lemmata.networks import SoftmaxNetwork
 
-from ._units import RandomUnits, sampled_units, unit_settings, units_of
+from ._units import RandomUnits, sampled_units, unit_settings
 from .perturbation import AbstractKernelPerturbation, drawn_problem
 
 
@@ -119,13 +119,6 @@ class FiveTermsTelescope(Claim[MovedUnits]):
         sign, start, changes = drawn_problem(problem, key)
         weight = start + changes[jax.random.randint(key, (), 0, len(changes))]
         return MovedUnits(problem.x, sign, weight, start)
-
-    def pose(self, problem: object) -> MovedUnits | None:
-        """Random units on the inputs of a regression, moved."""
-        units = units_of(problem)
-        if units is None:
-            return problem if isinstance(problem, MovedUnits) else None
-        return self.moved(units, jax.random.key(0))
 
     def hypotheses(self, problem: MovedUnits) -> list[Hypothesis]:
         """Any weights."""

@@ -103,10 +103,6 @@ class AbstractInitialisedClaim(Claim[Initialised]):
         n, k = setting["n"], setting["k"]
         return initialised(jax.random.normal(key, (32 + n + 4, 6 + k)), n, k, 64, setting["sigma"])
 
-    def pose(self, problem: object) -> Initialised | None:
-        """A network for the first rows of a regression."""
-        return posed(problem)
-
     def hypotheses(self, problem: Initialised) -> list[Hypothesis]:
         """A positive definite kernel."""
         return [definite(problem.tangent)]

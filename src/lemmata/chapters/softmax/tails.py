@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
-from lemmata.problems import Regression
 
 _DELTA = 0.1
 # Derived beside `hanson_wright_radius`.
@@ -115,13 +114,6 @@ class HoeffdingSum(Claim[Bounded]):
         chance = jax.random.uniform(jax.random.fold_in(key, 1), (setting["n"],), minval=0.3, maxval=0.7)
         return Bounded(centre, centre + jnp.exp(length), chance)
 
-    def pose(self, problem: object) -> Bounded | None:
-        """The first targets of a regression, with random signs."""
-        if not isinstance(problem, Regression):
-            return problem if isinstance(problem, Bounded) else None
-        size = jnp.abs(problem.y[:32, 0])
-        return Bounded(-size, size, jnp.full_like(size, 0.5))
-
     def hypotheses(self, problem: Bounded) -> list[Hypothesis]:
         """Intervals."""
         shortest = (problem.high - problem.low).min()
@@ -171,12 +163,6 @@ class HansonWright(Claim[QuadraticForm]):
         """A symmetric normal matrix, whose eigenvalues are spread over a semicircle."""
         normal = jax.random.normal(key, (setting["n"], setting["n"]))
         return QuadraticForm((normal + normal.T) / math.sqrt(2), setting["K"])
-
-    def pose(self, problem: object) -> QuadraticForm | None:
-        """The Gram matrix of the first 32 rows of a regression, with K = 1."""
-        if not isinstance(problem, Regression):
-            return problem if isinstance(problem, QuadraticForm) else None
-        return QuadraticForm(problem.x[:32] @ problem.x[:32].T, 1.0)
 
     def hypotheses(self, problem: QuadraticForm) -> list[Hypothesis]:
         """Bounded variables; independent, with mean 0, by construction."""
