@@ -216,16 +216,8 @@ class StartFromNoise(AbstractSampled):
 
 
 @jax.jit
-def _learned_distances(problem: Sampled, key: Key[Array, ""]) -> Array:
-    data_key, start_key = jax.random.split(key)
-    times, places, clean = training_set(data_key, problem.target, problem.schedule, int(_PAIRS[-1]), HORIZON, FIRST)
-    start = jax.random.normal(start_key, problem.last.shape)
-
-    def distance(n: int) -> Array:
-        score = learn_score(problem.schedule, times[:n], places[:n], clean[:n])
-        return energy_distance(probability_flow(score, problem.schedule, start, steps=32), problem.first)
-
-    return jnp.stack([distance(int(n)) for n in _PAIRS])
+def _flow_distance(score: LearnedScore, start: Float[Array, "n d"], data: Float[Array, "n d"]) -> Float[Array, ""]:
+    return energy_distance(probability_flow(score, score.schedule, start, steps=32), data)
 
 
 class LearnedSampler(AbstractSampled):
@@ -255,7 +247,11 @@ class LearnedSampler(AbstractSampled):
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
         """The energy distance at each n, the same noise for all."""
-        return _learned_distances(problem, key)
+        data_key, start_key = jax.random.split(key)
+        drawn = training_set(data_key, problem.target, problem.schedule, int(_PAIRS[-1]), HORIZON, FIRST)
+        start = jax.random.normal(start_key, problem.last.shape)
+        scores = [learn_score(problem.schedule, *(a[: int(n)] for a in drawn)) for n in _PAIRS]
+        return jnp.stack([_flow_distance(score, start, problem.first) for score in scores])
 
     def control(self) -> Control:
         """As if more data did harm."""

@@ -172,7 +172,7 @@ class LabelMismatchIsLinear(AbstractLearned):
 
     def predict(self, problem: Learned) -> Array:
         """The closed form from the eigensystem of H."""
-        values, vectors = jnp.linalg.eigh(problem.kernel)
+        values, vectors = problem.values, problem.vectors
         safe = jnp.maximum(values, 1e-14 * values[-1])
         decay = -jnp.expm1(problem.steps * jnp.log1p(-jnp.minimum(problem.rate * safe, 1 - 1e-15))) / safe
         fitted = vectors @ (decay * (vectors.T @ flat(problem.truth - problem.member)))
@@ -201,7 +201,7 @@ class AbstractBound(AbstractLearned):
 
     def smallest(self, problem: Learned) -> Array:
         """Lambda, the smallest eigenvalue of H at the initial weights."""
-        return jnp.linalg.eigvalsh(problem.kernel)[0]
+        return problem.values[0]
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
         """Assumptions 6.1 to 6.4, what the approximation theorem promises of F_H, and that Gamma is defined."""
