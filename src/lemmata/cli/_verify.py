@@ -1,6 +1,7 @@
 """`lemmata verify`: judge claims on sampled problems. Exit codes say the verdict."""
 
 import json
+import os
 from typing import Annotated
 
 import typer
@@ -52,7 +53,7 @@ def verify_claims(
         verdicts = [verify(chosen[0], parse_settings(settings), budget=budget, level=level, seed=seed)]
         code = EXIT[verdicts[0].status]
     else:
-        verdicts = verify_all(chosen, budget=budget, level=level, seed=seed)
+        verdicts = verify_all(chosen, budget=budget, level=level, seed=seed, workers=os.cpu_count() or 1)
         wrong = [v.status for v, claim in zip(verdicts, chosen, strict=False) if v.status is not claim.expected]
         unfinished = len(chosen) - len(verdicts)
         code = max([EXIT[status] or 1 for status in wrong] + [EXIT["inconclusive"]] * bool(unfinished), default=0)

@@ -151,8 +151,9 @@ def _gradient(
     if blocks == 1:
         return m * of((x, y))
     # A row of zeros adds nothing: its column of x' is 0.
-    padded = [jnp.pad(a, ((0, blocks * size - len(x)), (0, 0))).reshape(blocks, size, -1) for a in (x, y)]
-    total, _ = jax.lax.scan(lambda sum_, rows: (sum_ + of(rows), None), jnp.zeros_like(weight), tuple(padded))
+    padded = lambda rows: jnp.pad(rows, ((0, blocks * size - len(x)), (0, 0))).reshape(blocks, size, -1)
+    add = lambda total, rows: (total + of(rows), None)
+    total, _ = jax.lax.scan(add, jnp.zeros_like(weight), (padded(x), padded(y)))
     return m * total
 
 

@@ -65,9 +65,8 @@ class AbstractAttentionClaim(Claim[AttentionHead]):
         """Normal tokens, weights and targets."""
         d, keys = setting["d"], jax.random.split(key, 5)
         tokens, target = (jax.random.normal(key, (d, setting["tokens"])) for key in keys[:2])
-        return AttentionHead(
-            tokens, *(setting["scale"] * jax.random.normal(key, (d, d)) / d**0.5 for key in keys[2:]), target
-        )
+        query, key_weight, value = (setting["scale"] * jax.random.normal(key, (d, d)) / d**0.5 for key in keys[2:])
+        return AttentionHead(tokens, query, key_weight, value, target)
 
     def hypotheses(self, problem: AttentionHead) -> list[Hypothesis]:
         """Finite tokens are all that is needed."""
