@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.chapters._sampled import draws
 from lemmata.chapters.softmax import _steps as steps
 from lemmata.chapters.softmax.decomposition import exp_remainder, quadratic_form, terms
 from lemmata.chapters.softmax.parameters import step_size
@@ -17,7 +18,7 @@ from lemmata.problems import Regression
 
 @pytest.fixture
 def training(key):
-    drawn, inputs, outputs = steps.draws(key, (3 + 2, 5), (4, 3), (4, 2))
+    drawn, inputs, outputs = draws(key, (3 + 2, 5), (4, 3), (4, 2))
     first = steps.initialise(drawn, steps.sphere_points(inputs), steps.sphere_points(outputs), 0.5)
     return first.after(steps.coarse_step(first), 5)
 
@@ -40,7 +41,7 @@ def test_the_start_is_symmetric_and_has_no_outputs(key):
 
 
 def test_draws_are_one_draw(key):
-    first, second, third = steps.draws(key, (2, 3), (), (4,))
+    first, second, third = draws(key, (2, 3), (), (4,))
     assert (first.shape, second.shape, third.shape) == ((2, 3), (), (4,))
     together = jnp.concatenate([first.reshape(-1), second.reshape(-1), third])
     np.testing.assert_array_equal(together, jax.random.normal(key, (11,)))

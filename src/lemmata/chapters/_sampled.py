@@ -1,5 +1,7 @@
 """Regression problems that claims are tried on when nobody brings one."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
@@ -19,14 +21,37 @@ def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
     return {"rbf": RBF, "laplace": Laplace}[name](float(dimension) ** 0.5)
 
 
-def points_in_ball(key: Key[Array, ""], n: int, d: int) -> Float[Array, "n d"]:
-    """n points uniform in the unit ball: a normal direction at the distance u^(1/d).
+def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
+    """Independent standard normal arrays, all from one draw: every further call would cost half a second to compile.
+
+    Args:
+        key: randomness.
+        shapes: the shapes.
+    """
+    sizes = [math.prod(shape) for shape in shapes]
+    parts = jnp.split(jax.random.normal(key, (sum(sizes),)), [sum(sizes[:j]) for j in range(1, len(sizes))])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def points_in_ball(drawn: Float[Array, "n e"]) -> Float[Array, "n d"]:
+    """n points uniform in the unit ball of d = e - 1 dimensions: a normal direction at the distance u^(1/d).
 
     `jax.random.ball` draws gamma variables, whose rejection loops take seconds to compile.
+
+    Args:
+        drawn: independent standard normal numbers.
     """
-    drawn = jax.random.normal(key, (n, d + 1))
-    radius = jax.scipy.stats.norm.cdf(drawn[:, :1]) ** (1 / d)
+    radius = jax.scipy.stats.norm.cdf(drawn[:, :1]) ** (1 / (drawn.shape[1] - 1))
     return radius * drawn[:, 1:] / jnp.linalg.norm(drawn[:, 1:], axis=1, keepdims=True)
+
+
+def paired_signs(drawn: Float[Array, "k pairs"]) -> Float[Array, "k m"]:
+    """The signs a of a symmetric initialisation from normal numbers: a_{2r} = -a_{2r-1}.
+
+    Args:
+        drawn: independent standard normal numbers.
+    """
+    return jnp.stack([jnp.sign(drawn), -jnp.sign(drawn)], axis=2).reshape(len(drawn), -1)
 
 
 def sampled_regression(

@@ -1,15 +1,17 @@
 """The conformance suite that every claim passes, lemmata's own and third parties'."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import numpy as np
 
+from lemmata.core import key_from
 from lemmata.errors import ClaimError
 
 from ._claim import LABELS, Claim, Status
 from ._ladders import Limit, Order, Rate
-from ._trials import trial, trial_key
+from ._trials import Outcome, compiled, trial, trial_key
 from ._verdict import Verdict
 from ._verify import verify
 
@@ -70,17 +72,23 @@ def _check_words(claim: Claim) -> None:
         raise _broken(claim, "a control without words", "the control says which false statement it is")
 
 
+def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:
+    """The first trials under a seed; a traced claim runs the batch that verification has compiled."""
+    if not claim.traced:
+        return [trial(claim, setting, trial_key(claim, seed, number)) for number in range(samples)]
+    run = compiled(claim, tuple(setting.items()))
+    batch = run(key_from(seed, claim.name), np.arange(max(samples, min(claim.batch, claim.trials))))
+    return [jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], batch) for row in range(samples)]
+
+
 def _check_samples(claim: Claim, seed: int, samples: int) -> None:
     setting = claim.settings().resolve(None)
-    run = lambda key: trial(claim, setting, key)
-    run = jax.jit(run) if claim.traced else run
+    sample = lambda key: claim.sample(setting, key)
+    problem = (partial(jax.eval_shape, sample) if claim.traced else sample)(trial_key(claim, seed + 1, 0))
+    if claim.pose(problem) is None:
+        raise _broken(claim, f"a {type(problem).__name__}", f"sample() gives a {claim.problem.__name__}")
     shapes = set()
-    for number in range(samples):
-        key = trial_key(claim, seed + 1, number)
-        problem = claim.sample(setting, key)
-        if claim.pose(problem) is None:
-            raise _broken(claim, f"a {type(problem).__name__}", f"sample() gives a {claim.problem.__name__}")
-        found = run(key)
+    for found in _outcomes(claim, setting, samples, seed + 1):
         for hypothesis in found.hypotheses:
             if not bool(np.all(hypothesis.holds)):
                 raise _broken(

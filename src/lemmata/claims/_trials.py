@@ -5,6 +5,7 @@ Claims written in JAX run as jit(vmap) over keys; others through an executor.
 
 import concurrent.futures
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -125,18 +126,30 @@ def run_trials(
     return finished
 
 
+@functools.lru_cache(maxsize=16)
+def compiled(claim: Claim, setting: tuple[tuple[str, object], ...]) -> Callable[[jax.Array, np.ndarray], Outcome]:
+    """Trials of a traced claim as one compiled call, from the root of their keys and their numbers.
+
+    Args:
+        claim: the claim.
+        setting: names and values of its settings.
+    """
+
+    def run(root: jax.Array, numbers: jax.Array) -> Outcome:
+        keys = jax.vmap(lambda number: jax.random.fold_in(root, number))(numbers)
+        return jax.vmap(lambda key: trial(claim, dict(setting), key))(keys)
+
+    return jax.jit(run, compiler_options=_COMPILER)
+
+
 def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
     """Batches of one compiled shape; surplus rows of the last batch are thrown away."""
     size = min(claim.batch, trials)
-    root = key_from(seed, claim.name)
-    keys = jax.vmap(lambda number: jax.random.fold_in(root, number))
-    run = jax.jit(
-        lambda numbers: jax.vmap(lambda key: trial(claim, setting, key))(keys(numbers)), compiler_options=_COMPILER
-    )
+    root, run = key_from(seed, claim.name), compiled(claim, tuple(setting.items()))
     for start in range(0, trials, size):
         numbers = np.arange(start, start + size)
         kept = min(size, trials - start)
-        result = jax.tree.map(lambda leaf, kept=kept: np.asarray(leaf)[:kept], run(numbers))
+        result = jax.tree.map(lambda leaf, kept=kept: np.asarray(leaf)[:kept], run(root, numbers))
         yield numbers[:kept].tolist(), result
 
 

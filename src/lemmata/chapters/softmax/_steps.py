@@ -11,12 +11,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 from lemmata.problems import Regression
 
+from .._sampled import paired_signs
 from .._singular import singular_cause
 from .parameters import displacement, logit_bound, radius, step_size
 
@@ -173,18 +174,6 @@ def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""
     return -jnp.sum(change * (change + 2 * training.residual)) / jnp.sum(training.residual**2)
 
 
-def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Independent standard normal arrays, all from one draw: every further call would cost half a second to compile.
-
-    Args:
-        key: randomness.
-        shapes: the shapes.
-    """
-    sizes = [math.prod(shape) for shape in shapes]
-    parts = jnp.split(jax.random.normal(key, (sum(sizes),)), [sum(sizes[:j]) for j in range(1, len(sizes))])
-    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
 def initialise(
     drawn: Float[Array, "_ pairs"], x: Float[Array, "n d"], y: Float[Array, "n k"], sigma: float
 ) -> Training:
@@ -196,10 +185,8 @@ def initialise(
         y: targets.
         sigma: standard deviation of the weights.
     """
-    half, sign = sigma * drawn[: x.shape[1]], jnp.sign(drawn[x.shape[1] :])
-    start = jnp.repeat(half, 2, axis=1)
-    paired = jnp.stack([sign, -sign], axis=2).reshape(y.shape[1], -1)
-    return Training(start, jnp.zeros_like(start), paired, x, y, sigma)
+    start = jnp.repeat(sigma * drawn[: x.shape[1]], 2, axis=1)
+    return Training(start, jnp.zeros_like(start), paired_signs(drawn[x.shape[1] :]), x, y, sigma)
 
 
 def sphere_points(drawn: Float[Array, "n d"], alignment: float = 0.0) -> Float[Array, "n d"]:

@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space
 from lemmata.networks import SoftmaxNetwork
 
+from .._sampled import draws
+
 
 class AttentionHead(eqx.Module):
     """One head of attention over a sequence, with a target for its outputs.
@@ -63,9 +65,9 @@ class AbstractAttentionClaim(Claim[AttentionHead]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionHead:
         """Normal tokens, weights and targets."""
-        d, keys = setting["d"], jax.random.split(key, 5)
-        tokens, target = (jax.random.normal(key, (d, setting["tokens"])) for key in keys[:2])
-        query, key_weight, value = (setting["scale"] * jax.random.normal(key, (d, d)) / d**0.5 for key in keys[2:])
+        d, length, size = setting["d"], setting["tokens"], setting["scale"] / setting["d"] ** 0.5
+        tokens, target, *weights = draws(key, (d, length), (d, length), (d, d), (d, d), (d, d))
+        query, key_weight, value = (size * weight for weight in weights)
         return AttentionHead(tokens, query, key_weight, value, target)
 
     def hypotheses(self, problem: AttentionHead) -> list[Hypothesis]:

@@ -19,7 +19,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source, Space
 
-from ._steps import DELTA, Training, draws, initialise, pose_training, small_eigenvalue_cause, sphere_points
+from .._sampled import draws
+from ._steps import DELTA, Training, initialise, pose_training, small_eigenvalue_cause, sphere_points
 from ._widths import ACTIVATIONS, limit_gram, sufficient_width, time_to_fit
 from .convergence import ERROR, WIDTHS, horizon, spread_points
 from .parameters import logit_bound, required_steps, required_width

@@ -17,16 +17,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems import Regression
 
-from ._steps import (
-    DELTA,
-    Training,
-    draws,
-    initialise,
-    loss_decrease,
-    pose_training,
-    small_eigenvalue_cause,
-    sphere_points,
-)
+from .._sampled import draws
+from ._steps import DELTA, Training, initialise, loss_decrease, pose_training, small_eigenvalue_cause, sphere_points
 from ._widths import largest_eigenvalue, limit_gram, sufficient_width, time_to_fit
 from .parameters import required_steps, required_width
 from .progress import floor

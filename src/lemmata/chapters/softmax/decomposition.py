@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space, Status
 
-from ._steps import Training, coarse_step, draws, initialise, output_change, sphere_points, vec
+from .._sampled import draws
+from ._steps import Training, coarse_step, initialise, output_change, sphere_points, vec
 from .network import naive_outputs
 
 _LONGEST = 0.01

@@ -90,7 +90,8 @@ class AbstractDefinitenessClaim(Claim[KernelPoints]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
         """Points in the unit ball."""
-        return KernelPoints(points_in_ball(key, setting["n"], setting["d"]), jnp.asarray(setting["sigma"], float))
+        drawn = jax.random.normal(key, (setting["n"], setting["d"] + 1))
+        return KernelPoints(points_in_ball(drawn), jnp.asarray(setting["sigma"], float))
 
     def pose(self, problem: object) -> KernelPoints | None:
         """The first 32 inputs of a regression."""

@@ -18,7 +18,7 @@ from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 from lemmata.problems import Regression
 
-from .._sampled import points_in_ball
+from .._sampled import draws, paired_signs, points_in_ball
 
 _WIDTHS = (128.0, 256.0, 512.0, 1024.0)
 _STEPS, _ROWS = 100, 16
@@ -43,9 +43,11 @@ def _drifts(problem: DriftProblem, key: Key[Array, ""]) -> Float[Array, " widths
     x, y = problem.x, problem.y
     rate = 0.5 / jnp.trace(gram(SoftmaxTangent(problem.sigma), x))
     found = []
-    for width, own in zip(map(int, _WIDTHS), jax.random.split(key, len(_WIDTHS)), strict=True):
-        network = SoftmaxNetwork(width, y.shape[1], problem.sigma)
-        start, _ = network.init(own, x.shape[1])
+    shapes = [(x.shape[1] + y.shape[1], int(width) // 2) for width in _WIDTHS]
+    for drawn in draws(key, *shapes):
+        weight = jnp.repeat(problem.sigma * drawn[: x.shape[1]], 2, axis=1)
+        start = {"weight": weight, "sign": paired_signs(drawn[x.shape[1] :])}
+        network = SoftmaxNetwork(weight.shape[1], y.shape[1], problem.sigma)
         step = lambda _, params, network=network: network.step(params, x, y, rate / network.width)
         end = jax.lax.fori_loop(0, _STEPS, step, start)
         first = network.tangent(start, x)
@@ -85,9 +87,8 @@ class KernelDriftWidth(Claim[DriftProblem]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DriftProblem:
         """Points and targets in unit balls."""
-        x_key, y_key = jax.random.split(key)
-        x, y = (points_in_ball(own, setting["n"], setting[name]) for own, name in ((x_key, "d"), (y_key, "k")))
-        return DriftProblem(x, y, setting["sigma"])
+        x, y = draws(key, (setting["n"], setting["d"] + 1), (setting["n"], setting["k"] + 1))
+        return DriftProblem(points_in_ball(x), points_in_ball(y), setting["sigma"])
 
     def pose(self, problem: object) -> DriftProblem | None:
         """The first rows of a regression, scaled."""

@@ -10,7 +10,8 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
 
-from ._steps import DELTA, Training, draws, initialise, pose_training, small_eigenvalue_cause, sphere_points
+from .._sampled import draws
+from ._steps import DELTA, Training, initialise, pose_training, small_eigenvalue_cause, sphere_points
 
 _REACH = 0.0099
 

@@ -17,11 +17,11 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
 
+from .._sampled import draws
 from ._steps import (
     DELTA,
     Training,
     coarse_step,
-    draws,
     initialise,
     loss_decrease,
     pose_training,

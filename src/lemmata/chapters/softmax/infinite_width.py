@@ -19,6 +19,8 @@ from lemmata.kernels import Compose, SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 from lemmata.problems import Regression
 
+from .._sampled import draws, paired_signs
+
 _WIDTHS = (256.0, 512.0, 1024.0, 2048.0)
 _POINTS = 16
 _DRAWS = 2048
@@ -59,12 +61,11 @@ def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) ->
 
 def _ladder(problem: KernelPoints, outputs: int, key: Key[Array, ""]) -> list[Float[Array, "k n k n"]]:
     """H of a new network for each width."""
-    found = []
-    for width, own in zip(map(int, _WIDTHS), jax.random.split(key, len(_WIDTHS)), strict=True):
-        network = SoftmaxNetwork(width, outputs)
-        params, _ = network.init(own, problem.x.shape[1])
-        params = {**params, "weight": problem.sigma * params["weight"]}
-        found.append(network.tangent(params, problem.x))
+    found, d = [], problem.x.shape[1]
+    for drawn in draws(key, *((d + outputs, int(width) // 2) for width in _WIDTHS)):
+        weight = jnp.repeat(problem.sigma * drawn[:d], 2, axis=1)
+        params = {"weight": weight, "sign": paired_signs(drawn[d:])}
+        found.append(SoftmaxNetwork(weight.shape[1], outputs).tangent(params, problem.x))
     return found
 
 

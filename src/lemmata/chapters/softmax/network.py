@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space
 from lemmata.networks import SoftmaxNetwork
 
-from .._sampled import points_in_ball
+from .._sampled import draws, paired_signs, points_in_ball
 
 
 class TrainingProblem(eqx.Module):
@@ -74,12 +74,10 @@ class AbstractNetworkClaim(Claim[TrainingProblem]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingProblem:
         """A symmetric initialisation, moved; points in the unit ball; targets of norm at most 1."""
-        init, move, points, targets = jax.random.split(key, 4)
-        network = SoftmaxNetwork(2 * setting["pairs"], setting["k"], setting["sigma"])
-        params, _ = network.init(init, setting["d"])
-        weight = params["weight"] + setting["moved"] * jax.random.normal(move, params["weight"].shape)
-        x, y = points_in_ball(points, setting["n"], setting["d"]), points_in_ball(targets, setting["n"], setting["k"])
-        return TrainingProblem(weight, params["sign"], x, y)
+        n, d, k, pairs = (setting[name] for name in ("n", "d", "k", "pairs"))
+        half, signs, move, points, targets = draws(key, (d, pairs), (k, pairs), (d, 2 * pairs), (n, d + 1), (n, k + 1))
+        weight = jnp.repeat(setting["sigma"] * half, 2, axis=1) + setting["moved"] * move
+        return TrainingProblem(weight, paired_signs(signs), points_in_ball(points), points_in_ball(targets))
 
     def hypotheses(self, problem: TrainingProblem) -> list[Hypothesis]:
         """Finite weights are all that is needed."""

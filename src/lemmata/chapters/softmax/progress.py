@@ -12,16 +12,8 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space, Status
 
-from ._steps import (
-    DELTA,
-    Training,
-    coarse_step,
-    draws,
-    initialise,
-    pose_training,
-    small_eigenvalue_cause,
-    sphere_points,
-)
+from .._sampled import draws
+from ._steps import DELTA, Training, coarse_step, initialise, pose_training, small_eigenvalue_cause, sphere_points
 from .decomposition import AbstractStepIdentity, Descent, quadratic_form, terms
 from .network import naive_outputs
 

@@ -11,16 +11,8 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
 
-from ._steps import (
-    DELTA,
-    Training,
-    coarse_step,
-    draws,
-    initialise,
-    pose_training,
-    small_eigenvalue_cause,
-    sphere_points,
-)
+from .._sampled import draws
+from ._steps import DELTA, Training, coarse_step, initialise, pose_training, small_eigenvalue_cause, sphere_points
 from .decomposition import exp_remainder, terms
 from .progress import floor, hidden_constant
 

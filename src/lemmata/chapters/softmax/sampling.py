@@ -25,7 +25,7 @@ from .diffusion import DIMENSION, STD, GaussianMixture, Schedule, sampled_mixtur
 from .score_matching import training_set
 
 _PARTICLES, _FORWARD_STEPS = 256, 128
-_PAIRS = (16.0, 256.0)
+_PAIRS = (16.0, 128.0)
 
 
 class Sampled(eqx.Module):
@@ -125,6 +125,8 @@ class AbstractTransport(AbstractSampled):
     relation = EqualInMean(relative=False, margin=1e-3, resolution=5e-3)
     controls = "the law of generated samples, in energy distance"
     unexplained = "the number of steps that a law needs"
+    trials = 32
+    batch = 32
 
     def predict(self, problem: Sampled) -> Array:
         """No distance."""
@@ -225,7 +227,7 @@ class LearnedSampler(AbstractSampled):
 
         the energy distance between what the flow makes of N(0, I) and the data falls as n grows
 
-    from 16 to 256 pairs, at a ridge that stays as it is.
+    from 16 to 128 pairs, at a ridge that stays as it is.
     """
 
     title = "A learned score's samples near the data"
@@ -235,7 +237,7 @@ class LearnedSampler(AbstractSampled):
     controls = "the law of samples made with a learned score"
     unexplained = "the rate; the best regularisation"
     traced = False
-    trials = 24
+    trials = 16
 
     def settings(self) -> Space:
         """Dimension."""

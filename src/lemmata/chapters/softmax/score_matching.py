@@ -99,7 +99,7 @@ class AbstractTwoModels(Claim[TwoModels]):
     label = "identity"
     controls = "what the training objective of a diffusion model measures"
     problem = TwoModels
-    trials = 256
+    trials = 128
     batch = 128
 
     def settings(self) -> Space:
