@@ -7,11 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-import jax
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from lemmata.core import float64_enabled, one_blas_thread, require_float64
+from lemmata.core import require_float64
 from lemmata.errors import SettingError
 
 from ._claim import Claim, Status
@@ -65,72 +64,23 @@ def verify(
 
 
 def verify_all(
-    claims: list[Claim],
-    *,
-    budget: int | None = None,
-    level: float = LEVEL,
-    seed: int = 0,
-    progress: bool | None = None,
-    workers: int = 1,
+    claims: list[Claim], *, budget: int | None = None, level: float = LEVEL, seed: int = 0, progress: bool | None = None
 ) -> list[Verdict]:
     """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
 
     Each claim is verified at `level`; a refutation stands where Holm's procedure rejects, too, and is inconclusive
     elsewhere. Ctrl-C ends the run: the claims that were not begun are missing from the list.
 
-    Args:
-        claims: the claims.
-        budget: number of trials of each; None takes each claim's own.
-        level: the family-wise level.
-        seed: seed of all randomness.
-        progress: show a progress bar on stderr; None shows it on a terminal.
-        workers: how many claims are verified at a time, in threads: compilation, where most of the time goes, leaves
-            Python alone. The verdicts do not depend on it.
-
     Returns:
         A verdict for each claim; its level is the one that Holm's procedure held its p-value against.
     """
-    if workers < 1:
-        raise SettingError("workers", found=workers, rule="at least 1")
-    x64 = float64_enabled()
-
-    def judged(claim: Claim, shown: bool | None) -> Verdict:
-        with jax.enable_x64(x64):  # a context belongs to its thread
-            return verify(claim, budget=budget, level=level, seed=seed, progress=shown)
-
     verdicts: list[Verdict] = []
-    if workers == 1:
-        for claim in claims:
-            verdicts.append(judged(claim, progress))
-            if verdicts[-1].interrupted:
-                break
-    else:
-        verdicts = _side_by_side(claims, judged, workers, progress)
+    for claim in claims:
+        verdicts.append(verify(claim, budget=budget, level=level, seed=seed, progress=progress))
+        if verdicts[-1].interrupted:
+            break
     levels = holm({verdict.name: verdict.p_value for verdict in verdicts}, level)
     return [_at_family_level(verdict, *levels[verdict.name]) for verdict in verdicts]
-
-
-def _side_by_side(
-    claims: list[Claim], judged: Callable[[Claim, bool | None], Verdict], workers: int, progress: bool | None
-) -> list[Verdict]:
-    """The verdicts of claims in their order, several at a time; after Ctrl-C those that come before the first gap."""
-    verdicts: list[Verdict] = []
-    with (
-        one_blas_thread(),
-        _progress("claims", len(claims), progress) as report,
-        concurrent.futures.ThreadPoolExecutor(workers) as pool,
-    ):
-        futures = [pool.submit(judged, claim, False) for claim in claims]
-        try:
-            for future in futures:
-                verdicts.append(future.result())
-                report(len(verdicts), len(claims))
-        except KeyboardInterrupt:
-            pass
-        finally:
-            for future in futures:
-                future.cancel()
-    return verdicts
 
 
 def _at_family_level(verdict: Verdict, level: float, rejected: bool) -> Verdict:

@@ -1,7 +1,6 @@
 """`lemmata verify`: judge claims on sampled problems. Exit codes say the verdict."""
 
 import json
-import os
 from typing import Annotated
 
 import typer
@@ -53,7 +52,7 @@ def verify_claims(
         verdicts = [verify(chosen[0], parse_settings(settings), budget=budget, level=level, seed=seed)]
         code = EXIT[verdicts[0].status]
     else:
-        verdicts = verify_all(chosen, budget=budget, level=level, seed=seed, workers=os.cpu_count() or 1)
+        verdicts = verify_all(chosen, budget=budget, level=level, seed=seed)
         wrong = [v.status for v, claim in zip(verdicts, chosen, strict=False) if v.status is not claim.expected]
         unfinished = len(chosen) - len(verdicts)
         code = max([EXIT[status] or 1 for status in wrong] + [EXIT["inconclusive"]] * bool(unfinished), default=0)

@@ -237,7 +237,7 @@ class LearnedSampler(AbstractSampled):
     controls = "the law of samples made with a learned score"
     unexplained = "the rate; the best regularisation"
     traced = False
-    trials = 16
+    trials = 12
 
     def settings(self) -> Space:
         """Dimension."""
