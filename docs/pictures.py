@@ -110,7 +110,7 @@ def required_widths() -> alt.Chart:
     for n in (2, 4, 6, 8, 12, 16):
         for data, (x, y) in (("sphere", points(n, 16, 3)), ("digits", digits(n))):
             y = y / jnp.maximum(1.0, jnp.linalg.norm(y, axis=1).max())
-            for row in width_table(x, y, sigma=0.05):
+            for row in width_table(x, y):
                 if row.statement.startswith("softmax"):
                     asked = "Theorem 4.2" if "Theorem" in row.statement else "Table 1"
                     rows.append({"n": n, "data": data, "width": row.required_width, "what": f"asked for: {asked}"})

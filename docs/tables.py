@@ -40,7 +40,7 @@ def number(value: float) -> str:
 
 def row(claim: Claim, verdict: Verdict) -> str:
     """A line of the table."""
-    slack = "" if verdict.slack is None else number(verdict.slack[1])
+    slack = "" if verdict.slack is None or verdict.slack[1] == 0 else number(verdict.slack[1])
     vacuous = "" if verdict.vacuous is None else f"{verdict.vacuous:.0%}"
     said = f"**{verdict.status}**" if verdict.status != "supported" else str(verdict.status)
     correction = f" (corrects `{claim.corrects.split('.')[-1]}`)" if claim.corrects else ""

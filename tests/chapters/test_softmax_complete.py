@@ -1,5 +1,6 @@
 """Every numbered statement of the source is a claim, or the chapter's docstring says why it cannot be one."""
 
+import pathlib
 import re
 
 import pytest
@@ -52,3 +53,12 @@ def test_statement_is_a_claim_or_is_explained(statement):
 def test_nothing_is_both_a_claim_and_explained_away():
     assert set() == EXPLAINED & STATED
     assert len(CLAIMS) > 80
+
+
+def test_the_page_lists_every_claim_with_its_verdict():
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "softmax.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|") and "`" in line]
+    assert len(rows) == len(CLAIMS), "python docs/tables.py writes the table"
+    for claim in CLAIMS:
+        (row,) = [row for row in rows if f"`{claim.name.removeprefix('softmax.')}`" in row]
+        assert row.split("|")[3].strip(" *") == claim.expected
