@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.chapters._sampled import draws
 from lemmata.chapters.softmax import _widths as widths
-from lemmata.chapters.softmax._steps import draws, initialise, sphere_points
+from lemmata.chapters.softmax._steps import initialise, sphere_points
 from lemmata.chapters.softmax.comparison import table_steps, table_width, width_table
 from lemmata.chapters.softmax.convergence import horizon, spread_points
 from lemmata.chapters.softmax.induction import log_loss_ratio
