@@ -142,11 +142,11 @@ def learned_scores() -> alt.Chart:
     turn = 2 * jnp.pi * jnp.arange(3) / 3
     target = GaussianMixture(0.8 * jnp.stack([jnp.cos(turn), jnp.sin(turn)], axis=1), jnp.ones(3) / 3, 0.12)
     schedule, keys = Schedule(1.0, 2.0), jax.random.split(jax.random.key(5), 4)
-    data = training_set(keys[0], target, schedule, 3000, HORIZON, FIRST)
+    data = training_set(keys[0], target, schedule, 1500, HORIZON, FIRST)
     scores = {
         "exact": lambda t, x: target.score(schedule, t, x),
-        "kernel, 3000 pairs": learn_score(schedule, *data),
-        "network, 3000 pairs, m = 512": train_score(keys[1], schedule, *data, steps=10_000),
+        "kernel, 1500 pairs": learn_score(schedule, *data),
+        "network, 1500 pairs, m = 512": train_score(keys[1], schedule, *data),
     }
     start = jax.random.normal(keys[2], (400, 2))
     drawn = []
