@@ -14,6 +14,7 @@ from lemmata.problems import Regression
 from lemmata.solvers import Trajectory, gradient_descent, gradient_flow
 from lemmata.spectra import Spectrum
 
+from .._sampled import paired_signs
 from .._singular import singular_cause
 
 _ROUNDING = 16.0
@@ -96,11 +97,10 @@ def initialised(
         sigma: standard deviation of the weights.
     """
     units, points = normal[: width // 2], normal[width // 2 :]
-    half = jnp.sign(units[:, -k:]).T
     unit = lambda rows: rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
     x, y = unit(points[:, :-k]), unit(points[:n, -k:])
     weight = jnp.repeat(sigma * units[:, :-k].T, 2, axis=1)
-    return Initialised(x[:n], y, x[n:], weight, jnp.stack([half, -half], axis=2).reshape(k, width))
+    return Initialised(x[:n], y, x[n:], weight, paired_signs(units[:, -k:].T))
 
 
 def posed(problem: object) -> Initialised | None:

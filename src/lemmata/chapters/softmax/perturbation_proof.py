@@ -116,8 +116,9 @@ class FiveTermsTelescope(Claim[MovedUnits]):
 
     def moved(self, problem: RandomUnits, key: Key[Array, ""]) -> MovedUnits:
         """Units of a problem and one of the moves."""
-        sign, start, changes = drawn_problem(problem, key)
-        weight = start + changes[jax.random.randint(key, (), 0, len(changes))]
+        units_key, choice_key = jax.random.split(key)
+        sign, start, changes = drawn_problem(problem, units_key)
+        weight = start + changes[jax.random.randint(choice_key, (), 0, len(changes))]
         return MovedUnits(problem.x, sign, weight, start)
 
     def hypotheses(self, problem: MovedUnits) -> list[Hypothesis]:
