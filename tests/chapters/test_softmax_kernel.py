@@ -34,11 +34,12 @@ def test_points_are_scaled_or_taken_as_the_kernel_sees_them(key):
 
 def test_width_correction_by_the_delta_method_in_numpy():
     # Means, variances and covariances of exp(<w, x>) for normal w, spelled out for one pair of points.
-    x, y, sigma, m = np.array([0.6, -0.2]), np.array([0.3, 0.9]), 0.7, 40
+    x, y, sigma, m = np.array([0.6, -0.2]), np.array([0.5, 0.6]), 0.7, 40  # orthogonal points have no bias
     mean = lambda u: np.exp(sigma**2 * u @ u / 2)
     covariance = lambda u, v: mean(u + v) / (mean(u) * mean(v)) - 1  # relative
     expected = covariance(x, x) + covariance(y, y) + covariance(x, y) - covariance(x, x + y) - covariance(y, x + y)
     ours = infinite_width.width_correction(jnp.stack([jnp.asarray(x), jnp.asarray(y)]), jnp.asarray(sigma), m)
+    assert abs(2 / m * expected) > 1e-3
     assert float(ours[0, 1]) == pytest.approx(2 / m * expected, rel=1e-12)
 
 
