@@ -217,9 +217,14 @@ class StartFromNoise(AbstractSampled):
         return Control("it shrinks by exp(-G)", faster)
 
 
-@jax.jit
-def _flow_distance(score: LearnedScore, start: Float[Array, "n d"], data: Float[Array, "n d"]) -> Float[Array, ""]:
-    return energy_distance(probability_flow(score, score.schedule, start, steps=32), data)
+@eqx.filter_jit
+def _learned_distances(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
+    data_key, start_key = jax.random.split(key)
+    drawn = training_set(data_key, problem.target, problem.schedule, int(_PAIRS[-1]), HORIZON, FIRST)
+    start = jax.random.normal(start_key, problem.last.shape)
+    scores = [learn_score(problem.schedule, *(a[: int(n)] for a in drawn)) for n in _PAIRS]
+    flow = lambda score: probability_flow(score, problem.schedule, start, steps=32)
+    return jnp.stack([energy_distance(flow(score), problem.first) for score in scores])
 
 
 class LearnedSampler(AbstractSampled):
@@ -249,11 +254,7 @@ class LearnedSampler(AbstractSampled):
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
         """The energy distance at each n, the same noise for all."""
-        data_key, start_key = jax.random.split(key)
-        drawn = training_set(data_key, problem.target, problem.schedule, int(_PAIRS[-1]), HORIZON, FIRST)
-        start = jax.random.normal(start_key, problem.last.shape)
-        scores = [learn_score(problem.schedule, *(a[: int(n)] for a in drawn)) for n in _PAIRS]
-        return jnp.stack([_flow_distance(score, start, problem.first) for score in scores])
+        return _learned_distances(problem, key)
 
     def control(self) -> Control:
         """As if more data did harm."""
