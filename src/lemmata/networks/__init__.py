@@ -1,6 +1,10 @@
-"""Floor 1: finite networks, and their training by gradient descent."""
+"""Floor 1: finite networks, their training by gradient descent, and transformers."""
 
 from ._softmax import SoftmaxNetwork as SoftmaxNetwork
 from ._training import Trajectory as Trajectory
 from ._training import stable_learning_rate as stable_learning_rate
 from ._training import train as train
+from ._transformer import Head as Head
+from ._transformer import TransformerLayer as TransformerLayer
+from ._transformer import attention_scores as attention_scores
+from ._transformer import transformer as transformer

@@ -1,0 +1,80 @@
+"""Transformers with entrywise logistic attention: tokens are columns, and a layer is heads and a feed-forward map."""
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+
+class Head(eqx.Module):
+    """One head: V H sigma((Q H)^T K H) / N on N + 1 tokens, sigma the logistic function, entry by entry.
+
+    Args:
+        query: Q.
+        key: K.
+        value: V.
+    """
+
+    query: Float[Array, "D D"]
+    key: Float[Array, "D D"]
+    value: Float[Array, "D D"]
+
+
+class TransformerLayer(eqx.Module):
+    """Attention with a residual connection, then H + U relu(W H) (Li et al., 2025, equations 11-15).
+
+    Args:
+        heads: the heads, whose outputs are added.
+        inner: W.
+        outer: U.
+    """
+
+    heads: tuple[Head, ...]
+    inner: Float[Array, "D D"]
+    outer: Float[Array, "D D"]
+
+
+def attention_scores(head: Head, tokens: Float[Array, "D T"]) -> Float[Array, "T T"]:
+    """sigma((Q H)^T K H): row i, column j is how much token j takes from token i.
+
+    Args:
+        head: the head.
+        tokens: H.
+    """
+    return jax.nn.sigmoid((head.query @ tokens).T @ (head.key @ tokens))
+
+
+def attend(heads: tuple[Head, ...], tokens: Float[Array, "D T"]) -> Float[Array, "D T"]:
+    """H plus what all heads add to it, each divided by N: one less than the tokens.
+
+    Args:
+        heads: the heads.
+        tokens: H.
+    """
+    examples = tokens.shape[1] - 1
+    return tokens + sum(head.value @ tokens @ attention_scores(head, tokens) for head in heads) / examples
+
+
+@jax.jit
+def _apply(layer: TransformerLayer, tokens: Array) -> Array:
+    between = attend(layer.heads, tokens)
+    return between + layer.outer @ jax.nn.relu(layer.inner @ between)
+
+
+def transformer(layers: list[TransformerLayer], tokens: Float[Array, "D T"]) -> list[Float[Array, "D T"]]:
+    """H(0), H(1), ..., H(L): the tokens before the first layer and after each.
+
+    Args:
+        layers: the layers.
+        tokens: H(0).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.networks import TransformerLayer, transformer
+        >>> layer = TransformerLayer((), jnp.eye(2), jnp.eye(2))
+        >>> transformer([layer], jnp.array([[1.0, -1.0], [2.0, 0.0]]))[-1].tolist()
+        [[2.0, -1.0], [4.0, 0.0]]
+    """
+    states = [tokens]
+    for layer in layers:
+        states.append(_apply(layer, states[-1]))
+    return states

@@ -1,0 +1,121 @@
+"""The Lasso by proximal gradient: plain, with errors, and accelerated."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def soft_threshold(z: Float[Array, "*s"], level: Float[Array, ""] | float) -> Float[Array, "*s"]:
+    """sign(z) max(|z| - level, 0), the proximal operator of level |z|_1, entry by entry.
+
+    Args:
+        z: any array.
+        level: the threshold.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import soft_threshold
+        >>> soft_threshold(jnp.array([3.0, -0.5]), 1.0).tolist()
+        [2.0, -0.0]
+    """
+    return jnp.sign(z) * jnp.maximum(jnp.abs(z) - level, 0.0)
+
+
+def lasso_objective(
+    features: Float[Array, "n p"], y: Float[Array, " n"], penalty: Float[Array, ""] | float, rho: Float[Array, "*t p"]
+) -> Float[Array, "*t"]:
+    """l(rho) = |y - Phi rho|²/n + penalty |rho|_1, for one rho or for several.
+
+    Args:
+        features: Phi, one row an example.
+        y: targets.
+        penalty: lambda.
+        rho: coefficients in the last axis.
+    """
+    return jnp.mean((y - rho @ features.T) ** 2, axis=-1) + penalty * jnp.abs(rho).sum(axis=-1)
+
+
+@functools.partial(jax.jit, static_argnames="iterations")
+def proximal_gradient(
+    features: Float[Array, "n p"],
+    y: Float[Array, " n"],
+    penalty: Float[Array, ""] | float,
+    step: Float[Array, ""] | float,
+    iterations: int,
+    errors: Float[Array, "t p"] | None = None,
+) -> Float[Array, "s p"]:
+    """Iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from 0.
+
+    The objective falls at every exact step where step <= 1/(lambda_max(Phi^T Phi) / n), and l(rho_t) - l(rho) <=
+    |rho|²/(2 t step) for every rho where step is at most half of that (Beck, 2017, Theorem 10.21).
+
+    Args:
+        features: Phi, one row an example.
+        y: targets.
+        penalty: lambda.
+        step: eta.
+        iterations: t.
+        errors: e_1, ..., e_t; None for exact steps.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import proximal_gradient
+        >>> [round(float(value), 3) for value in proximal_gradient(jnp.eye(2), jnp.array([2.0, 0.1]), 0.5, 0.5, 50)[-1]]
+        [1.5, 0.0]
+    """
+    y, dtype = jnp.asarray(y), jnp.result_type(features, y)
+
+    def iterate(rho: Array, error: Array | None) -> tuple[Array, Array]:
+        moved = soft_threshold(rho + 2 * step / len(y) * ((y - features @ rho) @ features), step * penalty)
+        moved = moved if error is None else moved + error
+        return moved, moved
+
+    start = jnp.zeros(features.shape[1], dtype)
+    _, path = jax.lax.scan(iterate, start, errors, length=iterations)
+    return jnp.concatenate([start[None], path])
+
+
+def momentum(iterations: int) -> Float[Array, " t"]:
+    """beta_k = (s_k - 1)/s_{k+1} of the accelerated method, with s_1 = 1 and s_{k+1} = (1 + sqrt(1 + 4 s_k²))/2.
+
+    Args:
+        iterations: t.
+    """
+    sizes = [1.0]
+    for _ in range(iterations):
+        sizes.append((1 + (1 + 4 * sizes[-1] ** 2) ** 0.5) / 2)
+    return jnp.asarray([(sizes[k] - 1) / sizes[k + 1] for k in range(iterations)], float)
+
+
+@functools.partial(jax.jit, static_argnames="iterations")
+def accelerated_proximal_gradient(
+    features: Float[Array, "n p"],
+    y: Float[Array, " n"],
+    penalty: Float[Array, ""] | float,
+    step: Float[Array, ""] | float,
+    iterations: int,
+) -> Float[Array, "s p"]:
+    """Iterates of FISTA from 0: a proximal step from v_k to rho_k, then v_{k+1} = rho_k + beta_k (rho_k - rho_{k-1}).
+
+    l(rho_t) - l(rho) <= 2 |rho|²/(step (t + 1)²) where step is at most 1/(2 lambda_max(Phi^T Phi)/n)
+    (Beck and Teboulle, 2009, Theorem 4.4).
+
+    Args:
+        features: Phi, one row an example.
+        y: targets.
+        penalty: lambda.
+        step: eta.
+        iterations: t.
+    """
+    y, dtype = jnp.asarray(y), jnp.result_type(features, y)
+
+    def iterate(state: tuple[Array, Array], beta: Array) -> tuple[tuple[Array, Array], Array]:
+        rho, ahead = state
+        moved = soft_threshold(ahead + 2 * step / len(y) * ((y - features @ ahead) @ features), step * penalty)
+        return (moved, moved + beta * (moved - rho)), moved
+
+    start = jnp.zeros(features.shape[1], dtype)
+    _, path = jax.lax.scan(iterate, (start, start), momentum(iterations).astype(dtype))
+    return jnp.concatenate([start[None], path])
