@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from lemmata.chapters.softmax.diffusion import Cube, GaussianMixture, Schedule, Sphere, pose_rows, sampled_mixture
+from lemmata.chapters.softmax.diffusion import (
+    Cube,
+    GaussianMixture,
+    Schedule,
+    Sphere,
+    pose_rows,
+    sampled_mixture,
+    sampled_target,
+)
+from lemmata.errors import SettingError
 from lemmata.kernels import RBF
 from lemmata.problems import Regression
 
@@ -35,6 +44,35 @@ def test_the_schedule_integrates_its_rate():
         assert float(SCHEDULE.scale(jnp.asarray(t))) == pytest.approx(np.exp(-value / 2))
 
 
+def test_the_schedule_is_constant_from_its_end_on():
+    schedule = Schedule(0.5, 2.0, end=1.0)
+    for t in (0.4, 1.0, 3.0):
+        assert float(schedule.rate(jnp.asarray(t))) == pytest.approx(0.5 + 2.0 * min(t, 1.0))
+        value = integrate.quad(lambda s: 0.5 + 2.0 * min(s, 1.0), 0, t, points=[1.0])[0]
+        assert float(schedule.integral(jnp.asarray(t))) == pytest.approx(value)
+    positive, bounded = schedule.hypotheses()
+    assert positive.holds
+    assert bounded.holds
+    assert (float(positive.value), float(bounded.value)) == (0.5, 2.5)
+    assert not Schedule(1.0, -0.6).hypotheses()[0].holds
+    assert not Schedule(1.0, jnp.inf).hypotheses()[1].holds
+
+
+@pytest.mark.parametrize("law", ["cube", "mixture"])
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_lipschitz_constants_bound_difference_quotients(key, law, d):
+    target = sampled_target(key, law, d)
+    draws = jax.random.normal(jax.random.key(1), (2, 400, d))
+    times = 10 ** jax.random.uniform(jax.random.key(2), (400,), minval=-4.0, maxval=0.3)
+    at = jax.vmap(lambda t, x: target.denoiser(SCHEDULE, t, x))
+    near = draws[0] + 1e-4 * draws[1]
+    rise = jnp.linalg.norm(at(times, near) - at(times, draws[0]), axis=1)
+    steepest = float((rise / jnp.linalg.norm(near - draws[0], axis=1)).max())
+    assert steepest <= float(target.lipschitz) + 1e-6
+    assert steepest > 0.9 / d
+    assert float(Sphere(2).lipschitz) == np.inf
+
+
 @pytest.mark.parametrize("t", [0.1, 0.5, 2.0])
 def test_spheres(t):
     t = jnp.asarray(t)
@@ -58,7 +96,7 @@ def test_a_sphere_near_and_at_the_origin():
         near = Sphere(d).denoiser(SCHEDULE, t, 1e-4 * jnp.eye(d)[0])[0]
         assert float(near) == pytest.approx(1e-4 * slope / d, rel=1e-6)
         assert np.isfinite(Sphere(d).score(SCHEDULE, t, 1e-9 * jnp.ones(d))).all()
-    with pytest.raises(ValueError, match="1, 2 and 3"):
+    with pytest.raises(SettingError, match="1, 2 and 3"):
         Sphere(4)
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +14,7 @@ from lemmata.chapters.softmax.diffusion import Cube, Schedule
 from lemmata.chapters.softmax.early_stopping import gap_along_flow
 from lemmata.chapters.softmax.score_error import approximation_bound, gaps, mismatch_bound
 from lemmata.chapters.softmax.score_matching import loss_weight, score_from_denoiser, training_set
+from lemmata.claims import registry
 from lemmata.networks import SoftmaxNetwork
 
 
@@ -22,8 +24,12 @@ def test_rows_and_columns():
     assert (rows(flat(table), 2) == table).all()
 
 
-def test_gaps_of_a_trained_network(key):
-    learned = jax.jit(lambda key: sampled_learned(key, 8, 32, 20.0))(key)
+@pytest.mark.parametrize(("law", "d"), [("cube", 2), ("mixture", 1), ("mixture", 8), ("sphere", 3)])
+def test_gaps_of_a_trained_network(key, law, d):
+    learned = jax.jit(lambda key: sampled_learned(key, 8, 32, 20.0, law, d))(key)
+    score = jax.vmap(lambda t, x: learned.target.score(learned.schedule, t, x))(learned.times, learned.places)
+    tweedie = jax.vmap(lambda t, x, f: score_from_denoiser(learned.schedule, t, x, f))
+    assert np.allclose(tweedie(learned.times, learned.places, learned.f_truth), score, rtol=1e-6, atol=1e-6)
     path = [learned.f_network, learned.f_kernel, learned.f_pseudo, learned.f_member, learned.f_truth]
     for k, gap in enumerate(gaps(learned)):
         naive = np.mean([sum((a - b) ** 2) for a, b in zip(np.asarray(path[k]), np.asarray(path[k + 1]), strict=True)])
@@ -75,6 +81,20 @@ def test_training_sets(key):
     assert places.shape == clean.shape == (1000, 3)
     assert 0.5 <= float(times.min()) <= float(times.max()) <= 2.0
     assert float(times.mean()) == pytest.approx(1.25, abs=0.05)
+
+
+def test_the_bounds_do_not_apply_where_the_denoiser_is_not_lipschitz(key):
+    claim = registry()["softmax.score_error.label_mismatch"]
+    failing = lambda law: {h.name for h in claim.hypotheses(sampled_learned(key, 16, 32, 20.0, law)) if not h.holds}
+    assert failing("cube") == set()
+    assert "F* is Lipschitz in x at all times" in failing("sphere")
+    assert "labels lie in the unit ball" in failing("mixture")
+
+
+def test_the_label_mismatch_is_that_of_the_regressions_themselves(key):
+    claim, learned = registry()["softmax.score_error.label_mismatch"], sampled_learned(key, 16, 32, 20.0)
+    far = eqx.tree_at(lambda p: p.f_kernel, learned, 50 + learned.f_kernel)
+    assert float(claim.measure(far, key)) > 1000
 
 
 def test_the_gap_along_the_flow(key):

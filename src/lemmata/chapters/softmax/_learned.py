@@ -9,10 +9,9 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.networks import SoftmaxNetwork
 
-from .diffusion import Cube, Schedule, sampled_schedule
+from .diffusion import AbstractTarget, Schedule, sampled_schedule, sampled_target
 from .score_matching import training_set
 
-DIMENSION = 2
 _SIGMA, _TEST, _CENTRES = 1.0, 128, 16
 
 
@@ -20,6 +19,7 @@ class Learned(eqx.Module):
     """A trained network, and what the decomposition of its error compares it with, on test points.
 
     Args:
+        target: the law of the data.
         schedule: how data are forgotten.
         times: of the test points.
         places: x(t) of the test points.
@@ -40,6 +40,7 @@ class Learned(eqx.Module):
         f_truth: F* at the test points.
     """
 
+    target: AbstractTarget
     schedule: Schedule
     times: Float[Array, " p"]
     places: Float[Array, "p k"]
@@ -99,8 +100,10 @@ def train_beside_kernel(
     return {**params, "weight": weight}, gamma
 
 
-def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float) -> Learned:
-    """A network trained on noised draws from a square, with comparisons.
+def sampled_learned(
+    key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2
+) -> Learned:
+    """A network trained on noised draws, with comparisons.
 
     F_H is the regression of F* on 16 points of its own, stopped after a number of steps that is log-uniform up to 1000;
     the number of steps of the network is log-uniform up to `horizon`.
@@ -110,23 +113,25 @@ def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float) -> 
         n: training points.
         width: of the network.
         horizon: the largest number of steps.
+        law: of the data, cube, mixture or sphere.
+        d: dimension of the data.
     """
     keys = jax.random.split(key, 7)
-    target, schedule, k = Cube(DIMENSION), sampled_schedule(keys[0]), DIMENSION
-    network = SoftmaxNetwork(width=width, outputs=k, sigma=_SIGMA)
+    target, schedule = sampled_target(keys[5], law, d), sampled_schedule(keys[0])
+    network = SoftmaxNetwork(width=width, outputs=d, sigma=_SIGMA)
     times, places, labels = training_set(keys[1], target, schedule, n + _TEST + _CENTRES)
     raw = jnp.concatenate([times[:, None], places], axis=1)
     raw = raw / jnp.linalg.norm(raw[:n], axis=1).max()
     x, test, centres = raw[:n], raw[n : n + _TEST], raw[n + _TEST :]
     truth = jax.vmap(lambda t, x: target.denoiser(schedule, t, x))(times, places)
-    params, _ = network.init(keys[2], DIMENSION + 1)
+    params, _ = network.init(keys[2], d + 1)
 
     own = _matrix(network, params, centres, centres)
     passes = (10 ** jax.random.uniform(keys[3], maxval=3.0)).astype(int)
     aim, pace = flat(truth[n + _TEST :]), 1 / jnp.abs(own).sum(axis=1).max()
     fit = lambda _, c: c + pace * (aim - own @ c)
     coefficients = jax.lax.fori_loop(0, passes, fit, jnp.zeros_like(aim))
-    member = rows(_matrix(network, params, raw[: n + _TEST], centres) @ coefficients, k)
+    member = rows(_matrix(network, params, raw[: n + _TEST], centres) @ coefficients, d)
 
     matrix, cross = _matrix(network, params, x, x), _matrix(network, params, test, x)
     # The one decomposition of a trial: several in one compiled program can wait for each other without end.
@@ -137,8 +142,8 @@ def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float) -> 
     targets = jnp.stack([flat(labels[:n]), flat(pseudo)], axis=1)
     final, gamma = train_beside_kernel(network, params, x, labels[:n], targets, matrix, rate, steps.astype(int))
     return Learned(
-        schedule, times[n : n + _TEST], places[n : n + _TEST], x, labels[:n], truth[:n], member[:n], values, vectors,
-        cross, rate, steps, coefficients @ own @ coefficients,
-        network.predict(final, test), rows(cross @ gamma[:, 0], k),
-        rows(cross @ gamma[:, 1], k), member[n:], truth[n : n + _TEST],
+        target, schedule, times[n : n + _TEST], places[n : n + _TEST], x, labels[:n], truth[:n], member[:n], values,
+        vectors, cross, rate, steps, coefficients @ own @ coefficients,
+        network.predict(final, test), rows(cross @ gamma[:, 0], d),
+        rows(cross @ gamma[:, 1], d), member[n:], truth[n : n + _TEST],
     )  # fmt: skip

@@ -32,12 +32,14 @@ class Approximation(eqx.Module):
         weights: probabilities of the points.
         target: F* at the points.
         sigma: that of the kernel.
+        schedule: g.
     """
 
     inputs: Float[Array, "n 2"]
     weights: Float[Array, " n"]
     target: Float[Array, " n"]
     sigma: Float[Array, ""]
+    schedule: Schedule
 
 
 def kernel_features(inputs: Float[np.ndarray, "n 2"], sigma: float, degree: int) -> Float[np.ndarray, "n p"]:
@@ -147,17 +149,20 @@ class AbstractApproximation(Claim[Approximation]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Approximation:
         """A random schedule."""
-        points, weights, target = _on_grid(sampled_schedule(key))
+        schedule = sampled_schedule(key)
+        points, weights, target = _on_grid(schedule)
         scale = 1 / math.sqrt(1 + _REACH**2)
-        return Approximation(scale * points, weights, target, jnp.asarray(setting["sigma"], float))
+        return Approximation(scale * points, weights, target, jnp.asarray(setting["sigma"], float), schedule)
 
     def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
-        """Bounded inputs and labels, as far as the source asks for them; a smallest R that is large enough."""
+        """Assumptions 6.1, 6.3 and 6.4, and features that are enough."""
         longest = jnp.linalg.norm(problem.inputs, axis=1).max()
         tail = _RADII[-1] * tail_kernel(*_arrays(problem)[:2], float(problem.sigma), _DEGREE)[-1]
         return [
             Hypothesis("inputs lie in the unit ball", longest, "<=", 1.0, "Assumption 6.1"),
             Hypothesis("labels lie in [-1, 1]", jnp.abs(problem.target).max(), "<=", 1.0, "Assumption 6.1"),
+            *problem.schedule.hypotheses(),
+            Hypothesis("F* is Lipschitz in x at all times", Cube(1).lipschitz, "<=", 2**0.5, "Assumption 6.4"),
             Hypothesis("terms that are left out are small", tail, "<=", 1e-8, "the features stop at degree 20"),
         ]
 

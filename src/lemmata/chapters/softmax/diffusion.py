@@ -14,31 +14,45 @@ import numpy as np
 from jax.scipy.special import i0e, i1e, log_ndtr, logsumexp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source
+from lemmata.claims import Choice, Claim, Control, Equal, Hypothesis, Integer, Real, Source
+from lemmata.errors import SettingError
 from lemmata.problems import Regression
 
 STD = Real(0.3, 0.05, 1.0, "standard deviation of a component")
 DIMENSION = Integer(2, 1, 8, "dimension of the data")
+TARGET = Choice("cube", ("cube", "mixture", "sphere"), "law of the data; a sphere has dimension 1, 2 or 3")
 
 
 class Schedule(eqx.Module):
-    """g(t) = start + slope t, the rate at which data are forgotten; constant where slope = 0.
+    """g(t) = start + slope min(t, end), the rate at which data are forgotten: linear, and constant from `end` on.
 
     Args:
         start: g(0), positive.
-        slope: at least 0.
+        slope: any number that leaves g(end) positive.
+        end: where g stops changing; nothing in this chapter looks beyond it.
     """
 
     start: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)
     slope: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=0.0)
+    end: float = eqx.field(static=True, default=2.0)
 
     def rate(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """g(t)."""
-        return self.start + self.slope * t
+        return self.start + self.slope * jnp.minimum(t, self.end)
 
     def integral(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """G(t), the integral of g from 0 to t."""
-        return t * (self.start + self.slope * t / 2)
+        changing = jnp.minimum(t, self.end)
+        return self.start * t + self.slope * changing * (t - changing / 2)
+
+    def hypotheses(self) -> list[Hypothesis]:
+        """Assumption 6.3: g is positive and bounded on [0, inf), where its extremes are g(0) and g(end)."""
+        first, last = self.rate(jnp.zeros(())), self.rate(jnp.asarray(self.end))
+        why = "Assumption 6.3: g is linear up to its end and constant from there on"
+        return [
+            Hypothesis("g is positive (least value)", jnp.minimum(first, last), ">", 0.0, "the noise has sqrt(g)"),
+            Hypothesis("g is bounded (largest value)", jnp.maximum(first, last), "<", jnp.inf, why),
+        ]
 
     def scale(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """alpha(t) = exp(-G(t)/2), what is left of x(0) in the mean of x(t)."""
@@ -68,6 +82,11 @@ class AbstractTarget(eqx.Module):
     @abc.abstractmethod
     def denoiser(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
         """F*(t, x) = E[x(0) | x(t) = x], from the posterior of x(0)."""
+
+    @property
+    @abc.abstractmethod
+    def lipschitz(self) -> Float[Array, ""]:
+        """A Lipschitz constant of F* in x at all times and for every g (Assumption 6.4); infinite where none exists."""
 
     def score(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
         """The gradient of log p_t at x, by differentiating `log_density`."""
@@ -104,6 +123,16 @@ class GaussianMixture(AbstractTarget):
         posterior, inside = self._posterior(schedule, t, x)
         return posterior @ inside
 
+    @property
+    def lipschitz(self) -> Float[Array, ""]:
+        """max(1, std) + max_c |means_c - mean of the means|² / min(1, std²).
+
+        The Jacobian is alpha std² / s + alpha v / s² Cov(means | x), v = 1 - alpha², s = alpha² std² + v: the first is
+        at most max(1, std), and in the second v <= s and s >= min(1, std²).
+        """
+        away = jnp.sum((self.means - self.means.mean(axis=0)) ** 2, axis=1).max()
+        return jnp.maximum(1.0, self.std) + away / jnp.minimum(1.0, self.std**2)
+
     def covariance(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, "d d"]:
         """Cov(x(0) | x(t) = x): the covariance inside a component plus that between the components' means."""
         posterior, inside = self._posterior(schedule, t, x)
@@ -138,7 +167,15 @@ class Sphere(AbstractTarget):
 
     def __check_init__(self):
         if self.dimension not in (1, 2, 3):
-            raise ValueError(f"Sphere(dimension={self.dimension}): closed forms are known for 1, 2 and 3")
+            raise SettingError(
+                "the dimension of a sphere of data", found=self.dimension, rule="its denoiser is known for 1, 2 and 3",
+                remedy="choose one of these, or another law of the data",
+            )  # fmt: skip
+
+    @property
+    def lipschitz(self) -> Float[Array, ""]:
+        """None: at x = 0 the slope is alpha / (d (1 - alpha²))."""
+        return jnp.asarray(jnp.inf)
 
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
         """Normal draws, normalised."""
@@ -176,8 +213,9 @@ class Sphere(AbstractTarget):
 class Cube(AbstractTarget):
     """Uniform on the cube [-1/sqrt(d), 1/sqrt(d)]^d, which lies in the unit ball.
 
-    Of the targets here it alone has bounded data (Assumption 6.1 of gu2024softmax) and a denoiser that is Lipschitz
-    uniformly in t (Assumption 6.4): normal components are unbounded, and the sphere's denoiser at t = 0 jumps at 0.
+    Of the targets here it alone has both bounded data (Assumption 6.1 of gu2024softmax) and a denoiser that is
+    Lipschitz uniformly in t (Assumption 6.4): normal components are unbounded, and the sphere's denoiser at t = 0 jumps
+    at 0.
 
     Args:
         dimension: d.
@@ -189,6 +227,11 @@ class Cube(AbstractTarget):
     def half(self) -> float:
         """Half of the side."""
         return self.dimension**-0.5
+
+    @property
+    def lipschitz(self) -> Float[Array, ""]:
+        """sqrt(1 + half²), at most sqrt(2): the claim `softmax.denoisers.cube_lipschitz`."""
+        return jnp.asarray((1 + self.half**2) ** 0.5)
 
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
         """Independent uniform coordinates."""
@@ -255,6 +298,19 @@ def sampled_mixture(key: Key[Array, ""], d: int, std: float, components: int = 4
     return GaussianMixture(means, weights / weights.sum(), jnp.asarray(std, float))
 
 
+def sampled_target(key: Key[Array, ""], law: str, d: int) -> AbstractTarget:
+    """The law of that name: a cube, a random mixture of four normal laws of standard deviation 0.3, or a sphere.
+
+    Args:
+        key: randomness.
+        law: one of the options of `TARGET`.
+        d: dimension.
+    """
+    if law == "mixture":
+        return sampled_mixture(key, d, STD.default)
+    return {"cube": Cube, "sphere": Sphere}[law](d)
+
+
 def look(key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int = 8) -> Diffused:
     """Times uniform on [0.05, 1] and places drawn from p_t."""
     time_key, data_key, noise_key = jax.random.split(key, 3)
@@ -303,9 +359,8 @@ class ForwardVariance(Claim[SchedulePoint]):
         return SchedulePoint(sampled_schedule(schedule_key), jax.random.uniform(time_key, minval=0.05, maxval=2.0))
 
     def hypotheses(self, problem: SchedulePoint) -> list[Hypothesis]:
-        """The weighting g is positive."""
-        least = jnp.minimum(problem.schedule.rate(jnp.zeros(())), problem.schedule.rate(problem.t))
-        return [Hypothesis("g is positive", least, ">", 0.0, "the noise has the amplitude sqrt(g)")]
+        """The weighting g is positive and bounded."""
+        return problem.schedule.hypotheses()
 
     def predict(self, problem: SchedulePoint) -> Array:
         """1 - alpha²."""

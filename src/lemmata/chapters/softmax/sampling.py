@@ -69,10 +69,9 @@ class AbstractSampled(Claim[Sampled]):
         return Sampled(target, schedule, *jnp.split(schedule.noised(noise_key, times, clean), 4))
 
     def hypotheses(self, problem: Sampled) -> list[Hypothesis]:
-        """Second moments, and a schedule that forgets."""
-        rate = problem.schedule.rate(jnp.zeros(()))
+        """Second moments, and a schedule that forgets (Assumption 6.3)."""
         return [
-            Hypothesis("g is positive", rate, ">", 0.0, "the noise has the amplitude sqrt(g)"),
+            *problem.schedule.hypotheses(),
             Hypothesis("components are normal (spread)", problem.target.std, ">", 0.0, "second moments are finite"),
         ]
 
