@@ -34,8 +34,6 @@ class AbstractFunction(eqx.Module):
 class AbstractFunctionClass(eqx.Module):
     """Functions whose spectrum is bounded by F_sup."""
 
-    dimension: eqx.AbstractVar[int]
-
     @abc.abstractmethod
     def moment(self) -> Float[Array, ""]:
         """The integral of |omega| F_sup(omega): C_F without sup |f(0)|."""
