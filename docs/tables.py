@@ -15,8 +15,8 @@ BEGIN, END = "<!-- table: written by docs/tables.py -->", "<!-- end of the table
 ORDER = (
     "network", "infinite_width", "definiteness", "drift", "facts", "tails", "concentration", "normalisation",
     "perturbation", "perturbation_proof", "gradient", "decomposition", "remainders", "progress", "induction",
-    "convergence", "comparison", "regression", "coupling", "diffusion", "denoisers", "score_matching", "score_error",
-    "approximation", "early_stopping", "sampling", "attention",
+    "convergence", "comparison", "regression", "speeds", "coupling", "diffusion", "denoisers", "score_matching",
+    "score_error", "approximation", "early_stopping", "sampling", "attention",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from lemmata.chapters.softmax import coupling, regression
+from lemmata.chapters.softmax import coupling, regression, speeds
 from lemmata.claims import examine, find
 from lemmata.kernels import RBF
 from lemmata.problems import Regression
@@ -48,6 +48,22 @@ def test_features_by_loops_and_their_sums_vanish(key):
                 block = 8**-0.5 * x[i] * (v @ shares) * 8 * shares[r]
                 np.testing.assert_allclose(ours[output, i, :, r], block, atol=32 * EPS)
     assert jnp.abs(regression.summed_features(problem, problem.x)).max() < 64 * EPS
+
+
+def test_speeds_against_a_short_step_of_training(key):
+    setting = {"n": 3, "k": 2, "sigma": 0.7}
+    problem = speeds.NetworkDerivative().sample(setting, key)
+    begin, m = problem.start, problem.start.network.width
+    assert float(jnp.abs(problem.weight - begin.weight).max()) > 1e-4
+    short = 1e-6 / m
+    slope = begin.network.gradient(begin.params(problem.weight), begin.x, begin.y)
+    outputs = lambda sign: begin.network.predict(begin.params(problem.weight - sign * short * slope), begin.x_test)
+    rise = regression.stack(outputs(1) - outputs(-1)) / (2 * short * m)
+    np.testing.assert_allclose(speeds.NetworkDerivative().predict(problem), rise, rtol=1e-6, atol=1e-9)
+    short = 1e-6
+    after = problem.gamma - short * (begin.tangent @ problem.gamma - regression.stack(begin.y))
+    rise = begin.cross @ (after - problem.gamma) / short
+    np.testing.assert_allclose(speeds.RegressionDerivative().predict(problem), rise, rtol=1e-6, atol=1e-9)
 
 
 def test_flow_and_descent_against_matrix_functions(key):

@@ -123,8 +123,8 @@ class AbstractTableClaim(Claim[Training]):
     unexplained = "why far less is enough"
     relation = AtMost(delta=DELTA)
     problem = Training
-    trials = 128
-    batch = 128
+    trials = 115
+    batch = 115
     activations = ACTIVATIONS
 
     def settings(self) -> Space:

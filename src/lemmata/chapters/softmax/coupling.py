@@ -39,8 +39,8 @@ class AbstractCouplingClaim(Claim[Coupling]):
     controls = "the distance of a trained network from the regression with its tangent kernel"
     unexplained = "how far the kernel moves; the distance from the kernel of infinite width"
     problem = Coupling
-    trials = 128
-    batch = 128
+    trials = 115
+    batch = 115
 
     def settings(self) -> Space:
         """Sizes and the standard deviation of the weights."""

@@ -2,10 +2,10 @@
 
 This theory controls E |F_nn - F*|² for a softmax network trained on noised data: from the network to regression with
 its tangent kernel, from noisy labels of F* to those of a function F_H in the kernel's space, from there to F_H, and
-from F_H to F*. It assumes inputs and labels in the unit ball; it leaves unexplained why the error is small: the bounds
-carry the inverse of the smallest eigenvalue of an analytic kernel. The decomposition holds for every law of the data and
-is tried on cubes, mixtures of normal laws in 1 to 8 dimensions and spheres; the bounds need the cube, for only there
-are data in the unit ball and is the denoiser Lipschitz at all times.
+from F_H to F*. It leaves unexplained why the error is small: the bounds carry the inverse of the smallest eigenvalue of
+an analytic kernel. The decomposition holds for every law of the data and is tried on cubes, on mixtures of normal laws
+in 1 to 8 dimensions and on spheres; the bounds assume data in the unit ball and a denoiser that is Lipschitz at all
+times, and of these laws the cube alone has both.
 """
 
 import dataclasses
@@ -118,8 +118,8 @@ class LossDecompositionAsPrinted(AbstractLearned):
 
     The square of a sum is not at most the sum of squares: four equal gaps e give 16 |e|² against 4 |e|². On trained
     networks it fails wherever the gaps point the same way, as they do before training has fitted what it can: after no
-    step at all the loss is |F*|², the early stopping gap |F_H|² and the approximation gap |F_H - F*|². By default the data are uniform
-    on a circle.
+    step at all the loss is |F*|², the early stopping gap |F_H|² and the approximation gap |F_H - F*|².
+    By default the data are uniform on a circle.
     """
 
     title = "Four gaps add up in mean square, as printed"
@@ -147,9 +147,9 @@ class LossDecomposition(AbstractLearned):
 
         E |F_nn - F*|² <= (Z_1^(1/2) + Z_2^(1/2) + Z_3^(1/2) + Z_4^(1/2))² <= 4 (Z_1 + Z_2 + Z_3 + Z_4),
 
-    for every network, number of steps, F_H and law of the data: Minkowski's inequality, then Cauchy's. The left bound is
-    judged; its control is the sum without the factor 4. By default the data are a mixture of four normal laws in four
-    dimensions.
+    for every network, number of steps, F_H and law of the data: Minkowski's inequality, then Cauchy's. The left bound
+    is judged; its control is the sum without the factor 4. By default the data are a mixture of four normal laws in
+    four dimensions.
     """
 
     title = "Four gaps add up in root mean square"
