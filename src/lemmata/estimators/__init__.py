@@ -1,4 +1,5 @@
 """Floor 5: scikit-learn faces of the solvers."""
 
+from ._in_context import InContextRegressor as InContextRegressor
 from ._kernel_ridge import KernelRegressor as KernelRegressor
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor

@@ -119,13 +119,15 @@ class InContextTransformer(eqx.Module):
     ) -> Float[Array, " m"]:
         """Predictions at the queries: the forward pass for each, of which only the rows that change are computed.
 
+        Memory O((N + m) n).
+
         Args:
             x: inputs of the examples.
             y: their targets.
             queries: where to predict.
             stable: logistic functions without cancellation.
         """
-        return self.path(x, y, queries, stable)[1][-1]
+        return forward_steps(self, self.features(x), y, self.features(queries), stable, record=False)[1][0]
 
     def path(
         self,
@@ -134,7 +136,7 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
-        """rho after each of the T steps, and the prediction, for each query; memory O((N + T) n m).
+        """rho after each of the T steps, and the prediction, for each query; memory O((N + T m) n).
 
         Args:
             x: inputs of the examples.
@@ -142,16 +144,50 @@ class InContextTransformer(eqx.Module):
             queries: where to predict.
             stable: logistic functions without cancellation.
         """
-        self._check(x, y, queries)
         return forward_steps(self, self.features(x), y, self.features(queries), stable)
 
-    def _check(self, x: Array, y: Array, queries: Array) -> None:
+    def predict(
+        self,
+        x: Float[Array | np.ndarray, "N d"],
+        y: Float[Array | np.ndarray, " M"],
+        queries: Float[Array | np.ndarray, "m e"],
+        stable: bool = True,
+    ) -> Float[Array, " m"]:
+        """The same for arrays from a user, which are checked first.
+
+        Args:
+            x: inputs of the examples, in the unit ball.
+            y: their targets.
+            queries: where to predict, in the unit ball.
+            stable: logistic functions without cancellation.
+
+        Raises:
+            ShapeError: where columns do not fit the features, or rows the targets.
+            DataError: fewer than 2 examples, a value that is not finite, or a row outside the unit ball; names it.
+        """
         d = self.features.omega.shape[1]
         if x.shape[1] != d or queries.shape[1] != d:
             found = f"{x.shape[1]} and {queries.shape[1]} columns"
             raise ShapeError("inputs of examples and queries", found=found, rule=f"{d}, as the features have")
+        if len(x) != len(y):
+            raise ShapeError("examples", found=f"{len(x)} inputs, {len(y)} targets", rule="one target an input")
         if len(y) < 2:
             raise DataError("the prompt", found=f"{len(y)} examples", rule="at least 2")
+        for name, values in {"target of example": y[:, None], "example": x, "query": queries}.items():
+            _refuse_rows(name, np.asarray(values), ball=name != "target of example")
+        return self(jnp.asarray(x), jnp.asarray(y), jnp.asarray(queries), stable)
+
+
+def _refuse_rows(name: str, values: np.ndarray, ball: bool) -> None:
+    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if wrong.size:
+        raise DataError(f"{name} {wrong[0]} (counted from 0)", found=values[wrong[0]].tolist(), rule="finite numbers")
+    norms = np.linalg.norm(values, axis=1)
+    if ball and norms.size and norms.max() > 1 + 8 * np.finfo(values.dtype).eps:
+        raise DataError(
+            f"{name} {int(norms.argmax())} (counted from 0)", found=f"norm {norms.max():.6g}", rule="the unit ball",
+            remedy="divide all inputs by the largest norm",
+        )  # fmt: skip
 
 
 @eqx.filter_jit
@@ -161,6 +197,7 @@ def forward_steps(
     y: Float[Array, " N"],
     asked: Float[Array, "m p"],
     stable: bool = True,
+    record: bool = True,
 ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
     """The layers after FF0 on given features: rho after each step, and the prediction (li2025incontext, 118 and 124).
 
@@ -170,6 +207,7 @@ def forward_steps(
         y: their targets.
         asked: features of the queries.
         stable: logistic functions without cancellation.
+        record: every step; otherwise the last alone.
     """
     examples = len(y)
     linear = lambda z: linearised(z, model.temperature.astype(prompt.dtype), stable)
@@ -177,7 +215,7 @@ def forward_steps(
     scale = 1 / examples if model.as_printed else model.examples / examples
     targets = linear(step * y)[:, None]
 
-    def block(state: tuple[Array, Array, Array], beta: Array) -> tuple[tuple[Array, Array, Array], tuple[Array, Array]]:
+    def block(state: tuple[Array, Array, Array], beta: Array) -> tuple[tuple[Array, Array, Array], Any]:
         ahead, last, predicted = state
         residual = targets - linear(step * (prompt @ ahead))
         query = linear(step * predicted) - linear(step * jnp.sum(asked.T * ahead, axis=0))
@@ -185,11 +223,12 @@ def forward_steps(
         rho = soft_threshold(moved, level)
         following = rho + beta * (rho - last)
         predicted = (scale * linear(jnp.sum(asked.T * following, axis=0))).astype(prompt.dtype)
-        return (following, rho, predicted), (rho, predicted)
+        return (following, rho, predicted), (rho, predicted) if record else None
 
     zeros = lambda *shape: jnp.zeros(shape, prompt.dtype)
     start = (zeros(prompt.shape[1], len(asked)), zeros(prompt.shape[1], len(asked)), zeros(len(asked)))
-    return jax.lax.scan(block, start, model.momenta().astype(prompt.dtype))[1]
+    (_, rho, predicted), path = jax.lax.scan(block, start, model.momenta().astype(prompt.dtype))
+    return path if record else (rho[None], predicted[None])
 
 
 def weights(model: InContextTransformer) -> list[TransformerLayer]:

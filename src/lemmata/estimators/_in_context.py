@@ -1,0 +1,137 @@
+"""A transformer that learns in context by construction, as a scikit-learn estimator."""
+
+import operator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lemmata.chapters.in_context.classes import GaussianBumps
+from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer
+from lemmata.errors import SettingError, ShapeError
+
+from ._ball import ball_scale
+
+# Numbers in the features of the queries and in their coefficients that are held at once: half a gigabyte in float64.
+_ENTRIES = 2**26
+
+
+class InContextRegressor(RegressorMixin, BaseEstimator):
+    """Prediction from a prompt: `fit` stores the examples, `predict` runs a transformer that was never trained.
+
+    The transformer belongs to a class of functions and has explicit weights. Its layers compute universal features of
+    the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and read
+    <phi, rho> out (Li et al., 2025, Lemma 4, with the factor N that their Attn2 lacks).
+
+    Its theory speaks of inputs in the unit ball: inputs are divided by the largest norm of a training row; targets are
+    centred and divided by their standard deviation.
+
+    Args:
+        functions: a class of `lemmata.chapters.in_context.classes`; None is Gaussian bumps of width 1/2 in the ball.
+        features: n, how many features are drawn for the class.
+        layers: L = 2T + 1, odd, for T iterations.
+        penalty: of the Lasso, in units of the scaled targets.
+        sharpness: slope of the features.
+        accelerated: whether the residual stream carries momentum (FISTA); plain proximal gradient otherwise.
+        temperature: tau of the attention layers; None is 10^4.
+        stable: whether logistic functions are evaluated without cancellation.
+        normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
+            None divides where a norm is above 1, with a warning.
+        random_state: seed, RandomState or None, for the features.
+
+    Attributes:
+        transformer_: the transformer.
+        scale_: what inputs are divided by.
+        offset_: the mean of the targets.
+        target_scale_: what centred targets are divided by.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.estimators import InContextRegressor
+        >>> x = np.linspace(-1, 1, 60)[:, None]
+        >>> y = np.sin(3 * x[:, 0])
+        >>> bool(InContextRegressor(random_state=0).fit(x, y).score(x, y) > 0.99)
+        True
+    """
+
+    def __init__(
+        self,
+        functions=None,
+        features=256,
+        layers=401,
+        penalty=3e-3,
+        sharpness=4.0,
+        accelerated=True,
+        temperature=None,
+        stable=True,
+        normalise=None,
+        random_state=None,
+    ):
+        self.functions = functions
+        self.features = features
+        self.layers = layers
+        self.penalty = penalty
+        self.sharpness = sharpness
+        self.accelerated = accelerated
+        self.temperature = temperature
+        self.stable = stable
+        self.normalise = normalise
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Store the prompt and write down the transformer for its length.
+
+        Args:
+            X: inputs of the examples (N, d), N at least 2.
+            y: their targets (N,).
+
+        Raises:
+            DataError: with `normalise=False`, a row of norm above 1; names the row and its norm.
+            SettingError: a setting out of its range; names it.
+        """
+        X, y = map(np.asarray, validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2))
+        self.scale_ = ball_scale(X, self.normalise)
+        self.offset_, spread = float(np.mean(y)), float(np.std(y))
+        self.target_scale_ = spread if spread > 0 else 1.0
+        self._x, self._y = X / self.scale_, (y - self.offset_) / self.target_scale_
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with jax.enable_x64(True):
+            functions = GaussianBumps(X.shape[1]) if self.functions is None else self.functions
+            transformer = construct_transformer(
+                functions, _whole("features", self.features), _whole("layers", self.layers), examples=len(y),
+                key=jax.random.key(seed), penalty=self.penalty, sharpness=self.sharpness,
+                accelerated=bool(self.accelerated), temperature=self.temperature,
+            )  # fmt: skip
+            known = transformer.features.omega.shape[1]
+            if known != X.shape[1]:
+                raise ShapeError("functions", found=f"functions of {known} variables", rule=f"{X.shape[1]} columns")
+            self.transformer_: InContextTransformer = jax.tree.map(np.asarray, transformer)
+        return self
+
+    def predict(self, X):
+        """Predictions (m,) at the inputs X (m, d): one forward pass for each row, in blocks of rows.
+
+        Rows outside the ball are answered too, where no theory speaks: features are constant far out.
+        """
+        check_is_fitted(self)
+        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64)) / self.scale_
+        rows = max(1, _ENTRIES // (len(self._y) + 4 * len(self.transformer_.features.thresholds)))
+        with jax.enable_x64(True):
+            transformer = jax.tree.map(jnp.asarray, self.transformer_)
+            x, y = jnp.asarray(self._x), jnp.asarray(self._y)
+            blocks = [
+                np.asarray(transformer(x, y, jnp.asarray(X[first : first + rows]), bool(self.stable)))
+                for first in range(0, len(X), rows)
+            ]
+        return self.offset_ + self.target_scale_ * np.concatenate(blocks)
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise SettingError(name, found=repr(value), rule="a whole number") from error
