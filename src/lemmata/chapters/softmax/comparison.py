@@ -23,7 +23,7 @@ from .._sampled import draws
 from ._steps import DELTA, Training, initialise, pose_training, small_eigenvalue_cause, sphere_points
 from ._widths import ACTIVATIONS, limit_gram, sufficient_width, time_to_fit
 from .convergence import ERROR, WIDTHS, horizon, spread_points
-from .parameters import logit_bound, required_steps, required_width
+from .parameters import growth, logit_bound, required_steps, required_width
 
 
 class WidthRow(NamedTuple):
@@ -111,7 +111,7 @@ def width_table(
         if activation == "softmax" and value:
             bound = logit_bound(n, k, sigma, delta)
             width, number = required_width(value, n, k, bound, delta), required_steps(value, n, k, bound, error)
-            spent = last * 10 * size**2 * math.exp(16 * bound) / value
+            spent = last * 10 * size**2 * growth(16 * bound) / value
             rows.append(WidthRow("softmax, Theorem 4.2", value, float(width), enough, float(number), spent))
     return rows
 

@@ -4,7 +4,8 @@ This theory controls every logit <w_r, x_i> by B = max(C sigma sqrt(log(n k / de
 B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It leaves unexplained the width: the largest of
 n m logits is near sigma sqrt(2 log(n m)), while B does not know m. With C = 10 no width that could be built reaches it,
 at the price of exponentials of B that are astronomical for sigma = 1 (B is 23 for 8 inputs and 3 outputs); the default
-sigma is 0.05, B = 1.17. Moves are tried at random and where each bound is tightest.
+sigma is 0.05, B = 1.17. Moves are tried at random and where each bound is tightest. The source's probability
+is 1 - delta/poly(n k), its polynomial unnamed; each part is judged here at 1 - delta, which is weaker.
 """
 
 import math

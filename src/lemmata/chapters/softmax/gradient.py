@@ -12,6 +12,7 @@ from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, So
 
 from .._sampled import draws
 from ._steps import DELTA, Training, initialise, pose_training, small_eigenvalue_cause, sphere_points
+from .progress import floor
 
 _REACH = 0.0099
 
@@ -98,8 +99,8 @@ class GradientBound(AbstractGradientClaim):
 
 
 class StepBound(AbstractGradientClaim):
-    """At the step eta = lambda / (10 m n² k² exp(16 B)) and within R < 0.01 of the initialisation, no unit moves by
-    more than
+    """Where lambda > 0, at the step eta = lambda / (10 m n² k² exp(16 B)) and within R < 0.01 of the initialisation, no
+    unit moves by more than
 
         eta |Delta w_r| <= 0.01.
 
@@ -109,6 +110,11 @@ class StepBound(AbstractGradientClaim):
     title = "One step moves no unit by more than a hundredth"
     source = Source("gu2024softmax", "Lemma D.2")
     controls = "the length of one step"
+
+    def hypotheses(self, problem: Training) -> list[Hypothesis]:
+        """As above, and lambda > 0: a step of length 0 moves nothing."""
+        positive = Hypothesis("the smallest eigenvalue of H* is positive", problem.smallest, ">", floor(problem))
+        return [positive, *super().hypotheses(problem)]
 
     def predict(self, problem: Training) -> Array:
         """A hundredth."""

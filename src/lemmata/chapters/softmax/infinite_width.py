@@ -20,6 +20,7 @@ from lemmata.networks import SoftmaxNetwork
 from lemmata.problems import Regression
 
 from .._sampled import draws, paired_signs
+from .._singular import singular_cause
 
 _WIDTHS = (256.0, 512.0, 1024.0, 2048.0)
 _POINTS = 16
@@ -247,6 +248,20 @@ class SmallestEigenvalueWidth(AbstractKernelClaim):
     def pose(self, problem: object) -> KernelPoints | None:
         """The first eight inputs."""
         return posed(problem, 8)
+
+    def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
+        """As above, and a limit that is not singular: beside 0 there is nothing but rounding to measure."""
+        values = jnp.linalg.eigvalsh(gram(SoftmaxTangent(sigma=problem.sigma), problem.x))
+        floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
+        name = "lambda of the limit is above the rounding floor"
+        return [*super().hypotheses(problem), Hypothesis(name, values[0], ">", floor, "equal or zero rows")]
+
+    def culprit(self, problem: KernelPoints) -> str | None:
+        """Zero rows, equal rows, or the rank of the kernel."""
+        zero = [str(row) for row, size in enumerate(jnp.abs(problem.x).max(axis=1)) if size == 0]
+        if zero:
+            return f"rows {', '.join(zero)} (counted from 0) are zero, and so is the kernel there"
+        return singular_cause(gram(SoftmaxTangent(sigma=problem.sigma), problem.x), problem.x)
 
     def predict(self, problem: KernelPoints) -> Array:
         """The exponent."""

@@ -4,6 +4,7 @@ They are formulas in the number of rows n, the number of outputs k, the smallest
 of gu2024softmax) at initialisation, the standard deviation sigma of the weights and the failure probability delta. The
 source lets inputs and outputs have the same dimension d; its nd is the size n k of H. Where it asks for a constant C
 above 10 that is large enough, the infimum 10 is taken, and hidden constants of Omega are 1: the strongest readings.
+Widths and numbers of steps beyond double precision are infinite.
 """
 
 import math
@@ -13,6 +14,18 @@ from jaxtyping import Array, Float
 
 CONSTANT = 10.0
 Number = float | Float[Array, ""]
+
+
+def growth(exponent: float) -> float:
+    """exp of a number; infinite where double precision ends, beyond 709.78.
+
+    Args:
+        exponent: a multiple of B.
+    """
+    try:
+        return math.exp(exponent)
+    except OverflowError:
+        return math.inf
 
 
 def logit_bound(n: int, k: int, sigma: float, delta: float, constant: float = CONSTANT) -> float:
@@ -42,12 +55,12 @@ def step_size(smallest: Number, m: int, n: int, k: int, bound: float) -> Number:
         k: outputs.
         bound: B.
     """
-    return 0.1 * smallest / (m * n**2 * k**2 * math.exp(16 * bound))
+    return 0.1 * smallest / (m * n**2 * k**2 * growth(16 * bound))
 
 
 def radius(smallest: Number, n: int, k: int, bound: float) -> Number:
     """R = lambda / (2 n k exp(10 B)): how far weights may move, Lemma E.2, condition 4."""
-    return smallest / (2 * n * k * math.exp(10 * bound))
+    return smallest / (2 * n * k * growth(10 * bound))
 
 
 def displacement(smallest: Number, m: int, n: int, k: int, bound: float, residual: Number) -> Number:
@@ -61,12 +74,12 @@ def displacement(smallest: Number, m: int, n: int, k: int, bound: float, residua
         bound: B.
         residual: the Frobenius norm of F(0) - Y.
     """
-    return 4 / (m * smallest) * math.exp(3 * bound) * math.sqrt(n * k) * residual
+    return 4 / (m * smallest) * growth(3 * bound) * math.sqrt(n * k) * residual
 
 
 def required_width(smallest: Number, n: int, k: int, bound: float, delta: float) -> Number:
     """m = n² k² exp(18 B) log²(n k / delta) / lambda²: Theorem 4.2, with hidden constant 1."""
-    return n**2 * k**2 * math.exp(18 * bound) * math.log(n * k / delta) ** 2 / smallest**2
+    return n**2 * k**2 * growth(18 * bound) * math.log(n * k / delta) ** 2 / smallest**2
 
 
 def required_steps(smallest: Number, n: int, k: int, bound: float, error: float) -> Number:
@@ -81,4 +94,4 @@ def required_steps(smallest: Number, n: int, k: int, bound: float, error: float)
         bound: B.
         error: the squared Frobenius norm of F - Y that is asked for.
     """
-    return 20 * n**2 * k**2 * math.exp(16 * bound) * jnp.log(n * k / error) / smallest**2
+    return 20 * n**2 * k**2 * growth(16 * bound) * jnp.log(n * k / error) / smallest**2

@@ -6,14 +6,24 @@ the unit ball and the step eta of the theory; it leaves unexplained the powers o
 have. C_0 is far smaller than the concentration argument says: it falls as m^-2, not as m^(-1/2).
 """
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
 
 from .._sampled import draws
-from ._steps import DELTA, Training, coarse_step, initialise, pose_training, small_eigenvalue_cause, sphere_points
-from .decomposition import exp_remainder, terms
+from ._steps import (
+    DELTA,
+    Training,
+    coarse_step,
+    initialise,
+    output_change,
+    pose_training,
+    small_eigenvalue_cause,
+    sphere_points,
+)
+from .decomposition import exp_curvature, exp_remainder, terms
 from .progress import floor, hidden_constant
 
 _WIDTHS = (16.0, 32.0, 64.0, 128.0, 256.0)
@@ -171,7 +181,8 @@ class CurvatureTerm(AbstractRemainderClaim):
 
     as long as |F(tau) - Y| <= sqrt(n k), which the proof uses: C_2 grows as the cube of the residual. The source's
     failure probability is n exp(-m R); delta stands here. The networks are those that C_2 hurts: their weights are off
-    the initialisation by 0.0099 along one input, so that some outputs lie beyond their targets.
+    the initialisation by 0.0099 along one input, so that some outputs lie beyond their targets. Judged after division
+    by eta².
     """
 
     title = "The curvature's part of a step is small"
@@ -186,17 +197,19 @@ class CurvatureTerm(AbstractRemainderClaim):
         return Training(first.start, reach, first.sign, first.x, targets, first.sigma)
 
     def predict(self, problem: Training) -> Array:
-        """The bound."""
+        """The bound, over eta²."""
         growth = problem.size**2 * jnp.exp(9 * problem.bound)
-        return 2 * problem.width * problem.step**2 * growth * self.scale(problem)
+        return 2 * problem.width * growth * self.scale(problem)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """C_2."""
-        return terms(problem, problem.step).change[2]
+        """C_2 / eta², from v_2 / eta² = m sum_r a_lr S_ir theta(u_ir) <Delta w_r, x_i>²."""
+        shares, pull = jax.nn.softmax(problem.x @ problem.weight, axis=1), problem.x @ problem.gradient
+        curved = shares * exp_curvature(-problem.step * pull) * pull**2
+        return 2 * problem.width * jnp.sum(problem.residual * (curved @ problem.sign.T))
 
     def trivial(self, problem: Training) -> Array:
-        """2 |F - Y|_1 m max |exp(u) - 1 - u|, from the largest u that the gradient property allows."""
-        largest = exp_remainder(jnp.asarray(0.01))
+        """2 |F - Y|_1 m max |exp(u) - 1 - u| / eta², from the largest u that the gradient property allows."""
+        largest = exp_remainder(jnp.asarray(0.01)) / problem.step / problem.step
         return 2 * jnp.abs(problem.residual).sum() * problem.width * largest
 
     def control(self) -> Control:
@@ -214,7 +227,8 @@ class ChangeTerm(AbstractRemainderClaim):
         |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|².
 
     To first order F(tau + 1) - F(tau) = -m eta H (F - Y), and lambda_max(H) is near n for equal inputs and one output:
-    there n² is needed, and exp(16 B) is not.
+    there n² is needed, and exp(16 B) is not. Judged after division by (m eta)², which may be below the smallest
+    positive number of double precision.
     """
 
     title = "One step changes the outputs little"
@@ -239,18 +253,24 @@ class ChangeTerm(AbstractRemainderClaim):
         return first.after(coarse_step(first), setting["steps"])
 
     def predict(self, problem: Training) -> Array:
-        """The bound."""
+        """The bound, over (m eta)²."""
         growth = problem.size**2 * jnp.exp(16 * problem.bound)
-        return (problem.step * problem.width) ** 2 * growth * self.scale(problem)
+        return growth * self.scale(problem)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        """The change of the outputs to first order and beyond, by differences of softmaxes."""
-        return terms(problem, problem.step).change[3]
+        """The change of the outputs by differences of softmaxes, over m eta, squared."""
+        shares = jax.nn.softmax(problem.x @ problem.weight, axis=1)
+        change = output_change(shares, problem.sign, -problem.step * problem.x @ problem.gradient)
+        return jnp.sum((change / (problem.width * problem.step)) ** 2)
 
     def trivial(self, problem: Training) -> Array:
-        """Every output is between -m and m."""
-        return jnp.asarray(4.0 * problem.width**2 * problem.size)
+        """Every output is between -m and m; over (m eta)²."""
+        return 4.0 * problem.size / problem.step / problem.step
 
     def control(self) -> Control:
-        """No growth with B."""
-        return Control("without exp(16 B)", lambda bound, problem: bound / jnp.exp(16 * problem.bound))
+        """No growth with B, nor with the number of outputs."""
+
+        def small(bound: Array, problem: Training) -> Array:
+            return bound / (len(problem.sign) ** 2 * jnp.exp(16 * problem.bound))
+
+        return Control("without k² exp(16 B)", small)
