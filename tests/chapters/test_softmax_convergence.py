@@ -11,6 +11,7 @@ from lemmata.chapters.softmax._steps import initialise, sphere_points
 from lemmata.chapters.softmax.comparison import table_steps, table_width, width_table
 from lemmata.chapters.softmax.convergence import horizon, spread_points
 from lemmata.chapters.softmax.induction import log_loss_ratio
+from lemmata.chapters.softmax.parameters import logit_bound, radius, required_steps, required_width, step_size
 
 
 def problem(key, pairs=8, n=4, d=3, k=2, sigma=0.5):
@@ -138,6 +139,15 @@ def test_the_table_of_widths(key):
     # The two readings share time and lambda: the ratio of steps differs by the 2 of the proof alone.
     ratios = [row.required_steps / row.sufficient_steps for row in rows[2:]]
     assert ratios[1] == pytest.approx(2 * ratios[0])
+
+
+def test_widths_beyond_double_precision_are_infinite(key):
+    bound = logit_bound(100, 10, 2.0, 0.1)
+    assert required_width(0.1, 100, 10, bound, 0.1) == required_steps(0.1, 100, 10, bound, 0.1) == np.inf
+    assert step_size(0.1, 64, 100, 10, bound) == 0 == radius(0.1, 100, 10, 2 * bound)
+    network = problem(key, pairs=2)
+    row = width_table(network.x, network.y, sigma=2.0, key=key, widths=(2, 8), steps=64)[-1]
+    assert row.required_width == row.required_steps == row.sufficient_steps == np.inf
 
 
 def test_rows_that_repeat_need_infinitely_many_units(key):

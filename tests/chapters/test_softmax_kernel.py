@@ -78,6 +78,16 @@ def test_the_rows_that_break_positive_definiteness_are_named(key):
     assert examine(definiteness.PositiveDefinite(), regression(RBF(), x[12:]), key).culprit is None
 
 
+@pytest.mark.parametrize(("row", "named"), [(1, "training rows 1 and 5"), (None, "rows 5 (counted from 0) are zero")])
+def test_a_singular_limit_has_no_smallest_eigenvalue_to_measure(key, row, named):
+    x = jax.random.normal(key, (20, 3))
+    claim = infinite_width.SmallestEigenvalueWidth()
+    assert examine(claim, regression(RBF(), x), key).applies
+    found = examine(claim, regression(RBF(), x.at[5].set(0.0 if row is None else x[row])), key)
+    assert [h.name for h in found.hypotheses if h.holds is False] == ["lambda of the limit is above the rounding floor"]
+    assert named in found.culprit
+
+
 def test_many_culprits_are_counted_not_listed():
     text = definiteness.singular_rows(jnp.zeros((40, 2)))
     assert "and 35 more" in text

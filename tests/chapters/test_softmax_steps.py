@@ -10,7 +10,9 @@ import pytest
 from lemmata.chapters._sampled import draws
 from lemmata.chapters.softmax import _steps as steps
 from lemmata.chapters.softmax.decomposition import exp_remainder, quadratic_form, terms
+from lemmata.chapters.softmax.gradient import StepBound
 from lemmata.chapters.softmax.parameters import step_size
+from lemmata.chapters.softmax.remainders import ChangeTerm, CurvatureTerm
 from lemmata.kernels import SoftmaxTangent
 from lemmata.networks import SoftmaxNetwork
 from lemmata.problems import Regression
@@ -110,6 +112,25 @@ def test_the_parts_of_a_step_by_plain_loops(training):
             assert float(found.normaliser[i, label]) == pytest.approx(normaliser, abs=1e-12)
             assert float(found.linear[i, label]) == pytest.approx(linear, abs=1e-12)
             assert float(found.remainder[i, label]) == pytest.approx(rest, abs=1e-12)
+
+
+def test_terms_over_powers_of_the_step_survive_tiny_steps(training, key):
+    eta, m = float(training.step), training.width
+    change = terms(training, training.step).change
+    assert float(CurvatureTerm().measure(training, key)) == pytest.approx(float(change[2]) / eta**2, rel=1e-9)
+    assert float(ChangeTerm().measure(training, key)) == pytest.approx(float(change[3]) / (m * eta) ** 2, rel=1e-9)
+    steep = steps.Training(*(getattr(training, a) for a in ("start", "moved", "sign", "x", "y")), 1.0, 1e-3)
+    assert float(steep.step) ** 2 == 0.0
+    shallow = float(ChangeTerm().measure(training, key))
+    assert float(ChangeTerm().measure(steep, key)) == pytest.approx(shallow, rel=1e-3)
+
+
+def test_a_step_bound_asks_for_a_positive_eigenvalue(key):
+    drawn, inputs, outputs = draws(key, (3 + 1, 8), (4, 3), (4, 1))
+    x = steps.sphere_points(inputs)
+    holding = lambda x: [bool(h.holds) for h in StepBound().hypotheses(steps.initialise(drawn, x, outputs / 9, 0.3))]
+    assert holding(x) == [True] * 4
+    assert holding(x.at[1].set(x[0])) == [False, True, True, True]
 
 
 def test_the_quadratic_form_is_the_squared_gradient_over_m(training):
