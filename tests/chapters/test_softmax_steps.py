@@ -119,7 +119,7 @@ def test_terms_over_powers_of_the_step_survive_tiny_steps(training, key):
     change = terms(training, training.step).change
     assert float(CurvatureTerm().measure(training, key)) == pytest.approx(float(change[2]) / eta**2, rel=1e-9)
     assert float(ChangeTerm().measure(training, key)) == pytest.approx(float(change[3]) / (m * eta) ** 2, rel=1e-9)
-    steep = steps.Training(*(getattr(training, a) for a in ("start", "moved", "sign", "x", "y")), 1.0, 1e-3)
+    steep = steps.Training(training.start, training.moved, training.sign, training.x, training.y, 1.0, 1e-3)
     assert float(steep.step) ** 2 == 0.0
     shallow = float(ChangeTerm().measure(training, key))
     assert float(ChangeTerm().measure(steep, key)) == pytest.approx(shallow, rel=1e-3)
