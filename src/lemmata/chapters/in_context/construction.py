@@ -213,22 +213,21 @@ def forward_steps(
     linear = lambda z: linearised(z, model.temperature.astype(prompt.dtype), stable)
     step, level = model.step.astype(prompt.dtype), (model.step * model.penalty).astype(prompt.dtype)
     scale = 1 / examples if model.as_printed else model.examples / examples
-    targets = linear(step * y)[:, None]
+    targets = linear(step * y)
 
     def block(state: tuple[Array, Array, Array], beta: Array) -> tuple[tuple[Array, Array, Array], Any]:
-        ahead, last, predicted = state
-        residual = targets - linear(step * (prompt @ ahead))
-        query = linear(step * predicted) - linear(step * jnp.sum(asked.T * ahead, axis=0))
-        moved = ahead + 2 / examples * (prompt.T @ residual + asked.T * query)
+        ahead, last, predicted = state  # one row a query: products with a single row are as fast as with a vector
+        residual = targets - linear(step * (ahead @ prompt.T))
+        query = linear(step * predicted) - linear(step * jnp.sum(asked * ahead, axis=1))
+        moved = ahead + 2 / examples * (residual @ prompt + query[:, None] * asked)
         rho = soft_threshold(moved, level)
         following = rho + beta * (rho - last)
-        predicted = (scale * linear(jnp.sum(asked.T * following, axis=0))).astype(prompt.dtype)
-        return (following, rho, predicted), (rho, predicted) if record else None
+        predicted = (scale * linear(jnp.sum(asked * following, axis=1))).astype(prompt.dtype)
+        return (following, rho, predicted), (rho.T, predicted) if record else None
 
-    zeros = lambda *shape: jnp.zeros(shape, prompt.dtype)
-    start = (zeros(prompt.shape[1], len(asked)), zeros(prompt.shape[1], len(asked)), zeros(len(asked)))
+    start = (jnp.zeros_like(asked), jnp.zeros_like(asked), jnp.zeros(len(asked), prompt.dtype))
     (_, rho, predicted), path = jax.lax.scan(block, start, model.momenta().astype(prompt.dtype))
-    return path if record else (rho[None], predicted[None])
+    return path if record else (rho.T[None], predicted[None])
 
 
 def weights(model: InContextTransformer) -> list[TransformerLayer]:
