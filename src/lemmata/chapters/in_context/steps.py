@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space, Status
 
+from ._quadrature import pieces
 from ._steps import Line as Line
-from ._steps import pieces as pieces
 from .features import ramp, step_density
 
 _SHARPNESS = Real(64.0, 2.0, 1e4, "tau")

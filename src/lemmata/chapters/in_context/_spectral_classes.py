@@ -1,0 +1,216 @@
+"""Two more classes of functions: linear ones, and any class with a spectrum of which only the bound is known."""
+
+import math
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float, Key
+
+from lemmata.errors import SettingError
+
+from ._spectral_moment import spectral_moment
+from .classes import AbstractFunction, AbstractFunctionClass
+
+Spectrum = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
+
+
+def mean_projection(dimension: int) -> float:
+    """E |u_1| for u uniform on the unit sphere: Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
+
+    Args:
+        dimension: d.
+    """
+    return math.exp(math.lgamma(dimension / 2) - math.lgamma((dimension + 1) / 2)) / math.sqrt(math.pi)
+
+
+class LinearFunctions(AbstractFunctionClass):
+    """f(x) = <a, x> + b with |a| <= slope and |b| <= shift: C_F = shift + slope / E|u_1|, u uniform on the sphere.
+
+    Linear functions have no spectrum away from 0, and features need one. On the unit ball <a, x> is, to within
+    length² |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u: directions that serve
+    every a. No bound on the spectra of all of them has a smaller moment.
+
+    Args:
+        dimension: d.
+        slope: the largest |a|.
+        shift: the largest |b|.
+        length: of the frequencies.
+    """
+
+    dimension: int = eqx.field(static=True)
+    slope: Float[Array, ""] | float = 1.0
+    shift: Float[Array, ""] | float = 0.0
+    length: float = eqx.field(static=True, default=1e-4)
+
+    def moment(self) -> Float[Array, ""]:
+        """slope / E|u_1|, about slope sqrt(pi d / 2)."""
+        return jnp.asarray(self.slope / mean_projection(self.dimension), float)
+
+    def offset(self) -> Float[Array, ""]:
+        """shift."""
+        return jnp.asarray(self.shift, float)
+
+    @property
+    def columns(self) -> int:
+        """d."""
+        return self.dimension
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(1, d + 2)."""
+        return 1, self.dimension + 2
+
+    def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
+        """Uniform on the sphere of radius `length`."""
+        return self.length * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
+
+    def function(self, normal: Float[Array, "k e"]) -> "LinearFunction":
+        """a uniform in its ball, b in its interval."""
+        radius, level = jax.scipy.stats.norm.cdf(normal[0, :2])
+        way = normal[0, 2:] / jnp.linalg.norm(normal[0, 2:])
+        a = self.slope * radius ** (1 / self.dimension) * way
+        return LinearFunction(a, self.shift * (2 * level - 1), jnp.asarray(self.slope, float))
+
+
+class LinearFunction(AbstractFunction):
+    """<a, x> + b.
+
+    Args:
+        a: the slope.
+        b: the value at 0.
+        slope: the largest |a| of the class.
+    """
+
+    a: Float[Array, " d"]
+    b: Float[Array, ""]
+    slope: Float[Array, ""]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """f at each row."""
+        return x @ self.a + self.b
+
+    def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
+        """-i sign(<omega, a>) |a| / slope."""
+        return -1j * jnp.sign(omega @ self.a) * jnp.linalg.norm(self.a) / self.slope
+
+
+class BoundedSpectrum(AbstractFunctionClass):
+    """Functions with |F_f| <= F_sup for a bound that is given as a function; make one with `bounded_spectrum`.
+
+    Frequencies come from a random walk of Metropolis on |omega| F_sup(omega), one walk each, that starts at a normal
+    vector. They are as good as independent draws once the walk has forgotten its start: heavy tails and separated
+    modes take more steps.
+
+    Args:
+        bound: F_sup, even, one value a row.
+        original: its inverse transform, the integral of cos(<omega, x>) F_sup(omega), one value a row.
+        dimension: d.
+        mass: the integral of |omega| F_sup.
+        scale: the standard deviation of a step, and of the start, in each coordinate.
+        steps: of the walk.
+        bumps: translates of the inverse transform in a drawn function.
+    """
+
+    bound: Spectrum = eqx.field(static=True)
+    original: Spectrum = eqx.field(static=True)
+    dimension: int = eqx.field(static=True)
+    mass: Float[Array, ""]
+    scale: Float[Array, ""]
+    steps: int = eqx.field(static=True, default=64)
+    bumps: int = eqx.field(static=True, default=3)
+
+    def __check_init__(self):
+        if self.dimension < 1 or self.steps < 1:
+            raise SettingError("dimension and steps", found=(self.dimension, self.steps), rule="at least 1")
+
+    def moment(self) -> Float[Array, ""]:
+        """The mass."""
+        return jnp.asarray(self.mass, float)
+
+    def offset(self) -> Float[Array, ""]:
+        """The integral of F_sup."""
+        return self.original(jnp.zeros((1, self.dimension)))[0]
+
+    @property
+    def columns(self) -> int:
+        """steps (d + 1)."""
+        return self.steps * (self.dimension + 1)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(bumps, d + 2)."""
+        return self.bumps, self.dimension + 2
+
+    def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
+        """The ends of the walks."""
+        blocks = jnp.moveaxis(normal.reshape(len(normal), self.steps, self.dimension + 1), 1, 0)
+        density = lambda omega: jnp.linalg.norm(omega, axis=1) * self.bound(omega)
+
+        def step(state: tuple[Array, Array], block: Array) -> tuple[tuple[Array, Array], None]:
+            omega, now = state
+            proposed = omega + self.scale * block[:, :-1]
+            then = density(proposed)
+            moves = then > jax.scipy.stats.norm.cdf(block[:, -1]) * now
+            return (jnp.where(moves[:, None], proposed, omega), jnp.where(moves, then, now)), None
+
+        start = self.scale * blocks[0, :, :-1]
+        return jax.lax.scan(step, (start, density(start)), blocks[1:])[0][0]
+
+    def function(self, normal: Float[Array, "k e"]) -> "TranslateSum":
+        """Centres uniform in the ball, weights that sum to 1 in absolute value."""
+        radius = jax.scipy.stats.norm.cdf(normal[:, :1]) ** (1 / self.dimension)
+        way = normal[:, 2:] / jnp.linalg.norm(normal[:, 2:], axis=1, keepdims=True)
+        return TranslateSum(self.original, radius * way, normal[:, 1] / jnp.abs(normal[:, 1]).sum())
+
+
+class TranslateSum(AbstractFunction):
+    """sum_k q_k f_0(x - c_k), f_0 the inverse transform of the bound.
+
+    Args:
+        original: f_0.
+        centres: c_k.
+        weights: q_k.
+    """
+
+    original: Spectrum = eqx.field(static=True)
+    centres: Float[Array, "k d"]
+    weights: Float[Array, " k"]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """f at each row."""
+        apart = (x[:, None, :] - self.centres).reshape(-1, x.shape[1])
+        return self.original(apart).reshape(len(x), -1) @ self.weights
+
+    def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
+        """sum_k q_k exp(-i <omega, c_k>)."""
+        return jnp.exp(-1j * omega @ self.centres.T) @ self.weights.astype(complex)
+
+
+def bounded_spectrum(
+    bound: Spectrum, original: Spectrum, dimension: int, *, key: Key[Array, ""], steps: int = 64
+) -> BoundedSpectrum:
+    """The class of a spectral bound: its moment by quasi Monte Carlo, steps of the size of its frequencies.
+
+    Args:
+        bound: F_sup, even, one value a row.
+        original: its inverse transform, one value a row.
+        dimension: d.
+        key: randomness of the moment.
+        steps: of the walk that draws frequencies.
+
+    Raises:
+        SettingError: an infinite moment, or an inverse transform that is not the bound's at 0.
+    """
+    found = spectral_moment(bound, dimension, key)
+    total = spectral_moment(lambda omega: bound(omega) / jnp.linalg.norm(omega, axis=1), dimension, key)
+    value = float(original(jnp.zeros((1, dimension)))[0])
+    allowed = 8 * total.standard_error + total.truncation + 1e-3 * total.value
+    if not abs(value - total.value) <= allowed:
+        raise SettingError(
+            "original", found=f"{value:.6g} at 0", rule=f"the integral of the bound, {total.value:.6g}",
+            remedy="f(x) = integral of exp(i <omega, x>) F(omega), without a factor 2 pi",
+        )  # fmt: skip
+    scale = jnp.asarray(2.4 * found.median / dimension)
+    return BoundedSpectrum(bound, original, dimension, jnp.asarray(found.value), scale, steps)

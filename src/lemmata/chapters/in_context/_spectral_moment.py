@@ -1,0 +1,215 @@
+"""The Barron parameter by numbers: from a Fourier transform, from values on a grid, from scattered values."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError, ShapeError
+
+_LOWEST, _HIGHEST = math.log(1e-6), math.log(1e6)
+_GROWING = 0.9  # neighbouring shells of an integral that converges fall faster than this
+_NEGLIGIBLE = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class SpectralMoment:
+    """An estimate of the integral of |omega| |F(omega)|.
+
+    Args:
+        value: the estimate.
+        standard_error: of the random frequencies, 0 where there are none.
+        truncation: what is missing or wrong for other reasons, as the estimate's own function describes.
+        median: half of the integral lies at shorter frequencies.
+    """
+
+    value: float
+    standard_error: float
+    truncation: float
+    median: float
+
+
+def radial_terms(
+    transform: Callable[[Float[Array, "n d"]], Array],
+    uniform: Float[Array, " n"],
+    normal: Float[Array, "n d"],
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """Lengths r_i and terms whose mean is the integral of |omega| |F(omega)| over 1e-6 <= |omega| <= 1e6.
+
+    Logarithms of lengths are stratified, one in each of n equal parts of their range; directions are uniform.
+
+    Args:
+        transform: F, one value a row.
+        uniform: independent uniform numbers.
+        normal: independent standard normal numbers.
+    """
+    n, d = normal.shape
+    span = _HIGHEST - _LOWEST
+    radius = jnp.exp(_LOWEST + span * (jnp.arange(n) + uniform) / n)
+    omega = radius[:, None] * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
+    surface = 2 * math.pi ** (d / 2) / math.gamma(d / 2)
+    return radius, span * surface * radius ** (d + 1) * jnp.abs(transform(omega))
+
+
+def spectral_moment(
+    transform: Callable[[Float[Array, "n d"]], Array],
+    dimension: int,
+    key: Key[Array, ""],
+    *,
+    number: int = 2**16,
+) -> SpectralMoment:
+    """The integral of |omega| |F(omega)| over all frequencies, for an F that can be evaluated.
+
+    The standard error compares neighbouring strata. `truncation` continues the last two half decades geometrically
+    beyond |omega| = 1e6; frequencies below 1e-6 are left out. A moment is called infinite where these half decades
+    hold more than 1e-6 of the value and do not fall by a tenth: spectra with slower tails cannot be told from
+    infinite ones. Atoms and lines of F are not seen: they have no density.
+
+    Args:
+        transform: F, or a bound of it, one value a row; f(x) = integral of exp(i <omega, x>) F(omega).
+        dimension: d.
+        key: randomness.
+        number: of frequencies.
+
+    Raises:
+        SettingError: values that are not finite, or an infinite moment.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.chapters.in_context.barron import spectral_moment
+        >>> found = spectral_moment(lambda w: jnp.exp(-jnp.sum(w**2, axis=1) / 2), 2, jax.random.key(0))
+        >>> abs(found.value / (2 * jnp.pi * (jnp.pi / 2) ** 0.5) - 1) < 0.01
+        Array(True, dtype=bool)
+    """
+    first, second = jax.random.split(key)
+    uniform, normal = jax.random.uniform(first, (number,)), jax.random.normal(second, (number, dimension))
+    radius, terms = (np.asarray(part) for part in radial_terms(transform, uniform, normal))
+    if not np.isfinite(terms).all():
+        raise SettingError("the Fourier transform", found="values that are not finite", rule="a bounded density",
+                           remedy="atoms belong in `Cosines`, lines in `LogisticNetworks`")  # fmt: skip
+    value = float(terms.mean())
+    decades = math.log(radius[-1] / radius[0]) / math.log(10)
+    half = max(int(number / (2 * decades)), 1)
+    last, before = float(terms[-half:].sum()) / number, float(terms[-2 * half : -half].sum()) / number
+    truncation = _continued(last, before, value, "frequencies")
+    pairs = terms[: 2 * (number // 2)].reshape(-1, 2)
+    error = math.sqrt(float(np.sum(np.diff(pairs, axis=1) ** 2))) / number
+    median = float(radius[min(np.searchsorted(np.cumsum(terms), terms.sum() / 2), number - 1)])
+    return SpectralMoment(value, error, truncation, median)
+
+
+def _continued(last: float, before: float, value: float, what: str) -> float:
+    """What lies beyond the last shell, by a geometric series."""
+    if last <= _NEGLIGIBLE * value:
+        return last
+    if last >= _GROWING * before:
+        raise SettingError(
+            "Barron parameter", found=f"parts of {before:.3g} and {last:.3g} at the two last shells of {what}",
+            rule="the integral of |omega| |F(omega)| is finite",
+            remedy="functions with jumps or kinks have no finite one; smooth them, or resolve them better",
+        )  # fmt: skip
+    return last * (last / before) / (1 - last / before)
+
+
+def moment_from_grid(values: Float[np.ndarray, "..."], side: float) -> SpectralMoment:
+    """The Barron parameter of an extension of f from the unit ball, from values on a grid of [-side, side)^d.
+
+    f minus its mean on the ball is multiplied by a smooth function of |x| that is 1 on the ball and 0 beyond `side`,
+    and the coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
+    That is exact for a band-limited product, and never below the least parameter of all extensions; it can be far
+    above it: a wider margin or another extension may do better. `truncation` is the difference from every second
+    value, plus what the last octaves of frequencies promise beyond the grid. Noise in the values is read as roughness.
+
+    Args:
+        values: f on the product grid with m values a dimension, m a multiple of 4.
+        side: half the length of the cube's edge, more than 1.
+
+    Raises:
+        ShapeError: a grid of unequal or unusable sides.
+        SettingError: a side of at most 1, or octaves of frequencies that do not fall.
+    """
+    values = np.asarray(values, float)
+    m, d = values.shape[0], values.ndim
+    if d < 1 or set(values.shape) != {m} or m % 4 or m < 16:
+        raise ShapeError("values", found=values.shape, rule="equal sides, a multiple of 4, at least 16")
+    if not side > 1:
+        raise SettingError("side", found=side, rule="more than 1", remedy="the margin holds the extension")
+    axis = -side + 2 * side / m * np.arange(m)
+    radius = np.sqrt(sum(part**2 for part in np.meshgrid(*d * [axis], indexing="ij")))
+    product = (values - values[radius <= 1].mean()) * _taper((radius - 1) / (side - 1))
+    fine, coarse = _coefficients(product, side), _coefficients(product[d * (slice(None, None, 2),)], side)
+    value = float(np.sum(fine[0] * fine[1]))
+    top = fine[0].max() / math.sqrt(d)
+    shell = lambda low, high: float(np.sum((fine[0] * fine[1])[(fine[0] > low * top) & (fine[0] <= high * top)]))
+    beyond = _continued(shell(0.5, 1.0), shell(0.25, 0.5), value, "the grid's frequencies")
+    order = np.argsort(fine[0], axis=None)
+    parts = np.cumsum((fine[0] * fine[1]).reshape(-1)[order])
+    median = float(fine[0].reshape(-1)[order][np.searchsorted(parts, parts[-1] / 2)])
+    return SpectralMoment(value, 0.0, abs(value - float(np.sum(coarse[0] * coarse[1]))) + beyond, median)
+
+
+def _taper(s: np.ndarray) -> np.ndarray:
+    """1 for s <= 0, 0 for s >= 1, with all derivatives continuous."""
+    s = np.clip(s, 1e-9, 1 - 1e-9)
+    return 1 / (1 + np.exp(np.clip(1 / (1 - s) - 1 / s, -700, 700)))
+
+
+def _coefficients(values: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of the frequencies, and moduli of the coefficients."""
+    m, d = values.shape[0], values.ndim
+    omega = np.pi / side * np.fft.fftfreq(m, 1 / m)
+    length = np.sqrt(sum(part**2 for part in np.meshgrid(*d * [omega], indexing="ij")))
+    return length, np.abs(np.fft.fftn(values)) / values.size
+
+
+def moment_from_samples(
+    x: Float[Array, "n d"],
+    y: Float[Array, " n"],
+    key: Key[Array, ""],
+    *,
+    width: float = 0.5,
+    ridge: float = 1e-6,
+    number: int = 4096,
+) -> SpectralMoment:
+    """The Barron parameter of a Gaussian kernel regression of scattered values.
+
+    The fit sum_i alpha_i exp(-|x - x_i|²/(2 width²)) has the moment E |omega| |sum_i alpha_i exp(-i <omega, x_i>)|
+    over normal frequencies of standard deviation 1/width. `truncation` is the difference from the fit of every second
+    value, which tells whether there are enough; it does not tell what no fit of this width can show. A ridge below
+    the noise makes the value grow with the noise.
+
+    Args:
+        x: points.
+        y: values there.
+        key: randomness.
+        width: of the kernel.
+        ridge: added to the kernel matrix.
+        number: of frequencies.
+
+    Raises:
+        ShapeError: other than one value a point, or fewer than 4 points.
+        SettingError: a width or ridge that is not positive.
+    """
+    if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 4:
+        raise ShapeError("x and y", found=(x.shape, y.shape), rule="at least 4 points (n, d) and one value for each")
+    if not (width > 0 and ridge > 0):
+        raise SettingError("width and ridge", found=(width, ridge), rule="positive")
+    omega = np.asarray(jax.random.normal(key, (number, x.shape[1]))) / width
+
+    def terms(points: np.ndarray, values: np.ndarray) -> np.ndarray:
+        squares = np.sum((points[:, None] - points) ** 2, axis=2)
+        alpha = np.linalg.solve(np.exp(-squares / (2 * width**2)) + ridge * np.eye(len(points)), values)
+        return np.linalg.norm(omega, axis=1) * np.abs(np.exp(-1j * omega @ points.T) @ alpha)
+
+    points, values = np.asarray(x, float), np.asarray(y, float) - float(np.mean(y))
+    whole, half = terms(points, values), terms(points[::2], values[::2])
+    length = np.linalg.norm(omega, axis=1)
+    order = np.argsort(length)
+    parts = np.cumsum(whole[order])
+    median = float(length[order][np.searchsorted(parts, parts[-1] / 2)])
+    error = float(whole.std(ddof=1)) / math.sqrt(number)
+    return SpectralMoment(float(whole.mean()), error, abs(float(whole.mean() - half.mean())), median)
