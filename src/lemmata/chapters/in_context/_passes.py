@@ -1,7 +1,6 @@
 """Forward passes of the transformer of this chapter: its matrices, and what each row of its tokens should hold."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 

@@ -1,34 +1,26 @@
 """A transformer that executes proximal gradient on the Lasso: what its layers compute, row by row.
 
-This theory controls every row of the tokens of the constructed transformer, and how far its steps are from those of
-proximal gradient. It assumes features in [0, 1] and a temperature; it leaves unexplained whether training would find
-such weights, and why so large a temperature is asked for.
+This theory controls every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
+query as columns, with features in [0, 1]; it leaves unexplained whether training would find such weights.
 """
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
-from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space, Status
+from lemmata.claims import Control, Source, Status
 from lemmata.networks import TransformerLayer, transformer
-from lemmata.solvers import lasso_objective, soft_threshold
 
 from ._passes import (
     AbstractDenseClaim,
     attention_alone,
-    bounded_features,
     dense_rounding,
     dense_tokens,
-    exact_update,
     inexact_update,
     intended_tokens,
     path_of,
 )
-from ._prompts import FAMILY, Prompt, sampled_prompt
-from .classes import barron_parameter
+from ._prompts import Prompt
 from .construction import weights
-from .features import representing_coefficients
 
 
 class WeightsExecuteTheSteps(AbstractDenseClaim):
@@ -72,7 +64,9 @@ class AbstractLayerClaim(AbstractDenseClaim):
 class FeaturesFromTwoRamps(AbstractLayerClaim):
     """The first layer writes phi(tau_ff (<u_i, x_j> - t_i)), i = 1, ..., n, a 1 and lambda into token j, by
 
-        phi(z) = relu(z + 1/2) - relu(z - 1/2),   1 = relu(1) - relu(-1),   lambda = relu(lambda).
+        phi(z) = relu(z + 1/2) - relu(z - 1/2),   1 = relu(1) - relu(-1),   lambda = relu(lambda),
+
+    with tau_ff the sharpness of the features.
     """
 
     title = "A feed-forward layer computes the features of every token"
@@ -108,7 +102,9 @@ class FeaturesFromTwoRamps(AbstractLayerClaim):
 class FeedForwardIsSoftThreshold(AbstractLayerClaim):
     """The second feed-forward map writes the soft threshold of rho at eta lambda, and 0 as the prediction, by
 
-        ST(z) = z + relu(eta lambda) - relu(z + eta lambda) + relu(z - eta lambda).
+        ST(z) = z + relu(eta lambda) - relu(z + eta lambda) + relu(z - eta lambda),
+
+    and y^ - relu(y^) + relu(-y^) = 0.
     """
 
     title = "A feed-forward layer is a soft threshold"
@@ -221,7 +217,11 @@ class AbstractPrediction(AbstractLayerClaim):
 
     def control(self) -> Control:
         """N + 1 tokens take part, but attention divides by N."""
-        return Control("the mean over N + 1 tokens", lambda found, problem: found * len(problem.y) / (len(problem.y) + 1))
+
+        def over_all(found: Array, problem: Prompt) -> Array:
+            return found * len(problem.y) / (len(problem.y) + 1)
+
+        return Control("the mean over N + 1 tokens", over_all)
 
 
 class PredictionAsPrinted(AbstractPrediction):
