@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from lemmata.chapters.softmax.comparison import width_table
 from lemmata.chapters.softmax.diffusion import GaussianMixture, Schedule
-from lemmata.chapters.softmax.sampling import FIRST, HORIZON, learn_score, sample_reverse, train_score
+from lemmata.chapters.softmax.sampling import FIRST, HORIZON, energy_interval, learn_score, sample_reverse, train_score
 from lemmata.chapters.softmax.score_matching import training_set
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork, train
@@ -138,7 +138,11 @@ def arrows(t: float, scores: dict) -> list[dict]:
 
 
 def learned_scores() -> alt.Chart:
-    """Scores at t = 0.3, exact, of the kernel and of a network, and samples drawn with each."""
+    """Scores at t = 0.3, exact, of the kernel and of a network, and samples drawn with each.
+
+    Above every cloud stands its unbiased energy distance from 400 draws of the data at the last time, with an interval
+    of three jackknife standard errors.
+    """
     turn = 2 * jnp.pi * jnp.arange(3) / 3
     target = GaussianMixture(0.8 * jnp.stack([jnp.cos(turn), jnp.sin(turn)], axis=1), jnp.ones(3) / 3, 0.12)
     schedule, keys = Schedule(1.0, 2.0), jax.random.split(jax.random.key(5), 4)
@@ -149,17 +153,23 @@ def learned_scores() -> alt.Chart:
         "network, 1500 pairs, m = 512": train_score(keys[1], schedule, *data),
     }
     start = jax.random.normal(keys[2], (400, 2))
-    drawn = []
+    data_key, noise_key = jax.random.split(jax.random.key(6))
+    true = schedule.noised(noise_key, jnp.full(400, FIRST), target.sample(data_key, 400))
+    drawn, titles = [], []
     for what, score in scores.items():
-        for x, y in np.asarray(sample_reverse(keys[3], score, schedule, start)):
-            drawn.append({"what": what, "x": float(x), "y": float(y)})
-    names = list(scores)
+        points = sample_reverse(keys[3], score, schedule, start)
+        distance, low, high = (float(value) for value in energy_interval(points, true))
+        titles.append(f"distance {distance:.3f} ({low:.3f} to {high:.3f})")
+        print(f"{what}: {titles[-1]}")
+        drawn += [{"what": titles[-1], "x": float(x), "y": float(y)} for x, y in np.asarray(points)]
     square = {"scale": alt.Scale(domain=[-1.5, 1.5], clamp=True), "axis": alt.Axis(grid=False, tickCount=4)}
     x, y = alt.X("x:Q", title=None, **square), alt.Y("y:Q", title=None, **square)
-    facet = alt.Facet("what:N", sort=names, title=None)
     lines = alt.Chart(alt.Data(values=arrows(0.3, scores))).mark_rule(color=COLOURS[2]).encode(x, y, x2="x2", y2="y2")
     dots = alt.Chart(alt.Data(values=drawn)).mark_circle(size=9, color=COLOURS[3], opacity=0.6).encode(x, y)
-    rows = [chart.properties(width=210, height=210).facet(facet, columns=3) for chart in (lines, dots)]
+    rows = [
+        chart.properties(width=230, height=230).facet(alt.Facet("what:N", sort=names, title=None), columns=3)
+        for chart, names in ((lines, list(scores)), (dots, titles))
+    ]
     return alt.vconcat(*rows)
 
 

@@ -6,7 +6,7 @@ import time
 
 import jax
 
-from lemmata.claims import Claim, Verdict, registry, verify
+from lemmata.claims import Claim, Equal, Verdict, registry, verify
 
 PAGE = pathlib.Path(__file__).parent / "softmax.md"
 CHAPTER = "softmax."
@@ -40,7 +40,8 @@ def number(value: float) -> str:
 
 def row(claim: Claim, verdict: Verdict) -> str:
     """A line of the table."""
-    slack = "" if verdict.slack is None or verdict.slack[1] == 0 else number(verdict.slack[1])
+    refuted_identity = isinstance(claim.relation, Equal) and verdict.status == "refuted"
+    slack = "" if verdict.slack is None or verdict.slack[1] == 0 or refuted_identity else number(verdict.slack[1])
     vacuous = "" if verdict.vacuous is None else f"{verdict.vacuous:.0%}"
     said = f"**{verdict.status}**" if verdict.status != "supported" else str(verdict.status)
     correction = f" (corrects `{claim.corrects.split('.')[-1]}`)" if claim.corrects else ""
