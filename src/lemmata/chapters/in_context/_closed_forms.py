@@ -94,7 +94,7 @@ def product_moment(first: tuple[float, float], second: tuple[float, float]) -> f
     return first[0] * second[1] + second[0] * first[1]
 
 
-def polynomial_extension(coefficients: Float[Array, " k"], period: float) -> Float[Array, " four"]:
+def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array) -> Float[Array, " four"]:
     """The cubic that continues p on [-1, 1] to one period with continuous slopes, as a function of t - 1.
 
     It joins the value and slope of p at 1 to those at -1 over the length period - 2; lowest power first.
@@ -113,7 +113,7 @@ def polynomial_extension(coefficients: Float[Array, " k"], period: float) -> Flo
     )
 
 
-def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float = 4.0) -> Float[Array, ""]:
+def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Array = 4.0) -> Float[Array, ""]:
     """Of p(<u, x>) on the unit ball, |u| = 1: at most period / sqrt(12) times the root mean square of g''.
 
     g is p on [-1, 1], continued by a cubic to a periodic function with continuous slopes. Its coefficients c_m at
