@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -110,9 +111,41 @@ def test_tangent_kernel_approaches_the_exponential_kernel():
     assert (4 * errors[1] + bias <= resolution * float(jnp.linalg.norm(limit))).all()
 
 
+@pytest.fixture
+def types_unchecked():
+    """Users run without the annotations' checker, which would otherwise speak first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
 @pytest.mark.parametrize(
-    "settings", [{"width": 7}, {"width": 0}, {"width": 4, "outputs": 0}, {"width": 4, "sigma": -1.0}], ids=str
+    "settings",
+    [
+        {"width": 7},
+        {"width": 0},
+        {"width": 4.0},
+        {"width": "4"},
+        {"width": 4, "outputs": 0},
+        {"width": 4, "outputs": 1.5},
+        {"width": 4, "outputs": True},
+        {"width": 4, "sigma": -1.0},
+        {"width": 4, "sigma": np.inf},
+        {"width": 4, "sigma": np.nan},
+        {"width": 4, "sigma": "a"},
+        {"width": 4, "sigma": None},
+    ],
+    ids=str,
 )
+@pytest.mark.usefixtures("types_unchecked")
 def test_settings_out_of_bounds(settings):
-    with pytest.raises(SettingError):
+    with pytest.raises(SettingError, match=next(name for name in reversed(settings))):
         SoftmaxNetwork(**settings)
+
+
+@pytest.mark.usefixtures("types_unchecked")
+def test_numbers_of_numpy_are_numbers():
+    network = SoftmaxNetwork(np.int64(4), np.int32(2), np.float32(0.5))
+    params, outputs = network.init(jax.random.key(0), 3)
+    assert outputs == 2
+    np.testing.assert_array_equal(params["weight"], SoftmaxNetwork(4, 2, 0.5).init(jax.random.key(0), 3)[0]["weight"])

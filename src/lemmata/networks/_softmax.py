@@ -1,5 +1,7 @@
 """The two-layer softmax network."""
 
+import math
+import numbers
 from typing import Any
 
 import equinox as eqx
@@ -31,7 +33,8 @@ class SoftmaxNetwork(eqx.Module):
         sigma: standard deviation of the entries of W at initialisation.
 
     Raises:
-        SettingError: for an odd width or one below 2, no outputs, or a negative sigma.
+        SettingError: for an odd width or one below 2, no outputs, numbers of them that are no integers, or a sigma that
+            is negative or not finite.
     """
 
     width: int
@@ -39,6 +42,9 @@ class SoftmaxNetwork(eqx.Module):
     sigma: float = 1.0
 
     def __check_init__(self):
+        for name, value in (("width", self.width), ("outputs", self.outputs)):
+            if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+                raise SettingError(f"{name} of a softmax network", found=repr(value), rule="an integer")
         if self.width < 2 or self.width % 2:
             raise SettingError(
                 "width of a softmax network", found=self.width, rule="even and at least 2: units come in pairs",
@@ -46,8 +52,12 @@ class SoftmaxNetwork(eqx.Module):
             )
         if self.outputs < 1:
             raise SettingError("outputs of a softmax network", found=self.outputs, rule="at least 1")
-        if not self.sigma >= 0:
-            raise SettingError("sigma of a softmax network", found=self.sigma, rule="not negative")
+        try:
+            finite = math.isfinite(self.sigma)
+        except TypeError:
+            finite = False
+        if not (finite and self.sigma >= 0):
+            raise SettingError("sigma of a softmax network", found=repr(self.sigma), rule="a finite number, at least 0")
 
     def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[dict[str, Array], int]:
         """Draws {"weight": W (fan_in, m), "sign": a (k, m)}; the signs are never trained."""
