@@ -1,3 +1,4 @@
+import pickle
 import unittest
 import warnings
 
@@ -52,3 +53,30 @@ def test_infinite_time_interpolates_and_zero_time_predicts_the_mean():
 def test_a_negative_ridge_is_refused():
     with pytest.raises(SettingError, match="ridge"):
         KernelRegressor(ridge=-1.0).fit(np.eye(3), np.arange(3.0))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelRegressor(RBF(0.3), ridge=1e-6),
+        KernelRegressor(ridge=1e-6),
+        KernelRegressor(time=5.0),
+        KernelRegressor(TangentKernel(relu_network(depth=1)), time=np.inf),
+    ],
+    ids=["ridge", "default", "flow", "interpolation"],
+)
+def test_a_copy_made_without_x64_is_the_same_to_the_last_bit(estimator):
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(12, 3)), rng.normal(size=(12, 2))
+    expected = estimator.fit(x, y).predict(x)
+    with jax.enable_x64(False):
+        loaded = pickle.loads(pickle.dumps(estimator))
+        np.testing.assert_array_equal(loaded.predict(x), expected)
+
+
+def test_targets_that_are_text():
+    x = np.eye(3)
+    with pytest.raises(ValueError, match="could not convert"):
+        KernelRegressor().fit(x, ["a", "b", "c"])
+    numbers = KernelRegressor().fit(x, [1.0, 2.0, 4.0])
+    np.testing.assert_array_equal(KernelRegressor().fit(x, ["1", "2", "4"]).predict(x), numbers.predict(x))

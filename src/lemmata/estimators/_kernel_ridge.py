@@ -1,5 +1,7 @@
 """Kernel ridge regression, and kernel gradient flow stopped at a time, as a scikit-learn estimator."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -51,17 +53,18 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             NotPositiveDefiniteError: the kernel is indefinite on these rows; names the smallest eigenvalue.
             SettingError: a negative ridge or time.
         """
-        X, y = map(np.asarray, validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64))
+        validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+        self._points, y = (np.asarray(values, float) for values in validated)
+        self.offset_ = np.mean(y, axis=0)
         with jax.enable_x64(True):
-            self.kernel_ = RBF((X.shape[1] / 2) ** 0.5) if self.kernel is None else self.kernel
-            self.offset_ = np.mean(y, axis=0)
-            self._points, residual = jnp.asarray(X), jnp.asarray(y - self.offset_, float)
-            matrix = gram(self.kernel_, self._points)
+            kernel = RBF((self._points.shape[1] / 2) ** 0.5) if self.kernel is None else self.kernel
+            self.kernel_, self._residual = numpy_leaves(kernel), y - self.offset_
+            matrix = gram(jax_leaves(self.kernel_), jnp.asarray(self._points))
             if self.time is None:
-                solution = kernel_ridge(matrix, residual, self.ridge)
-                self._coefficients, self.jitter_ = solution.coefficients, float(solution.jitter)
+                solution = kernel_ridge(matrix, jnp.asarray(self._residual), self.ridge)
+                self._coefficients, self.jitter_ = np.asarray(solution.coefficients), float(solution.jitter)
             else:
-                self._spectrum, self._residual, self.jitter_ = spectrum(matrix), residual, 0.0
+                self._spectrum, self.jitter_ = numpy_leaves(spectrum(matrix)), 0.0
         return self
 
     def predict(self, X):
@@ -69,8 +72,33 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         with jax.enable_x64(True):
-            cross = gram(self.kernel_, jnp.asarray(X), self._points)
+            cross = gram(jax_leaves(self.kernel_), jnp.asarray(X), jnp.asarray(self._points))
             if self.time is None:
-                return np.asarray(cross @ self._coefficients) + self.offset_
-            path = gradient_flow(self._spectrum, self._residual, [self.time], cross)
+                return np.asarray(cross @ jnp.asarray(self._coefficients)) + self.offset_
+            path = gradient_flow(jax_leaves(self._spectrum), jnp.asarray(self._residual), [self.time], cross)
             return np.asarray(path.test)[0] + self.offset_
+
+
+def numpy_leaves(tree: Any) -> Any:
+    """The tree with NumPy arrays of numbers in place of JAX's.
+
+    A JAX array of float64 becomes float32 where it is copied to a process, or loaded in one, in which JAX's x64 is off;
+    a NumPy array does not. What is fitted is kept like this.
+
+    Args:
+        tree: a kernel, a spectrum, parameters.
+    """
+    return jax.tree.map(lambda leaf: np.asarray(leaf) if _is_numeric(leaf, jax.Array) else leaf, tree)
+
+
+def jax_leaves(tree: Any) -> Any:
+    """The inverse of `numpy_leaves`, to be called where x64 is on.
+
+    Args:
+        tree: what `numpy_leaves` gave.
+    """
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if _is_numeric(leaf, np.ndarray) else leaf, tree)
+
+
+def _is_numeric(leaf: Any, kind: type) -> bool:
+    return isinstance(leaf, kind) and jnp.issubdtype(leaf.dtype, jnp.number)

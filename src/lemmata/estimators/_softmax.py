@@ -3,7 +3,6 @@
 import math
 import operator
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -21,11 +20,15 @@ from lemmata.networks import SoftmaxNetwork
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import Spectrum, leave_one_out, spectrum
 
+from ._kernel_ridge import jax_leaves, numpy_leaves
+
 # Steps of 1 / (2 lambda_max): descent on a quadratic is stable up to 2 / lambda_max, and the kernel moves in training.
 _STEP = 0.5
 _MOST_STEPS = 10**6
 # Times that a default may take, in units of 1 / lambda_max: at most 20,000 steps of a network.
 _TIMES = np.geomspace(0.1, 1e4, 51)
+# The smallest largest eigenvalue of a kernel for which these times are finite.
+_SMALLEST = float(_TIMES[-1] / np.finfo(float).max)
 
 
 class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -49,14 +52,14 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             the largest eigenvalue of K; it is the same for every width.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
             None divides where a norm is above 1, with a warning.
-        random_state: seed, generator or None, for the network's initialisation.
+        random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
 
     Attributes:
         time_: the training time.
         scale_: what inputs are divided by.
         offset_: the mean of the targets.
         target_scale_: what centred targets are divided by.
-        steps_: gradient descent steps taken; 0 for infinite width.
+        steps_: gradient descent steps taken; 0 for infinite width or no time.
 
     Example:
         >>> import numpy as np
@@ -86,41 +89,60 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             y: targets (n,) or (n, k).
 
         Raises:
-            DataError: with `normalise=False`, a row of norm above 1; names the row and its norm.
+            DataError: with `normalise=False`, a row of norm above 1; a row of inputs or of centred targets whose norm
+                overflows; where `time` is None, inputs so short that the kernel underflows. Names the row.
             SettingError: a width that is odd or no integer, a negative sigma, one so large that the kernel overflows, a
-                negative time, or a time that a network needs more than a million steps for.
+                negative time, a time that a network needs more than a million steps for, or a value of another type.
             SolverError: the network's training diverged.
         """
-        X, y = map(np.asarray, validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64))
+        validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+        X, y = (np.asarray(values, float) for values in validated)
         self._check_settings()
-        self.scale_ = self._scale(np.linalg.norm(X, axis=1))
-        self.offset_ = np.mean(y, axis=0)
+        row, longest = longest_row(X, "inputs")
+        self.scale_ = self._scale(row, longest)
+        # A mean overflows where its sum does; division by a power of 2 is exact.
+        exponent = np.frexp(np.abs(y).max())[1]
+        self.offset_ = np.ldexp(np.mean(np.ldexp(y, -exponent), axis=0), exponent)
         self._shape = y.shape[1:]
-        centred = (y - self.offset_).reshape(len(y), -1).astype(float)
-        self.target_scale_ = float(np.linalg.norm(centred, axis=1).max()) or 1.0
+        with np.errstate(over="ignore"):
+            centred = (y - self.offset_).reshape(len(y), -1)
+        self.target_scale_ = longest_row(centred, "centred targets")[1] or 1.0
+        self._points, self._targets = X / self.scale_, centred / self.target_scale_
         with jax.enable_x64(True):
-            self._points, self._targets = jnp.asarray(X / self.scale_), jnp.asarray(centred / self.target_scale_)
-            self._kernel = SoftmaxTangent(sigma=float(self.sigma))
-            matrix = gram(self._kernel, self._points)
+            self._sigma = float(self.sigma)
+            matrix = gram(SoftmaxTangent(sigma=self._sigma), jnp.asarray(self._points))
             if not bool(jnp.isfinite(matrix).all()):
                 raise SettingError("sigma", found=self.sigma, rule="exp(sigma²) is finite", remedy="a smaller sigma")
-            self._spectrum = spectrum(matrix)
-            self.time_ = default_time(self._spectrum, self._targets) if self.time is None else float(self.time)
-            self.steps_ = 0
+            kernel, targets = spectrum(matrix), jnp.asarray(self._targets)
+            if self.time is None and longest > 0 and not float(kernel.eigenvalues[0]) > _SMALLEST:
+                raise DataError(
+                    "training inputs", found=f"norms up to {longest:.3g}, of row {row} (counted from 0)",
+                    rule="squares of norms do not underflow", remedy="normalise=True, or scale the inputs",
+                )
+            self.time_ = default_time(kernel, targets) if self.time is None else float(self.time)
+            self._spectrum, self.steps_ = numpy_leaves(kernel), 0
             if self.width is not None:
                 self._train()
         return self
 
     def predict(self, X):
-        """Predictions (p,) or (p, k) at the inputs X (p, d), after `time_`."""
+        """Predictions (p,) or (p, k) at the inputs X (p, d), after `time_`.
+
+        Args:
+            X: inputs (p, d).
+
+        Raises:
+            DataError: a row whose outputs are not finite, because its norm is far above those of training; names it.
+        """
         check_is_fitted(self)
         return self.predict_at(self.time_, X)
 
-    def predict_at(self, time: float | Sequence[float] | np.ndarray, X):
+    def predict_at(self, time, X):
         """Predictions of the same training at other times.
 
-        Exact for infinite width. A network trains on from its last weights, or again from its first; between two steps
-        of gradient descent weights are interpolated, so that answers do not depend on what else is asked for.
+        Exact for infinite width. A network trains again from its first weights in the steps that `fit` took, or on from
+        its last in steps of 1/2 divided by the largest eigenvalue of H at initialisation; between two steps weights are
+        interpolated, so that answers do not depend on what else is asked for.
 
         Args:
             time: one time, or several.
@@ -130,91 +152,106 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             (p,) or (p, k) for one time; a leading axis for several.
 
         Raises:
-            SettingError: a negative time, or one that a network needs more than a million steps for.
+            SettingError: a time that is no number or negative, or that a network needs more than a million steps for.
+            DataError: a row whose outputs are not finite; names it.
         """
         check_is_fitted(self)
         X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
-        times = np.asarray(time, float)
-        if times.ndim > 1 or not (times >= 0).all():
-            raise SettingError("time", found=times.tolist(), rule="one number or a list of numbers, each at least 0")
-        with jax.enable_x64(True):
-            x = jnp.asarray(X / self.scale_)
-            if self.width is None:
-                cross = gram(self._kernel, x, self._points)
-                outputs = np.asarray(gradient_flow(self._spectrum, self._targets, times, cross).test)
-            else:
-                each = [self._network.predict(self._params(moment), x) for moment in np.atleast_1d(times)]
-                outputs = np.asarray(each).reshape(-1, len(X), self._targets.shape[1])
-        outputs = self.offset_ + self.target_scale_ * outputs.reshape(-1, len(X), *self._shape)
+        times = _numbers(time)
+        if times is None or times.ndim > 1 or not (times >= 0).all():
+            raise SettingError("time", found=repr(time), rule="one number or a list of numbers, each at least 0")
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = self._outputs(np.atleast_1d(times), X / self.scale_).reshape(-1, len(X), *self._shape)
+            outputs = self.offset_ + self.target_scale_ * outputs
+        finite = np.isfinite(outputs).reshape(-1, len(X), self._targets.shape[1]).all(axis=(0, 2))
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise DataError(
+                f"row {row} (counted from 0)", rule="outputs that float64 can hold",
+                found=f"outputs that are not finite, at inputs up to {np.abs(X[row]).max():.6g} in size",
+                remedy="inputs nearer to those of training",
+            )
         return outputs if times.ndim else outputs[0]
 
+    def _outputs(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Outputs at all times, in the units of training: (s, p, k)."""
+        with jax.enable_x64(True):
+            if self.width is not None:
+                each = [self._network.predict(jax_leaves(self._params(time)), jnp.asarray(x)) for time in times]
+                return np.asarray(each).reshape(-1, len(x), self._targets.shape[1])
+            cross = gram(SoftmaxTangent(sigma=self._sigma), jnp.asarray(x), jnp.asarray(self._points))
+            return np.asarray(gradient_flow(jax_leaves(self._spectrum), jnp.asarray(self._targets), times, cross).test)
+
     def _check_settings(self) -> None:
-        if not (math.isfinite(self.sigma) and self.sigma >= 0):
-            raise SettingError("sigma", found=self.sigma, rule="a number, at least 0")
-        if self.time is not None and not self.time >= 0:
-            raise SettingError("time", found=self.time, rule="a number, at least 0, or None")
-        if self.normalise not in (None, True, False):
-            raise SettingError("normalise", found=self.normalise, rule="True, False or None")
+        sigma, time = _numbers(self.sigma), _numbers(self.time)
+        if sigma is None or sigma.ndim or not 0 <= sigma < math.inf:
+            raise SettingError("sigma", found=repr(self.sigma), rule="a finite number, at least 0")
+        if self.time is not None and (time is None or time.ndim or not time >= 0):
+            raise SettingError("time", found=repr(self.time), rule="a number, at least 0, or None")
+        if not (self.normalise is None or isinstance(self.normalise, bool | np.bool_)):
+            raise SettingError("normalise", found=repr(self.normalise), rule="True, False or None")
         if self.width is not None:
             _units(self.width)
 
-    def _scale(self, norms: Float[np.ndarray, " n"]) -> float:
-        row = int(np.argmax(norms))
-        longest = float(norms[row])
+    def _scale(self, row: int, longest: float) -> float:
         if longest <= 1 + 1e-12:
             return longest if self.normalise and longest > 0 else 1.0
-        if self.normalise is False:
-            raise DataError(
-                f"training row {row} (counted from 0)", found=f"norm {longest:.6g}", rule="norm at most 1",
-                remedy="normalise=True, or scale the inputs",
-            )
         if self.normalise is None:
             warnings.warn(
                 f"inputs are divided by {longest:.6g}, the norm of training row {row}, because theory asks for the "
                 "unit ball; set normalise=True to say so, or scale the inputs",
                 UserWarning, stacklevel=3,
             )
+        elif not self.normalise:
+            raise DataError(
+                f"training row {row} (counted from 0)", found=f"norm {longest:.6g}", rule="norm at most 1",
+                remedy="normalise=True, or scale the inputs",
+            )
         return longest
 
     def _train(self) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        x, y = self._points, self._targets
-        self._network = SoftmaxNetwork(_units(self.width), outputs=y.shape[1], sigma=float(self.sigma))
-        self._first, _ = self._network.init(jax.random.key(seed), x.shape[1], dtype=float)
-        largest = float(largest_eigenvalue(self._network, self._first, x, y.shape[1]))
-        needed = self.time_ * largest / _STEP
-        self._check_steps(needed, self.time_)
-        self.steps_ = max(1, math.ceil(needed))
-        # A step in the time of the kernel; where time is 0, that of longer trainings.
-        self._step = self.time_ / self.steps_ or (_STEP / largest if largest > 0 else 1.0)
-        self._last = self._descend(self._first, self.steps_ if self.time_ > 0 else 0, self._step)
+        x, outputs = jnp.asarray(self._points), self._targets.shape[1]
+        self._network = SoftmaxNetwork(_units(self.width), outputs=outputs, sigma=self._sigma)
+        params, _ = self._network.init(jax.random.key(seed), x.shape[1], dtype=float)
+        largest = float(largest_eigenvalue(self._network, params, x, outputs))
+        # The longest step that is taken, in the time of the kernel; a kernel that is 0 moves no weight.
+        self._longest = _STEP / largest if largest > 0 else math.inf
+        self._check_steps(self.time_ / self._longest, self.time_)
+        self.steps_ = max(1, math.ceil(self.time_ / self._longest)) if self.time_ > 0 else 0
+        self._first = numpy_leaves(params)
+        self._last = self._descend(self._first, self.steps_, self.time_ / max(1, self.steps_))
 
     def _check_steps(self, steps: float, time: float) -> None:
-        if steps > _MOST_STEPS:
+        if math.isinf(time) or steps > _MOST_STEPS:
+            steps = math.inf if math.isinf(time) else steps
             raise SettingError(
                 "time", found=f"{time:g}, which is {steps:.3g} steps of gradient descent",
                 rule=f"at most {_MOST_STEPS} steps", remedy="a shorter time, or width=None, which is exact at any time",
             )
 
-    def _descend(self, params: dict[str, Array], steps: int, step: float) -> dict[str, Array]:
-        m = self._network.width
-        weight = _descent(self._network, params, self._points, self._targets, jnp.asarray(step / m), jnp.asarray(steps))
-        if not bool(jnp.isfinite(weight).all()):
+    def _descend(self, params: dict[str, np.ndarray], steps: int, step: float) -> dict[str, np.ndarray]:
+        start, x, y = jax_leaves((params, self._points, self._targets))
+        rate = jnp.asarray(step / self._network.width)
+        weight = np.asarray(_descent(self._network, start, x, y, rate, jnp.asarray(steps)))
+        if not np.isfinite(weight).all():
             raise SolverError(
                 "gradient descent of the softmax network", found="weights that are not finite",
                 rule="training converges", remedy="a larger width",
             )
         return {**params, "weight": weight}
 
-    def _params(self, time: float) -> dict[str, Array]:
-        """The parameters at a time: whole steps, then a part of one."""
-        self._check_steps(time / self._step, time)
-        whole = math.floor(time / self._step * (1 + 4 * np.finfo(float).eps))
-        done = self.steps_ if self.time_ > 0 else 0
-        params, taken = (self._last, done) if whole >= done else (self._first, 0)
-        params = self._descend(params, whole - taken, self._step)
-        rest = time - whole * self._step
-        return self._descend(params, 1, rest) if rest > 1e-12 * self._step else params
+    def _params(self, time: float) -> dict[str, np.ndarray]:
+        """The parameters at a time: whole steps from the start or the end of `fit`, then a part of one."""
+        if time < self.time_:
+            start, elapsed, step = self._first, time, self.time_ / self.steps_
+        else:
+            start, elapsed, step = self._last, time - self.time_, self._longest
+            self._check_steps(self.steps_ + elapsed / step, time)
+        whole = math.floor(elapsed / step * (1 + 4 * np.finfo(float).eps))
+        params = self._descend(start, whole, step) if whole else start
+        rest = elapsed - whole * step if whole else elapsed
+        return self._descend(params, 1, rest) if rest > 1e-12 * step else params
 
 
 def default_time(kernel: Spectrum, y: Float[Array, "n k"]) -> float:
@@ -253,6 +290,37 @@ def largest_eigenvalue(
         return moved / jnp.where(size > 0, size, 1.0), size
 
     return jax.lax.fori_loop(0, 50, iterate, (scaled, jnp.zeros((), x.dtype)))[1]
+
+
+def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
+    """The row of largest norm and its norm, also where squares of the entries overflow or underflow.
+
+    Args:
+        rows: a matrix.
+        what: its name in the error.
+
+    Raises:
+        DataError: where the norm overflows.
+    """
+    exponents = np.frexp(np.abs(rows).max(axis=1))[1]
+    with np.errstate(over="ignore"):
+        norms = np.ldexp(np.linalg.norm(np.ldexp(rows, -exponents[:, None]), axis=1), exponents)
+    row = int(np.argmax(norms))
+    if not np.isfinite(norms[row]):
+        raise DataError(
+            f"{what} of training row {row} (counted from 0)", found="a norm that is not finite",
+            rule=f"norm at most {np.finfo(float).max:.3g}", remedy="smaller units",
+        )
+    return row, float(norms[row])
+
+
+def _numbers(value: Any) -> np.ndarray | None:
+    """The numbers in a setting; None where anything in it is no real number."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return None
+    return array.astype(float) if array.dtype.kind in "iuf" else None
 
 
 def _units(width: Any) -> int:
