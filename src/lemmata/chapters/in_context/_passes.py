@@ -148,7 +148,7 @@ class AbstractDenseClaim(Claim[Prompt]):
         return Space(
             n=Integer(6, 1, 64, "features"),
             examples=Integer(12, 2, 128, "examples"),
-            layers=Integer(7, 3, 101, "layers, odd"),
+            layers=Integer(5, 3, 101, "layers, odd"),
             tau=Real(100.0, 1.0, 1e6, "temperature"),
         )
 

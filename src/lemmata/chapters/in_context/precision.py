@@ -23,6 +23,8 @@ from .classes import barron_parameter
 
 PRECISIONS = (jnp.bfloat16, jnp.float32, jnp.float64)
 _INVERSES = tuple(2.0 ** jnp.finfo(dtype).nmant for dtype in PRECISIONS)
+_SMALL = (4.0, 8.0, 16.0, 32.0, 64.0)
+_LARGE = tuple(2.0**k for k in range(20, 31, 2))
 
 
 def best_temperature(size: float | Array, dtype: Any) -> Array:
@@ -217,7 +219,7 @@ class TruncationFalls(AbstractRateClaim):
 
     title = "Truncation falls with the square of the temperature"
     source = Source("li2025incontext", "equation (117): the order of the remainder")
-    relation = Rate("tau", (4.0, 8.0, 16.0, 32.0, 64.0))
+    relation = Rate("tau", _SMALL)
 
     def predict(self, problem: Products) -> Array:
         """The exponent."""
@@ -225,7 +227,7 @@ class TruncationFalls(AbstractRateClaim):
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
         """Root mean square of 2 tau tanh(x / (2 tau)) - x."""
-        tau = jnp.asarray(self.relation.rungs)[:, None]
+        tau = jnp.asarray(_SMALL)[:, None]
         return self.root_mean_square(2 * tau * jnp.tanh(problem.x / (2 * tau)) - problem.x)
 
     def control(self) -> Control:
@@ -240,7 +242,7 @@ class RoundingGrows(AbstractRateClaim):
 
     title = "Rounding grows with the temperature"
     source = Source("li2025incontext", "equation (117), in finite precision")
-    relation = Rate("tau", tuple(2.0**k for k in range(20, 31, 2)))
+    relation = Rate("tau", _LARGE)
 
     def predict(self, problem: Products) -> Array:
         """The exponent."""
@@ -248,7 +250,7 @@ class RoundingGrows(AbstractRateClaim):
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
         """Root mean square of the difference to the form without cancellation."""
-        tau = jnp.asarray(self.relation.rungs)[:, None]
+        tau = jnp.asarray(_LARGE)[:, None]
         exact = 2 * tau * jnp.tanh(problem.x / (2 * tau))
         return self.root_mean_square(4 * tau * (jax.nn.sigmoid(problem.x / tau) - 0.5) - exact)
 
