@@ -113,7 +113,7 @@ class Wave(eqx.Module):
         """The integral of gamma(t) phi(tau (z - t)) over [-2, 1]."""
         kinks = jnp.clip(z + jnp.array([-0.5, 0.5]) / self.sharpness, -2.0, 1.0)
         below = -1 - jnp.abs(jnp.cos(self.theta - self.length) - jnp.cos(self.theta)) / self.length
-        nodes, weights = pieces(jnp.concatenate([jnp.stack([*map(jnp.asarray, (-2.0, -1.0, 1.0)), below]), kinks]), 16)
+        nodes, weights = pieces(jnp.concatenate([jnp.stack([*map(jnp.asarray, (-2.0, -1.0, 1.0)), below]), kinks]), 32)
         return weights @ (step_density(nodes, self.length, self.theta) * ramp(self.sharpness * (z - nodes)))
 
 
@@ -137,13 +137,13 @@ class WaveByRamps(Claim[Wave]):
 
     def settings(self) -> Space:
         """The sharpness."""
-        return Space(tau=Real(8.0, 2.0, 16.0, "tau"))
+        return Space(tau=Real(8.0, 2.0, 8.0, "tau"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Wave:
-        """Lengths up to 8 tau, uniform phases and 32 points; at one of them the slope is 0 where it can be."""
+        """Lengths up to 7 tau, uniform phases and 32 points; at one of them the slope is 0 where it can be."""
         drawn = jax.random.uniform(key, (34,))
         tau = jnp.asarray(setting["tau"])
-        length, theta = 8 * tau * drawn[0], 2 * jnp.pi * drawn[1]
+        length, theta = 7 * tau * drawn[0], 2 * jnp.pi * drawn[1]
         turn = (jnp.pi * jnp.round((length * 0.5 * (2 * drawn[2] - 1) + theta) / jnp.pi) - theta) / length
         return Wave(length, theta, tau, jnp.append(2 * drawn[3:] - 1, jnp.clip(turn, -1.0, 1.0)))
 
