@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ._app import Commands, version
+from ._in_context import in_context
 from ._list import list_claims
 from ._show import show
 from ._study import study
@@ -18,7 +19,8 @@ app = typer.Typer(
     help="Deep-learning theory that you can call: on your data, or claim by claim.",
 )
 
-for name, command in {"study": study, "list": list_claims, "show": show, "verify": verify_claims}.items():
+commands = {"study": study, "in-context": in_context, "list": list_claims, "show": show, "verify": verify_claims}
+for name, command in commands.items():
     app.command(name)(command)
 
 

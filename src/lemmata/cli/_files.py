@@ -10,29 +10,38 @@ from typing import Any
 from lemmata.errors import SettingError
 
 
-def prepare_directory(directory: Path) -> None:
+def prepare_directory(
+    directory: Path,
+    folders: tuple[str, ...] = ("report",),
+    files: tuple[str, ...] = ("study.json", "report/index.html"),
+) -> None:
     """Make the directory, and find out before any computation whether its files can be written.
+
+    Args:
+        directory: where files go.
+        folders: folders in it that are needed.
+        files: files in it that are written.
 
     Raises:
         SettingError: it cannot be made or written to, or a file stands where a directory must, or the other way round.
     """
     try:
-        (directory / "report").mkdir(parents=True, exist_ok=True)
-        for place in (directory, directory / "report"):
+        for place in (directory, *(directory / folder for folder in folders)):
+            place.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=place):
                 pass
     except (OSError, ValueError) as error:
         raise SettingError(
             f"--out {directory} cannot be written to",
             found=getattr(error, "strerror", None) or str(error),
-            rule="report/ and study.json are written there",
+            rule=f"{' and '.join(files)} are written there",
             remedy="choose another directory with --out",
         ) from error
-    for name in ("study.json", "report/index.html"):
+    for name in files:
         if (directory / name).is_dir():
             raise SettingError(
                 f"{directory / name} is a directory",
-                rule="the study writes a file there",
+                rule="a file is written there",
                 remedy="choose another directory with --out",
             )
 

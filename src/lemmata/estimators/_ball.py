@@ -9,8 +9,8 @@ from jaxtyping import Float
 from lemmata.errors import DataError, SettingError
 
 
-def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> float:
-    """What to divide inputs by.
+def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, float, float]:
+    """The row of largest norm, its norm, and what to divide inputs by.
 
     Args:
         inputs: training rows.
@@ -18,24 +18,44 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> float:
 
     Raises:
         SettingError: where `normalise` is none of the three.
-        DataError: with False, a norm above 1; names the row.
+        DataError: with False, a norm above 1; a norm that overflows. Names the row.
     """
-    if normalise is not None and not isinstance(normalise, bool | np.bool_):
+    if not (normalise is None or isinstance(normalise, bool | np.bool_)):
         raise SettingError("normalise", found=repr(normalise), rule="True, False or None")
-    norms = np.linalg.norm(inputs, axis=1)
-    row = int(np.argmax(norms))
-    longest = float(norms[row])
+    row, longest = longest_row(inputs, "inputs")
     if longest <= 1 + 1e-12:
-        return longest if normalise and longest > 0 else 1.0
+        return row, longest, longest if normalise and longest > 0 else 1.0
     if normalise is None:
         warnings.warn(
             f"inputs are divided by {longest:.6g}, the norm of training row {row}, because theory asks for the unit "
             "ball; set normalise=True to say so, or scale the inputs",
-            UserWarning, stacklevel=4,
+            UserWarning, stacklevel=3,
         )  # fmt: skip
     elif not normalise:
         raise DataError(
             f"training row {row} (counted from 0)", found=f"norm {longest:.6g}", rule="norm at most 1",
             remedy="normalise=True, or scale the inputs",
         )  # fmt: skip
-    return longest
+    return row, longest, longest
+
+
+def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
+    """The row of largest norm and its norm, also where squares of the entries overflow or underflow.
+
+    Args:
+        rows: a matrix.
+        what: its name in the error.
+
+    Raises:
+        DataError: where the norm overflows.
+    """
+    exponents = np.frexp(np.abs(rows).max(axis=1))[1]
+    with np.errstate(over="ignore"):
+        norms = np.ldexp(np.linalg.norm(np.ldexp(rows, -exponents[:, None]), axis=1), exponents)
+    row = int(np.argmax(norms))
+    if not np.isfinite(norms[row]):
+        raise DataError(
+            f"{what} of training row {row} (counted from 0)", found="a norm that is not finite",
+            rule=f"norm at most {np.finfo(float).max:.3g}", remedy="smaller units",
+        )
+    return row, float(norms[row])

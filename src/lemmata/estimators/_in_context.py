@@ -15,6 +15,7 @@ from lemmata.chapters.in_context.construction import InContextTransformer, const
 from lemmata.errors import SettingError, ShapeError
 
 from ._ball import ball_scale
+from ._kernel_ridge import jax_leaves, numpy_leaves
 
 # Numbers in the features of the queries and in their coefficients that are held at once: half a gigabyte in float64.
 _ENTRIES = 2**26
@@ -94,7 +95,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             SettingError: a setting out of its range; names it.
         """
         X, y = map(np.asarray, validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2))
-        self.scale_ = ball_scale(X, self.normalise)
+        _, _, self.scale_ = ball_scale(X, self.normalise)
         self.offset_, spread = float(np.mean(y)), float(np.std(y))
         self.target_scale_ = spread if spread > 0 else 1.0
         self._x, self._y = X / self.scale_, (y - self.offset_) / self.target_scale_
@@ -109,7 +110,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             known = transformer.features.omega.shape[1]
             if known != X.shape[1]:
                 raise ShapeError("functions", found=f"functions of {known} variables", rule=f"{X.shape[1]} columns")
-            self.transformer_: InContextTransformer = jax.tree.map(np.asarray, transformer)
+            self.transformer_: InContextTransformer = numpy_leaves(transformer)
         return self
 
     def predict(self, X):
@@ -121,7 +122,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64)) / self.scale_
         rows = max(1, _ENTRIES // (len(self._y) + 4 * len(self.transformer_.features.thresholds)))
         with jax.enable_x64(True):
-            transformer = jax.tree.map(jnp.asarray, self.transformer_)
+            transformer = jax_leaves(self.transformer_)
             x, y = jnp.asarray(self._x), jnp.asarray(self._y)
             blocks = [
                 np.asarray(transformer(x, y, jnp.asarray(X[first : first + rows]), bool(self.stable)))

@@ -2,7 +2,6 @@
 
 import math
 import operator
-import warnings
 from typing import Any
 
 import equinox as eqx
@@ -20,6 +19,7 @@ from lemmata.networks import SoftmaxNetwork
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import Spectrum, leave_one_out, spectrum
 
+from ._ball import ball_scale, longest_row
 from ._kernel_ridge import jax_leaves, numpy_leaves
 
 # Steps of 1 / (2 lambda_max): descent on a quadratic is stable up to 2 / lambda_max, and the kernel moves in training.
@@ -98,8 +98,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         X, y = (np.asarray(values, float) for values in validated)
         self._check_settings()
-        row, longest = longest_row(X, "inputs")
-        self.scale_ = self._scale(row, longest)
+        row, longest, self.scale_ = ball_scale(X, self.normalise)
         # A mean overflows where its sum does; division by a power of 2 is exact.
         exponent = np.frexp(np.abs(y).max())[1]
         self.offset_ = np.ldexp(np.mean(np.ldexp(y, -exponent), axis=0), exponent)
@@ -188,26 +187,8 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise SettingError("sigma", found=repr(self.sigma), rule="a finite number, at least 0")
         if self.time is not None and (time is None or time.ndim or not time >= 0):
             raise SettingError("time", found=repr(self.time), rule="a number, at least 0, or None")
-        if not (self.normalise is None or isinstance(self.normalise, bool | np.bool_)):
-            raise SettingError("normalise", found=repr(self.normalise), rule="True, False or None")
         if self.width is not None:
             _units(self.width)
-
-    def _scale(self, row: int, longest: float) -> float:
-        if longest <= 1 + 1e-12:
-            return longest if self.normalise and longest > 0 else 1.0
-        if self.normalise is None:
-            warnings.warn(
-                f"inputs are divided by {longest:.6g}, the norm of training row {row}, because theory asks for the "
-                "unit ball; set normalise=True to say so, or scale the inputs",
-                UserWarning, stacklevel=3,
-            )
-        elif not self.normalise:
-            raise DataError(
-                f"training row {row} (counted from 0)", found=f"norm {longest:.6g}", rule="norm at most 1",
-                remedy="normalise=True, or scale the inputs",
-            )
-        return longest
 
     def _train(self) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -290,28 +271,6 @@ def largest_eigenvalue(
         return moved / jnp.where(size > 0, size, 1.0), size
 
     return jax.lax.fori_loop(0, 50, iterate, (scaled, jnp.zeros((), x.dtype)))[1]
-
-
-def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
-    """The row of largest norm and its norm, also where squares of the entries overflow or underflow.
-
-    Args:
-        rows: a matrix.
-        what: its name in the error.
-
-    Raises:
-        DataError: where the norm overflows.
-    """
-    exponents = np.frexp(np.abs(rows).max(axis=1))[1]
-    with np.errstate(over="ignore"):
-        norms = np.ldexp(np.linalg.norm(np.ldexp(rows, -exponents[:, None]), axis=1), exponents)
-    row = int(np.argmax(norms))
-    if not np.isfinite(norms[row]):
-        raise DataError(
-            f"{what} of training row {row} (counted from 0)", found="a norm that is not finite",
-            rule=f"norm at most {np.finfo(float).max:.3g}", remedy="smaller units",
-        )
-    return row, float(norms[row])
 
 
 def _numbers(value: Any) -> np.ndarray | None:

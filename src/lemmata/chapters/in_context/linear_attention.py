@@ -227,8 +227,7 @@ class RidgeIsBayes(AbstractLinearPrompt):
 
     def predict(self, problem: LinearPrompt) -> Array:
         """The posterior variance of a prediction, given these inputs."""
-        count, d = problem.x.shape
-        precision = problem.x.T @ problem.x + problem.variance * jnp.eye(d)
+        precision = problem.x.T @ problem.x + problem.variance * jnp.eye(problem.x.shape[1])
         return problem.variance * jnp.sum(problem.covariance * jnp.diag(_inverse(precision)))
 
     def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:

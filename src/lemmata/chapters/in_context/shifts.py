@@ -2,8 +2,8 @@
 
 This theory controls nothing here: the source assumes functions of the class, sub-Gaussian noise and the N that stands
 in the weights. The claims say what happens where one of these fails: the risk grows with the frequency, averages of
-heavy noise fall more slowly than 1/sqrt(N), and predictions are off by the ratio of the two N. It leaves unexplained how
-a model could notice.
+heavy noise fall more slowly than 1/sqrt(N), and predictions are off by the ratio of the two N. It leaves unexplained
+how a model could notice.
 """
 
 import dataclasses
@@ -144,12 +144,12 @@ def sampled_features(normal: Float[Array, "n e"]) -> UniversalFeatures:
 
 
 class AnotherLength(Claim[Prompt]):
-    """On N examples, weights built for N_0 = 2 N predict N_0/N = 2 times what they should, up to a relative error ~ 1/N:
+    """On N examples, weights built for 2 N predict 2 times what they should, up to a relative error ~ 1/N:
 
         |y_hat - 2 <phi, rho>| / |<phi, rho>| ~ 1/N,
 
-    rho being what weights for N find. Attn2 carries N_0, attention divides by N, and the query's own term in Attn1,
-    which Attn2's prediction cancels, is one of N.
+    rho being what weights for N find. Attn2 carries the N it was built for, attention divides by the prompt's, and the
+    query's own term in Attn1, which Attn2's prediction cancels, is one of N.
     """
 
     title = "Weights built for another number of examples"

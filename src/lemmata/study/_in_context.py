@@ -1,0 +1,137 @@
+"""A transformer in context on a user's table, beside what else one would do with the same rows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.linear_model import Lasso, Ridge
+
+from lemmata.chapters.in_context.classes import GaussianBumps, barron_parameter
+from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer
+from lemmata.errors import DataError, SettingError
+from lemmata.estimators import KernelRegressor
+from lemmata.solvers import lasso_objective
+
+from ._data import Dataset
+
+_SHOWN_EXAMPLES, _SHOWN_COEFFICIENTS, _SHOWN_LAYERS = 60, 24, 80
+
+
+def run_in_context(
+    dataset: Dataset,
+    *,
+    features: int = 256,
+    layers: int = 401,
+    penalty: float = 3e-3,
+    sharpness: float = 4.0,
+    width: float = 0.5,
+    held_out: float = 0.25,
+    seed: int = 0,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> dict[str, Any]:
+    """The record of a run: the transformer, plain and with momentum, Lasso on the same features, and two others.
+
+    Rows are split at random into a prompt and queries; inputs are divided by the largest norm of a row.
+
+    Args:
+        dataset: a table with one numeric target.
+        features: n.
+        layers: L, odd.
+        penalty: of the Lasso, for targets of variance 1.
+        sharpness: slope of the features.
+        width: of the bumps of the class, in the unit ball.
+        held_out: share of the rows that are queries.
+        seed: of the split and of the features.
+        progress: called with the stage, how much of it is done, and how much there is.
+
+    Raises:
+        DataError: a classification task, or several targets.
+        SettingError: a share that leaves no query or fewer than 2 examples, or a setting of the transformer.
+    """
+    if dataset.task != "regression" or dataset.y.shape[1] != 1:
+        raise DataError(f"target {dataset.target!r}", found=f"a {dataset.task} task", rule="one numeric target",
+                        remedy="--task regression, or another --target")  # fmt: skip
+    if not width > 0:
+        raise SettingError("--width", found=width, rule="positive")
+    order = np.random.default_rng(seed).permutation(len(dataset.x))
+    queries = int(held_out * len(order)) if 0 < held_out < 1 else 0
+    if queries < 1 or len(order) - queries < 2:
+        raise SettingError("--held-out", found=held_out, rule="between 0 and 1, with a query and two examples")
+    scale = float(np.linalg.norm(dataset.x, axis=1).max()) or 1.0
+    x, y = jnp.asarray(dataset.x[order] / scale), jnp.asarray(dataset.y[order, 0])
+    split = (x[queries:], y[queries:], x[:queries], y[:queries])
+    functions = GaussianBumps(x.shape[1], 1 / width)
+    build = lambda accelerated: construct_transformer(
+        functions, features, layers, examples=len(order) - queries, key=jax.random.key(seed), penalty=penalty,
+        sharpness=sharpness, accelerated=accelerated,
+    )  # fmt: skip
+    models = {"with momentum": build(True), "plain": build(False)}
+    rows, paths = [], {}
+    for done, (name, model) in enumerate(models.items()):
+        progress("Running the transformer", done, len(models))
+        row, paths[name] = _pass(model, name, *split)
+        rows.append(row)
+    progress("Fitting the others", 0, 1)
+    rows += _others(models["plain"], *split)
+    return {
+        "name": dataset.name, "target": dataset.target, "examples": len(order) - queries, "queries": queries,
+        "columns": x.shape[1], "features": features, "layers": layers, "penalty": penalty, "scale": scale,
+        "seed": seed, "width_of_stream": {name: model.width for name, model in models.items()},
+        "barron_parameter": float(barron_parameter(functions)), "rows": rows, "paths": paths,
+        "notes": [*dataset.notes, *_notes(models, rows)],
+    }  # fmt: skip
+
+
+def _pass(model: InContextTransformer, name: str, x, y, queries, wanted) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Test error of the readout, and the first query's rho, objective and scores along the layers."""
+    found = model(x, y, queries)
+    rho, _ = model.path(x, y, queries[:1])
+    rho = rho[:, :, 0]
+    features = model.features(x)
+    steps = np.unique(np.geomspace(1, model.iterations, min(_SHOWN_LAYERS, model.iterations)).astype(int)) - 1
+    errors = jnp.mean((rho[steps] @ model.features(queries).T - wanted) ** 2, axis=1)
+    largest = np.argsort(-np.abs(np.asarray(rho[-1])))[:_SHOWN_COEFFICIENTS]
+    shown = np.argsort(np.asarray(y))[np.linspace(0, len(y) - 1, min(_SHOWN_EXAMPLES, len(y))).astype(int)]
+    row = {
+        "model": f"transformer, {name}", "error": float(jnp.mean((found - wanted) ** 2)),
+        "objective": float(lasso_objective(features, y, model.penalty, rho[-1])),
+        "coefficients": int((rho[-1] != 0).sum()),
+    }  # fmt: skip
+    path = {
+        "layers": (2 * steps + 3).tolist(), "error": errors.tolist(),
+        "objective": lasso_objective(features, y, model.penalty, rho[steps]).tolist(),
+        "rho": np.asarray(rho[steps][:, largest]).tolist(), "numbers": largest.tolist(),
+        "targets": np.asarray(y)[shown].tolist(), "scores": np.asarray(rho[steps] @ features[shown].T).tolist(),
+    }  # fmt: skip
+    return row, path
+
+
+def _others(model: InContextTransformer, x, y, queries, wanted) -> list[dict[str, Any]]:
+    """Coordinate descent on the same Lasso, kernel ridge regression and linear ridge regression."""
+    table, asked = np.asarray(model.features(x)), np.asarray(model.features(queries))
+    prompt, target, held = np.asarray(x), np.asarray(y), np.asarray(wanted)
+    lasso = Lasso(float(model.penalty) / 2, fit_intercept=False, tol=1e-8, max_iter=10**5).fit(table, target)
+    error = lambda found: float(np.mean((found - held) ** 2))
+    objective = float(lasso_objective(jnp.asarray(table), y, model.penalty, jnp.asarray(lasso.coef_)))
+    return [
+        {"model": "Lasso by coordinate descent, same features", "error": error(lasso.predict(asked)),
+         "objective": objective, "coefficients": int((lasso.coef_ != 0).sum())},
+        {"model": "kernel ridge regression (RBF, ridge 0.1)",
+         "error": error(KernelRegressor(ridge=0.1).fit(prompt, target).predict(np.asarray(queries)))},
+        {"model": "linear ridge regression",
+         "error": error(Ridge(1e-2).fit(prompt, target).predict(np.asarray(queries)))},
+    ]  # fmt: skip
+
+
+def _notes(models: dict[str, InContextTransformer], rows: list[dict[str, Any]]) -> list[str]:
+    """What a reader should know about these numbers."""
+    lasso = next(row for row in rows if row["model"].startswith("Lasso"))
+    notes = []
+    for name in models:
+        gap = next(row for row in rows if row["model"].endswith(name))["objective"] - lasso["objective"]
+        if gap > 0.01 * lasso["objective"]:
+            notes.append(f"The transformer {name} has not converged: its objective is {gap:.2g} above the Lasso's; "
+                         "more layers would bring it there.")  # fmt: skip
+    return notes
