@@ -142,13 +142,14 @@ class AbstractDenseClaim(Claim[Prompt]):
     traced = False
     accelerated = False
     as_printed = False
+    depth = 5
 
     def settings(self) -> Space:
         """Sizes and the temperature."""
         return Space(
             n=Integer(6, 1, 64, "features"),
             examples=Integer(12, 2, 128, "examples"),
-            layers=Integer(5, 3, 101, "layers, odd"),
+            layers=Integer(self.depth, 3, 101, "layers, odd"),
             tau=Real(100.0, 1.0, 1e6, "temperature"),
         )
 

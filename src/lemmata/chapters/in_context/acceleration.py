@@ -108,6 +108,7 @@ class AcceleratedWeightsExecuteTheSteps(AbstractDenseClaim):
     source = Source("beck2009fista", "equations (4.1) to (4.3), as layers of a transformer")
     controls = "the tokens of the accelerated transformer, row by row"
     accelerated = True
+    depth = 7  # momentum begins with the second step and is left out of the last
 
     def predict(self, problem: Prompt) -> Array:
         """The intended tokens."""

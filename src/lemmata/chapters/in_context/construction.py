@@ -354,7 +354,8 @@ def construct_transformer(
         examples: N.
         key: randomness of the features.
         penalty: lambda.
-        temperature: tau; None is 10^4 in float64, near the best for the form that cancels.
+        temperature: tau; None is 10^4 in float64, near the best for the form that cancels, and (6 eps)^(-1/3) in
+            types with fewer digits.
         sharpness: tau of the features, 1/sqrt(epsilon) in the source.
         step: eta; None is 1/(2(n + 1)), the largest at which the source's proof holds (it writes 1/(2n)).
         accelerated: with momentum.
@@ -363,7 +364,8 @@ def construct_transformer(
 
     Raises:
         SettingError: fewer than 1 feature, an even number of layers, fewer than 2 examples, a temperature or sharpness
-            that is not positive, a negative penalty, or a class of infinite Barron parameter.
+            that is not positive, a negative penalty, a class of infinite Barron parameter, or a temperature at which
+            logistic functions of all targets up to that parameter are rounded to 1/2.
     """
     if number < 1:
         raise SettingError("number of features", found=number, rule="at least 1")
@@ -377,8 +379,20 @@ def construct_transformer(
         raise SettingError("the class of functions", found=f"C_F = {cost}", rule="a finite Barron parameter",
                            remedy="a spectrum with a finite first moment")  # fmt: skip
     cast = lambda value: jnp.asarray(value, dtype)
+    eta, eps = 1 / (2 * (number + 1)) if step is None else float(step), float(jnp.finfo(cast(0.0).dtype).eps)
+    tau = min(1e4, (6 * eps) ** (-1 / 3)) if temperature is None else float(temperature)
+    _refuse_silence(tau, 2 * eta * cost / eps)
     features = jax.tree.map(cast, sample_features(key, functions, number, sharpness))
     return InContextTransformer(
-        features, cast(penalty), cast(1 / (2 * (number + 1)) if step is None else step),
-        cast(1e4 if temperature is None else temperature), layers, examples, accelerated, as_printed,
-    )  # fmt: skip
+        features, cast(penalty), cast(eta), cast(tau), layers, examples, accelerated, as_printed
+    )
+
+
+def _refuse_silence(temperature: float, highest: float) -> None:
+    """Logistic functions of |z| <= eps/2 are 1/2, and the largest z that targets up to C_F make is eta C_F / tau."""
+    if temperature > highest:
+        raise SettingError(
+            "temperature", found=f"{temperature:g}, at which every target is rounded to 0",
+            rule=f"at most 2 eta C_F / eps = {highest:.3g} in this precision",
+            remedy="a lower temperature, or a type with more digits",
+        )  # fmt: skip
