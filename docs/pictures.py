@@ -181,15 +181,15 @@ PICTURES = {
 }
 
 
-def draw(names: list[str]) -> None:
+def draw(pictures: dict, names: list[str]) -> None:
     """Draws the pictures of these names, all where there is none."""
     FOLDER.mkdir(exist_ok=True)
-    for name in names or PICTURES:
-        chart = PICTURES[name]().configure(background="white", padding=8).configure_view(stroke="#ccc")
+    for name in names or pictures:
+        chart = pictures[name]().configure(background="white", padding=8).configure_view(stroke="#ccc")
         chart.save(FOLDER / f"{name}.svg")
         print(FOLDER / f"{name}.svg")
 
 
 if __name__ == "__main__":
     with jax.enable_x64(True):
-        draw(sys.argv[1:])
+        draw(PICTURES, sys.argv[1:])

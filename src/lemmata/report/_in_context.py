@@ -11,7 +11,7 @@ from ._theme import COLOURS, INK, themed
 Run = dict[str, Any]
 
 
-def coefficients(run: Run, kind: str) -> alt.Chart:
+def coefficients_picture(run: Run, kind: str) -> alt.Chart:
     """The largest coefficients along the layers, one line each."""
     path = run["paths"][kind]
     rows = [
@@ -26,7 +26,7 @@ def coefficients(run: Run, kind: str) -> alt.Chart:
     ).properties(width=460, height=240)  # fmt: skip
 
 
-def errors(run: Run) -> Any:
+def errors_picture(run: Run) -> Any:
     """The squared error at the queries along the layers, beside that of the others."""
     rows = [
         {"layer": layer, "error": error, "model": f"transformer, {kind}"}
@@ -43,7 +43,7 @@ def errors(run: Run) -> Any:
     return alt.layer(lines, rules, title="Error along the layers").properties(width=460, height=240)
 
 
-def attention(run: Run, kind: str) -> alt.Chart:
+def attention_picture(run: Run, kind: str) -> alt.Chart:
     """What the second head of Attn1 attends with: the current prediction at each example, in order of its target."""
     path = run["paths"][kind]
     rows = [
@@ -77,8 +77,8 @@ def write_pictures(run: Run, directory: Path) -> list[Path]:
     """
     directory.mkdir(parents=True, exist_ok=True)
     charts = {
-        "errors": errors(run), "coefficients": coefficients(run, "with momentum"),
-        "coefficients_plain": coefficients(run, "plain"), "attention": attention(run, "with momentum"),
+        "errors": errors_picture(run), "coefficients": coefficients_picture(run, "with momentum"),
+        "coefficients_plain": coefficients_picture(run, "plain"), "attention": attention_picture(run, "with momentum"),
     }  # fmt: skip
     written = []
     for name, chart in charts.items():
