@@ -1,0 +1,198 @@
+"""The bound of Theorem 1, its parameter choices, and risks that are measured on a grid of sizes."""
+
+import functools
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError
+from lemmata.solvers import accelerated_proximal_gradient
+
+from .._sampled import draws, points_in_ball
+from .classes import AbstractFunctionClass, barron_parameter
+from .construction import InContextTransformer, forward_steps
+from .features import features_of
+
+Number = Float[Array, ""] | float
+
+
+def log_cover(dimension: int, precision: Number) -> Float[Array, ""]:
+    """d log(1 + 4/epsilon) + log(1 + 2/epsilon), which bounds log |N_epsilon| of every class in d dimensions.
+
+    The cover of li2025incontext, equation (23), is one of pairs of an input and a value: cells of diameter epsilon in
+    the ball times cells of length C_F epsilon in [-C_F, C_F], however rich the class is.
+
+    Args:
+        dimension: d.
+        precision: epsilon.
+    """
+    return dimension * jnp.log1p(4 / jnp.asarray(precision)) + jnp.log1p(2 / jnp.asarray(precision))
+
+
+def theorem_risk(
+    cost: Number, noise: Number, cover: Number, *, examples: int, layers: int, number: int, constant: float = 1.0
+) -> Float[Array, ""]:
+    """The bound of the risk (li2025incontext, Theorem 1, inequality 24).
+
+    constant times (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
+
+    Args:
+        cost: C_F.
+        noise: sigma.
+        cover: log |N_epsilon|.
+        examples: N.
+        layers: L.
+        number: n.
+        constant: the hidden constant.
+    """
+    order = math.sqrt(math.log(examples) / examples) + number / layers
+    return constant * (order * jnp.asarray(cost) * (cost + noise) + jnp.asarray(cost) ** 2 * cover / number)
+
+
+def penalty_of_theory(
+    cost: Number,
+    noise: Number,
+    discretisation: Number,
+    *,
+    examples: int,
+    layers: int,
+    number: int,
+    constant: float = 1.0,
+) -> Float[Array, ""]:
+    """The penalty lambda of the Lasso (li2025incontext, equations 58a and 58c).
+
+    With h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon_dis² + n C_F²/L it is constant times
+    (h/C_F)^(1/3) e^(2/3) + h (C_F + sigma) + epsilon_dis²/C_F.
+
+    Args:
+        cost: C_F.
+        noise: sigma.
+        discretisation: epsilon_dis.
+        examples: N.
+        layers: L.
+        number: n.
+        constant: the hidden constant.
+    """
+    order, cost = math.sqrt(math.log(examples) / examples), jnp.asarray(cost)
+    objective = order * cost * (cost + noise) + discretisation**2 + number * cost**2 / layers
+    return constant * (jnp.cbrt(order / cost * objective**2) + order * (cost + noise) + discretisation**2 / cost)
+
+
+class Choices(NamedTuple):
+    """Sizes of a transformer and its prompts: n features, N examples, L layers; D = d + 2 n + 7."""
+
+    number: int
+    examples: int
+    layers: int
+
+
+def parameter_choices(error: float, barron: float, noise: float, log_cover: float, constant: float = 1.0) -> Choices:
+    """Sizes at which the theorem bounds the risk by the order of `error`, up to logarithms (li2025incontext, 25).
+
+    D - d = C_F² log|cover|/error, which is 2 n + 7; N = C_F² (C_F + sigma)²/error²; and the next odd number from
+    (D - d) C_F (C_F + sigma)/error on as L. Each of the three relations has the factor `constant`.
+
+    Args:
+        error: the target mean squared error.
+        barron: C_F.
+        noise: sigma.
+        log_cover: log |N_epsilon|.
+        constant: the hidden constant.
+
+    Raises:
+        SettingError: an error, C_F or cover that is not positive, or a negative noise.
+
+    Example:
+        >>> from lemmata.chapters.in_context.risk import parameter_choices
+        >>> parameter_choices(error=0.1, barron=1.0, noise=0.0, log_cover=5.0)
+        Choices(number=22, examples=100, layers=501)
+    """
+    for name, value in {"error": error, "barron": barron, "log_cover": log_cover}.items():
+        if not (math.isfinite(value) and value > 0):
+            raise SettingError(name, found=value, rule="positive and finite")
+    if not noise >= 0:
+        raise SettingError("noise", found=noise, rule="at least 0")
+    width, product = constant * barron**2 * log_cover / error, barron * (barron + noise)
+    layers = math.ceil(constant * width * product / error)
+    number = max(1, math.ceil((width - 7) / 2))
+    return Choices(number, max(2, math.ceil(constant * (product / error) ** 2)), layers + 1 - layers % 2)
+
+
+class Risks(NamedTuple):
+    """Mean squared errors on a grid of N, n and L.
+
+    Args:
+        transformer: of the transformer.
+        lasso: of the Lasso that its layers solve, for each N and n.
+        theorem: the bound with the constant 1.
+        zero: of predicting 0.
+    """
+
+    transformer: Float[np.ndarray, "N n L"]
+    lasso: Float[np.ndarray, "N n"]
+    theorem: Float[np.ndarray, "N n L"]
+    zero: float
+
+
+def measured_risks(
+    functions: AbstractFunctionClass,
+    key: Key[Array, ""],
+    *,
+    examples: tuple[int, ...],
+    numbers: tuple[int, ...],
+    layers: tuple[int, ...],
+    sigma: float = 0.1,
+    constant: float = 0.01,
+    repeats: int = 16,
+    queries: int = 16,
+) -> Risks:
+    """Risks of the transformer and of the Lasso, averaged over functions, features, prompts and queries.
+
+    The penalty is that of the theory at the deepest L times `constant`; prompts and features of smaller sizes are parts
+    of those of the largest.
+
+    Args:
+        functions: the class.
+        key: randomness.
+        examples: every N.
+        numbers: every n.
+        layers: every L, odd.
+        sigma: standard deviation of the noise.
+        constant: the hidden constant of the penalty.
+        repeats: functions, each with features and a prompt.
+        queries: other inputs of each prompt.
+    """
+    deepest, cost = max(layers), barron_parameter(functions)
+    dimension = jax.eval_shape(functions.frequencies, jnp.zeros((1, functions.columns))).shape[1]
+    shapes = ((max(numbers), functions.columns + 1), functions.shape, (max(examples) + queries, dimension + 1))
+    omega, chosen, points, noise = draws(key, *((repeats, *shape) for shape in (*shapes, (max(examples),))))
+
+    @functools.partial(jax.jit, static_argnums=(0, 1))
+    def errors(size: int, number: int) -> Float[Array, " t2"]:
+        penalty = penalty_of_theory(cost, sigma, 0.0, examples=size, layers=deepest, number=number, constant=constant)
+        step = jnp.asarray(1 / (2 * (number + 1)), float)
+
+        def one(omega: Array, chosen: Array, points: Array, noise: Array) -> Float[Array, " t2"]:
+            features, function = features_of(functions, omega[:number], 16.0), functions.function(chosen)
+            model = InContextTransformer(features, penalty, step, jnp.asarray(1e4), deepest, size)
+            x = points_in_ball(points)
+            prompt, asked, y = features(x[:size]), features(x[-queries:]), function(x[:size]) + sigma * noise[:size]
+            found = forward_steps(model, prompt, y, asked)[1][(jnp.asarray(layers) - 1) // 2 - 1]
+            lasso = asked @ accelerated_proximal_gradient(prompt, y, penalty, step, 2000)[-1]
+            guesses = jnp.concatenate([found, lasso[None], jnp.zeros((1, queries))])
+            return jnp.mean((guesses - function(x[-queries:])) ** 2, axis=1)
+
+        return jax.vmap(one)(omega, chosen, points, noise).mean(axis=0)
+
+    found = np.asarray([[errors(size, number) for number in numbers] for size in examples])
+
+    def bound(size: int, number: int, depth: int) -> float:
+        cover = log_cover(dimension, math.sqrt(math.log(size) / size) + number / depth)
+        return float(theorem_risk(cost, sigma, cover, examples=size, layers=depth, number=number))
+
+    theorem = [[[bound(size, number, depth) for depth in layers] for number in numbers] for size in examples]
+    return Risks(found[:, :, :-2], found[:, :, -2], np.asarray(theorem), float(found[-1, -1, -1]))
