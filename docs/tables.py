@@ -1,34 +1,38 @@
-"""Verifies the claims on softmax networks and writes their table into softmax.md: python docs/tables.py."""
+"""Verifies the claims of a chapter and writes their table into its page: python docs/tables.py softmax in_context."""
 
 import pathlib
 import re
+import sys
 import time
 
 import jax
 
 from lemmata.claims import Claim, Equal, Verdict, registry, verify
 
-PAGE = pathlib.Path(__file__).parent / "softmax.md"
-CHAPTER = "softmax."
+FOLDER = pathlib.Path(__file__).parent
 BEGIN, END = "<!-- table: written by docs/tables.py -->", "<!-- end of the table -->"
-# Sections in the order of the source; sections that are not named here come last.
-ORDER = (
-    "network", "infinite_width", "definiteness", "drift", "facts", "tails", "concentration", "normalisation",
-    "perturbation", "perturbation_proof", "gradient", "decomposition", "remainders", "progress", "induction",
-    "convergence", "comparison", "regression", "speeds", "coupling", "diffusion", "denoisers", "score_matching",
-    "score_error", "approximation", "early_stopping", "sampling", "attention",
-)  # fmt: skip
+# Sections of each chapter in the order of its source; sections that are not named here come last.
+ORDER = {
+    "softmax": (
+        "network", "infinite_width", "definiteness", "drift", "facts", "tails", "concentration", "normalisation",
+        "perturbation", "perturbation_proof", "gradient", "decomposition", "remainders", "progress", "induction",
+        "convergence", "comparison", "regression", "speeds", "coupling", "diffusion", "denoisers", "score_matching",
+        "score_error", "approximation", "early_stopping", "sampling", "attention",
+    ),
+    "in_context": (),
+}  # fmt: skip
 
 
 def place(claim: Claim) -> tuple[int, str]:
     """Where the claim's section stands."""
-    section = claim.name.split(".")[1]
-    return (ORDER.index(section), "") if section in ORDER else (len(ORDER), section)
+    chapter, section = claim.name.split(".")[:2]
+    order = ORDER[chapter]
+    return (order.index(section), "") if section in order else (len(order), section)
 
 
-def chapter() -> list[Claim]:
+def claims_of(chapter: str) -> list[Claim]:
     """The chapter's claims, in the order of the source's sections and of the code within one."""
-    return sorted((claim for name, claim in registry().items() if name.startswith(CHAPTER)), key=place)
+    return sorted((claim for name, claim in registry().items() if name.startswith(f"{chapter}.")), key=place)
 
 
 def number(value: float) -> str:
@@ -45,29 +49,31 @@ def row(claim: Claim, verdict: Verdict) -> str:
     vacuous = "" if verdict.vacuous is None else f"{verdict.vacuous:.0%}"
     said = f"**{verdict.status}**" if verdict.status != "supported" else str(verdict.status)
     correction = f" (corrects `{claim.corrects.split('.')[-1]}`)" if claim.corrects else ""
-    what = f"{claim.title}{correction} `{claim.name.removeprefix(CHAPTER)}`"
+    what = f"{claim.title}{correction} `{claim.name.partition('.')[2]}`"
     return f"| {claim.source.locator} | {what} | {said} | {slack} | {vacuous} |"
 
 
-def table() -> str:
+def table(chapter: str) -> str:
     """The table: each claim verified at its default budget."""
     lines = ["| statement | claim | verdict | slack | vacuous |", "| --- | --- | --- | ---: | ---: |"]
     start = time.perf_counter()
-    for claim in chapter():
+    for claim in claims_of(chapter):
         verdict = verify(claim, progress=False)
         lines.append(row(claim, verdict))
         print(f"{time.perf_counter() - start:6.1f} s  {verdict.status:<12} {claim.name}", flush=True)
     return "\n".join(lines)
 
 
-def write() -> None:
+def write(chapter: str) -> None:
     """Puts the table between its marks."""
-    page = PAGE.read_text(encoding="utf-8")
+    file = FOLDER / f"{chapter}.md"
+    page = file.read_text(encoding="utf-8")
     before, rest = page.split(BEGIN)
     after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", encoding="utf-8")
+    file.write_text(f"{before}{BEGIN}\n\n{table(chapter)}\n\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
     with jax.enable_x64(True):
-        write()
+        for name in sys.argv[1:] or ORDER:
+            write(name)
