@@ -15,22 +15,10 @@ from lemmata.solvers import accelerated_proximal_gradient
 from .._sampled import draws, points_in_ball
 from .classes import AbstractFunctionClass, barron_parameter
 from .construction import InContextTransformer, forward_steps
+from .covering import log_pair_cover
 from .features import features_of
 
 Number = Float[Array, ""] | float
-
-
-def log_cover(dimension: int, precision: Number) -> Float[Array, ""]:
-    """d log(1 + 4/epsilon) + log(1 + 2/epsilon), which bounds log |N_epsilon| of every class in d dimensions.
-
-    The cover of li2025incontext, equation (23), is one of pairs of an input and a value: cells of diameter epsilon in
-    the ball times cells of length C_F epsilon in [-C_F, C_F], however rich the class is.
-
-    Args:
-        dimension: d.
-        precision: epsilon.
-    """
-    return dimension * jnp.log1p(4 / jnp.asarray(precision)) + jnp.log1p(2 / jnp.asarray(precision))
 
 
 def theorem_risk(
@@ -191,7 +179,7 @@ def measured_risks(
     found = np.asarray([[errors(size, number) for number in numbers] for size in examples])
 
     def bound(size: int, number: int, depth: int) -> float:
-        cover = log_cover(dimension, math.sqrt(math.log(size) / size) + number / depth)
+        cover = log_pair_cover(dimension, math.sqrt(math.log(size) / size) + number / depth)
         return float(theorem_risk(cost, sigma, cover, examples=size, layers=depth, number=number))
 
     theorem = [[[bound(size, number, depth) for depth in layers] for number in numbers] for size in examples]

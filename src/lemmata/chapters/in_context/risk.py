@@ -19,7 +19,6 @@ from .._sampled import draws, points_in_ball
 from ._prompts import FAMILY, Prompt, sampled_prompt
 from ._risks import Choices as Choices
 from ._risks import Risks as Risks
-from ._risks import log_cover as log_cover
 from ._risks import measured_risks as measured_risks
 from ._risks import parameter_choices as parameter_choices
 from ._risks import penalty_of_theory as penalty_of_theory
@@ -27,14 +26,16 @@ from ._risks import theorem_risk as theorem_risk
 from ._runs import bounded
 from .classes import Cosines, CosineSum, barron_parameter
 from .construction import InContextTransformer
+from .covering import log_pair_cover
 from .features import features_of
 
 
 class RiskBelowTheBound(Claim[Prompt]):
     """With the hidden constant 1 the risk is at most (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
-    log |cover| is d log(1 + 4/epsilon) + log(1 + 2/epsilon) with epsilon = sqrt(log N/N) + n/L, and the penalty a
-    hundredth of (58a). At these sizes the bound is hundreds of times the risk, and beyond that of predicting 0.
+    log |cover| is d log(1 + 4/epsilon) + log(1 + 2/epsilon), which bounds every cover of pairs of an input and a value
+    (23), with epsilon = sqrt(log N/N) + n/L; the penalty is a hundredth of (58a). At these sizes the bound is hundreds
+    of times the risk, and beyond that of predicting 0.
     """
 
     title = "The risk is below the bound of Theorem 1"
@@ -69,7 +70,7 @@ class RiskBelowTheBound(Claim[Prompt]):
         """The bound."""
         sizes = _sizes(problem)
         order = math.sqrt(math.log(sizes["examples"]) / sizes["examples"]) + sizes["number"] / sizes["layers"]
-        cover = log_cover(problem.x.shape[1], order)
+        cover = log_pair_cover(problem.x.shape[1], order)
         return theorem_risk(barron_parameter(problem.functions), problem.sigma, cover, **sizes)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
@@ -118,7 +119,7 @@ class RiskAtTheChoices(Claim[Prompt]):
         """A cosine of amplitude 1 and any phase."""
         cost, noise = 1 + setting["frequency"], setting["sigma"]
         inverse = cost * (cost + noise) / setting["error"]
-        cover = math.log1p(4 * inverse) + math.log1p(2 * inverse)
+        cover = log_pair_cover(1, 1 / inverse)
         number, examples, layers = parameter_choices(setting["error"], cost, noise, cover)
         functions = Cosines(jnp.full((1, 1), setting["frequency"]), jnp.ones(1))
         phase, omega, points, normal = draws(key, (1,), (number, 2), (examples + 16, 2), (examples,))

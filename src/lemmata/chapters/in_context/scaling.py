@@ -19,7 +19,8 @@ from ._prompts import FAMILY, Prompt, sampled_prompt
 from ._runs import bounded
 from .classes import barron_parameter
 from .construction import forward_steps
-from .risk import log_cover, penalty_of_theory, theorem_risk
+from .covering import log_pair_cover
+from .risk import penalty_of_theory, theorem_risk
 
 _EXAMPLES = (16.0, 32.0, 64.0, 128.0)
 _LAYERS = (65.0, 129.0, 257.0, 513.0, 1025.0)
@@ -209,7 +210,7 @@ class RiskAlongTheChoices(AbstractRiskClaim):
         for scale in _SCALES:
             examples, number, layers = _sizes(scale)
             sizes = {"examples": examples, "layers": layers, "number": number}
-            cover = log_cover(problem.x.shape[1], 1 / scale)
+            cover = log_pair_cover(problem.x.shape[1], 1 / scale)
             penalty = penalty_of_theory(cost, noise, 0.0, **sizes, constant=0.01)
             predicted = predictions(problem, examples, number, layers=layers, penalty=penalty)[-1]
             found.append(_errors(problem, predicted) / theorem_risk(cost, noise, cover, **sizes))
