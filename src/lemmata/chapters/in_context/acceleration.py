@@ -246,7 +246,7 @@ class ObjectiveFallsWithTheSquare(AbstractDepthClaim):
 
     def control(self) -> Control:
         """Faster than it is."""
-        return Control("with the cube", lambda exponent, problem: exponent - 1)
+        return Control("with the fourth power", lambda exponent, problem: exponent - 2)
 
 
 class StepsThatAreSaved(AbstractDepthClaim):

@@ -6,10 +6,11 @@ temperature that is asked for is so many orders above the one that suffices. All
 with tau in the place of tau² come from a bound on the second derivative, which is 0 where it matters.
 """
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.claims import Control, Integer, Source, Space
+from lemmata.claims import Control, Equal, Integer, Source, Space
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 
 from ._errors import (
@@ -26,6 +27,7 @@ from ._errors import (
 )
 from ._passes import exact_update, inexact_update, path_of
 from ._prompts import FAMILY, Prompt
+from ._risks import penalty_of_theory
 from .classes import barron_parameter
 
 LADDER = tuple(2.0**k for k in range(-8, 9))
@@ -340,3 +342,44 @@ class ObjectiveAtTheEnd(AbstractTemperatureClaim):
             return (barron_parameter(problem.functions) / size) ** 2
 
         return Control("at most C_F² / (n L)²", faster)
+
+
+class PenaltyOfTheConstruction(AbstractErrorClaim):
+    """With lambda as in (58a), eps_dis = 0 and 1 in the place of the hidden constant, the transformer predicts 0 for
+    every prompt of 64 examples, n = 8 and L = 41: lambda is above max_j |(2/N) sum_i phi_ij y_i|, so 0 is the Lasso.
+    """
+
+    title = "The penalty of the construction at small sizes"
+    source = Source("li2025incontext", "Lemma 4, equation (58a) with (58c)")
+    relation = Equal()
+    label = "identity"
+    controls = "the coefficients and the prediction of the transformer"
+    unexplained = "sizes at which (58a) lets anything through, and how small its constant may be"
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
+        """The penalty of (58a)."""
+        prompt = super().sample(setting, key)
+        penalty = penalty_of_theory(
+            barron_parameter(prompt.functions), prompt.sigma, 0.0, examples=setting["examples"],
+            layers=setting["layers"], number=setting["n"],
+        )  # fmt: skip
+        return eqx.tree_at(lambda p: p.model.penalty, prompt, penalty)
+
+    def predict(self, problem: Prompt) -> Array:
+        """Nothing."""
+        return jnp.zeros(2)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        """The largest coefficient along the pass, and the prediction."""
+        rho, predictions = path_of(problem)
+        return jnp.stack([jnp.abs(rho).max(), predictions[-1]])
+
+    def control(self) -> Control:
+        """A smaller constant."""
+
+        def smaller(found: Array, problem: Prompt) -> Array:
+            lower = eqx.tree_at(lambda p: p.model.penalty, problem, problem.model.penalty / 32)
+            rho, predictions = path_of(lower)
+            return jnp.stack([jnp.abs(rho).max(), predictions[-1]])
+
+        return Control("as with a constant of 1/32", smaller)
