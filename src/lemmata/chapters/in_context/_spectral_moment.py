@@ -115,13 +115,14 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
     return last * (last / before) / (1 - last / before)
 
 
-def moment_from_grid(values: Float[np.ndarray, "..."], side: float) -> SpectralMoment:
+def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> SpectralMoment:
     """The Barron parameter of an extension of f from the unit ball, from values on a grid of [-side, side)^d.
 
-    f minus its mean on the ball is multiplied by a smooth function of |x| that is 1 on the ball and 0 beyond `side`,
+    f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, 1 on the ball and 0 beyond `side`,
     and the coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
-    That is exact for a band-limited product, and never below the least parameter of all extensions; it can be far
-    above it: a wider margin or another extension may do better. `truncation` is the difference from every second
+    That is the parameter of this extension, exact for a band-limited product, and never below the least of all
+    extensions; it can be far above it, where a wider margin or another extension does better, and it can be below that
+    of f itself on the whole space. `truncation` is the difference from every second
     value, plus what the last octaves of frequencies promise beyond the grid. Noise in the values is read as roughness.
 
     Args:
@@ -140,7 +141,7 @@ def moment_from_grid(values: Float[np.ndarray, "..."], side: float) -> SpectralM
         raise SettingError("side", found=side, rule="more than 1", remedy="the margin holds the extension")
     axis = -side + 2 * side / m * np.arange(m)
     radius = np.sqrt(sum(part**2 for part in np.meshgrid(*d * [axis], indexing="ij")))
-    product = (values - values[radius <= 1].mean()) * _taper((radius - 1) / (side - 1))
+    product = (values - values[(radius > 1) & (radius < side)].mean()) * _taper((radius - 1) / (side - 1))
     fine, coarse = _coefficients(product, side), _coefficients(product[d * (slice(None, None, 2),)], side)
     value = float(np.sum(fine[0] * fine[1]))
     top = fine[0].max() / math.sqrt(d)
@@ -167,8 +168,8 @@ def _coefficients(values: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarr
 
 
 def moment_from_samples(
-    x: Float[Array, "n d"],
-    y: Float[Array, " n"],
+    x: Float[Array | np.ndarray, "..."],
+    y: Float[Array | np.ndarray, "..."],
     key: Key[Array, ""],
     *,
     width: float = 0.5,

@@ -110,7 +110,7 @@ def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:
         close: whether i and j are within the precision of each other.
     """
 
-    def visit(i: int, kept: Array) -> Array:
+    def visit(i: int | Array, kept: Array) -> Array:
         return kept.at[i].set(~jnp.any(kept & close[i]))
 
     return jax.lax.fori_loop(0, len(close), visit, jnp.zeros(len(close), bool)).sum().astype(float)

@@ -86,7 +86,7 @@ def features_of(
 
 
 def step_density(
-    t: Float[Array, "*s"], length: Float[Array, "*s"], theta: Float[Array, "*s"]
+    t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]
 ) -> Float[Array, "*s"]:
     """gamma(t): how steps at t add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
 

@@ -31,7 +31,7 @@ def step_distance(sharpness: float | Array) -> Float[Array, ""]:
         x = e + reach
         return 2 * e + jnp.maximum(jnp.abs(ramp(sharpness * x) - 1.0).max(), jnp.abs(ramp(-sharpness * x)).max())
 
-    def shrink(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def shrink(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
         left, right = low + (high - low) / 3, high - (high - low) / 3
         lower = objective(left) < objective(right)
