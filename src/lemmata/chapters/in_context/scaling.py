@@ -22,10 +22,10 @@ from .construction import forward_steps
 from .covering import log_pair_cover
 from .risk import penalty_of_theory, theorem_risk
 
-_EXAMPLES = (16.0, 32.0, 64.0, 128.0)
-_LAYERS = (65.0, 129.0, 257.0, 513.0, 1025.0)
-_NUMBERS = (8.0, 16.0, 32.0, 64.0)
-_SCALES = (1.0, 2**0.5, 2.0, 2 * 2**0.5)
+_EXAMPLES = (14.0, 42.0, 126.0)
+_LAYERS = (65.0, 129.0, 257.0, 513.0)
+_NUMBERS = (7.0, 21.0, 63.0)
+_SCALES = (1.0, 2**0.75, 2**1.5)
 
 
 class AbstractRiskClaim(Claim[Prompt]):
@@ -35,8 +35,8 @@ class AbstractRiskClaim(Claim[Prompt]):
     controls = "the mean squared error of the transformer's predictions"
     unexplained = "why the risk falls faster than the bound"
     problem = Prompt
-    trials = 48
-    batch = 48
+    trials = 128
+    batch = 64
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
         """Bounded features, inputs in the ball, a finite C_F."""
@@ -116,8 +116,7 @@ class RiskAgainstLayers(AbstractRiskClaim):
     title = "What a finite depth adds to the risk falls like 1/L"
     source = Source("li2025incontext", "Theorem 1, inequality (24), the order in L")
     relation = Rate("L", _LAYERS, upper=True)
-    trials = 32
-    batch = 32
+    trials = 64
 
     def settings(self) -> Space:
         """Sizes, the class and the noise."""
@@ -142,12 +141,12 @@ class RiskAgainstLayers(AbstractRiskClaim):
 
     def control(self) -> Control:
         """Far faster."""
-        return Control("like L^-3", lambda exponent, problem: exponent - 2)
+        return Control("like L^-4", lambda exponent, problem: exponent - 3)
 
 
 class RiskAgainstFeatures(AbstractRiskClaim):
     """Where examples have no noise and layers are enough, the risk falls at least like 1/n in the number of universal
-    features. The transformer is the one with momentum, so that 150 steps are enough.
+    features. The transformer is the one with momentum, so that 100 steps are enough.
     """
 
     title = "The risk falls like 1/n in the number of features"
@@ -157,7 +156,7 @@ class RiskAgainstFeatures(AbstractRiskClaim):
     def settings(self) -> Space:
         """Sizes and the class."""
         family = Choice("networks", FAMILY.options, FAMILY.meaning)
-        return Space(N=Integer(128, 64, 256, "examples"), T=Integer(150, 50, 400, "steps"), family=family)
+        return Space(N=Integer(96, 64, 256, "examples"), T=Integer(100, 50, 400, "steps"), family=family)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
         """A prompt for the largest number of features, with hardly any penalty, and 8 queries."""
@@ -188,8 +187,6 @@ class RiskAlongTheChoices(AbstractRiskClaim):
     title = "The risk falls like the bound as all sizes grow"
     source = Source("li2025incontext", "Theorem 1, inequalities (24) and (66), with the choices (25)")
     relation = Rate("s", _SCALES, upper=True)
-    trials = 64
-    batch = 64
 
     def settings(self) -> Space:
         """The class and the noise."""
@@ -217,8 +214,8 @@ class RiskAlongTheChoices(AbstractRiskClaim):
         return jnp.stack(found)
 
     def control(self) -> Control:
-        """The square of the bound."""
-        return Control("like the bound over s", lambda exponent, problem: exponent - 1)
+        """The cube of the bound."""
+        return Control("like the bound over s²", lambda exponent, problem: exponent - 2)
 
 
 def _sizes(scale: float) -> tuple[int, int, int]:
