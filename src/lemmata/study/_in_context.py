@@ -16,7 +16,7 @@ from lemmata.solvers import lasso_objective
 
 from ._data import Dataset
 
-_SHOWN_EXAMPLES, _SHOWN_COEFFICIENTS, _SHOWN_LAYERS = 60, 24, 80
+_SHOWN_EXAMPLES, _SHOWN_COEFFICIENTS, _SHOWN_LAYERS = 60, 24, 48
 
 
 def run_in_context(
