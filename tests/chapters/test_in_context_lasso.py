@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
-from lemmata.chapters.in_context import deviation, estimation, inexact, maxima, proximal, risk, scaling
+from lemmata.chapters.in_context import deviation, estimation, inexact, maxima, penalty, proximal, risk, scaling
 from lemmata.chapters.in_context._population import sampled_population
 from lemmata.chapters.in_context._prompts import sampled_prompt
 from lemmata.chapters.in_context._runs import Step, prompt_with_errors, run_of, sampled_step, saturated
@@ -151,8 +151,8 @@ def test_the_bound_of_the_theorem_and_the_penalty_by_hand():
     assert float(bound) == pytest.approx(3 * ((order + 20 / 801) * 5 + 4 * 7 / 20), rel=1e-14)
     accuracy = order * 5 + 0.09 + 20 * 4 / 801
     first = (math.log(100) / 100) ** (1 / 6) * 2 ** (-1 / 3) * accuracy ** (2 / 3)
-    penalty = risk.penalty_of_theory(2.0, 0.5, 0.3, **sizes, constant=0.1)
-    assert float(penalty) == pytest.approx(0.1 * (first + order * 2.5 + 0.09 / 2), rel=1e-14)
+    found = risk.penalty_of_theory(2.0, 0.5, 0.3, **sizes, constant=0.1)
+    assert float(found) == pytest.approx(0.1 * (first + order * 2.5 + 0.09 / 2), rel=1e-14)
 
 
 @pytest.mark.parametrize("error", [0.3, 0.05, 0.01])
@@ -203,3 +203,11 @@ def test_risks_on_a_grid(key):
     order = math.sqrt(math.log(64) / 64) + 24 / 41
     cover = 2 * math.log(1 + 4 / order) + math.log(1 + 2 / order)
     assert found.theorem[1, 1, 1] == pytest.approx(order * cost * (cost + 0.2) + cost**2 * cover / 24, rel=1e-12)
+
+
+def test_the_penalty_is_attained_by_young_where_the_accuracy_is_that_of_the_examples(key):
+    """e = h C_F² where sigma and epsilon_dis are 0 and layers are many."""
+    exact = penalty.Scales(jnp.asarray(3.0), jnp.asarray(0.0), jnp.asarray(0.0), 50, 10**9, 1)
+    claim = penalty.PenaltyIsAffordable()
+    assert float(claim.measure(exact, key)) == pytest.approx(float(claim.predict(exact)), rel=1e-8)
+    assert float(claim.predict(exact)) == pytest.approx(2 * math.sqrt(math.log(50) / 50) * 9, rel=1e-6)

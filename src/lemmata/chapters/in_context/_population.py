@@ -98,7 +98,7 @@ def population_space(n: int = 16, examples: int = 64) -> Space:
         examples: N.
     """
     sizes = {"n": Integer(n, 2, 64, "features"), "N": Integer(examples, 4, 256, "examples")}
-    return Space(**sizes, family=FAMILY, sigma=Real(0.3, 0.0, 10.0, "standard deviation of the noise"))
+    return Space(**sizes, family=FAMILY, sigma=Real(0.3, 0.01, 10.0, "standard deviation of the noise"))
 
 
 def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, level: float = 0.1) -> Population:

@@ -140,7 +140,7 @@ class NoiseDeviation(AbstractDeviationClaim):
 
     def condition(self, problem: Population) -> Array:
         """The measurement is a small difference of large numbers."""
-        return 1 + problem.fits().max() / jnp.abs(problem.noise).min()
+        return 1 + problem.fits().max() / self.predict(problem).max()
 
     def control(self) -> Control:
         """What holds at rho*."""
