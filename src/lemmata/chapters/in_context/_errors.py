@@ -125,8 +125,8 @@ class AbstractErrorClaim(Claim[Prompt]):
     controls = "the errors of the steps that the transformer takes"
     unexplained = "whether errors of different steps cancel"
     problem = Prompt
-    trials = 115
-    batch = 115
+    trials = 122
+    batch = 122
 
     def settings(self) -> Space:
         """Sizes and the class."""

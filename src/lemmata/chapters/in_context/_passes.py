@@ -138,7 +138,7 @@ class AbstractDenseClaim(Claim[Prompt]):
     controls = "the tokens of the transformer, row by row"
     unexplained = "whether training finds these weights"
     problem = Prompt
-    trials = 115
+    trials = 128
     traced = False
     accelerated = False
     as_printed = False

@@ -47,8 +47,8 @@ class AbstractProductClaim(Claim[Products]):
     controls = "the product that a logistic function stands for"
     unexplained = "how the errors of many products cancel"
     problem = Products
-    trials = 115
-    batch = 115
+    trials = 122
+    batch = 122
 
     def settings(self) -> Space:
         """The temperature."""

@@ -123,8 +123,8 @@ class AbstractTableClaim(Claim[Training]):
     unexplained = "why far less is enough"
     relation = AtMost(delta=DELTA)
     problem = Training
-    trials = 115
-    batch = 115
+    trials = 122
+    batch = 122
     activations = ACTIVATIONS
 
     def settings(self) -> Space:

@@ -39,8 +39,8 @@ class AbstractCouplingClaim(Claim[Coupling]):
     controls = "the distance of a trained network from the regression with its tangent kernel"
     unexplained = "how far the kernel moves; the distance from the kernel of infinite width"
     problem = Coupling
-    trials = 115
-    batch = 115
+    trials = 122
+    batch = 122
 
     def settings(self) -> Space:
         """Sizes and the standard deviation of the weights."""

@@ -79,8 +79,8 @@ class AbstractLearned(Claim[Learned]):
 
     controls = "the error of a learned denoiser"
     problem = Learned
-    trials = 115
-    batch = 115
+    trials = 122
+    batch = 122
     law = "cube"
     dimension = 2
 
