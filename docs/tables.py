@@ -19,7 +19,11 @@ ORDER = {
         "convergence", "comparison", "regression", "speeds", "coupling", "diffusion", "denoisers", "score_matching",
         "score_error", "approximation", "early_stopping", "sampling", "attention",
     ),
-    "in_context": (),
+    "in_context": (
+        "barron", "example_classes", "logistic_units", "covering", "risk", "scaling", "penalty", "steps", "integrals",
+        "features", "uniform_features", "estimation", "deviation", "maxima", "proximal", "inexact", "emulation",
+        "temperature", "precision", "acceleration", "shifts", "linear_attention",
+    ),
 }  # fmt: skip
 
 
