@@ -5,8 +5,9 @@ The chapter executes "Transformers meet in-context learning" (li2025incontext), 
 `construction` (the transformer, dense and structured) and `storage`. Its claims, in the order of the source:
 `example_classes`, `logistic_units` and `covering` (section 2.3, appendix B), `risk`, `scaling` and `penalty` (Theorem
 1), `steps`, `integrals`, `features` and `uniform_features` (Lemmas 1 and 5), `estimation`, `deviation` and `maxima`
-(Lemmas 2 and 6), `proximal` and `inexact` (Lemma 3), `emulation` (Lemma 4), `temperature` (Lemmas 4 and 7), `precision`.
-Beyond the source: `acceleration` (momentum in the weights), `shifts` (outside the hypotheses) and `linear_attention`.
+(Lemmas 2 and 6), `proximal` and `inexact` (Lemma 3), `emulation` (Lemma 4), `temperature` (Lemmas 4 and 7) and
+`precision`. Beyond the source: `acceleration` (momentum in the weights), `shifts` (outside the hypotheses) and
+`linear_attention`.
 
 Numbered statements that are not claims of their own, each with the reason:
 
@@ -18,8 +19,8 @@ Numbered statements that are not claims of their own, each with the reason:
   `InContextTransformer.tokens` compute them, and the claims stand on them.
 * Equation (31) is (27) with the abbreviation (30), and (93) repeats it; (32) and (38) are the Lasso and its iteration,
   which `lemmata.solvers` compute.
-* Equations (60), (61) and (63) add up (36), (59) and (58) to Theorem 1 with hidden constants: arithmetic of orders, which
-  the claims on the risk measure at its end.
+* Equations (60), (61) and (63) add up (36), (59) and (58) to Theorem 1 with hidden constants: arithmetic of orders,
+  which the claims on the risk measure at its end.
 * Equations (67), (68), (76), (77) and (78) are lines of the proof of Lemma 5, and (74) is (27) before (69) is inserted.
 * Equations (85) to (89) are lines of the proof of Lemma 2, and (91), (94) and (95) of that of Lemma 6, the sum of whose
   terms is judged.
