@@ -36,6 +36,11 @@ def test_a_table_gets_predictions_and_pictures(table, tmp_path):
     assert lasso["objective"] <= momentum["objective"] <= plain["objective"] + 1e-12
     assert momentum["objective"] < lasso["objective"] + 0.05
     assert momentum["error"] < 0.6
+    conditions = {condition["name"]: condition for condition in record["hypotheses"]}
+    cover = conditions["features: n is at least log |N_epsilon|"]
+    assert cover["value"] == 64
+    assert cover["holds"] == (cover["threshold"] <= 64)
+    assert conditions["noise is sub-Gaussian"]["holds"] is None
     for kind in ("with momentum", "plain"):
         path = record["paths"][kind]
         assert path["layers"][-1] == 201

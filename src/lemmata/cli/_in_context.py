@@ -80,5 +80,16 @@ def _print_table(run: dict) -> None:
         table.add_row(row["model"], f"{row['error']:.4g}", *cells)
     out.print(table)
     out.print("Squared errors are those of a target of variance 1.", highlight=False)
+    out.print("Conditions of the theorem:", highlight=False)
+    for condition in run["hypotheses"]:
+        out.print(f"- {_condition(condition)}", markup=False, highlight=False)
     for note in run["notes"]:
         out.print(f"- {note}", markup=False, highlight=False)
+
+
+def _condition(condition: dict) -> str:
+    if condition["holds"] is None:
+        return f"{condition['name']}: cannot be checked ({condition['why']})"
+    word = "holds" if condition["holds"] else "fails"
+    compared = f"{condition['value']:.4g} {condition['relation']} {condition['threshold']:.4g}"
+    return f"{condition['name']}: {word}, {compared}" + (f" ({condition['why']})" if condition["why"] else "")

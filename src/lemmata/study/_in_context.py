@@ -1,15 +1,20 @@
 """A transformer in context on a user's table, beside what else one would do with the same rows."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 from sklearn.linear_model import Lasso, Ridge
 
 from lemmata.chapters.in_context.classes import GaussianBumps, barron_parameter
 from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer
+from lemmata.chapters.in_context.covering import required_features
+from lemmata.chapters.in_context.temperature import temperature_asked
+from lemmata.claims import Hypothesis
 from lemmata.errors import DataError, SettingError
 from lemmata.estimators import KernelRegressor
 from lemmata.solvers import lasso_objective
@@ -80,7 +85,39 @@ def run_in_context(
         "columns": x.shape[1], "features": features, "layers": layers, "penalty": penalty, "scale": scale,
         "seed": seed, "width_of_stream": {name: model.width for name, model in models.items()},
         "barron_parameter": float(barron_parameter(functions)), "rows": rows, "paths": paths,
+        "hypotheses": [_record(condition) for condition in theorem_hypotheses(models["plain"], functions, x)],
         "notes": [*dataset.notes, *_notes(models, rows)],
+    }  # fmt: skip
+
+
+def theorem_hypotheses(
+    model: InContextTransformer, functions: GaussianBumps, x: Float[Array, "N d"]
+) -> list[Hypothesis]:
+    """The conditions of Theorem 1 on a table, for the class that is assumed; two cannot be seen in data.
+
+    Args:
+        model: the transformer.
+        functions: its class.
+        x: the inputs as the transformer sees them.
+    """
+    examples, number = model.examples, len(model.features.thresholds)
+    precision = min(1.0, math.sqrt(math.log(examples) / examples) + number / model.layers)
+    cover = required_features(functions, precision, x.shape[1])
+    asked = temperature_asked(number, model.layers, examples, barron_parameter(functions))
+    return [
+        Hypothesis("inputs lie in the unit ball", jnp.linalg.norm(x, axis=1).max(), "<=", 1.0),
+        Hypothesis("features: n is at least log |N_epsilon|", number, ">=", cover, f"epsilon {precision:.2g}"),
+        Hypothesis("temperature of Lemma 7", model.temperature, ">=", asked, "far smaller ones are enough"),
+        Hypothesis.unchecked("the target is a function of the class", "data cannot show it; the class is assumed"),
+        Hypothesis.unchecked("noise is sub-Gaussian", "data cannot show it"),
+    ]
+
+
+def _record(condition: Hypothesis) -> dict[str, Any]:
+    return {
+        "name": condition.name, "value": float(condition.value), "relation": condition.relation,
+        "threshold": float(condition.threshold), "margin": float(condition.margin), "why": condition.why,
+        "holds": bool(condition.holds) if condition.checkable else None,
     }  # fmt: skip
 
 

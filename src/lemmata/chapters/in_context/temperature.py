@@ -23,8 +23,8 @@ from ._errors import (
     norm_allowed,
     step_errors,
     sufficient_temperature,
-    temperature_asked,
 )
+from ._errors import temperature_asked as temperature_asked
 from ._passes import exact_update, inexact_update, path_of
 from ._prompts import FAMILY, Prompt
 from ._risks import penalty_of_theory
