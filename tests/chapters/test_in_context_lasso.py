@@ -137,8 +137,9 @@ def test_a_penalty_below_the_noise_is_outside_the_hypotheses(key):
 
 
 def test_the_largest_of_more_features_is_no_smaller(key):
-    problem = maxima.MaximumOverFeaturesAsPrinted().sample({"N": 16, "d": 4}, key)
-    found = np.asarray(maxima.MaximumOverFeaturesAsPrinted().measure(problem, key))
+    problem = maxima.MaximumOverFeatures().sample({"N": 16, "d": 4}, key)
+    scale = np.sqrt(np.log(2 * (np.array([64, 256, 1024, 4096]) + 1)))
+    found = np.asarray(maxima.MaximumOverFeatures().measure(problem, key)) * scale
     assert (np.diff(found) >= 0).all()
     sums = np.abs(np.asarray(problem.noise) @ np.asarray(problem.features)[:, :64])
     assert found[0] == pytest.approx(sums.max() / 16, rel=1e-12)

@@ -1,9 +1,13 @@
 """Transformers on disk."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from lemmata.chapters.in_context.classes import GaussianBumps
 from lemmata.chapters.in_context.construction import construct_transformer, weights
@@ -39,3 +43,47 @@ def test_what_is_not_there_is_named(tmp_path):
     (tmp_path / "text.safetensors").write_text("no tensors")
     with pytest.raises(DataError, match="safetensors file"):
         load_transformer(tmp_path / "text.safetensors")
+    with pytest.raises(DataError, match="can be written"):
+        save_transformer(model, tmp_path / "nowhere" / "model.safetensors")
+
+
+def damaged(tensors, metadata, what):
+    settings = json.loads(metadata["settings"])
+    changes = {
+        "no settings": lambda: metadata.pop("settings"),
+        "no JSON": lambda: metadata.update(settings="{"),
+        "another setting": lambda: metadata.update(settings=json.dumps(settings | {"color": 1})),
+        "text for a number": lambda: metadata.update(settings=json.dumps(settings | {"layers": "3"})),
+        "an even depth": lambda: metadata.update(settings=json.dumps(settings | {"layers": 4})),
+        "fewer thresholds": lambda: tensors.update(thresholds=tensors["thresholds"][:1]),
+        "NaN": lambda: tensors.update(thresholds=np.nan * tensors["thresholds"]),
+        "a missing tensor": lambda: tensors.pop("omega"),
+    }
+    changes[what]()
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["no settings", "no JSON", "another setting", "text for a number", "an even depth", "fewer thresholds", "NaN",
+     "a missing tensor"],
+)  # fmt: skip
+def test_damaged_files_are_refused(tmp_path, what):
+    model = construct_transformer(GaussianBumps(1), 2, 3, examples=4, key=jax.random.key(1))
+    file = save_transformer(model, tmp_path / "model.safetensors")
+    with safe_open(file, framework="numpy") as opened:
+        metadata, tensors = opened.metadata(), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    damaged(tensors, metadata, what)
+    save_file(tensors, file, metadata)
+    with pytest.raises(DataError, match="damaged"):
+        load_transformer(file)
+
+
+@pytest.mark.parametrize("order", ["[]x", "[0, 9]", "[null]"])
+def test_damaged_layers_are_refused(tmp_path, order):
+    model = construct_transformer(GaussianBumps(1), 2, 3, examples=4, key=jax.random.key(1))
+    file = save_transformer(model, tmp_path / "model.safetensors", explicit=True)
+    with safe_open(file, framework="numpy") as opened:
+        metadata, tensors = opened.metadata(), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    save_file(tensors, file, metadata | {"order": order})
+    with pytest.raises(DataError, match="damaged"):
+        load_layers(file)

@@ -259,6 +259,10 @@ INFINITE = Cosines(jnp.array([[1.0, 0.0]]), jnp.array([jnp.inf]))
         ({"temperature": 0.0}, "temperature.*found 0.0.*positive"),
         ({"sharpness": float("inf")}, "sharpness.*found inf"),
         ({"step": -1.0}, "step.*found -1.0"),
+        ({"sharpness": 1e300, "dtype": jnp.float32}, "sharpness.*stored as inf"),
+        ({"penalty": float("inf")}, "penalty.*found inf"),
+        ({"step": 1e-60, "dtype": jnp.float32}, "step.*stored as 0"),
+        ({"layers": True}, "layers.*found True.*whole"),
         ({"functions": INFINITE}, "class of functions.*inf.*finite Barron parameter"),
         ({"temperature": 1e16}, "temperature.*1e\\+16.*rounded to 0.*at most.*remedy"),
         ({"temperature": 1e9, "dtype": jnp.float32}, "temperature.*rounded to 0"),
@@ -282,11 +286,28 @@ def test_default_temperature_leaves_something(key, dtype):
 def test_prompts_that_do_not_fit(key):
     model = construct_transformer(BUMPS, 4, 7, examples=8, key=key)
     x, y = jnp.zeros((8, 2)), jnp.zeros(8)
-    with pytest.raises(ShapeError, match="3 and 2 columns"):
+    with pytest.raises(ShapeError, match=r"inputs of the examples.*\(8, 3\).*2 columns"):
         model.predict(jnp.zeros((8, 3)), y, x)
-    with pytest.raises(ShapeError, match="8 inputs, 7 targets"):
+    with pytest.raises(ShapeError, match=r"\(7,\) for 8 inputs"):
         model.predict(x, y[:7], x)
     with pytest.raises(DataError, match="1 examples"):
         model.predict(x[:1], y[:1], x)
     with pytest.raises(DataError, match="query 3"):
         model.predict(x, y, x.at[3, 0].set(2.0))
+    with pytest.raises(ShapeError, match=r"queries.*\(2,\)"):
+        model.predict(x, y, [0.0, 0.0])
+    with pytest.raises(DataError, match="tables of numbers"):
+        model.predict([["a", "b"]] * 8, y, x)
+    assert model.predict(x.tolist(), [0] * 8, x.tolist()).shape == (8,)
+
+
+@pytest.mark.parametrize("dtype", precision.PRECISIONS)
+def test_the_dense_pass_in_every_type(key, dtype):
+    model = construct_transformer(BUMPS, 4, 7, examples=8, key=key, dtype=dtype)
+    x = jnp.linspace(-0.6, 0.6, 18).reshape(9, 2).astype(dtype)
+    y = jnp.ones(8, dtype)
+    dense = transformer(weights(model), model.tokens(x[:8], y, x[8]))[-1]
+    assert dense.dtype == dtype
+    # Four heads of size 8 tau, of which each rounds by eps, in each of three steps
+    allowed = 3 * 4 * 8 * float(model.temperature) * float(jnp.finfo(dtype).eps)
+    assert abs(float(dense[-1, -1]) - float(model(x[:8], y, x[8:], stable=False)[0])) < allowed

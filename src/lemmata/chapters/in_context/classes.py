@@ -199,6 +199,9 @@ class GaussianBumps(AbstractFunctionClass):
     def __check_init__(self):
         if self.dimension < 1:
             raise SettingError("dimension", found=self.dimension, rule="at least 1")
+        for name, value in {"scale": self.scale, "size": self.size}.items():
+            if isinstance(value, int | float) and not value > 0:
+                raise SettingError(f"{name} of the bumps", found=value, rule="positive")
 
     def moment(self) -> Float[Array, ""]:
         """size times the mean length of a normal vector of standard deviation scale."""

@@ -17,10 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import SettingError
 from lemmata.networks import Head, TransformerLayer
 from lemmata.solvers import momentum, soft_threshold
 
+from ._checks import check_number, checked_prompt, refuse_silence, whole
 from .classes import AbstractFunctionClass
 from .features import UniversalFeatures, sample_features
 
@@ -146,48 +147,21 @@ class InContextTransformer(eqx.Module):
         """
         return forward_steps(self, self.features(x), y, self.features(queries), stable)
 
-    def predict(
-        self,
-        x: Float[Array | np.ndarray, "N d"],
-        y: Float[Array | np.ndarray, " M"],
-        queries: Float[Array | np.ndarray, "m e"],
-        stable: bool = True,
-    ) -> Float[Array, " m"]:
-        """The same for arrays from a user, which are checked first.
+    def predict(self, x: Any, y: Any, queries: Any, stable: bool = True) -> Float[Array, " m"]:
+        """The same for tables from a user, which are checked first.
 
         Args:
-            x: inputs of the examples, in the unit ball.
-            y: their targets.
-            queries: where to predict, in the unit ball.
+            x: inputs of the examples (N, d), in the unit ball.
+            y: their targets (N,).
+            queries: where to predict (m, d), in the unit ball.
             stable: logistic functions without cancellation.
 
         Raises:
-            ShapeError: where columns do not fit the features, or rows the targets.
-            DataError: fewer than 2 examples, a value that is not finite, or a row outside the unit ball; names it.
+            ShapeError: a table of another shape.
+            DataError: fewer than 2 examples, a value that is no finite number, a row outside the unit ball; names it.
         """
-        d = self.features.omega.shape[1]
-        if x.shape[1] != d or queries.shape[1] != d:
-            found = f"{x.shape[1]} and {queries.shape[1]} columns"
-            raise ShapeError("inputs of examples and queries", found=found, rule=f"{d}, as the features have")
-        if len(x) != len(y):
-            raise ShapeError("examples", found=f"{len(x)} inputs, {len(y)} targets", rule="one target an input")
-        if len(y) < 2:
-            raise DataError("the prompt", found=f"{len(y)} examples", rule="at least 2")
-        for name, values in {"target of example": y[:, None], "example": x, "query": queries}.items():
-            _refuse_rows(name, np.asarray(values), ball=name != "target of example")
-        return self(jnp.asarray(x), jnp.asarray(y), jnp.asarray(queries), stable)
-
-
-def _refuse_rows(name: str, values: np.ndarray, ball: bool) -> None:
-    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if wrong.size:
-        raise DataError(f"{name} {wrong[0]} (counted from 0)", found=values[wrong[0]].tolist(), rule="finite numbers")
-    norms = np.linalg.norm(values, axis=1)
-    if ball and norms.size and norms.max() > 1 + 8 * np.finfo(values.dtype).eps:
-        raise DataError(
-            f"{name} {int(norms.argmax())} (counted from 0)", found=f"norm {norms.max():.6g}", rule="the unit ball",
-            remedy="divide all inputs by the largest norm",
-        )  # fmt: skip
+        known = checked_prompt(x, y, queries, self.features.omega.shape[1], self.step.dtype)
+        return self(*known, stable)
 
 
 @eqx.filter_jit
@@ -257,6 +231,10 @@ def weights(model: InContextTransformer) -> list[TransformerLayer]:
     return [first, *blocks]
 
 
+def _stored(model: InContextTransformer, matrix: np.ndarray) -> Array:
+    return jnp.asarray(matrix, model.step.dtype)
+
+
 def _zeros(model: InContextTransformer) -> np.ndarray:
     return np.zeros((model.width, model.width), model.step.dtype)
 
@@ -272,9 +250,9 @@ def _feature_map(model: InContextTransformer) -> tuple[Array, Array]:
         inner[units, one] = -features.sharpness * features.thresholds + shift
         inner[offset + p - 1, one] = sign
         outer[rows["phi"], offset : offset + p] = sign * np.eye(p)
-    inner[2 * p, one] = model.penalty
+    inner[2 * p, one] = float(model.penalty)
     outer[rows["penalty"], 2 * p] = 1.0
-    return jnp.asarray(inner), jnp.asarray(outer)
+    return _stored(model, inner), _stored(model, outer)
 
 
 def _gradient_heads(model: InContextTransformer) -> tuple[Head, ...]:
@@ -289,7 +267,7 @@ def _gradient_heads(model: InContextTransformer) -> tuple[Head, ...]:
     queries[2][0, one], queries[2][0, rows["w"]], keys[2][0, rows["prediction"]] = scaled, -scaled, 1.0
     signs = (1.0, -1.0, 1.0, -1.0)
     parts = zip(queries, keys, signs, strict=True)
-    return tuple(Head(jnp.asarray(query), jnp.asarray(key), jnp.asarray(sign * value)) for query, key, sign in parts)
+    return tuple(Head(*(_stored(model, part) for part in (query, key, sign * value))) for query, key, sign in parts)
 
 
 def _threshold(model: InContextTransformer) -> tuple[Array, Array]:
@@ -302,7 +280,7 @@ def _threshold(model: InContextTransformer) -> tuple[Array, Array]:
     inner[2 * p + 1, rows["prediction"]], inner[2 * p + 2, rows["prediction"]] = 1.0, -1.0
     outer[rows["rho"], :p], outer[rows["rho"], p : 2 * p], outer[rows["rho"], 2 * p] = -np.eye(p), np.eye(p), 1.0
     outer[rows["prediction"], 2 * p + 1], outer[rows["prediction"], 2 * p + 2] = -1.0, 1.0
-    return jnp.asarray(inner), jnp.asarray(outer)
+    return _stored(model, inner), _stored(model, outer)
 
 
 def _prediction_heads(model: InContextTransformer, beta: float) -> tuple[Head, ...]:
@@ -315,8 +293,8 @@ def _prediction_heads(model: InContextTransformer, beta: float) -> tuple[Head, .
     key[:p, rows["rho"]] = (1 + beta) * np.eye(p)
     if model.accelerated:
         key[:p, rows["last"]] = -beta * np.eye(p)
-    nothing = jnp.asarray(_zeros(model))
-    return Head(jnp.asarray(query), jnp.asarray(key), jnp.asarray(value)), Head(nothing, nothing, jnp.asarray(-value))
+    heads = ((query, key, value), (_zeros(model), _zeros(model), -value))
+    return tuple(Head(*(_stored(model, part) for part in head)) for head in heads)
 
 
 def _extrapolation(model: InContextTransformer, beta: float) -> tuple[Array, Array]:
@@ -327,7 +305,7 @@ def _extrapolation(model: InContextTransformer, beta: float) -> tuple[Array, Arr
         for units, sign in ((slice(0, p), 1.0), (slice(p, 2 * p), -1.0)):
             inner[units, rows["rho"]], inner[units, rows["last"]] = sign * np.eye(p), -sign * np.eye(p)
             outer[rows["rho"], units], outer[rows["last"], units] = beta * sign * np.eye(p), sign * np.eye(p)
-    return jnp.asarray(inner), jnp.asarray(outer)
+    return _stored(model, inner), _stored(model, outer)
 
 
 def construct_transformer(
@@ -363,36 +341,26 @@ def construct_transformer(
         dtype: of the weights.
 
     Raises:
-        SettingError: fewer than 1 feature, an even number of layers, fewer than 2 examples, a temperature or sharpness
-            that is not positive, a negative penalty, a class of infinite Barron parameter, or a temperature at which
-            logistic functions of all targets up to that parameter are rounded to 1/2.
+        SettingError: fewer than 1 feature, an even number of layers, fewer than 2 examples, a temperature, sharpness or
+            step that is not positive and finite in this type, a negative or infinite penalty, a class of infinite
+            Barron parameter, or a temperature at which all targets up to that parameter are rounded to 0.
     """
+    sizes = {"number of features": number, "layers": layers, "examples": examples}
+    number, layers, examples = (whole(name, value) for name, value in sizes.items())
     if number < 1:
         raise SettingError("number of features", found=number, rule="at least 1")
+    cast = lambda value: jnp.asarray(value, dtype)
     for name, value in {"temperature": temperature, "sharpness": sharpness, "step": step}.items():
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise SettingError(name, found=value, rule="positive and finite")
-    if not penalty >= 0:
-        raise SettingError("penalty", found=penalty, rule="at least 0")
+        check_number(name, value, cast, positive=True)
+    check_number("penalty", penalty, cast, positive=False)
     cost = float(functions.offset() + functions.moment())
     if not np.isfinite(cost):
         raise SettingError("the class of functions", found=f"C_F = {cost}", rule="a finite Barron parameter",
                            remedy="a spectrum with a finite first moment")  # fmt: skip
-    cast = lambda value: jnp.asarray(value, dtype)
     eta, eps = 1 / (2 * (number + 1)) if step is None else float(step), float(jnp.finfo(cast(0.0).dtype).eps)
     tau = min(1e4, (6 * eps) ** (-1 / 3)) if temperature is None else float(temperature)
-    _refuse_silence(tau, 2 * eta * cost / eps)
+    refuse_silence(tau, 2 * eta * cost / eps)
     features = jax.tree.map(cast, sample_features(key, functions, number, sharpness))
     return InContextTransformer(
         features, cast(penalty), cast(eta), cast(tau), layers, examples, accelerated, as_printed
     )
-
-
-def _refuse_silence(temperature: float, highest: float) -> None:
-    """Logistic functions of |z| <= eps/2 are 1/2, and the largest z that targets up to C_F make is eta C_F / tau."""
-    if temperature > highest:
-        raise SettingError(
-            "temperature", found=f"{temperature:g}, at which every target is rounded to 0",
-            rule=f"at most 2 eta C_F / eps = {highest:.3g} in this precision",
-            remedy="a lower temperature, or a type with more digits",
-        )  # fmt: skip

@@ -5,7 +5,7 @@ distance from rho* and by deviations of means of bounded variables; it assumes i
 normal tails. It leaves unexplained that deviations along the few directions that are taken are much smaller.
 
 With probability 1 - delta all deviations obey Hoeffding's bound with u = log(K/delta) and K = (n+1)(n+6) + 4 tails. So
-log n enters: the source's sqrt(log N/N) needs n to be at most a power of N, which its Lemmas 2, 3 and 6 do not assume.
+log n enters: the source's sqrt(log N/N) supposes that n is at most a power of N, or a constant that depends on d.
 """
 
 import math

@@ -1,7 +1,9 @@
 """Transformers on disk: what they are made of, or every weight, in safetensors files."""
 
+import contextlib
 import json
 import pathlib
+from collections.abc import Iterator
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,13 +11,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from lemmata.core import MemoryPlan, available_bytes
-from lemmata.errors import DataError, MemoryPlanError
+from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.networks import Head, TransformerLayer
 
 from .construction import InContextTransformer, weights
 from .features import UniversalFeatures
 
 _FORMAT = "lemmata in-context transformer 1"
+_SETTINGS = {"layers": int, "examples": int, "accelerated": bool, "as_printed": bool}
 _PARTS = ("omega", "thresholds", "sharpness", "penalty", "step", "temperature")
 
 
@@ -31,6 +34,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
 
     Raises:
         MemoryPlanError: where the matrices do not fit into memory.
+        DataError: where the file cannot be written.
 
     Example:
         >>> import jax, pathlib, tempfile
@@ -44,8 +48,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     """
     values = (model.features.omega, model.features.thresholds, model.features.sharpness, model.penalty, model.step)
     tensors = {name: np.asarray(value) for name, value in zip(_PARTS, (*values, model.temperature), strict=True)}
-    kept = {"layers": model.layers, "examples": model.examples, "accelerated": model.accelerated,
-            "as_printed": model.as_printed}  # fmt: skip
+    kept = {name: getattr(model, name) for name in _SETTINGS}
     metadata = {"format": _FORMAT, "settings": json.dumps(kept)}
     if explicit:
         different = 2 + (len(set(model.momenta().tolist())) if model.iterations else 0)
@@ -56,7 +59,10 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
         found, order = _unique(weights(model))
         metadata["order"] = json.dumps(order)
         tensors |= found
-    save_file(tensors, path, metadata)
+    try:
+        save_file(tensors, path, metadata)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"file {path}", found=str(error), rule="a file that can be written") from error
     return pathlib.Path(path)
 
 
@@ -81,12 +87,22 @@ def load_transformer(path: str | pathlib.Path) -> InContextTransformer:
         path: the file.
 
     Raises:
-        DataError: where the file is missing, is no safetensors file, or holds something else.
+        DataError: where the file is missing, is no safetensors file, is damaged, or holds something else.
     """
-    tensors, metadata = _read(path, _PARTS)
-    omega, thresholds, sharpness, penalty, step, temperature = (jnp.asarray(tensors[name]) for name in _PARTS)
-    features = UniversalFeatures(omega, thresholds, sharpness)
-    return InContextTransformer(features, penalty, step, temperature, **json.loads(metadata["settings"]))
+    tensors, metadata = _read(path)
+    with _refusing(path):
+        omega, thresholds, sharpness, penalty, step, temperature = (jnp.asarray(tensors[name]) for name in _PARTS)
+        settings = json.loads(metadata["settings"])
+        kinds = {name: type(settings[name]) for name in _SETTINGS}
+        if kinds != _SETTINGS or len(settings) != len(_SETTINGS):
+            raise ValueError(f"settings {settings}")
+        shapes = [np.shape(value) for value in (sharpness, penalty, step, temperature)]
+        if omega.ndim != 2 or thresholds.shape != omega.shape[:1] or any(shapes):
+            raise ValueError(f"frequencies of shape {omega.shape} with thresholds of shape {thresholds.shape}")
+        if not all(np.isfinite(np.asarray(tensors[name], float)).all() for name in _PARTS):
+            raise ValueError("numbers that are not finite")
+        features = UniversalFeatures(omega, thresholds, sharpness)
+        return InContextTransformer(features, penalty, step, temperature, **settings)
 
 
 def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
@@ -98,28 +114,42 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
     Raises:
         DataError: where the file is missing, is no safetensors file, or holds no explicit weights.
     """
-    tensors, metadata = _read(path, None)
+    tensors, metadata = _read(path)
     if "order" not in metadata:
         raise DataError(f"file {path}", found="no explicit weights", rule="layers.<number>.inner and so on",
                         remedy="save_transformer(model, path, explicit=True)")  # fmt: skip
-    order = json.loads(metadata["order"])
-    layers = []
-    for number in range(max(order) + 1):
-        stem = f"layers.{number}"
-        heads = sum(name.startswith(f"{stem}.heads.") and name.endswith(".query") for name in tensors)
-        parts = [[jnp.asarray(tensors[f"{stem}.heads.{index}.{part}"]) for part in ("query", "key", "value")]
-                 for index in range(heads)]  # fmt: skip
-        inner, outer = (jnp.asarray(tensors[f"{stem}.{name}"]) for name in ("inner", "outer"))
-        layers.append(TransformerLayer(tuple(Head(*part) for part in parts), inner, outer))
-    return [layers[number] for number in order]
+    with _refusing(path):
+        order = [int(number) for number in json.loads(metadata["order"])]
+        found = {number: _layer(tensors, f"layers.{number}") for number in set(order)}
+        return [found[number] for number in order]
 
 
-def _read(path: str | pathlib.Path, names: tuple[str, ...] | None) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def _layer(tensors: dict[str, np.ndarray], stem: str) -> TransformerLayer:
+    heads = sum(name.startswith(f"{stem}.heads.") and name.endswith(".query") for name in tensors)
+    parts = [
+        [jnp.asarray(tensors[f"{stem}.heads.{index}.{part}"]) for part in ("query", "key", "value")]
+        for index in range(heads)
+    ]
+    inner, outer = (jnp.asarray(tensors[f"{stem}.{name}"]) for name in ("inner", "outer"))
+    return TransformerLayer(tuple(Head(*part) for part in parts), inner, outer)
+
+
+@contextlib.contextmanager
+def _refusing(path: str | pathlib.Path) -> Iterator[None]:
+    """What a damaged file makes of its contents, as an error about the file."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, SettingError) as error:
+        rule = "contents as save_transformer wrote them"
+        raise DataError(f"file {path}", found=f"damaged contents: {error}", rule=rule) from error
+
+
+def _read(path: str | pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if metadata.get("format") != _FORMAT:
                 raise DataError(f"file {path}", found=f"format {metadata.get('format')!r}", rule=_FORMAT)
-            return {name: file.get_tensor(name) for name in names or file.keys()}, metadata
+            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
         raise DataError(f"file {path}", found=str(error), rule="a safetensors file that exists") from error

@@ -345,8 +345,9 @@ class ObjectiveAtTheEnd(AbstractTemperatureClaim):
 
 
 class PenaltyOfTheConstruction(AbstractErrorClaim):
-    """With lambda as in (58a), eps_dis = 0 and 1 in the place of the hidden constant, the transformer predicts 0 for
-    every prompt of 64 examples, n = 8 and L = 41: lambda is above max_j |(2/N) sum_i phi_ij y_i|, so 0 is the Lasso.
+    """With lambda as in (58a), eps_dis = 0 and 1 in the place of the hidden constant, the transformer predicts 0 on
+    the prompts of the chapter, 64 examples with n = 8 and L = 41: lambda is above max_j |(2/N) sum_i phi_ij y_i|, so 0
+    is the Lasso. A function that is nearly constant, of small C_F, can come through.
     """
 
     title = "The penalty of the construction at small sizes"

@@ -1,0 +1,117 @@
+"""What a user gives to a transformer in context, checked: settings, prompts, temperatures."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from lemmata.errors import DataError, SettingError, ShapeError
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number.
+
+    Args:
+        name: what it is.
+        value: what was given.
+
+    Raises:
+        SettingError: anything else, booleans too.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise SettingError(name, found=repr(value), rule="a whole number") from error
+    if isinstance(value, bool | np.bool_):
+        raise SettingError(name, found=repr(value), rule="a whole number")
+    return number
+
+
+def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positive: bool) -> None:
+    """Refuse a setting that is no finite number of the right sign, before or after it is stored in a type.
+
+    Args:
+        name: what it is.
+        value: what was given; None is left to a default.
+        cast: into the type.
+        positive: above 0; otherwise at least 0.
+
+    Raises:
+        SettingError: it is refused.
+    """
+    rule = ("positive" if positive else "at least 0") + " and finite"
+    if value is None:
+        if positive:
+            return
+        raise SettingError(name, found=None, rule=f"a number, {rule}")
+    try:
+        with np.errstate(over="ignore"):
+            given, stored = float(value), float(cast(value))
+    except (TypeError, ValueError) as error:
+        raise SettingError(name, found=repr(value), rule=f"a number, {rule}") from error
+    if not all(np.isfinite(number) and (number > 0 if positive else number >= 0) for number in (given, stored)):
+        stored_as = "" if stored == given or not np.isfinite(given) else f", stored as {stored:g}"
+        raise SettingError(name, found=f"{given}{stored_as}", rule=rule)
+
+
+def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tuple[Array, Array, Array]:
+    """A prompt and queries as arrays of a type.
+
+    Args:
+        x: inputs of the examples.
+        y: their targets.
+        queries: other inputs.
+        columns: d.
+        dtype: the type.
+
+    Raises:
+        ShapeError: a table of another shape.
+        DataError: fewer than 2 examples, a value that is no finite number, or a row outside the unit ball; names it.
+    """
+    try:
+        x, y, queries = (np.asarray(values, float) for values in (x, y, queries))
+    except (TypeError, ValueError) as error:
+        raise DataError("the prompt", found=str(error), rule="tables of numbers") from error
+    for name, values in {"inputs of the examples": x, "queries": queries}.items():
+        if values.ndim != 2 or values.shape[1] != columns:
+            raise ShapeError(name, found=f"shape {values.shape}", rule=f"rows of {columns} columns, as features")
+    if y.ndim != 1 or len(x) != len(y):
+        raise ShapeError("targets", found=f"shape {y.shape} for {len(x)} inputs", rule="one target an input")
+    if len(y) < 2:
+        raise DataError("the prompt", found=f"{len(y)} examples", rule="at least 2")
+    for name, values in {"target of example": y[:, None], "example": x, "query": queries}.items():
+        _refuse_rows(name, values, ball=name != "target of example")
+    return jnp.asarray(x, dtype), jnp.asarray(y, dtype), jnp.asarray(queries, dtype)
+
+
+def _refuse_rows(name: str, values: np.ndarray, ball: bool) -> None:
+    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if wrong.size:
+        raise DataError(f"{name} {wrong[0]} (counted from 0)", found=values[wrong[0]].tolist(), rule="finite numbers")
+    norms = np.linalg.norm(values, axis=1)
+    if ball and norms.size and norms.max() > 1 + 8 * np.finfo(values.dtype).eps:
+        raise DataError(
+            f"{name} {int(norms.argmax())} (counted from 0)", found=f"norm {norms.max():.6g}", rule="the unit ball",
+            remedy="divide all inputs by the largest norm",
+        )  # fmt: skip
+
+
+def refuse_silence(temperature: float, highest: float) -> None:
+    """Logistic functions of |z| <= eps/2 are 1/2, and the largest z that targets up to C_F make is eta C_F / tau.
+
+    Args:
+        temperature: tau.
+        highest: 2 eta C_F / eps.
+
+    Raises:
+        SettingError: tau is above it.
+    """
+    if temperature > highest:
+        raise SettingError(
+            "temperature", found=f"{temperature:g}, at which every target is rounded to 0",
+            rule=f"at most 2 eta C_F / eps = {highest:.3g} in this precision",
+            remedy="a lower temperature, or a type with more digits",
+        )  # fmt: skip
