@@ -57,6 +57,13 @@ def test_a_stored_estimator_predicts_the_same():
     assert np.array_equal(joblib.load(stored).predict(x), model.predict(x))
 
 
+@pytest.mark.parametrize("factor", [2.0**600, 2.0**-600, 2.0**1000, 2.0**-1000])
+def test_units_of_the_targets_do_not_matter(factor):
+    x, y = data()
+    model = InContextRegressor(features=24, layers=41, random_state=0)
+    assert np.array_equal(model.fit(x, factor * y).predict(x), factor * model.fit(x, y).predict(x))
+
+
 def test_constant_targets_are_predicted():
     x, _ = data()
     assert np.allclose(InContextRegressor(features=8, layers=5).fit(x, np.full(60, 3.0)).predict(x), 3.0)
@@ -81,6 +88,13 @@ def test_another_class_of_functions():
         ({"normalise": 0}, "True, False or None"),
         ({"functions": GaussianBumps(2, float("inf"))}, "finite Barron parameter"),
         ({"functions": GaussianBumps(3)}, "columns"),
+        ({"functions": "bumps"}, "a class of functions"),
+        ({"functions": GaussianBumps}, "a class of functions"),
+        ({"penalty": "a"}, "penalty.*a number"),
+        ({"penalty": float("inf")}, "penalty.*finite"),
+        ({"temperature": "hot"}, "temperature.*a number"),
+        ({"accelerated": "no"}, "True or False"),
+        ({"layers": True}, "whole"),
     ],
 )
 def test_bad_settings_are_named(settings, word):

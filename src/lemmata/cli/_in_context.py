@@ -20,6 +20,9 @@ def in_context(
     as_json: Annotated[bool, typer.Option("--json", help="Print the record alone on stdout.")] = False,
     task: Annotated[str | None, typer.Option(help="regression, for a target that looks like classes.")] = None,
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing cells.")] = False,
+    drop_column: Annotated[
+        list[str] | None, typer.Option("--drop-column", metavar="NAME", help="Leave a column out; repeatable.")
+    ] = None,
 ) -> None:
     """Predict held-out rows from the others in one forward pass, beside the Lasso on the same features.
 
@@ -41,7 +44,9 @@ def in_context(
         from lemmata.report import write_pictures
         from lemmata.study import load_dataset, run_in_context
 
-        dataset = load_dataset(data, target, task=task, drop_missing=drop_missing, seed=seed)
+        dataset = load_dataset(
+            data, target, task=task, drop_missing=drop_missing, drop_columns=drop_column or (), seed=seed
+        )
         folder = directory / "in_context"
         prepare_directory(directory, ("in_context",), ("in_context/run.json",))
         describe_data(err, dataset)

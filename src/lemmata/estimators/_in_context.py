@@ -1,6 +1,5 @@
 """A transformer that learns in context by construction, as a scikit-learn estimator."""
 
-import operator
 from typing import Any
 
 import jax
@@ -10,8 +9,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lemmata.chapters.in_context.classes import GaussianBumps
-from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer
+from lemmata.chapters.in_context.classes import AbstractFunctionClass, GaussianBumps
+from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer, whole
 from lemmata.errors import SettingError, ShapeError
 
 from ._ball import ball_scale
@@ -94,18 +93,24 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             DataError: with `normalise=False`, a row of norm above 1; names the row and its norm.
             SettingError: a setting out of its range; names it.
         """
-        X, y = map(np.asarray, validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2))
+        validated = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
+        X, y = (np.asarray(values, float) for values in validated)
         _, _, self.scale_ = ball_scale(X, self.normalise)
-        self.offset_, spread = float(np.mean(y)), float(np.std(y))
-        self.target_scale_ = spread if spread > 0 else 1.0
-        self._x, self._y = X / self.scale_, (y - self.offset_) / self.target_scale_
+        exponent = np.frexp(np.abs(y).max())[1]  # squares may overflow; division by a power of 2 is exact
+        scaled = np.ldexp(y, -exponent)
+        spread = float(np.std(scaled)) or 1.0
+        self._x, self._y = X / self.scale_, (scaled - scaled.mean()) / spread
+        self.offset_, self.target_scale_ = float(np.ldexp(scaled.mean(), exponent)), float(np.ldexp(spread, exponent))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with jax.enable_x64(True):
             functions = GaussianBumps(X.shape[1]) if self.functions is None else self.functions
+            if not isinstance(functions, AbstractFunctionClass):
+                raise SettingError("functions", found=repr(functions), rule="a class of functions, or None")
             transformer = construct_transformer(
-                functions, _whole("features", self.features), _whole("layers", self.layers), examples=len(y),
-                key=jax.random.key(seed), penalty=self.penalty, sharpness=self.sharpness,
-                accelerated=bool(self.accelerated), temperature=self.temperature,
+                functions, whole("features", self.features), whole("layers", self.layers), examples=len(y),
+                key=jax.random.key(seed), penalty=_number("penalty", self.penalty),
+                sharpness=_number("sharpness", self.sharpness), accelerated=_flag("accelerated", self.accelerated),
+                temperature=None if self.temperature is None else _number("temperature", self.temperature),
             )  # fmt: skip
             known = transformer.features.omega.shape[1]
             if known != X.shape[1]:
@@ -125,14 +130,20 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             transformer = jax_leaves(self.transformer_)
             x, y = jnp.asarray(self._x), jnp.asarray(self._y)
             blocks = [
-                np.asarray(transformer(x, y, jnp.asarray(X[first : first + rows]), bool(self.stable)))
+                np.asarray(transformer(x, y, jnp.asarray(X[first : first + rows]), _flag("stable", self.stable)))
                 for first in range(0, len(X), rows)
             ]
         return self.offset_ + self.target_scale_ * np.concatenate(blocks)
 
 
-def _whole(name: str, value: Any) -> int:
+def _number(name: str, value: Any) -> float:
     try:
-        return operator.index(value)
-    except TypeError as error:
-        raise SettingError(name, found=repr(value), rule="a whole number") from error
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise SettingError(name, found=repr(value), rule="a number") from error
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise SettingError(name, found=repr(value), rule="True or False")
+    return bool(value)

@@ -15,7 +15,8 @@ from lemmata.chapters.in_context.construction import InContextTransformer, const
 from lemmata.chapters.in_context.covering import required_features
 from lemmata.chapters.in_context.temperature import temperature_asked
 from lemmata.claims import Hypothesis
-from lemmata.errors import DataError, SettingError
+from lemmata.core import available_bytes
+from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.estimators import KernelRegressor
 from lemmata.solvers import lasso_objective
 
@@ -54,16 +55,24 @@ def run_in_context(
     Raises:
         DataError: a classification task, or several targets.
         SettingError: a share that leaves no query or fewer than 2 examples, or a setting of the transformer.
+        MemoryPlanError: more features than fit into memory.
     """
     if dataset.task != "regression" or dataset.y.shape[1] != 1:
         raise DataError(f"target {dataset.target!r}", found=f"a {dataset.task} task", rule="one numeric target",
                         remedy="--task regression, or another --target")  # fmt: skip
-    if not width > 0:
-        raise SettingError("--width", found=width, rule="positive")
+    if not 0 < width < math.inf:
+        raise SettingError("--width", found=width, rule="positive and finite")
+    if layers < 3:
+        raise SettingError("--layers", found=layers, rule="at least 3: two layers are a step, after the first")
     order = np.random.default_rng(seed).permutation(len(dataset.x))
     queries = int(held_out * len(order)) if 0 < held_out < 1 else 0
     if queries < 1 or len(order) - queries < 2:
         raise SettingError("--held-out", found=held_out, rule="between 0 and 1, with a query and two examples")
+    # Features of all rows, the coefficients of a block of queries, and the path of one query, in float64.
+    largest = 8 * (features + 1) * (2 * len(order) + 6 * queries + layers)
+    if largest > available_bytes() // 2:
+        raise MemoryPlanError("the transformer", found=f"{largest / 2**30:.2f} GiB for {features} features",
+                              rule="half of the free memory", remedy="fewer --features")  # fmt: skip
     scale = float(np.linalg.norm(dataset.x, axis=1).max()) or 1.0
     x, y = jnp.asarray(dataset.x[order] / scale), jnp.asarray(dataset.y[order, 0])
     split = (x[queries:], y[queries:], x[:queries], y[:queries])
@@ -165,7 +174,7 @@ def _others(model: InContextTransformer, x, y, queries, wanted) -> list[dict[str
 def _notes(models: dict[str, InContextTransformer], rows: list[dict[str, Any]]) -> list[str]:
     """What a reader should know about these numbers."""
     lasso = next(row for row in rows if row["model"].startswith("Lasso"))
-    notes = []
+    notes = ["inputs and the target are standardised, and inputs scaled into the unit ball, with all rows, queries too"]
     for name in models:
         gap = next(row for row in rows if row["model"].endswith(name))["objective"] - lasso["objective"]
         if gap > 0.01 * lasso["objective"]:

@@ -21,7 +21,8 @@ from lemmata.errors import SettingError
 from lemmata.networks import Head, TransformerLayer
 from lemmata.solvers import momentum, soft_threshold
 
-from ._checks import check_number, checked_prompt, refuse_silence, whole
+from ._checks import check_number, checked_prompt, refuse_silence
+from ._checks import whole as whole
 from .classes import AbstractFunctionClass
 from .features import UniversalFeatures, sample_features
 
