@@ -32,9 +32,9 @@ class Ladder(eqx.Module):
         misfit: f - phi rho* at each example.
     """
 
-    features: Float[Array, "N p"]
-    noise: Float[Array, " N"]
-    misfit: Float[Array, " N"]
+    features: Float[Array, "rows p"]
+    noise: Float[Array, "*r N"]
+    misfit: Float[Array, "*r N"]
 
 
 class AbstractMaximumClaim(Claim[Ladder]):

@@ -65,7 +65,7 @@ class SoftThresholdIsProximal(Claim[Point]):
     def measure(self, problem: Point, key: Key[Array, ""]) -> Array:
         """The zero of the subgradient rho - z + level sign(rho), which increases, by 64 bisections."""
 
-        def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halve(_: int | Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             middle = (ends[0] + ends[1]) / 2
             above = middle - problem.z + problem.level * jnp.sign(middle) > 0
             return jnp.where(above, ends[0], middle), jnp.where(above, middle, ends[1])
