@@ -58,7 +58,7 @@ ACTIVATIONS = [
         "rbf", Rbf(0.7), lambda u: 2**0.5 * jnp.sin(1.4**0.5 * u + jnp.pi / 4), parameterizations=("ntk",)
     ),
     Activation("square", Monomial(2), lambda u: u**2, parameterizations=("ntk",)),
-    Activation("hermite", Hermite(3), lambda u: (u**3 - 3 * u) / 6**0.5, parameterizations=("ntk",)),
+    Activation("hermite", Hermite(2), lambda u: (u**2 - 1) / 2**0.5, parameterizations=("ntk",)),
 ]
 DEPTHS = {"relu": (1, 2), "erf": (1, 2)}
 

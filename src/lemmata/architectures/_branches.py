@@ -1,6 +1,8 @@
 """Layers side by side whose outputs are added, residual connections among them."""
 
 import dataclasses
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +23,7 @@ class Identity(AbstractLayer):
         return (), fan_in
 
     def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
-        """x."""
+        """The input x."""
         return x
 
     def push(self, state: State) -> State:
@@ -74,8 +76,8 @@ class Parallel(AbstractLayer):
 
     def apply(self, params: tuple[Any, ...], x: Float[Array, " fan_in"]) -> Float[Array, " fan_out"]:
         """The sum of the branches at one point."""
-        first, *others = (layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True))
-        return sum(others, start=first)
+        values = [layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)]
+        return functools.reduce(operator.add, values)
 
     def push(self, state: State) -> State:
         """The sums of the branches' moments and tangent kernels."""
@@ -102,12 +104,12 @@ class Parallel(AbstractLayer):
             centred=min(state.law.level, *(branch.law.centred for branch in pushed)),
         )
         width = _common_width([branch.fan_in for branch in pushed])
-        total = lambda field: sum((getattr(branch, field) for branch in pushed[1:]), start=getattr(pushed[0], field))
+        total = lambda field: functools.reduce(operator.add, [getattr(branch, field) for branch in pushed])
         return State(total("nngp"), total("ntk"), total("xx"), total("yy"), width, law)
 
 
 def residual(layer: AbstractLayer) -> Parallel:
-    """x + layer(x), for a layer with as many outputs as inputs that ends in Dense (see `Parallel`)."""
+    """The layer x + layer(x), for a layer with as many outputs as inputs that ends in Dense (see `Parallel`)."""
     return Parallel([Identity(), layer])
 
 

@@ -14,7 +14,10 @@ from ._state import State
 
 
 class Exp(AbstractLayer):
-    """exp(alpha u), alpha = `scale`: E[phi phi] = exp(alpha² (xx + yy + 2 nngp) / 2), E[phi' phi'] = alpha² times it."""
+    """exp(alpha u), alpha = `scale`.
+
+    E[phi phi] = exp(alpha² (xx + yy + 2 nngp) / 2) and E[phi' phi'] = alpha² E[phi phi].
+    """
 
     scale: float = 1.0
 
