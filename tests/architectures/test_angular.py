@@ -88,7 +88,8 @@ def test_all_pairs_are_those_of_the_recursion(depth, slope, face, dtype):
     norms = np.linalg.norm(np.asarray(x, np.float64), axis=1) / np.sqrt(x.shape[1])
     scale = np.outer(norms, norms[::-1]) * float(kernel.diagonal(x[:1])[0]) / norms[0] ** 2
     c = np.asarray(x @ y.T, np.float64) / x.shape[1] / np.maximum(np.outer(norms, norms[::-1]), 1e-30)
-    result = np.asarray(kernel.cross(x, y))
+    with jax.disable_jit():  # single operations are compiled once for all networks
+        result = np.asarray(kernel.cross(x, y))
     assert result.dtype == dtype
     assert (np.abs(result - expected) <= allowed(face, depth, np.minimum(np.abs(c), 1.0), dtype) * scale).all()
     assert (result[15] == 0).all()
@@ -97,7 +98,7 @@ def test_all_pairs_are_those_of_the_recursion(depth, slope, face, dtype):
 
 @both_faces
 def test_a_series_stands_in_for_deep_networks_and_only_where_it_is_right(face):
-    used = lambda layers, dtype="float64": angular_push(layers, face, 5, dtype) is not None
+    used = lambda layers, dtype="float64": angular_push(layers, face, 5, np.dtype(dtype)) is not None
     assert all(used(relu_network(depth), dtype) for depth in (10, 30) for dtype in EPS)
     assert used(Serial([Serial(network(10, 0.3).layers[:3]), Serial(network(10, 0.3).layers[3:])]))
     assert not used(relu_network(1))
@@ -146,7 +147,8 @@ def test_derivatives_are_those_of_the_recursion(face, depth):
     # random points, and rows of x, so that these meet themselves, their opposites, their neighbours and zero
     y = jnp.concatenate([jnp.asarray(np.random.default_rng(6).normal(size=(3, 5))), x[:4], x[15:17]])
     weights = jnp.asarray(np.random.default_rng(5).normal(size=(len(x), len(y))))
-    values = [lambda y: jnp.sum(weights * kernel.cross(x, y)), lambda y: jnp.sum(weights * recursion(layers, face, x, y))]
+    kernels = (kernel.cross, lambda x, y: recursion(layers, face, x, y))
+    values = [lambda y, k=k: jnp.sum(weights * k(x, y)) for k in kernels]
     for derivative in (jax.grad, jax.jacfwd):
         ours, theirs = (jax.jit(derivative(value))(y) for value in values)
         assert np.isfinite(ours).all()
@@ -219,12 +221,17 @@ def test_any_network_on_a_sphere(name, face, dtype):
     np.testing.assert_array_equal(ours(x[0], x[1]), kernel(x[0], x[1]))
 
 
-def test_gradient_on_a_sphere_is_the_tangential_part():
+def test_gradient_on_a_sphere_is_that_of_the_kernel():
     kernel, x = TangentKernel(SPHERE["erf"]), on_sphere()
     ours = spherical("erf", "ntk")
     slopes = [jax.jit(jax.grad(lambda y, k=k: jnp.sum(k.cross(x[:7], y))))(x[7:11]) for k in (ours, kernel)]
-    tangential = slopes[1] - x[7:11] * jnp.sum(slopes[1] * x[7:11], axis=1, keepdims=True) / 4.0
-    np.testing.assert_allclose(slopes[0], tangential, atol=1e-11 * float(jnp.max(jnp.abs(tangential))), rtol=0)
+    np.testing.assert_allclose(*slopes, atol=1e-11 * float(jnp.max(jnp.abs(slopes[1]))), rtol=0)
+    # and it is the slope of the series' values, along the sphere
+    h, y = 1e-5, x[7:11]
+    along = x[2:6] - y * jnp.sum(x[2:6] * y, axis=1, keepdims=True) / 4.0
+    turned = [2.0 * z / jnp.linalg.norm(z, axis=1, keepdims=True) for z in (y + h * along, y - h * along)]
+    difference = (ours.cross(x[:7], turned[0]) - ours.cross(x[:7], turned[1])).sum() / (2 * h)
+    np.testing.assert_allclose(jnp.sum(slopes[0] * along), difference, rtol=1e-7)
 
 
 def test_a_sphere_where_no_series_reaches_the_accuracy():

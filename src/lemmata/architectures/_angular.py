@@ -53,17 +53,19 @@ def is_homogeneous(network: AbstractLayer) -> bool:
 
 
 def _steps(network: AbstractLayer) -> tuple[_Linear | _Bend, ...] | None:
-    kind = type(network)
-    if kind is Serial:
+    # The exact types: a subclass may push otherwise.
+    step = None
+    if isinstance(network, Serial) and type(network) is Serial:
         parts = [_steps(layer) for layer in network.layers]
-        return None if None in parts else tuple(step for part in parts for step in part)
-    if kind is Dense:
-        known = _plain(network.weight_std, network.bias_std, network.width) and network.bias_std == 0
-        step = _Linear(network.weight_std**2, network.width, network.parameterization == "standard") if known else None
-    elif kind is LeakyRelu:
+        known = [part for part in parts if part is not None]
+        return tuple(step for part in known for step in part) if len(known) == len(parts) else None
+    if isinstance(network, Dense) and type(network) is Dense:
+        if _plain(network.weight_std, network.bias_std, network.width) and network.bias_std == 0:
+            step = _Linear(network.weight_std**2, network.width, network.parameterization == "standard")
+    elif isinstance(network, LeakyRelu) and type(network) is LeakyRelu:
         step = _Bend(network.slope) if _plain(network.slope) else None
-    else:
-        step = _Bend(0.0) if kind is Relu else None
+    elif type(network) is Relu:
+        step = _Bend(0.0)
     return None if step is None else (step,)
 
 
@@ -113,7 +115,8 @@ def angular_series(
     """Chebyshev coefficients on [0, pi] of a function of the angle; None where they do not reach the accuracy.
 
     The function is sampled at the Chebyshev nodes, and the series ends with the last coefficient above `rounding`
-    times the value at 0. It is then compared with the function at other angles, down to `nearest` from the ends, and at 0.
+    times the value at 0. It is then compared with the function at other angles, at 0 and down to `nearest` from the
+    ends.
     """
     # The cosines are taken at angles reduced as whole numbers, so that those of high degree are as exact as the others.
     odd = 2 * np.arange(_SAMPLES) + 1
@@ -145,39 +148,37 @@ def _homogeneous_series(
     return series if in_range else None
 
 
-def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: object) -> Callable[[State], Array] | None:
+def angular_push(
+    network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
+) -> Callable[[State], Array] | None:
     """One kernel from the state of the inputs at a cost that does not grow with depth; None where none is cheaper.
 
-    It exists for a homogeneous network whose series costs less than the activations after the first. Derivatives are those of the recursion itself.
+    It exists for a homogeneous network whose series costs less than the activations after the first, which share the
+    inputs' angle. Derivatives are those of the recursion itself.
     """
-    name, steps = str(np.dtype(dtype)), _steps(network)
-    depth = sum(isinstance(step, _Bend) for step in steps) if steps else 0
+    name, steps = np.dtype(dtype).name, _steps(network) or ()
+    depth = sum(isinstance(step, _Bend) for step in steps)
     if depth < 2 or name not in ACCURACY:
         return None
     series = _homogeneous_series(steps, face, fan_in, name)
-    # The angle of the inputs is taken either way.
     if series is None or len(series) > _TERMS_PER_LAYER[face, name] * (depth - 1):
         return None
-    value = series_in_angle(series, lambda c: _at_unit_variance(network, face, fan_in, c))
-
-    def push(state: State) -> Array:
-        scale, c = correlation(state.nngp, state.xx, state.yy)
-        return scale * value(c)
-
-    return push
+    return by_series(series, lambda state: getattr(network.push(state), face), scaled=True)
 
 
-def _at_unit_variance(network: AbstractLayer, face: str, fan_in: int, c: Array) -> Array:
-    one = jnp.ones((), c.dtype)
-    return getattr(network.push(State(c, jnp.zeros_like(c), one, one, fan_in)), face)
+def by_series(
+    series: tuple[float, ...], exact: Callable[[State], Array], *, scaled: bool
+) -> Callable[[State], Array]:
+    """The kernel with this series in the angle, times sqrt(xx yy) where `scaled`; its derivatives are those of `exact`.
 
-
-def series_in_angle(series: tuple[float, ...], exact: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """The function of a correlation c with this Chebyshev series in arccos c; its derivatives are those of `exact`."""
+    A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe where it is 0.
+    """
 
     @jax.custom_jvp
-    def value(c: Array) -> Array:
-        return clenshaw(series, angle(c) * (2.0 / math.pi) - 1.0)
+    def value(state: State) -> Array:
+        scale, c = correlation(state.nngp, state.xx, state.yy)
+        total = clenshaw(series, angle(c) * (2.0 / math.pi) - 1.0)
+        return scale * total if scaled else total
 
     @value.defjvp
     def _value_jvp(primals, tangents):

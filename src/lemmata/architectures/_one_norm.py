@@ -11,8 +11,7 @@ from jaxtyping import Array, Float
 from lemmata.errors import SettingError
 from lemmata.kernels import AbstractKernel
 
-from ._angular import ACCURACY, angular_series, series_in_angle
-from ._correlation import correlation
+from ._angular import ACCURACY, angular_series, by_series
 from ._kernels import NetworkEntries, NNGPKernel, TangentKernel, cross_entries
 from ._layer import AbstractLayer
 from ._state import State
@@ -30,8 +29,7 @@ class AngularKernel(AbstractKernel):
     compared with the recursion at other angles; where it does not reach 1e-10 of the value at angle 0 (an activation
     resolved by few quadrature nodes, say), `series` is None and every entry is computed by the recursion.
 
-    As a function of x off the sphere it is constant along rays, so its gradient is the part of the kernel's gradient
-    that is tangent to the sphere.
+    Derivatives are those of the kernel itself.
 
     Args:
         kernel: `NNGPKernel` or `TangentKernel` of a network.
@@ -115,14 +113,12 @@ class _SphereEntries(NetworkEntries):
     def __call__(self, state: State) -> Array:
         if self.series is None:
             return self.exact(state)
-        _, c = correlation(state.nngp, state.xx, state.yy)
-        return series_in_angle(self.series, self.at_correlation)(c)
-
-    def at_correlation(self, c: Array) -> Array:
-        v = jnp.full((), self.variance, c.dtype)
-        return self.exact(State(v * c, jnp.zeros_like(c), v, v, self.fan_in))
+        return by_series(self.series, self.exact, scaled=False)(state)
 
     def build(self) -> tuple[float, ...] | None:
+        def profile(theta: np.ndarray) -> np.ndarray:
+            nngp, v = jnp.asarray(self.variance * np.cos(theta)), jnp.asarray(self.variance)
+            return np.asarray(self.exact(State(nngp, jnp.zeros_like(nngp), v, v, self.fan_in)))
+
         with jax.enable_x64(True), jax.ensure_compile_time_eval():
-            profile = lambda theta: np.asarray(self.at_correlation(jnp.asarray(np.cos(theta))))
             return angular_series(profile, ACCURACY["float64"], _ROUNDING, _NEAREST)
