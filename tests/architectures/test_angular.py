@@ -62,7 +62,7 @@ def allowed(face, depth, c, dtype):
     eps = EPS[dtype]
     sine = np.sqrt(np.maximum(1 - c**2, 0))
     sensitivity = 1.0 if face == "nngp" else depth / np.maximum(sine, np.sqrt(8 * eps))
-    # Where correlations of both signs of a rounding straddle the edge that is read as 1, the angle is sqrt(eps).
+    # In float32 the series also ends at coefficients of 2 eps, and Clenshaw's recurrence rounds.
     return 32 * eps * depth * sensitivity + (0.0 if dtype == "float64" else 8 * eps)
 
 
