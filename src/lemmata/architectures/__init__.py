@@ -6,6 +6,7 @@ from ._activations import Gelu as Gelu
 from ._activations import LeakyRelu as LeakyRelu
 from ._activations import Relu as Relu
 from ._activations import Sin as Sin
+from ._angular import is_homogeneous as is_homogeneous
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel
 from ._branches import residual as residual
@@ -24,6 +25,7 @@ from ._named import softplus as softplus
 from ._named import tanh as tanh
 from ._normalisation import LayerNorm as LayerNorm
 from ._normalisation import RMSNorm as RMSNorm
+from ._one_norm import AngularKernel as AngularKernel
 from ._polynomials import Hermite as Hermite
 from ._polynomials import Monomial as Monomial
 from ._quadrature import Elementwise as Elementwise
