@@ -14,7 +14,7 @@ from lemmata.kernels import AbstractKernel
 from ._angular import ACCURACY, angular_series, by_series
 from ._kernels import NetworkEntries, NNGPKernel, TangentKernel, cross_entries
 from ._layer import AbstractLayer
-from ._state import State
+from ._state import INPUTS, State
 
 # A recursion that carries correlations knows an angle t to eps / t: nearer to 0 and pi than this it is no reference,
 # and coefficients below the second number are its rounding.
@@ -118,7 +118,7 @@ class _SphereEntries(NetworkEntries):
     def build(self) -> tuple[float, ...] | None:
         def profile(theta: np.ndarray) -> np.ndarray:
             nngp, v = jnp.asarray(self.variance * np.cos(theta)), jnp.asarray(self.variance)
-            return np.asarray(self.exact(State(nngp, jnp.zeros_like(nngp), v, v, self.fan_in)))
+            return np.asarray(self.exact(State(nngp, jnp.zeros_like(nngp), v, v, self.fan_in, INPUTS)))
 
         with jax.enable_x64(True), jax.ensure_compile_time_eval():
             return angular_series(profile, ACCURACY["float64"], _ROUNDING, _NEAREST)
