@@ -1,4 +1,7 @@
-"""The kernels of an infinitely wide ReLU network against the plain matrix product of the same size."""
+"""The kernels of an infinitely wide ReLU network against the plain matrix product of the same size.
+
+Where a kernel is computed from a series in the angle, the recursion over layers that it replaces is a row beside it.
+"""
 
 import statistics
 import time
@@ -6,10 +9,23 @@ import time
 import jax
 import jax.numpy as jnp
 
-from lemmata.architectures import NNGPKernel, TangentKernel, relu_network
+from lemmata.architectures import (
+    AngularKernel,
+    NNGPKernel,
+    Relu,
+    TangentKernel,
+    erf_network,
+    fully_connected,
+    relu_network,
+)
 from lemmata.kernels import RBF, gram
 
 POINTS, DIMENSIONS, REPEATS = 4000, 784, 7
+DEPTHS = (3, 10, 30)
+
+
+class UnknownRelu(Relu):
+    """ReLU under another name: no series stands for a network of an activation that is not known to be homogeneous."""
 
 
 def alternating(contenders: dict, repeats: int = REPEATS) -> dict[str, float]:
@@ -33,11 +49,18 @@ def main() -> list[tuple[str, str, float]]:
     peer, cross_peer = f"x @ x.T, n={POINTS}, d={DIMENSIONS}", f"x @ y.T, n=m={POINTS}, d={DIMENSIONS}"
     contenders = {peer: lambda: product(x), cross_peer: lambda: cross_product(x, other)}
     contenders["gram(RBF), symmetric"] = lambda: gram(RBF(), x)
-    for depth in (3, 10):
+    for depth in DEPTHS:
         for name, kind in (("NNGP", NNGPKernel), ("NTK", TangentKernel)):
-            kernel = kind(relu_network(depth))
+            kernel, layers = kind(relu_network(depth)), fully_connected(UnknownRelu(), depth, weight_std=2**0.5)
             contenders[f"{name}, ReLU, depth {depth}, symmetric"] = lambda kernel=kernel: gram(kernel, x)
             contenders[f"{name}, ReLU, depth {depth}, cross"] = lambda kernel=kernel: gram(kernel, x, other)
+            recursion = kind(layers)
+            contenders[f"{name}, ReLU, depth {depth}, recursion, symmetric"] = lambda kernel=recursion: gram(kernel, x)
+    unit = x / jnp.linalg.norm(x, axis=1, keepdims=True)
+    erf = TangentKernel(erf_network(10, bias_std=0.1))
+    sphere = AngularKernel(erf, norm=1.0, dimension=DIMENSIONS)
+    contenders["NTK, erf, depth 10, sphere, symmetric"] = lambda: gram(sphere, unit)
+    contenders["NTK, erf, depth 10, recursion, symmetric"] = lambda: gram(erf, unit)
     seconds = alternating(contenders)
     peers = {name: cross_peer if name.endswith("cross") else peer for name in contenders}
     return [(name, peers[name], seconds[name] / seconds[peers[name]]) for name in contenders if "@" not in name]

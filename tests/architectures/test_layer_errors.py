@@ -6,13 +6,28 @@ import jaxtyping
 import pytest
 
 from lemmata.architectures import (
+    Cos,
     Dense,
+    Dropout,
     Elementwise,
+    Erf,
+    Exp,
+    Gaussian,
+    Hermite,
+    Identity,
+    LayerNorm,
+    Monomial,
     NNGPKernel,
+    Parallel,
+    Rbf,
     Relu,
+    RMSNorm,
     Serial,
+    Sin,
+    TangentKernel,
     fully_connected,
     relu_network,
+    residual,
     tangent_gram,
 )
 from lemmata.errors import SettingError, ShapeError
@@ -35,6 +50,17 @@ def shapes_unchecked():
         lambda: relu_network(-1),
         lambda: Elementwise(jnp.tanh, degree=1),
         lambda: Elementwise(jnp.tanh, degree=1000),
+        lambda: Parallel([]),
+        lambda: LayerNorm(-1e-5),
+        lambda: RMSNorm(float("inf")),
+        lambda: Dropout(0.0),
+        lambda: Dropout(1.5),
+        lambda: Exp(float("nan")),
+        lambda: Gaussian(-1.0),
+        lambda: Rbf(-1.0),
+        lambda: Monomial(0),
+        lambda: Hermite(65),
+        lambda: Sin(float("inf")),
     ],
 )
 def test_settings_out_of_bounds(build):
@@ -48,6 +74,10 @@ def test_things_of_the_wrong_kind():
         Dense(3, parameterization="mup")
     with pytest.raises(SettingError, match="Elementwise"):
         Serial([Dense(3), jnp.tanh])
+    with pytest.raises(SettingError, match="branch 1"):
+        Parallel([Dense(3), jnp.tanh])
+    with pytest.raises(SettingError, match="integer"):
+        Monomial(2.5)
     kernel = NNGPKernel(relu_network(1))
     with pytest.raises(ShapeError, match=r"\(2, 3\)"):
         kernel.cross(jnp.ones((2, 3)), jnp.ones((2, 4)))
@@ -76,3 +106,61 @@ def test_options_of_the_finite_kernel():
         tangent_gram(network, params, jnp.eye(3), output=0, trace=True)
     with pytest.raises(SettingError, match="between 0 and 1"):
         tangent_gram(network, params, jnp.eye(3), output=2)
+
+
+D = Dense(3)
+SKIP = Identity()
+# Networks of three inputs whose infinite width the second moments do not give, and what the refusal says.
+REFUSED = {
+    "activation-of-inputs": ([Relu(), D], "input of an activation"),
+    "activation-of-activation": ([D, Relu(), Erf(), D], "input of an activation"),
+    "activation-of-dropout": ([D, Dropout(0.5), Relu(), D], "input of an activation"),
+    "quadrature-of-activation": ([D, Relu(), Elementwise(jnp.tanh), D], "input of an activation"),
+    "activation-of-a-sum-with-activation": ([D, Parallel([Relu(), D]), Relu(), D], "input of an activation"),
+    "two-activations": ([D, Parallel([Relu(), Erf()]), D], r"\[0, 1\]"),
+    "two-skips": ([D, Parallel([SKIP, D, SKIP]), D], r"\[0, 2\]"),
+    "skip-beside-activation": ([D, residual(Erf()), D], r"\[0, 1\]"),
+    "skip-beside-even-map-of-dense": ([D, residual(Serial([D, Cos()])), D], r"\[0, 1\]"),
+    "skip-beside-shifted-sine": ([D, residual(Serial([D, Sin(1.0, 0.1)])), D], r"\[0, 1\]"),
+    "skip-beside-square": ([D, residual(Serial([D, Hermite(2)])), D], r"\[0, 1\]"),
+    "skip-beside-dropout": ([D, residual(Dropout(0.5)), D], r"\[0, 1\]"),
+    "skip-beside-nested-skip": ([D, residual(residual(D)), D], r"\[0, 1\]"),
+    "skip-of-inputs": ([residual(D), D], "inputs of the network"),
+    "dropout-of-inputs": ([Dropout(0.5), D], "inputs of the network"),
+    "layernorm-of-relu": ([D, Relu(), LayerNorm(), D], "RMSNorm"),
+    "layernorm-of-inputs": ([LayerNorm(), D], "RMSNorm"),
+    "layernorm-of-a-sum-with-relu": ([D, Parallel([Relu(), D]), LayerNorm(), D], "RMSNorm"),
+    "widths": ([D, residual(Dense(4)), D], r"\[3, 4\]"),
+}
+
+
+@pytest.mark.parametrize(("layers", "words"), REFUSED.values(), ids=REFUSED)
+def test_a_limit_that_the_moments_do_not_give_is_refused(layers, words):
+    network, x = Serial(layers), jnp.eye(3)
+    compiled = lambda k: jax.jit(lambda a, b: k(a, b))(x[0], x[1])
+    for kernel in (NNGPKernel(network), TangentKernel(network)):
+        for call in (lambda k: k.cross(x, x), lambda k: k.diagonal(x), lambda k: k(x[0], x[1]), compiled):
+            with pytest.raises(SettingError, match=words):
+                call(kernel)
+
+
+ALLOWED = {
+    "odd-map-of-dense-beside-skip": [D, residual(Serial([D, Erf()])), D],
+    "odd-polynomial-beside-skip": [D, residual(Serial([D, Monomial(3)])), D],
+    "branch-of-a-branch": [D, residual(Serial([D, residual(Serial([Relu(), D]))])), Relu(), D],
+    "layernorm-of-odd-map": [D, Erf(), LayerNorm(), D],
+    "layernorm-of-residual": [D, residual(Serial([Relu(), D])), LayerNorm(), Relu(), D],
+    "single-branch": [Parallel([SKIP]), D],
+    "dense-branches-of-inputs": [Parallel([D, D]), Relu(), D],
+    "rmsnorm-of-inputs": [RMSNorm(), D],
+}
+
+
+@pytest.mark.parametrize("layers", ALLOWED.values(), ids=ALLOWED)
+def test_a_limit_that_the_moments_give(layers):
+    assert jnp.isfinite(TangentKernel(Serial(layers)).cross(jnp.eye(3), jnp.eye(3) + 1.0)).all()
+
+
+def test_widths_that_differ_are_refused_at_the_draw():
+    with pytest.raises(SettingError, match=r"\[3, 4\]"):
+        residual(Dense(4)).init(jax.random.key(0), 3)

@@ -10,14 +10,25 @@ from lemmata.architectures import (
     AbstractLayer,
     Cos,
     Dense,
+    Dropout,
     Elementwise,
     Erf,
+    Exp,
+    Gaussian,
     Gelu,
+    Hermite,
+    Identity,
+    LayerNorm,
     LeakyRelu,
+    Monomial,
+    Parallel,
+    Rbf,
     Relu,
+    RMSNorm,
     Serial,
     Sin,
     fully_connected,
+    residual,
 )
 
 
@@ -28,6 +39,7 @@ class Activation(NamedTuple):
     layer: AbstractLayer
     fn: Callable
     analytic: bool | None = True
+    parameterizations: tuple[str, ...] = ("ntk", "standard")
 
 
 ACTIVATIONS = [
@@ -40,17 +52,30 @@ ACTIVATIONS = [
     Activation("cos", Cos(1.2), lambda u: jnp.cos(1.2 * u)),
     Activation("cube", Elementwise(lambda u: u**3 / 3, degree=8), lambda u: u**3 / 3),
     Activation("tanh", Elementwise(jnp.tanh, degree=24), jnp.tanh, analytic=None),
+    Activation("exp", Exp(0.5), lambda u: jnp.exp(0.5 * u), parameterizations=("ntk",)),
+    Activation("gaussian", Gaussian(0.6), lambda u: jnp.exp(-0.6 * u * u), parameterizations=("ntk",)),
+    Activation(
+        "rbf", Rbf(0.7), lambda u: 2**0.5 * jnp.sin(1.4**0.5 * u + jnp.pi / 4), parameterizations=("ntk",)
+    ),
+    Activation("square", Monomial(2), lambda u: u**2, parameterizations=("ntk",)),
+    Activation("hermite", Hermite(2), lambda u: (u**2 - 1) / 2**0.5, parameterizations=("ntk",)),
 ]
-PARAMETERIZATIONS = ("ntk", "standard")
 DEPTHS = {"relu": (1, 2), "erf": (1, 2)}
 
 
 class Case(NamedTuple):
-    """A network by its width, and its number of hidden layers."""
+    """A network by its width, and its number of hidden layers.
+
+    `group` names networks with the same parameters, which the laws draw once; None for parameters of its own.
+    `passes` marks random passes, of which each point has its own.
+    """
 
     name: str
     depth: int
     network: Callable[[int], Serial]
+    kinked: bool
+    group: str | None = None
+    passes: bool = False
 
 
 def build(activation: Activation, depth: int, parameterization: str) -> Callable[[int], Serial]:
@@ -59,12 +84,61 @@ def build(activation: Activation, depth: int, parameterization: str) -> Callable
     )
 
 
-NETWORKS = [
-    Case(f"{activation.name}-{depth}-{parameterization}", depth, build(activation, depth, parameterization))
+CONNECTED = [
+    Case(
+        f"{activation.name}-{depth}-{parameterization}", depth, build(activation, depth, parameterization),
+        activation.analytic is False, f"{depth}-{parameterization}",
+    )
     for activation in ACTIVATIONS
-    for parameterization in PARAMETERIZATIONS
+    for parameterization in activation.parameterizations
     for depth in DEPTHS.get(activation.name, (1,))
 ]
+
+
+def hidden(width: int, parameterization: str = "ntk") -> Dense:
+    return Dense(width, 1.1, 0.3, parameterization)
+
+
+def residual_network(n: int) -> Serial:
+    return Serial([hidden(n), residual(Serial([Relu(), hidden(n)])), Relu(), hidden(1)])
+
+
+def branched_network(n: int) -> Serial:
+    # the branches: Gaussian of two depths, then an activation beside two odd maps of Dense layers
+    deep = Serial([hidden(n, "standard"), Erf(), hidden(n, "standard")])
+    odd = Serial([hidden(n, "standard"), Sin(0.7)])
+    both = Parallel([hidden(n, "standard"), deep])
+    return Serial([both, Parallel([Gelu(), odd]), hidden(1, "standard")])
+
+
+def nested_network(n: int) -> Serial:
+    # the inner skip passes what the outer branch has drawn, so the outer sum has one branch with a mean
+    inner = Serial([hidden(n), residual(Serial([Erf(), hidden(n)]))])
+    return Serial([hidden(n), Parallel([Relu(), inner]), hidden(1)])
+
+
+def normalised_network(n: int) -> Serial:
+    return Serial([hidden(n), Erf(), LayerNorm(0.1), hidden(n), LayerNorm(), Gelu(), hidden(1)])
+
+
+def rms_network(n: int) -> Serial:
+    return Serial([RMSNorm(0.5), hidden(n), Relu(), RMSNorm(0.01), hidden(n), Erf(), hidden(1)])
+
+
+def dropout_network(n: int) -> Serial:
+    return Serial([hidden(n), Relu(), Dropout(0.6), hidden(n), Erf(), Dropout(0.8), hidden(1)])
+
+
+STRUCTURES = [
+    Case("residual-2-ntk", 2, residual_network, kinked=True),
+    Case("branched-2-standard", 2, branched_network, kinked=False),
+    Case("nested-2-ntk", 2, nested_network, kinked=True),
+    Case("layernorm-2-ntk", 2, normalised_network, kinked=False),
+    Case("rmsnorm-2-ntk", 2, rms_network, kinked=True),
+    Case("dropout-2-ntk", 2, dropout_network, kinked=False, passes=True),
+]
+NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
-FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith("relu")]
-LAYERS = [Dense(1), Serial([]), *(activation.layer for activation in ACTIVATIONS)]
+FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
+OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5)]
+LAYERS = [*OTHERS, *(activation.layer for activation in ACTIVATIONS)]

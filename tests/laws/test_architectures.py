@@ -19,6 +19,7 @@ from lemmata.architectures import (
     TangentKernel,
     fully_connected,
     tangent_gram,
+    with_masks,
 )
 from lemmata.kernels import gram
 from tests.laws.architectures_cases import ACTIVATIONS, FORMS, LAYERS, NETWORKS
@@ -52,16 +53,20 @@ def points(n=4, d=3, seed=5):
 def test_registry_holds_every_public_layer():
     public = {c for _, c in inspect.getmembers(rooms, inspect.isclass) if issubclass(c, AbstractLayer)}
     assert public - {AbstractLayer} == {type(layer) for layer in LAYERS}
-    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 22
+    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 33
 
 
-@functools.cache
-def drawn(parameterization, depth, width):
-    """Parameters for all keys, drawn once for all activations, which have none."""
-    network = next(c for c in NETWORKS if c.depth == depth and c.name.endswith(parameterization)).network(width)
+def draws(network, depth, width):
     with jax.disable_jit(False):
         keys = jax.random.split(jax.random.key(width), KEYS[depth])
         return jax.vmap(lambda key: network.init(key, 3)[0])(keys)
+
+
+@functools.cache
+def drawn(group, width):
+    """Parameters for all keys, drawn once for all activations, which have none."""
+    case = next(c for c in NETWORKS if c.group == group)
+    return draws(case.network(width), case.depth, width)
 
 
 def finite_kernels(network, params, x):
@@ -74,6 +79,25 @@ def finite_kernels(network, params, x):
         return nngp, tangent_gram(network, own, x, output=0)
 
     return jax.vmap(kernels)(params)
+
+
+def kernels_of_passes(network, params, x):
+    """The same between two random passes, with a mask of its own for every point, pass and key."""
+    readout, hidden = network.layers[-1], Serial(network.layers[:-1])
+    keys = jax.random.split(jax.random.key(1), (len(jax.tree.leaves(params)[0]), 2, len(x)))
+
+    def kernels(drawn_with):
+        own, masks = drawn_with
+        features = jax.vmap(jax.vmap(lambda key, a: with_masks(hidden, key).apply(own[:-1], a)), (0, None))(masks, x)
+        nngp = readout.weight_std**2 * features[0] @ features[1].T / features.shape[2] + readout.bias_std**2
+        gradient = lambda key, a: jax.grad(lambda p: with_masks(network, key).apply(p, a)[0])(own)
+        left, right = (jax.vmap(gradient)(side, x) for side in masks)
+        product = lambda a, b: a.reshape(len(x), -1) @ b.reshape(len(x), -1).T
+        products = jax.tree.map(product, left, right)
+        return nngp, sum(jax.tree.leaves(products))
+
+    with jax.disable_jit(False):
+        return jax.jit(lambda both: jax.lax.map(kernels, both, batch_size=8))((params, keys))
 
 
 def limits(network, x):
@@ -90,7 +114,8 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     squares, last = {NNGPKernel: [], TangentKernel: []}, {}
     for width in widths:
         network = case.network(width)
-        finite = finite_kernels(network, drawn(case.name.split("-")[-1], case.depth, width), x)
+        params = drawn(case.group, width) if case.group else draws(network, case.depth, width)
+        finite = (kernels_of_passes if case.passes else finite_kernels)(network, params, x)
         for kind, values, limit in zip(squares, finite, limits(network, x), strict=True):
             deviation = np.asarray((values - limit) / jnp.linalg.norm(limit))
             squares[kind].append(np.sum(deviation**2, axis=(1, 2)))
@@ -161,7 +186,7 @@ def test_symmetric_and_positive_semidefinite(case, kernel):
     np.testing.assert_array_equal(matrix, matrix.T)
     eigenvalues = jnp.linalg.eigvalsh(matrix)
     # the tangent kernel of a kinked activation moves by the square root of a rounding at its diagonal
-    kinked = kernel is TangentKernel and case.name.split("-")[0] in ("relu", "leaky", "absolute")
+    kinked = kernel is TangentKernel and case.kinked
     tolerance = 10 * len(x) * (np.sqrt(EPS) if kinked else 10 * EPS)
     assert eigenvalues[0] >= -tolerance * eigenvalues[-1]
 

@@ -7,10 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.errors import SettingError
-
 from ._correlation import arc_cosine_kernels, correlation
 from ._layer import AbstractLayer
+from ._moments import check_finite, push_moments
 from ._state import State
 
 
@@ -58,14 +57,14 @@ class LeakyRelu(AbstractLayer):
 def _piecewise_linear(state: State, a: float) -> State:
     # With q = P(u, v > 0) moments: both positive or both negative give (1 + a²) q(c), opposite signs -2 a q(-c), and
     # q(-c) = q(c) - c for degree 1, 1 - q(c) for degree 0.
+    law = state.law.activated()
     scale, c = correlation(state.nngp, state.xx, state.yy)
     kappa0, kappa1 = arc_cosine_kernels(c)
     bend, line = (1.0 - a) ** 2, 2.0 * a
     half = 0.5 * (bend + line)
     nngp = scale * (0.5 * (bend * kappa1 + line * c)) if a else scale * (0.5 * kappa1)
-    return State(
-        nngp, state.ntk * (0.5 * (bend * kappa0 + line)), half * state.xx, half * state.yy, state.fan_in
-    )
+    ntk = state.ntk * (0.5 * (bend * kappa0 + line))
+    return State(nngp, ntk, half * state.xx, half * state.yy, state.fan_in, law)
 
 
 class Erf(AbstractLayer):
@@ -89,7 +88,7 @@ class Erf(AbstractLayer):
             root = jnp.sqrt(1.0 + 2.0 * (a + b) + 4.0 * (a * b - k * k))
             return (2.0 / math.pi) * jnp.arctan2(2.0 * k, root), (4.0 / math.pi) / root
 
-        return _push_moments(state, moments)
+        return push_moments(state, moments, odd=True)
 
 
 class Gelu(AbstractLayer):
@@ -123,7 +122,7 @@ class Gelu(AbstractLayer):
             nngp = k * both + top / (2.0 * math.pi * root)
             return nngp, both + k * (1.0 + 2.0 * mix + top / square) / (2.0 * math.pi * root)
 
-        return _push_moments(state, moments)
+        return push_moments(state, moments)
 
 
 class Sin(AbstractLayer):
@@ -137,7 +136,7 @@ class Sin(AbstractLayer):
     phase: float = 0.0
 
     def __check_init__(self):
-        _check_finite(self.frequency, self.phase)
+        check_finite("frequency or phase", self.frequency, self.phase)
 
     def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
         """No parameters, as many outputs as inputs."""
@@ -149,7 +148,8 @@ class Sin(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The two exponentials above."""
-        return _push_moments(state, _sine_moments(self.frequency, math.cos(2.0 * self.phase)))
+        moments = _sine_moments(self.frequency, math.cos(2.0 * self.phase))
+        return push_moments(state, moments, odd=self.phase == 0.0)
 
 
 class Cos(AbstractLayer):
@@ -158,7 +158,7 @@ class Cos(AbstractLayer):
     frequency: float = 1.0
 
     def __check_init__(self):
-        _check_finite(self.frequency)
+        check_finite("frequency", self.frequency)
 
     def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
         """No parameters, as many outputs as inputs."""
@@ -170,7 +170,7 @@ class Cos(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The exponentials of `Sin`, with cos(2 beta) = -1."""
-        return _push_moments(state, _sine_moments(self.frequency, -1.0))
+        return push_moments(state, _sine_moments(self.frequency, -1.0))
 
 
 def _sine_moments(frequency: float, double_phase: float):
@@ -181,15 +181,3 @@ def _sine_moments(frequency: float, double_phase: float):
         return 0.5 * (near - far), half * (near + far)
 
     return moments
-
-
-def _check_finite(*values: float) -> None:
-    if not all(math.isfinite(value) for value in values):
-        raise SettingError("frequency or phase", found=values, rule="finite numbers")
-
-
-def _push_moments(state: State, moments) -> State:
-    """A push from moments(k, a, b) -> (E[phi phi], E[phi' phi']) for covariance k and variances a and b."""
-    nngp, dot = moments(state.nngp, state.xx, state.yy)
-    xx, yy = (moments(v, v, v)[0] for v in (state.xx, state.yy))
-    return State(nngp, state.ntk * dot, xx, yy, state.fan_in)

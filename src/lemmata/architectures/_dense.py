@@ -85,4 +85,5 @@ class Dense(AbstractLayer):
             own = state.fan_in * state.nngp + (1.0 if self.bias_std > 0 else 0.0)
         else:
             own = nngp
-        return State(nngp, own + w2 * state.ntk, w2 * state.xx + b2, w2 * state.yy + b2, self.width)
+        xx, yy = w2 * state.xx + b2, w2 * state.yy + b2
+        return State(nngp, own + w2 * state.ntk, xx, yy, self.width, state.law.drawn())

@@ -10,8 +10,9 @@ from jaxtyping import Array, Float
 from lemmata.errors import SettingError, ShapeError
 from lemmata.kernels import AbstractKernel
 
+from ._angular import angular_push
 from ._layer import AbstractLayer
-from ._state import diagonal_state, matrix_state, pair_state
+from ._state import State, diagonal_state, matrix_state, pair_state
 
 # Rows of a tile: two megabytes in float64, which the caches of current processors hold.
 _TILE = 512
@@ -35,12 +36,12 @@ class NNGPKernel(AbstractKernel):
         return _checked(_pair(self.network, "nngp", x, y))
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product."""
-        return _cross(self.network, "nngp", x, y)
+        """All pairs, from one matrix product; from a series in the angle where that is faster (`is_homogeneous`)."""
+        return cross_entries(NetworkEntries(self.network, "nngp"), x, y)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The variance of the output at every point."""
-        return _checked(_diagonal(self.network, "nngp", x))
+        return _checked(_diagonal(NetworkEntries(self.network, "nngp"), x))
 
 
 class TangentKernel(AbstractKernel):
@@ -64,12 +65,28 @@ class TangentKernel(AbstractKernel):
         return _checked(_pair(self.network, "ntk", x, y))
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product."""
-        return _cross(self.network, "ntk", x, y)
+        """All pairs, from one matrix product; from a series in the angle where that is faster (`is_homogeneous`)."""
+        return cross_entries(NetworkEntries(self.network, "ntk"), x, y)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The squared norm of the gradient at every point."""
-        return _checked(_diagonal(self.network, "ntk", x))
+        return _checked(_diagonal(NetworkEntries(self.network, "ntk"), x))
+
+
+class NetworkEntries(eqx.Module):
+    """One of the two kernels of a network, from the state of its inputs."""
+
+    network: AbstractLayer
+    face: str = eqx.field(static=True)
+
+    def __call__(self, state: State) -> Array:
+        """All pairs of the state, by the recursion over layers or a series that stands for it."""
+        push = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
+        return self.exact(state) if push is None else push(state)
+
+    def exact(self, state: State) -> Array:
+        """All pairs of the state, by the recursion."""
+        return getattr(self.network.push(state), self.face)
 
 
 def _pair(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
@@ -79,33 +96,34 @@ def _pair(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
 
 
 @eqx.filter_jit
-def _diagonal(network: AbstractLayer, face: str, x: Array) -> Array:
-    return getattr(network.push(diagonal_state(x)), face)
+def _diagonal(entries: NetworkEntries, x: Array) -> Array:
+    return entries.exact(diagonal_state(x))
 
 
-def _cross(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
+def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
+    """The matrix of all pairs, its diagonal by the recursion where y is x; refused where a diagonal is not finite."""
     if jnp.ndim(x) != 2 or jnp.ndim(y) != 2 or x.shape[1] != y.shape[1]:
         raise ShapeError(
             "points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule="(n, d) and (m, d), the same d",
         )
-    diagonal = _checked(_diagonal(network, face, x))
+    diagonal = _checked(_diagonal(entries, x))
     if y is x:
-        return _symmetric(network, face, x, diagonal)
-    _checked(_diagonal(network, face, y))
-    return _rectangle(network, face, x, y)
+        return _symmetric(entries, x, diagonal)
+    _checked(_diagonal(entries, y))
+    return _rectangle(entries, x, y)
 
 
 @eqx.filter_jit
-def _rectangle(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
-    tile = lambda a, b: getattr(network.push(matrix_state(a, b)), face)
+def _rectangle(entries: NetworkEntries, x: Array, y: Array) -> Array:
+    tile = lambda a, b: entries(matrix_state(a, b))
     if min(len(x), len(y)) < 2 * _TILE:
         return tile(x, y)
     return _tiled(tile, x, y, [(i, j) for i in _starts(len(x)) for j in _starts(len(y))])
 
 
 @eqx.filter_jit
-def _symmetric(network: AbstractLayer, face: str, x: Array, diagonal: Array) -> Array:
-    tile = lambda a, b: getattr(network.push(matrix_state(a, b)), face)
+def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
+    tile = lambda a, b: entries(matrix_state(a, b))
     if len(x) < 2 * _TILE:
         matrix = tile(x, x)
         matrix = (matrix + matrix.T) / 2

@@ -74,14 +74,14 @@ class Elementwise(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The moments of fn(u), and the tangent kernel times E[fn'(u) fn'(v)]."""
+        law = state.law.activated()
         _, c = correlation(state.nngp, state.xx, state.yy)
         one = jnp.ones((), c.dtype)
         left, right = (self._coefficients(self.fn, v) for v in (state.xx, state.yy))
         slope = jax.grad(self.fn)
         dot = _mehler(c, self._coefficients(slope, state.xx), self._coefficients(slope, state.yy))
-        return State(
-            _mehler(c, left, right), state.ntk * dot, _mehler(one, left, left), _mehler(one, right, right), state.fan_in
-        )
+        xx, yy = _mehler(one, left, left), _mehler(one, right, right)
+        return State(_mehler(c, left, right), state.ntk * dot, xx, yy, state.fan_in, law)
 
     def _coefficients(self, fn: Callable[[Any], Any], variance: Float[Array, "..."]) -> Float[Array, "degree ..."]:
         nodes, projection = hermite_rule(self.degree)

@@ -1,9 +1,58 @@
 """What an infinitely wide layer passes on: covariances between two inputs, and the variance of each."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError
+
+
+@dataclasses.dataclass(frozen=True)
+class Law:
+    """What is known about the law of a layer's coordinates, beside their second moments.
+
+    Attributes:
+        gaussian: whether the coordinates at all inputs are jointly Gaussian with mean 0, as every moment formula of an
+            activation assumes.
+        centred: the innermost level of branches at which the coordinates have mean 0 given everything outside that
+            level; -1 where their mean is not known to be 0.
+        level: how many `Parallel` layers surround this one.
+        wide: whether averages over coordinates settle at their means as the network widens; not so at its inputs.
+    """
+
+    gaussian: bool = True
+    centred: int = 0
+    level: int = 0
+    wide: bool = True
+
+    def drawn(self) -> "Law":
+        """After fresh Gaussian weights: Gaussian, of mean 0 whatever the inputs are."""
+        return Law(True, self.level, self.level)
+
+    def activated(self, odd: bool = False) -> "Law":
+        """After an activation function, which needs a Gaussian law; an odd one keeps the mean 0.
+
+        Raises:
+            SettingError: where the law is not Gaussian.
+        """
+        if not self.gaussian:
+            raise SettingError(
+                "input of an activation", found="coordinates that are not Gaussian (inputs of the network, or outputs "
+                "of an activation or of Dropout)", rule="an activation acts on outputs of Dense, or sums of them",
+                remedy="put a Dense layer before it",
+            )
+        return dataclasses.replace(self.perturbed(), centred=self.centred if odd else -1)
+
+    def perturbed(self) -> "Law":
+        """After an odd random or nonlinear map of every coordinate: no longer Gaussian, the mean as before."""
+        return dataclasses.replace(self, gaussian=False)
+
+
+# The coordinates of the inputs are given numbers.
+INPUTS = Law(gaussian=False, centred=-1, wide=False)
 
 
 class State(eqx.Module):
@@ -18,6 +67,7 @@ class State(eqx.Module):
         xx: E[h(x)^2].
         yy: E[h(y)^2].
         fan_in: the number of coordinates; the standard parameterisation depends on it to leading order.
+        law: what else is known about the coordinates; by default that they are Gaussian with mean 0.
     """
 
     nngp: Float[Array, "..."]
@@ -25,19 +75,20 @@ class State(eqx.Module):
     xx: Float[Array, "..."]
     yy: Float[Array, "..."]
     fan_in: int = eqx.field(static=True)
+    law: Law = eqx.field(static=True, default=Law())
 
 
 def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
     """The state of the inputs themselves for a single pair: nngp = <x, y> / d, and no parameters before them."""
     # The three products are contracted by the same operation, so that for y equal to x they agree to the last bit.
     product = jax.vmap(jnp.dot)(jnp.stack([x, x, y]), jnp.stack([y, x, y])) / x.size
-    return State(product[0], jnp.zeros_like(product[0]), product[1], product[2], x.size)
+    return State(product[0], jnp.zeros_like(product[0]), product[1], product[2], x.size, INPUTS)
 
 
 def diagonal_state(x: Float[Array, "n d"]) -> State:
     """The state of every input with itself."""
     square = jnp.sum(x * x, axis=1) / x.shape[1]
-    return State(square, jnp.zeros_like(square), square, square, x.shape[1])
+    return State(square, jnp.zeros_like(square), square, square, x.shape[1], INPUTS)
 
 
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
@@ -45,4 +96,4 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     dim = x.shape[1]
     xx, yy = jnp.sum(x * x, axis=1)[:, None] / dim, jnp.sum(y * y, axis=1)[None, :] / dim
     nngp = x @ y.T / dim
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, dim)
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, dim, INPUTS)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError, ShapeError
 
+from ._branches import Parallel
 from ._dense import Dense
 from ._serial import Serial
 
@@ -121,6 +122,13 @@ def _(layer: Serial, params: Any, left: tuple[Array, Array], right: tuple[Array,
     for part, own, one, other in zip(layer.layers, params, *traces, strict=True):
         total = total + pulled_back(part, own, one, other)
     return total
+
+
+@pulled_back.register
+def _(layer: Parallel, params: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> Array:
+    # The branches share no parameter, and the gradient by the sum is the gradient by each of them.
+    parts = [pulled_back(branch, own, left, right) for branch, own in zip(layer.branches, params, strict=True)]
+    return sum(parts[1:], start=parts[0])
 
 
 def _layer_by_layer(network: Serial, params: Any, x: Array, g: Array) -> list[tuple[Array, Array]]:

@@ -1,0 +1,122 @@
+"""Layers side by side whose outputs are added, residual connections among them."""
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError
+
+from ._layer import AbstractLayer
+from ._state import State
+
+
+class Identity(AbstractLayer):
+    """The layer that passes its input on: the skip connection of a residual network."""
+
+    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
+        """No parameters, as many outputs as inputs."""
+        return (), fan_in
+
+    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+        """The input x."""
+        return x
+
+    def push(self, state: State) -> State:
+        """The same moments."""
+        return state
+
+
+class Parallel(AbstractLayer):
+    r"""The sum of branches that see the same input and have independent parameters: h(x) = sum_b h_b(x).
+
+    Where at most one branch has outputs whose mean, given the input, is not 0, the products of different branches
+    have mean 0, both those of values and those of derivatives by the input, and their averages over coordinates vanish
+    as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 where its
+    last Dense layer is followed by odd maps only: Identity, LayerNorm, RMSNorm, Dropout, Erf, Sin without a phase,
+    Monomial and Hermite of odd degree. `Parallel([Identity(), Serial([Relu(), Dense(n)])])` is one block of a residual
+    network.
+
+    The sum is Gaussian where every branch is; an activation may follow it only then. Every branch needs the same number
+    of outputs; beside `Identity` that is the number of inputs, so the inputs of a network, which do not become many,
+    cannot be passed on beside another branch: the averages over coordinates would not settle.
+
+    Args:
+        branches: at least one layer.
+
+    `push` raises SettingError where two branches have a mean that is not known to be 0 (two activations of one input,
+    say, whose covariance the second moments of the input do not give branch by branch), where the inputs of the network
+    are passed on beside another branch, and where widths differ, as `init` does.
+    """
+
+    branches: tuple[AbstractLayer, ...]
+
+    def __init__(self, branches: Sequence[AbstractLayer]):
+        self.branches = tuple(branches)
+
+    def __check_init__(self):
+        if not self.branches:
+            raise SettingError("branches of Parallel", found="none", rule="at least one layer")
+        for position, layer in enumerate(self.branches):
+            if not isinstance(layer, AbstractLayer):
+                raise SettingError(
+                    f"branch {position} of Parallel", found=repr(layer), rule="a layer (an AbstractLayer)",
+                    remedy="wrap a plain function: Elementwise(fn)",
+                )
+
+    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[Any, ...], int]:
+        """A tuple of the branches' parameters, drawn with independent keys."""
+        keys = jax.random.split(key, len(self.branches))
+        drawn = [layer.init(own, fan_in, dtype=dtype) for layer, own in zip(self.branches, keys, strict=True)]
+        return tuple(params for params, _ in drawn), _common_width([width for _, width in drawn])
+
+    def apply(self, params: tuple[Any, ...], x: Float[Array, " fan_in"]) -> Float[Array, " fan_out"]:
+        """The sum of the branches at one point."""
+        values = [layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)]
+        return functools.reduce(operator.add, values)
+
+    def push(self, state: State) -> State:
+        """The sums of the branches' moments and tangent kernels."""
+        level = state.law.level + 1
+        inside = dataclasses.replace(state, law=dataclasses.replace(state.law, level=level))
+        pushed = [layer.push(inside) for layer in self.branches]
+        loose = [position for position, branch in enumerate(pushed) if branch.law.centred < level]
+        if len(loose) > 1:
+            raise SettingError(
+                "branches of Parallel", found=f"branches {loose} whose means, given their input, may differ from 0",
+                rule="at most one such branch: the products of two do not vanish",
+                remedy="end all branches but one with a Dense layer",
+            )
+        narrow = [position for position, branch in enumerate(pushed) if not branch.law.wide]
+        if narrow and len(pushed) > 1:
+            raise SettingError(
+                "branches of Parallel", found=f"branches {narrow} that pass on the inputs of the network",
+                rule="a sum over branches needs coordinates that become many", remedy="a Dense layer before Parallel",
+            )
+        law = dataclasses.replace(
+            state.law,
+            wide=not narrow,
+            gaussian=all(branch.law.gaussian for branch in pushed),
+            centred=min(state.law.level, *(branch.law.centred for branch in pushed)),
+        )
+        width = _common_width([branch.fan_in for branch in pushed])
+        total = lambda field: functools.reduce(operator.add, [getattr(branch, field) for branch in pushed])
+        return State(total("nngp"), total("ntk"), total("xx"), total("yy"), width, law)
+
+
+def residual(layer: AbstractLayer) -> Parallel:
+    """The layer x + layer(x), for a layer with as many outputs as inputs that ends in Dense (see `Parallel`)."""
+    return Parallel([Identity(), layer])
+
+
+def _common_width(widths: list[int]) -> int:
+    if len(set(widths)) > 1:
+        raise SettingError(
+            "branches of Parallel", found=f"{widths} outputs", rule="the same number of outputs for every branch",
+            remedy="a branch beside Identity has as many outputs as inputs",
+        )
+    return widths[0]

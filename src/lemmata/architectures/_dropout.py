@@ -1,0 +1,82 @@
+"""Dropout: random masks over coordinates."""
+
+import itertools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError
+
+from ._layer import AbstractLayer
+from ._state import State
+
+
+class Dropout(AbstractLayer):
+    r"""Every coordinate is kept with probability `keep`, independently, and divided by it; the others are set to 0.
+
+    `apply` is the layer at inference, the identity; `with_masks` gives the network of one random pass.
+
+    `push` is about random passes with fresh masks, independent for x and for y also where y = x. The second moment of
+    one pass grows, xx' = xx / keep, while products of two passes keep theirs: nngp' = nngp and ntk' = ntk. So the
+    kernels are those of the mean of the network over its masks, K(x, x) is the covariance of two passes and not the
+    variance of one, and what follows sees correlations below 1 at x = y. For keep = 1 it is the network without
+    dropout. After Dropout coordinates are not Gaussian: a Dense layer comes before the next activation.
+
+    Args:
+        keep: the probability to keep a coordinate, in (0, 1].
+        key: the key of the mask, for one random pass; `with_masks` sets it.
+
+    Raises:
+        SettingError: for a `keep` outside (0, 1].
+
+    `push` raises SettingError at the inputs of a network: there are too few of them for the mean square of the kept
+    ones to settle, so what follows is a mixture of Gaussian laws.
+    """
+
+    keep: float
+    key: Key[Array, ""] | None = None
+
+    def __check_init__(self):
+        if not 0.0 < self.keep <= 1.0:
+            raise SettingError("keep", found=self.keep, rule="a probability above 0 and at most 1")
+
+    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
+        """No parameters, as many outputs as inputs."""
+        return (), fan_in
+
+    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+        """x, or with a `key` the masked x / keep."""
+        if self.key is None:
+            return x
+        return jnp.where(jax.random.bernoulli(self.key, self.keep, x.shape), x / self.keep, 0.0)
+
+    def push(self, state: State) -> State:
+        """The variances divided by `keep`."""
+        if not state.law.wide:
+            raise SettingError(
+                "input of Dropout", found="the inputs of the network", rule="Dropout follows a layer that becomes wide",
+                remedy="a Dense layer before it",
+            )
+        xx, yy = state.xx / self.keep, state.yy / self.keep
+        return State(state.nngp, state.ntk, xx, yy, state.fan_in, state.law.perturbed())
+
+
+def with_masks(network: Any, key: Key[Array, ""]) -> Any:
+    """The same network in one random pass: every Dropout layer in it holds a mask of its own, drawn from `key`.
+
+    All points that this network is applied to share the masks; for masks of their own, map over keys and points:
+    `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
+    """
+    count = itertools.count()
+    is_dropout = lambda part: isinstance(part, Dropout)
+
+    def masked(part: Any) -> Any:
+        if not is_dropout(part):
+            return part
+        mask_key = jax.random.fold_in(key, next(count))
+        return eqx.tree_at(lambda layer: layer.key, part, mask_key, is_leaf=lambda leaf: leaf is None)
+
+    return jax.tree.map(masked, network, is_leaf=is_dropout)

@@ -1,0 +1,106 @@
+"""Activations made of exponentials, whose Gaussian moments are elementary."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError
+
+from ._layer import AbstractLayer
+from ._moments import check_finite, push_moments
+from ._state import State
+
+
+class Exp(AbstractLayer):
+    """exp(alpha u), alpha = `scale`.
+
+    E[phi phi] = exp(alpha² (xx + yy + 2 nngp) / 2) and E[phi' phi'] = alpha² E[phi phi].
+    """
+
+    scale: float = 1.0
+
+    def __check_init__(self):
+        check_finite("scale", self.scale)
+
+    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
+        """No parameters, as many outputs as inputs."""
+        return (), fan_in
+
+    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+        """The exponential of every coordinate."""
+        return jnp.exp(self.scale * x)
+
+    def push(self, state: State) -> State:
+        """The moments of a lognormal pair."""
+
+        def moments(k, a, b):
+            nngp = jnp.exp(self.scale**2 * (0.5 * (a + b) + k))
+            return nngp, self.scale**2 * nngp
+
+        return push_moments(state, moments)
+
+
+class Gaussian(AbstractLayer):
+    r"""exp(-alpha u²), alpha = `scale` >= 0.
+
+    E[phi phi] = D^(-1/2) with D = (1 + 2 alpha xx)(1 + 2 alpha yy) - 4 alpha² nngp², the determinant of
+    I + 2 alpha times the covariance of the pair, and E[phi' phi'] = 4 alpha² nngp D^(-3/2), its derivative in nngp.
+    """
+
+    scale: float = 1.0
+
+    def __check_init__(self):
+        if not 0.0 <= self.scale < math.inf:
+            raise SettingError("scale of a Gaussian", found=self.scale, rule="a finite number that is not negative")
+
+    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
+        """No parameters, as many outputs as inputs."""
+        return (), fan_in
+
+    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+        """The Gaussian function of every coordinate."""
+        return jnp.exp(-self.scale * x * x)
+
+    def push(self, state: State) -> State:
+        """The inverse root of the determinant."""
+        twice = 2.0 * self.scale
+
+        def moments(k, a, b):
+            square = 1.0 + twice * (a + b) + twice**2 * (a * b - k * k)
+            nngp = 1.0 / jnp.sqrt(square)
+            return nngp, twice**2 * k * nngp / square
+
+        return push_moments(state, moments)
+
+
+class Rbf(AbstractLayer):
+    """sqrt(2) sin(sqrt(2 gamma) u + pi / 4): the random features of the Gaussian kernel (Rahimi and Recht, 2007).
+
+    E[phi phi] = exp(-gamma (xx + yy - 2 nngp)), which is 1 at equal inputs, and E[phi' phi'] = 2 gamma times it. After
+    Dense without biases on d inputs it is exp(-gamma w² |x - y|² / d).
+    """
+
+    gamma: float = 1.0
+
+    def __check_init__(self):
+        if not 0.0 <= self.gamma < math.inf:
+            raise SettingError("gamma", found=self.gamma, rule="a finite number that is not negative")
+
+    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
+        """No parameters, as many outputs as inputs."""
+        return (), fan_in
+
+    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+        """The shifted sine of every coordinate."""
+        return math.sqrt(2.0) * jnp.sin(math.sqrt(2.0 * self.gamma) * x + 0.25 * math.pi)
+
+    def push(self, state: State) -> State:
+        """The Gaussian kernel."""
+
+        def moments(k, a, b):
+            nngp = jnp.exp(-self.gamma * ((a - k) + (b - k)))
+            return nngp, 2.0 * self.gamma * nngp
+
+        return push_moments(state, moments)
