@@ -1,5 +1,6 @@
 """Floor 5: scikit-learn faces of the solvers."""
 
+from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
 from ._kernel_ridge import KernelRegressor as KernelRegressor
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor

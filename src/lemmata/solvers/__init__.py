@@ -3,6 +3,9 @@
 from ._flow import Trajectory as Trajectory
 from ._flow import gradient_descent as gradient_descent
 from ._flow import gradient_flow as gradient_flow
+from ._gaussian_process import Posterior as Posterior
+from ._gaussian_process import log_evidence as log_evidence
+from ._gaussian_process import posterior as posterior
 from ._lasso import accelerated_proximal_gradient as accelerated_proximal_gradient
 from ._lasso import lasso_objective as lasso_objective
 from ._lasso import momentum as momentum

@@ -1,0 +1,92 @@
+"""An infinitely wide Bayesian network as a scikit-learn estimator."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lemmata.architectures import AbstractLayer, NNGPKernel, relu_network
+from lemmata.errors import SettingError
+from lemmata.kernels import gram
+from lemmata.solvers import kernel_ridge, log_evidence, posterior
+
+from ._kernel_ridge import jax_leaves, numpy_leaves
+
+
+class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
+
+    Targets are centred and divided by their root mean square, so that the prior, whose scale is that of the network's
+    initial outputs, fits them; standard deviations come back in the units of the targets.
+
+    Args:
+        network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
+            0.1.
+        noise: variance of the noise, for targets of mean square 1.
+
+    Attributes:
+        network_: the network that is used.
+        log_evidence_: the log marginal likelihood of the scaled targets.
+        jitter_: what had to be added to the diagonal beyond the noise.
+        offset_: the mean of the targets.
+        target_scale_: what centred targets are divided by.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.estimators import NNGPRegressor
+        >>> x = np.linspace(-1, 1, 20)[:, None]
+        >>> model = NNGPRegressor(noise=1e-3).fit(x, np.sin(3 * x[:, 0]))
+        >>> mean, deviation = model.predict(np.array([[0.0], [9.0]]), return_std=True)
+        >>> bool(deviation[0] < 0.1 < deviation[1])
+        True
+    """
+
+    def __init__(self, network=None, noise=1e-2):
+        self.network = network
+        self.noise = noise
+
+    def fit(self, X, y):
+        """Condition on the training rows.
+
+        Args:
+            X: inputs (n, d).
+            y: targets (n,) or (n, k).
+
+        Raises:
+            SettingError: a network that is no layer, or a noise that is no number of at least 0.
+            NotPositiveDefiniteError: the kernel is indefinite on these rows; names the smallest eigenvalue.
+        """
+        validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+        X, y = (np.asarray(values, float) for values in validated)
+        if not (self.network is None or isinstance(self.network, AbstractLayer)):
+            raise SettingError("network", found=repr(self.network), rule="a layer of lemmata.architectures, or None")
+        if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
+            raise SettingError("noise", found=repr(self.noise), rule="a number, at least 0 and finite")
+        self.offset_ = y.mean(axis=0)
+        self.target_scale_ = float(np.sqrt(np.mean((y - self.offset_) ** 2))) or 1.0
+        self._points, self._targets = X, (y - self.offset_) / self.target_scale_
+        with jax.enable_x64(True):
+            network = relu_network(depth=3, bias_std=0.1) if self.network is None else self.network
+            matrix, targets = gram(NNGPKernel(network), jnp.asarray(X)), jnp.asarray(self._targets)
+            solution = kernel_ridge(matrix, targets, float(self.noise))
+            self.jitter_ = float(solution.jitter)
+            self.log_evidence_ = float(log_evidence(matrix, targets, float(self.noise) + self.jitter_))
+            self.network_, self._solution = numpy_leaves(network), numpy_leaves(solution)
+        return self
+
+    def predict(self, X, return_std=False):
+        """The posterior mean (m,) or (m, k) at the inputs X (m, d), and with `return_std` its standard deviation (m,).
+
+        The deviation is that of the function, without the noise, and the same for every target.
+        """
+        check_is_fitted(self)
+        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+        with jax.enable_x64(True):
+            kernel, points = NNGPKernel(jax_leaves(self.network_)), jnp.asarray(X)
+            cross, solution = gram(kernel, points, jnp.asarray(self._points)), jax_leaves(self._solution)
+            found = posterior(solution, cross, kernel.diagonal(points))
+            mean = self.offset_ + self.target_scale_ * np.asarray(found.mean)
+            return (mean, self.target_scale_ * np.sqrt(np.asarray(found.covariance))) if return_std else mean

@@ -1,0 +1,91 @@
+"""Gaussian-process regression: posterior mean and covariance, and the evidence of a kernel."""
+
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, Float
+
+from lemmata.core import require_float64
+from lemmata.errors import ShapeError
+
+from ._ridge import Solution
+
+
+class Posterior(eqx.Module):
+    """What a Gaussian process is at other points, given noisy values.
+
+    Args:
+        mean: at the other points.
+        covariance: of the noise-free function there, the same for every column of y; its diagonal alone where only
+            prior variances were given.
+    """
+
+    mean: Float[Array, "t *k"]
+    covariance: Float[Array, "t *others"]
+
+
+def posterior(
+    solution: Solution, cross: Float[Array, "t columns"], prior: Float[Array, "points *others"]
+) -> Posterior:
+    """The posterior of f ~ GP(0, K) at other points, given y = f + normal noise of variance `ridge`.
+
+    mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T, with C the cross matrix and P the prior
+    covariance of the other points. With the NNGP kernel it is the posterior of an infinitely wide Bayesian network.
+
+    Args:
+        solution: of `kernel_ridge(K, y, noise)`.
+        cross: K(other points, training points).
+        prior: K(other points, other points), or its diagonal for variances alone.
+
+    Raises:
+        ShapeError: where cross or prior does not fit the solution.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import kernel_ridge, posterior
+        >>> found = posterior(kernel_ridge(jnp.eye(1), jnp.array([2.0]), 1.0), jnp.eye(1), jnp.ones(1))
+        >>> [round(float(value), 12) for value in (found.mean[0], found.covariance[0])]
+        [1.0, 0.5]
+    """
+    rows = len(solution.factor)
+    if cross.shape[1] != rows or len(prior) != len(cross):
+        found = f"cross {cross.shape}, prior {prior.shape}"
+        raise ShapeError("matrices of the other points", found=found, rule=f"(t, {rows}) and (t, t) or (t,)")
+    half = solve_triangular(solution.factor, cross.T, lower=True)
+    if prior.ndim == 2:
+        return Posterior(cross @ solution.coefficients, prior - half.T @ half)
+    covariance = jnp.maximum(prior - jnp.sum(half**2, axis=0), 0.0)  # nearly equal numbers may round below 0
+    return Posterior(cross @ solution.coefficients, covariance)
+
+
+def log_evidence(
+    K: Float[Array, "n n"], y: Float[Array, "n *k"], noise: float | Float[Array, ""]
+) -> Float[Array, ""]:
+    """The log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over columns; differentiable.
+
+    -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi). It is NaN where K + noise I is not positive
+    definite.
+
+    Args:
+        K: Gram matrix.
+        y: values, one row a point.
+        noise: variance of the noise.
+
+    Raises:
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.solvers import log_evidence
+        >>> slope = jax.grad(lambda noise: log_evidence(jnp.eye(1), jnp.array([2.0]), noise))
+        >>> float(slope(3.0))  # 0 where the variance is that of the value, 1 + noise = 4
+        0.0
+    """
+    require_float64("log evidence")
+    values = y.reshape(len(y), -1)
+    factor = jnp.linalg.cholesky(K + noise * jnp.eye(len(K), dtype=K.dtype))
+    fit = jnp.sum(values * cho_solve((factor, True), values))
+    volume = 2 * jnp.sum(jnp.log(jnp.diagonal(factor)))
+    return -0.5 * (fit + values.shape[1] * (volume + len(K) * math.log(2 * math.pi)))
