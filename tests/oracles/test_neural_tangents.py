@@ -9,20 +9,27 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import (
+    AveragePool,
+    Conv,
     Cos,
     Dense,
     Erf,
     Exp,
+    Flatten,
     Gaussian,
     Gelu,
+    GlobalAveragePool,
+    GlobalSumPool,
     LayerNorm,
     LeakyRelu,
+    LocallyConnected,
     Monomial,
     NNGPKernel,
     Rbf,
     Relu,
     Serial,
     Sin,
+    SumPool,
     TangentKernel,
     residual,
 )
@@ -37,7 +44,36 @@ ACTIVATIONS = {
 }  # fmt: skip
 
 
+def conv(window=(3, 3), **options) -> Conv:
+    return Conv(512, window, STD, BIAS, **options)
+
+
+RELU, OUT, MEAN = Relu(), Dense(1, STD, BIAS), GlobalAveragePool()
+STANDARD, CIRCULAR = {"parameterization": "standard"}, {"padding": "CIRCULAR"}
+FIELDS = {
+    "image_flatten": [conv(), RELU, conv(), RELU, Flatten(), OUT],
+    "image_mean": [conv(), RELU, conv(), RELU, MEAN, OUT],
+    "image_sum": [conv(), Erf(), GlobalSumPool(), OUT],
+    "image_valid": [conv((2, 3), strides=(2, 1), padding="VALID"), RELU, MEAN, OUT],
+    "image_strided": [conv((3, 2), strides=2), RELU, conv(), RELU, Flatten(), OUT],
+    "image_circular": [conv(**CIRCULAR), RELU, conv(**CIRCULAR), RELU, MEAN, OUT],
+    "image_standard": [conv(**STANDARD), RELU, conv(**STANDARD), RELU, MEAN, Dense(1, STD, BIAS, "standard")],
+    "image_local": [LocallyConnected(512, (3, 3), STD, BIAS), RELU, conv(), RELU, MEAN, OUT],
+    "image_pool": [conv(), RELU, AveragePool((2, 2)), conv(), RELU, Flatten(), OUT],
+    "image_pool_same": [conv(), RELU, AveragePool((2, 3), (1, 2), "SAME"), conv(), RELU, MEAN, OUT],
+    "image_sum_pool": [conv(), Gelu(), SumPool((2, 2), 1), conv(), RELU, MEAN, OUT],
+    "image_norm": [conv(), LayerNorm(1e-12), RELU, conv(), RELU, MEAN, OUT],
+    "image_dense": [Dense(512, STD, BIAS), RELU, conv(), RELU, MEAN, Dense(512, STD, BIAS), RELU, OUT],
+    "sequence_mean": [conv(3), RELU, conv(2), RELU, MEAN, OUT],
+    "image_residual": [
+        conv(), residual(Serial([RELU, conv()])), RELU, AveragePool((2, 2), 1), conv((2, 2)), RELU, Flatten(), OUT
+    ],
+}  # fmt: skip
+
+
 def network(name: str) -> Serial:
+    if name in FIELDS:
+        return Serial(FIELDS[name])
     dense = lambda width, kind="ntk", bias=BIAS: Dense(width, STD, bias, kind)
     block = residual(Serial([Relu(), dense(512)]))
     structures = {
@@ -52,10 +88,14 @@ def network(name: str) -> Serial:
     return Serial([*hidden, *hidden, dense(1, kind)])
 
 
+POINTS = {"image": "images", "sequence": "sequences"}
+
+
 @pytest.mark.parametrize("name", sorted(NUMBERS["kernels"]))
 @pytest.mark.parametrize(("face", "kernel"), [("nngp", NNGPKernel), ("ntk", TangentKernel)])
 def test_kernel_is_that_of_neural_tangents(name, face, kernel):
-    x, theirs = jnp.asarray(NUMBERS["points"]), np.asarray(NUMBERS["kernels"][name][face])
+    x = jnp.asarray(NUMBERS[POINTS.get(name.partition("_")[0], "points")])
+    theirs = np.asarray(NUMBERS["kernels"][name][face])
     ours = np.asarray(gram(kernel(network(name)), x))
     # Each of ten layers rounds; arccos at the diagonal rounds to sqrt(eps) in the peer, where ours is exact.
     off = ~np.eye(len(x), dtype=bool)
@@ -64,4 +104,4 @@ def test_kernel_is_that_of_neural_tangents(name, face, kernel):
 
 
 def test_every_activation_was_compared():
-    assert len(NUMBERS["kernels"]) == 2 * len(ACTIVATIONS) + 3
+    assert len(NUMBERS["kernels"]) == 2 * len(ACTIVATIONS) + 3 + len(FIELDS)

@@ -10,6 +10,11 @@ from ._angular import is_homogeneous as is_homogeneous
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel
 from ._branches import residual as residual
+from ._convolution import Conv as Conv
+from ._convolution import Flatten as Flatten
+from ._convolution import LocalDense as LocalDense
+from ._convolution import LocallyConnected as LocallyConnected
+from ._convolution import Patches as Patches
 from ._dense import Dense as Dense
 from ._dropout import Dropout as Dropout
 from ._dropout import with_masks as with_masks
@@ -28,6 +33,10 @@ from ._normalisation import RMSNorm as RMSNorm
 from ._one_norm import AngularKernel as AngularKernel
 from ._polynomials import Hermite as Hermite
 from ._polynomials import Monomial as Monomial
+from ._pooling import AveragePool as AveragePool
+from ._pooling import GlobalAveragePool as GlobalAveragePool
+from ._pooling import GlobalSumPool as GlobalSumPool
+from ._pooling import SumPool as SumPool
 from ._quadrature import Elementwise as Elementwise
 from ._serial import Serial as Serial
 from ._serial import erf_network as erf_network
@@ -35,3 +44,4 @@ from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
 from ._state import State as State
 from ._tangent import tangent_gram as tangent_gram
+from ._window import Window as Window

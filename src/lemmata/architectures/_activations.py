@@ -5,12 +5,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from ._correlation import arc_cosine_kernels, correlation
 from ._layer import AbstractLayer
 from ._moments import check_finite, push_moments
-from ._state import State
+from ._state import Means, State
 
 
 class Relu(AbstractLayer):
@@ -19,11 +19,7 @@ class Relu(AbstractLayer):
     c is the correlation, kappa0 and kappa1 the arc-cosine kernels, normalised to 1 at c = 1.
     """
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """max(x, 0)."""
         return jax.nn.relu(x)
 
@@ -41,11 +37,7 @@ class LeakyRelu(AbstractLayer):
 
     slope: float = 0.01
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The leaky rectifier of every coordinate."""
         return jax.nn.leaky_relu(x, self.slope)
 
@@ -64,7 +56,9 @@ def _piecewise_linear(state: State, a: float) -> State:
     half = 0.5 * (bend + line)
     nngp = scale * (0.5 * (bend * kappa1 + line * c)) if a else scale * (0.5 * kappa1)
     ntk = state.ntk * (0.5 * (bend * kappa0 + line))
-    return State(nngp, ntk, half * state.xx, half * state.yy, state.fan_in, law)
+    mean = 0.5 * bend / math.pi  # of two independent values, over the product of their standard deviations
+    means = Means(mean * scale, mean * state.xx, mean * state.yy)
+    return state.replace(nngp=nngp, ntk=ntk, xx=half * state.xx, yy=half * state.yy, law=law, means=means)
 
 
 class Erf(AbstractLayer):
@@ -73,11 +67,7 @@ class Erf(AbstractLayer):
     Its derivative in k is E[phi' phi'] = (4 / pi) / sqrt((1 + 2 xx)(1 + 2 yy) - 4 k²).
     """
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The error function of every coordinate."""
         return jax.scipy.special.erf(x)
 
@@ -102,11 +92,7 @@ class Gelu(AbstractLayer):
     in k (Price's theorem).
     """
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """GELU of every coordinate."""
         return jax.nn.gelu(x, approximate=False)
 
@@ -138,11 +124,7 @@ class Sin(AbstractLayer):
     def __check_init__(self):
         check_finite("frequency or phase", self.frequency, self.phase)
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The sine of every coordinate."""
         return jnp.sin(self.frequency * x + self.phase)
 
@@ -160,11 +142,7 @@ class Cos(AbstractLayer):
     def __check_init__(self):
         check_finite("frequency", self.frequency)
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The cosine of every coordinate."""
         return jnp.cos(self.frequency * x)
 

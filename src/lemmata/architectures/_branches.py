@@ -11,18 +11,14 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
 
-from ._layer import AbstractLayer
-from ._state import State
+from ._layer import AbstractLayer, Shape
+from ._state import Means, State
 
 
 class Identity(AbstractLayer):
     """The layer that passes its input on: the skip connection of a residual network."""
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The input x."""
         return x
 
@@ -54,6 +50,7 @@ class Parallel(AbstractLayer):
     """
 
     branches: tuple[AbstractLayer, ...]
+    whole = True
 
     def __init__(self, branches: Sequence[AbstractLayer]):
         self.branches = tuple(branches)
@@ -68,13 +65,13 @@ class Parallel(AbstractLayer):
                     remedy="wrap a plain function: Elementwise(fn)",
                 )
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[Any, ...], int]:
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
         """A tuple of the branches' parameters, drawn with independent keys."""
         keys = jax.random.split(key, len(self.branches))
         drawn = [layer.init(own, fan_in, dtype=dtype) for layer, own in zip(self.branches, keys, strict=True)]
         return tuple(params for params, _ in drawn), _common_width([width for _, width in drawn])
 
-    def apply(self, params: tuple[Any, ...], x: Float[Array, " fan_in"]) -> Float[Array, " fan_out"]:
+    def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
         """The sum of the branches at one point."""
         values = [layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)]
         return functools.reduce(operator.add, values)
@@ -82,8 +79,8 @@ class Parallel(AbstractLayer):
     def push(self, state: State) -> State:
         """The sums of the branches' moments and tangent kernels."""
         level = state.law.level + 1
-        inside = dataclasses.replace(state, law=dataclasses.replace(state.law, level=level))
-        pushed = [layer.push(inside) for layer in self.branches]
+        inside = state.with_law(dataclasses.replace(state.law, level=level))
+        pushed = [inside.through(layer) for layer in self.branches]
         loose = [position for position, branch in enumerate(pushed) if branch.law.centred < level]
         if len(loose) > 1:
             raise SettingError(
@@ -103,9 +100,12 @@ class Parallel(AbstractLayer):
             gaussian=all(branch.law.gaussian for branch in pushed),
             centred=min(state.law.level, *(branch.law.centred for branch in pushed)),
         )
-        width = _common_width([branch.fan_in for branch in pushed])
-        total = lambda field: functools.reduce(operator.add, [getattr(branch, field) for branch in pushed])
-        return State(total("nngp"), total("ntk"), total("xx"), total("yy"), width, law)
+        _common_width([(*branch.sites, branch.fan_in) for branch in pushed])
+        return functools.reduce(_sum, pushed).with_law(law)
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """Where one branch needs them."""
+        return any(layer.needs_pairs(pairs) for layer in self.branches)
 
 
 def residual(layer: AbstractLayer) -> Parallel:
@@ -113,10 +113,24 @@ def residual(layer: AbstractLayer) -> Parallel:
     return Parallel([Identity(), layer])
 
 
-def _common_width(widths: list[int]) -> int:
+def _common_width(widths: list[Any]) -> Any:
     if len(set(widths)) > 1:
         raise SettingError(
             "branches of Parallel", found=f"{widths} outputs", rule="the same number of outputs for every branch",
             remedy="a branch beside Identity has as many outputs as inputs",
         )
     return widths[0]
+
+
+def _sum(one: State, other: State) -> State:
+    """The moments of a sum whose terms have products of mean 0."""
+    means = one.means if other.means is None else other.means
+    if one.means is not None and other.means is not None:
+        means = Means(*(a + b for a, b in zip(one.means, other.means, strict=True)))
+    own = {}
+    if one.left is not None and other.left is not None and one.right is not None and other.right is not None:
+        own = {"left": _sum(one.left, other.left), "right": _sum(one.right, other.right)}
+    return one.replace(
+        nngp=one.nngp + other.nngp, ntk=one.ntk + other.ntk, xx=one.xx + other.xx, yy=one.yy + other.yy, means=means,
+        **own,
+    )

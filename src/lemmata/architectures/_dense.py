@@ -8,12 +8,12 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
 
-from ._layer import AbstractLayer
+from ._layer import AbstractLayer, Shape, channels, with_channels
 from ._state import State
 
 
 class Dense(AbstractLayer):
-    r"""An affine map to `width` outputs with independent Gaussian parameters.
+    r"""An affine map to `width` outputs with independent Gaussian parameters; the same at every position of a field.
 
     With w = `weight_std`, b = `bias_std` and d inputs:
 
@@ -50,8 +50,9 @@ class Dense(AbstractLayer):
             if not value >= 0:
                 raise SettingError(name, found=value, rule="a standard deviation is a number that is not negative")
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[dict[str, Array], int]:
-        """Draws {"weight": (width, fan_in)} and, where `bias_std` > 0, {"bias": (width,)}."""
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
+        """Draws {"weight": (width, coordinates of an input)} and, where `bias_std` > 0, {"bias": (width,)}."""
+        shape, fan_in = with_channels(fan_in, self.width), channels(fan_in)
         weight_key, bias_key = jax.random.split(key)
         weight_scale, bias_scale = 1.0, 1.0
         if self.parameterization == "standard":
@@ -59,12 +60,14 @@ class Dense(AbstractLayer):
         params = {"weight": weight_scale * jax.random.normal(weight_key, (self.width, fan_in), dtype)}
         if self.bias_std > 0:
             params["bias"] = bias_scale * jax.random.normal(bias_key, (self.width,), dtype)
-        return params, self.width
+        return params, shape
 
-    def apply(self, params: dict[str, Array], x: Float[Array, " fan_in"]) -> Float[Array, " fan_out"]:
-        """The affine map at one point."""
+    def apply(self, params: dict[str, Array], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
+        """The affine map at one point, or at every position of a field."""
         standard = self.parameterization == "standard"
-        output = params["weight"] @ x if standard else (self.weight_std / x.size**0.5) * (params["weight"] @ x)
+        output = x @ params["weight"].T
+        if not standard:
+            output = (self.weight_std / x.shape[-1] ** 0.5) * output
         if self.bias_std > 0:
             output = output + (params["bias"] if standard else self.bias_std * params["bias"])
         return output
@@ -86,4 +89,5 @@ class Dense(AbstractLayer):
         else:
             own = nngp
         xx, yy = w2 * state.xx + b2, w2 * state.yy + b2
-        return State(nngp, own + w2 * state.ntk, xx, yy, self.width, state.law.drawn())
+        ntk, law = own + w2 * state.ntk, state.law.drawn()
+        return state.replace(nngp=nngp, ntk=ntk, xx=xx, yy=yy, fan_in=self.width, law=law, means=None)

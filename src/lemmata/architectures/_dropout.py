@@ -43,11 +43,7 @@ class Dropout(AbstractLayer):
         if not 0.0 < self.keep <= 1.0:
             raise SettingError("keep", found=self.keep, rule="a probability above 0 and at most 1")
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """x, or with a `key` the masked x / keep."""
         if self.key is None:
             return x
@@ -61,7 +57,7 @@ class Dropout(AbstractLayer):
                 remedy="a Dense layer before it",
             )
         xx, yy = state.xx / self.keep, state.yy / self.keep
-        return State(state.nngp, state.ntk, xx, yy, state.fan_in, state.law.perturbed())
+        return state.replace(xx=xx, yy=yy, law=state.law.perturbed())
 
 
 def with_masks(network: Any, key: Key[Array, ""]) -> Any:

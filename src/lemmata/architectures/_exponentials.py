@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError
 
@@ -24,11 +24,7 @@ class Exp(AbstractLayer):
     def __check_init__(self):
         check_finite("scale", self.scale)
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The exponential of every coordinate."""
         return jnp.exp(self.scale * x)
 
@@ -55,11 +51,7 @@ class Gaussian(AbstractLayer):
         if not 0.0 <= self.scale < math.inf:
             raise SettingError("scale of a Gaussian", found=self.scale, rule="a finite number that is not negative")
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The Gaussian function of every coordinate."""
         return jnp.exp(-self.scale * x * x)
 
@@ -88,11 +80,7 @@ class Rbf(AbstractLayer):
         if not 0.0 <= self.gamma < math.inf:
             raise SettingError("gamma", found=self.gamma, rule="a finite number that is not negative")
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The shifted sine of every coordinate."""
         return math.sqrt(2.0) * jnp.sin(math.sqrt(2.0 * self.gamma) * x + 0.25 * math.pi)
 

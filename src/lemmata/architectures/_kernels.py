@@ -1,5 +1,6 @@
 """The two kernels of an infinitely wide network."""
 
+import math
 from collections.abc import Callable
 
 import equinox as eqx
@@ -11,11 +12,12 @@ from lemmata.errors import SettingError, ShapeError
 from lemmata.kernels import AbstractKernel
 
 from ._angular import angular_push
+from ._fields import field_state, own_state
 from ._layer import AbstractLayer
 from ._state import State, diagonal_state, matrix_state, pair_state
 
-# Rows of a tile: two megabytes in float64, which the caches of current processors hold.
-_TILE = 512
+# Entries of a tile, of pairs of points and of their positions: the caches of current processors hold them.
+_TILE, _FIELD_TILE = 512, 2**17
 
 
 class NNGPKernel(AbstractKernel):
@@ -31,15 +33,15 @@ class NNGPKernel(AbstractKernel):
 
     network: AbstractLayer
 
-    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
         """The covariance of the outputs at two points."""
         return _checked(_pair(self.network, "nngp", x, y))
 
-    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
         """All pairs, from one matrix product; from a series in the angle where that is faster (`is_homogeneous`)."""
         return cross_entries(NetworkEntries(self.network, "nngp"), x, y)
 
-    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
         """The variance of the output at every point."""
         return _checked(_diagonal(NetworkEntries(self.network, "nngp"), x))
 
@@ -60,15 +62,15 @@ class TangentKernel(AbstractKernel):
 
     network: AbstractLayer
 
-    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
         """The tangent kernel at two points."""
         return _checked(_pair(self.network, "ntk", x, y))
 
-    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
         """All pairs, from one matrix product; from a series in the angle where that is faster (`is_homogeneous`)."""
         return cross_entries(NetworkEntries(self.network, "ntk"), x, y)
 
-    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
         """The squared norm of the gradient at every point."""
         return _checked(_diagonal(NetworkEntries(self.network, "ntk"), x))
 
@@ -79,33 +81,58 @@ class NetworkEntries(eqx.Module):
     network: AbstractLayer
     face: str = eqx.field(static=True)
 
-    def __call__(self, state: State) -> Array:
-        """All pairs of the state, by the recursion over layers or a series that stands for it."""
-        push = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
+    def __call__(self, x: Array, y: Array) -> Array:
+        """All pairs, by the recursion over layers or a series that stands for it."""
+        if x.ndim > 2:
+            return self.exact(field_state(x, y, self.network.needs_pairs(False)))
+        state = matrix_state(x, y)
+        push = self.series_push(state)
         return self.exact(state) if push is None else push(state)
+
+    def diagonal(self, x: Array) -> Array:
+        """Every point with itself, by the recursion."""
+        return self.exact(diagonal_state(x) if x.ndim == 2 else own_state(x, self.network.needs_pairs(False)))
+
+    def pair(self, x: Array, y: Array) -> Array:
+        """Two single points, by the recursion."""
+        if x.ndim == 1:
+            return self.exact(pair_state(x, y))
+        return self.exact(field_state(x[None], y[None], self.network.needs_pairs(False)))[0, 0]
+
+    def series_push(self, state: State) -> Callable[[State], Array] | None:
+        """What stands for the recursion at less cost, if anything does."""
+        return angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
 
     def exact(self, state: State) -> Array:
         """All pairs of the state, by the recursion."""
-        return getattr(self.network.push(state), self.face)
+        pushed = self.network.push(state)
+        if pushed.sites:
+            raise SettingError(
+                "output of the network", found=f"a field on a grid of shape {pushed.sites}", rule="a vector",
+                remedy="Flatten() or GlobalAveragePool() before the last Dense layer",
+            )
+        return getattr(pushed, self.face)
 
 
 def _pair(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
-    if jnp.ndim(x) != 1 or jnp.shape(x) != jnp.shape(y):
-        raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule="two of shape (d,)")
-    return getattr(network.push(pair_state(x, y)), face)
+    if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
+        rule = "two of shape (d,), or two fields of shape (*sites, channels)"
+        raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
+    return NetworkEntries(network, face).pair(x, y)
 
 
 @eqx.filter_jit
 def _diagonal(entries: NetworkEntries, x: Array) -> Array:
-    return entries.exact(diagonal_state(x))
+    if x.ndim == 2 or len(x) <= (size := _field_tile(entries, x)[1]):
+        return entries.diagonal(x)
+    return jax.lax.map(lambda one: entries.diagonal(one[None])[0], x, batch_size=size)
 
 
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     """The matrix of all pairs, its diagonal by the recursion where y is x; refused where a diagonal is not finite."""
-    if jnp.ndim(x) != 2 or jnp.ndim(y) != 2 or x.shape[1] != y.shape[1]:
-        raise ShapeError(
-            "points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule="(n, d) and (m, d), the same d",
-        )
+    if jnp.ndim(x) < 2 or jnp.ndim(x) != jnp.ndim(y) or x.shape[1:] != y.shape[1:]:
+        rule = "(n, d) and (m, d), the same d, or fields (n, *sites, channels) on the same grid"
+        raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
     diagonal = _checked(_diagonal(entries, x))
     if y is x:
         return _symmetric(entries, x, diagonal)
@@ -113,41 +140,59 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     return _rectangle(entries, x, y)
 
 
+def _field_tile(entries: NetworkEntries, x: Array) -> tuple[int, int]:
+    """Rows and columns of a tile of pairs of fields; columns come last in memory, so they are many."""
+    positions = math.prod(x.shape[1:-1]) ** (2 if entries.network.needs_pairs(False) else 1)
+    count = max(1, _FIELD_TILE // positions)
+    columns = min(count, 32)
+    return max(1, min(count // columns, 32)), columns
+
+
+def _tile(entries: NetworkEntries, x: Array, y: Array) -> tuple[int, int]:
+    if x.ndim == 2:
+        return (_TILE, _TILE) if min(len(x), len(y)) >= 2 * _TILE else (len(x), len(y))
+    rows, columns = _field_tile(entries, x)
+    return min(rows, len(x)), min(columns, len(y))
+
+
 @eqx.filter_jit
 def _rectangle(entries: NetworkEntries, x: Array, y: Array) -> Array:
-    tile = lambda a, b: entries(matrix_state(a, b))
-    if min(len(x), len(y)) < 2 * _TILE:
-        return tile(x, y)
-    return _tiled(tile, x, y, [(i, j) for i in _starts(len(x)) for j in _starts(len(y))])
+    rows, columns = _tile(entries, x, y)
+    if (rows, columns) == (len(x), len(y)):
+        return entries(x, y)
+    return _tiled(entries, x, y, [(i, j) for i in _starts(len(x), rows) for j in _starts(len(y), columns)])
 
 
 @eqx.filter_jit
 def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
-    tile = lambda a, b: entries(matrix_state(a, b))
-    if len(x) < 2 * _TILE:
-        matrix = tile(x, x)
+    rows, columns = _tile(entries, x, x)
+    if (rows, columns) == (len(x), len(x)):
+        matrix = entries(x, x)
         matrix = (matrix + matrix.T) / 2
     else:
-        pairs = [(i, j) for i in _starts(len(x)) for j in _starts(len(x)) if i <= j]
-        matrix = _tiled(tile, x, x, pairs, mirrored=True)
+        starts = [(i, j) for i in _starts(len(x), rows) for j in _starts(len(x), columns) if i < j + columns]
+        matrix = _tiled(entries, x, x, starts, mirrored=rows == columns)
+        matrix = matrix if rows == columns else jnp.triu(matrix) + jnp.triu(matrix, 1).T
     # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
     index = jnp.arange(len(x))
     return matrix.at[index, index].set(diagonal, unique_indices=True)
 
 
-def _starts(length: int) -> list[int]:
+def _starts(length: int, size: int) -> list[int]:
     # The last tile is moved back to end with the matrix, so that all have one size; what it repeats is the same.
-    return [min(i, length - _TILE) for i in range(0, length, _TILE)]
+    return [min(i, length - size) for i in range(0, length, size)]
 
 
-def _tiled(tile: Callable, x: Array, y: Array, starts: list[tuple[int, int]], mirrored: bool = False) -> Array:
-    """The matrix from square tiles that stay in the cache through all layers; with `mirrored` from half of them."""
+def _tiled(
+    entries: NetworkEntries, x: Array, y: Array, starts: list[tuple[int, int]], mirrored: bool = False
+) -> Array:
+    """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
     corners = jnp.asarray(starts, jnp.int32)
+    rows, columns = _tile(entries, x, y)
 
     def write(t: Array, matrix: Array) -> Array:
         i, j = corners[t, 0], corners[t, 1]
-        rows, columns = (jax.lax.dynamic_slice_in_dim(points, k, _TILE) for points, k in ((x, i), (y, j)))
-        values = tile(rows, columns)
+        values = entries(*(jax.lax.dynamic_slice_in_dim(*part) for part in ((x, i, rows), (y, j, columns))))
         if mirrored:
             matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j, i))
         return jax.lax.dynamic_update_slice(matrix, values, (i, j))

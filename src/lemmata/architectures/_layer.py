@@ -1,29 +1,55 @@
 """The contract of a layer: one object, three faces."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float, Key
 
 from ._state import State
 
+# The number of coordinates of a vector, or the shape of a field: that of its grid of positions, then the coordinates.
+Shape = int | tuple[int, ...]
+
 
 class AbstractLayer(eqx.Module):
-    """A map between vectors, as a finite random function and as its infinite-width limit.
+    """A map between vectors, or between fields of vectors, as a random function and as its infinite-width limit.
 
     Theory and finite network come from the same object and cannot drift apart: `tests/laws/test_architectures.py`
     compares `push` with `init` and `apply` for every layer.
+
+    Attributes:
+        whole: whether `push` also looks at the moments of each input with itself (`State.left` and `State.right`) and
+            returns them; other layers need not know of them.
     """
 
-    @abc.abstractmethod
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[Any, int]:
-        """Draws the parameters for inputs with `fan_in` coordinates; returns them and the number of outputs."""
+    whole: ClassVar[bool] = False
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
+        """Draws the parameters for inputs of shape `fan_in`; returns them and the shape of the outputs.
+
+        Here: no parameters, as many outputs as inputs.
+        """
+        return (), fan_in
 
     @abc.abstractmethod
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_out"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
         """The layer at one point."""
 
     @abc.abstractmethod
     def push(self, state: State) -> State:
         """The second moments of the outputs from those of the inputs, as the number of inputs goes to infinity."""
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """Whether all pairs of positions are needed at the inputs, given whether they are at the outputs."""
+        return pairs
+
+
+def channels(shape: Shape) -> int:
+    """The number of coordinates at one position."""
+    return shape if isinstance(shape, int) else shape[-1]
+
+
+def with_channels(shape: Shape, width: int) -> Shape:
+    """The shape with another number of coordinates."""
+    return width if isinstance(shape, int) else (*shape[:-1], width)

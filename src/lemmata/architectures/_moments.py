@@ -6,15 +6,23 @@ from typing import Any
 
 from lemmata.errors import SettingError
 
-from ._state import State
+from ._state import Means, State
 
 
 def push_moments(state: State, moments: Callable[[Any, Any, Any], tuple[Any, Any]], odd: bool = False) -> State:
-    """A push from moments(k, a, b) -> (E[phi phi], E[phi' phi']) for covariance k and variances a and b."""
+    """A push from moments(k, a, b) -> (E[phi phi], E[phi' phi']) for covariance k and variances a and b.
+
+    At covariance 0 the two values are independent, so the first moment there is the product of their means.
+    """
     law = state.law.activated(odd)
     nngp, dot = moments(state.nngp, state.xx, state.yy)
     xx, yy = (moments(v, v, v)[0] for v in (state.xx, state.yy))
-    return State(nngp, state.ntk * dot, xx, yy, state.fan_in, law)
+    means = None if odd else Means(*(moments(0.0 * a, a, b)[0] for a, b in _variances(state)))
+    return state.replace(nngp=nngp, ntk=state.ntk * dot, xx=xx, yy=yy, law=law, means=means)
+
+
+def _variances(state: State) -> list[tuple[Any, Any]]:
+    return [(state.xx, state.yy), (state.xx, state.xx), (state.yy, state.yy)]
 
 
 def check_finite(name: str, *values: float) -> None:

@@ -4,13 +4,13 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError
 
 from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
-from ._state import State
+from ._state import Means, State
 
 
 class RMSNorm(AbstractLayer):
@@ -36,13 +36,9 @@ class RMSNorm(AbstractLayer):
     def __check_init__(self):
         _check_epsilon(self.epsilon)
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The point divided by its root mean square."""
-        return x * _inverse_root(jnp.mean(x * x) + self.epsilon)
+        return x * _inverse_root(jnp.mean(x * x, axis=-1, keepdims=True) + self.epsilon)
 
     def push(self, state: State) -> State:
         """The moments divided by the root mean squares."""
@@ -52,9 +48,14 @@ class RMSNorm(AbstractLayer):
 class LayerNorm(AbstractLayer):
     r"""(x - m) / sqrt(v + epsilon), m and v the mean and the variance over the coordinates of x; no learned scale.
 
-    At infinite width, for coordinates of mean 0, m vanishes and v tends to xx, so the moments are those of `RMSNorm`.
-    Coordinates have mean 0 after Dense, after odd activations of it, and after sums of such; the means over coordinates
-    of a rectified layer and of the inputs of a network are not part of the second moments that a `push` receives.
+    At infinite width m(x) tends to E[h(x)] and v to xx - m(x)², so with r = 1 / sqrt(v(x) + epsilon) and s
+    likewise for y
+
+        nngp' = r s (nngp - m(x) m(y)),    ntk' = r s ntk,    xx' = r² (xx - m(x)²).
+
+    Coordinates have mean 0 after Dense, after odd activations of it, and after sums of such; an activation's mean is
+    the root of its second moment at covariance 0. At the inputs of a network nngp' is exact at every number of
+    coordinates. In a field every position is normalised over its own coordinates.
 
     Args:
         epsilon: added to the variance. At 0 a point with equal coordinates is mapped to 0.
@@ -62,7 +63,7 @@ class LayerNorm(AbstractLayer):
     Raises:
         SettingError: for an epsilon that is negative or not finite.
 
-    `push` raises SettingError where the mean over coordinates is not known to be 0.
+    `push` raises SettingError after Flatten, and where a state does not tell the means over coordinates.
     """
 
     epsilon: float = 0.0
@@ -70,31 +71,34 @@ class LayerNorm(AbstractLayer):
     def __check_init__(self):
         _check_epsilon(self.epsilon)
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The point less its mean, divided by its standard deviation."""
-        centred = x - jnp.mean(x)
-        return centred * _inverse_root(jnp.mean(centred * centred) + self.epsilon)
+        centred = x - jnp.mean(x, axis=-1, keepdims=True)
+        return centred * _inverse_root(jnp.mean(centred * centred, axis=-1, keepdims=True) + self.epsilon)
 
     def push(self, state: State) -> State:
-        """The moments divided by the standard deviations."""
+        """The moments less the products of the means, divided by the standard deviations."""
         if state.law.centred < 0:
-            raise SettingError(
-                "input of LayerNorm", found="coordinates whose mean is not known to be 0",
-                rule="LayerNorm follows Dense, or odd activations of it",
-                remedy="RMSNorm, which subtracts no mean, or LayerNorm after the next Dense layer",
-            )
-        return _normalised(state, self.epsilon)
+            if state.means is None:
+                raise SettingError(
+                    "input of LayerNorm", found="coordinates whose mean is not known",
+                    rule="LayerNorm follows the inputs, Dense, Conv or an activation, at every position of a field",
+                    remedy="RMSNorm, which subtracts no mean, or LayerNorm after the next Dense layer",
+                )
+            xy, xx, yy = state.means
+            state = state.replace(nngp=state.nngp - xy, xx=state.xx - xx, yy=state.yy - yy)
+        none = None if state.means is None else Means(*(jnp.zeros_like(mean) for mean in state.means))
+        return _normalised(state, self.epsilon).replace(means=none)
 
 
 def _normalised(state: State, epsilon: float) -> State:
     left, right = _inverse_root(state.xx + epsilon), _inverse_root(state.yy + epsilon)
     both = left * right
     xx, yy = state.xx * (left * left), state.yy * (right * right)
-    return State(state.nngp * both, state.ntk * both, xx, yy, state.fan_in, state.law)
+    means = state.means
+    if means is not None:
+        means = Means(means.xy * both, means.xx * (left * left), means.yy * (right * right))
+    return state.replace(nngp=state.nngp * both, ntk=state.ntk * both, xx=xx, yy=yy, means=means)
 
 
 def _inverse_root(square: Float[Array, "..."]) -> Float[Array, "..."]:

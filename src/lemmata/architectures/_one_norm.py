@@ -1,6 +1,7 @@
 """The kernels of any network at inputs of one norm, as series in the angle."""
 
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -110,10 +111,8 @@ class _SphereEntries(NetworkEntries):
     ):
         self.network, self.face, self.variance, self.fan_in, self.series = network, face, variance, fan_in, series
 
-    def __call__(self, state: State) -> Array:
-        if self.series is None:
-            return self.exact(state)
-        return by_series(self.series, self.exact, scaled=False)(state)
+    def series_push(self, state: State) -> Callable[[State], Array] | None:
+        return None if self.series is None else by_series(self.series, self.exact, scaled=False)
 
     def build(self) -> tuple[float, ...] | None:
         def profile(theta: np.ndarray) -> np.ndarray:

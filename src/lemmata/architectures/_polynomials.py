@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError
 
@@ -33,11 +33,7 @@ class Monomial(AbstractLayer):
     def __check_init__(self):
         _check_degree(self.degree)
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The power of every coordinate."""
         return x**self.degree
 
@@ -67,11 +63,7 @@ class Hermite(AbstractLayer):
     def __check_init__(self):
         _check_degree(self.degree)
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The Hermite polynomial of every coordinate, by the three-term recurrence."""
         last, value = jnp.ones_like(x), x
         for j in range(1, self.degree):

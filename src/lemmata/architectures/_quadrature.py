@@ -8,13 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError
 
 from ._correlation import correlation, safe_sqrt
 from ._layer import AbstractLayer
-from ._state import State
+from ._state import Means, State
 
 
 @functools.lru_cache(maxsize=8)
@@ -64,13 +64,9 @@ class Elementwise(AbstractLayer):
         if not 2 <= self.degree <= 160:
             raise SettingError("degree of the quadrature", found=self.degree, rule="between 2 and 160 nodes")
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[()], int]:
-        """No parameters, as many outputs as inputs."""
-        return (), fan_in
-
-    def apply(self, params: Any, x: Float[Array, " fan_in"]) -> Float[Array, " fan_in"]:
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """`fn` of every coordinate."""
-        return jax.vmap(self.fn)(x)
+        return fn_at(self.fn, x)
 
     def push(self, state: State) -> State:
         """The moments of fn(u), and the tangent kernel times E[fn'(u) fn'(v)]."""
@@ -81,7 +77,8 @@ class Elementwise(AbstractLayer):
         slope = jax.grad(self.fn)
         dot = _mehler(c, self._coefficients(slope, state.xx), self._coefficients(slope, state.yy))
         xx, yy = _mehler(one, left, left), _mehler(one, right, right)
-        return State(_mehler(c, left, right), state.ntk * dot, xx, yy, state.fan_in, law)
+        means = Means(left[0] * right[0], left[0] ** 2, right[0] ** 2)
+        return state.replace(nngp=_mehler(c, left, right), ntk=state.ntk * dot, xx=xx, yy=yy, law=law, means=means)
 
     def _coefficients(self, fn: Callable[[Any], Any], variance: Float[Array, "..."]) -> Float[Array, "degree ..."]:
         nodes, projection = hermite_rule(self.degree)

@@ -11,7 +11,7 @@ from lemmata.errors import SettingError
 
 from ._activations import Erf, Relu
 from ._dense import Dense
-from ._layer import AbstractLayer
+from ._layer import AbstractLayer, Shape
 from ._state import State
 
 
@@ -19,6 +19,7 @@ class Serial(AbstractLayer):
     """The composition of layers, the first applied first; itself a layer."""
 
     layers: tuple[AbstractLayer, ...]
+    whole = True
 
     def __init__(self, layers: Sequence[AbstractLayer]):
         self.layers = tuple(layers)
@@ -31,7 +32,7 @@ class Serial(AbstractLayer):
                     remedy="wrap a plain function: Elementwise(fn)",
                 )
 
-    def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[tuple[Any, ...], int]:
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
         """A tuple of the layers' parameters, drawn with independent keys."""
         params = []
         for layer, layer_key in zip(self.layers, jax.random.split(key, max(1, len(self.layers))), strict=False):
@@ -39,7 +40,7 @@ class Serial(AbstractLayer):
             params.append(drawn)
         return tuple(params), fan_in
 
-    def apply(self, params: tuple[Any, ...], x: Float[Array, " fan_in"]) -> Float[Array, " fan_out"]:
+    def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
         """The layers in turn."""
         for layer, own in zip(self.layers, params, strict=True):
             x = layer.apply(own, x)
@@ -48,8 +49,14 @@ class Serial(AbstractLayer):
     def push(self, state: State) -> State:
         """The layers' pushes in turn."""
         for layer in self.layers:
-            state = layer.push(state)
+            state = state.through(layer)
         return state
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """From the last layer back to the first."""
+        for layer in reversed(self.layers):
+            pairs = layer.needs_pairs(pairs)
+        return pairs
 
 
 def fully_connected(

@@ -1,6 +1,8 @@
 """What an infinitely wide layer passes on: covariances between two inputs, and the variance of each."""
 
 import dataclasses
+import math
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -41,7 +43,8 @@ class Law:
         if not self.gaussian:
             raise SettingError(
                 "input of an activation", found="coordinates that are not Gaussian (inputs of the network, or outputs "
-                "of an activation or of Dropout)", rule="an activation acts on outputs of Dense, or sums of them",
+                "of an activation, of Dropout or of Flatten)",
+                rule="an activation acts on outputs of Dense or a convolution, or sums of them",
                 remedy="put a Dense layer before it",
             )
         return dataclasses.replace(self.perturbed(), centred=self.centred if odd else -1)
@@ -55,19 +58,37 @@ class Law:
 INPUTS = Law(gaussian=False, centred=-1, wide=False)
 
 
+class Means(NamedTuple):
+    """Products of the means over coordinates: E[h(x)] E[h(y)], E[h(x)]², E[h(y)]²; arrays as those of a `State`."""
+
+    xy: Float[Array, "..."]
+    xx: Float[Array, "..."]
+    yy: Float[Array, "..."]
+
+
 class State(eqx.Module):
     """The second moments of one layer's outputs, between inputs x and inputs y, at infinite width.
 
     All four arrays broadcast to one shape, so one `push` serves a single pair (scalars), the diagonal (vectors) and a
     whole matrix: `nngp` and `ntk` of shape (n, m), `xx` of shape (n, 1), `yy` of shape (1, m).
 
+    Where inputs are fields, vectors at the positions of a grid of shape `sites`, axes of positions come first: sites +
+    (n, m) where only equal positions of x and y are kept, sites + sites + (n, m) with `pairs`, the positions of x
+    before those of y. A layer that acts at every position alone needs no notice of them.
+
     Attributes:
         nngp: E[h(x) h(y)], the covariance of one coordinate of the outputs.
         ntk: the tangent kernel <dh(x)/dparams, dh(y)/dparams> of one coordinate of the outputs.
         xx: E[h(x)^2].
         yy: E[h(y)^2].
-        fan_in: the number of coordinates; the standard parameterisation depends on it to leading order.
+        fan_in: the number of coordinates (at one position); the standard parameterisation depends on it to leading
+            order.
         law: what else is known about the coordinates; by default that they are Gaussian with mean 0.
+        means: products of the coordinates' means, where these are known and may differ from 0.
+        sites: the shape of the grid of positions; () for vectors.
+        pairs: whether all pairs of positions are kept.
+        left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
+        right: the same of every y.
     """
 
     nngp: Float[Array, "..."]
@@ -76,19 +97,53 @@ class State(eqx.Module):
     yy: Float[Array, "..."]
     fan_in: int = eqx.field(static=True)
     law: Law = eqx.field(static=True, default=Law())
+    means: Means | None = None
+    sites: tuple[int, ...] = eqx.field(static=True, default=())
+    pairs: bool = eqx.field(static=True, default=False)
+    left: "State | None" = None
+    right: "State | None" = None
+
+    def replace(self, **changes: Any) -> "State":
+        """The state with some attributes changed."""
+        return dataclasses.replace(self, **changes)
+
+    def with_law(self, law: Law) -> "State":
+        """The state, and those of inputs with themselves, under another law."""
+        left, right = (None if side is None else side.replace(law=law) for side in (self.left, self.right))
+        return self.replace(law=law, left=left, right=right)
+
+    def through(self, layer: Any) -> "State":
+        """What a layer inside a network makes of this state and of the states of inputs with themselves."""
+        if layer.whole or self.left is None or self.right is None:
+            return layer.push(self)
+        left, right = (_with_variances(layer.push(side)) for side in (self.left, self.right))
+        return layer.push(self.replace(left=None, right=None)).replace(left=left, right=right)
+
+
+def _with_variances(side: State) -> State:
+    """The moments of an input with itself have its variances on their diagonal (of one random pass, under Dropout)."""
+    size = math.prod(side.sites)
+    flat = side.nngp.reshape(size, size, -1)
+    index = jnp.arange(size)
+    nngp = flat.at[index, index].set(side.xx.reshape(size, -1)).reshape(side.nngp.shape)
+    return side.replace(nngp=nngp)
 
 
 def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
     """The state of the inputs themselves for a single pair: nngp = <x, y> / d, and no parameters before them."""
     # The three products are contracted by the same operation, so that for y equal to x they agree to the last bit.
     product = jax.vmap(jnp.dot)(jnp.stack([x, x, y]), jnp.stack([y, x, y])) / x.size
-    return State(product[0], jnp.zeros_like(product[0]), product[1], product[2], x.size, INPUTS)
+    a, b = jnp.mean(x), jnp.mean(y)
+    means = Means(a * b, a * a, b * b)
+    return State(product[0], jnp.zeros_like(product[0]), product[1], product[2], x.size, INPUTS, means)
 
 
 def diagonal_state(x: Float[Array, "n d"]) -> State:
     """The state of every input with itself."""
     square = jnp.sum(x * x, axis=1) / x.shape[1]
-    return State(square, jnp.zeros_like(square), square, square, x.shape[1], INPUTS)
+    mean = jnp.mean(x, axis=1) ** 2
+    means = Means(mean, mean, mean)
+    return State(square, jnp.zeros_like(square), square, square, x.shape[1], INPUTS, means)
 
 
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
@@ -96,4 +151,5 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     dim = x.shape[1]
     xx, yy = jnp.sum(x * x, axis=1)[:, None] / dim, jnp.sum(y * y, axis=1)[None, :] / dim
     nngp = x @ y.T / dim
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, dim, INPUTS)
+    a, b = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[None, :]
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, dim, INPUTS, Means(a * b, a * a, b * b))

@@ -27,14 +27,14 @@ class AbstractKernel(eqx.Module):
     __array_ufunc__ = None
 
     @abc.abstractmethod
-    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
         """K(x, y) for two single points."""
 
-    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
         """The matrix K(x_i, y_j)."""
         return jax.vmap(lambda a: jax.vmap(lambda b: self(a, b))(y))(x)
 
-    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
         """The vector K(x_i, x_i)."""
         return jax.vmap(lambda a: self(a, a))(x)
 
@@ -68,8 +68,8 @@ class AbstractKernel(eqx.Module):
 
 def gram(
     kernel: AbstractKernel,
-    x: Float[Array, "n d"],
-    y: Float[Array, "m d"] | None = None,
+    x: Float[Array, "n *d"],
+    y: Float[Array, "m *d"] | None = None,
     *,
     block: int | None = None,
 ) -> Float[Array, "n m"]:
@@ -89,12 +89,12 @@ def gram(
         ShapeError: where the points are not matrices with the same number of columns, or a block is below 1.
     """
     for name, points in (("x", x), ("y", x if y is None else y)):
-        if jnp.ndim(points) != 2:
+        if jnp.ndim(points) < 2:
             raise ShapeError(
-                f"points {name}", found=f"shape {jnp.shape(points)}", rule="one point a row: (n, d)",
+                f"points {name}", found=f"shape {jnp.shape(points)}", rule="one point a row: (n, d), or (n, *shape)",
                 remedy="reshape a single point with x[None, :]",
             )
-    if y is not None and x.shape[1] != y.shape[1]:
+    if y is not None and x.shape[1:] != y.shape[1:]:
         raise ShapeError("points x and y", found=f"{x.shape} and {y.shape}", rule="the same number of columns")
     if block is not None and block < 1:
         raise ShapeError("block", found=block, rule="at least 1 row")

@@ -1,0 +1,167 @@
+"""Convolutions: a dense layer on the patches of a field, with the same weights at all positions or with local ones."""
+
+import math
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from ._dense import Dense
+from ._fields import at_equal_positions, axes_of, field_shape
+from ._layer import AbstractLayer, Shape
+from ._serial import Serial
+from ._state import State
+from ._window import Padding, Size, Window
+
+
+class Patches(AbstractLayer):
+    r"""A field of patches: at each position of a window, what the window shows of the field.
+
+    The mean square of a patch is a mean over the places o of the window, so with s the strides and e the dilation
+
+        nngp'(p, q) = (1 / count) sum_o nngp(s p + e o, s q + e o),
+
+    and ntk', xx', yy' likewise. Positions in a padding of zeros count as zeros.
+    """
+
+    window: Window
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
+        """No parameters; the window's grid, with count times as many coordinates."""
+        *sites, c = field_shape("Patches", fan_in)
+        return (), (*self.window.over("Patches", tuple(sites)), self.window.count * c)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
+        """The patches of one field."""
+        self.window.over("Patches", x.shape[:-1])
+        return self.window.patches(x)
+
+    def push(self, state: State) -> State:
+        """Means along the window, at equal places of both positions."""
+        sites = self.window.over("Patches", state.sites)
+        mean = lambda values, axes: self.window.total(values, axes) / self.window.count
+        both, one, other = axes_of(state)
+        return state.replace(
+            nngp=mean(state.nngp, both), ntk=mean(state.ntk, both), xx=mean(state.xx, one), yy=mean(state.yy, other),
+            fan_in=self.window.count * state.fan_in, law=state.law.perturbed(), means=None, sites=sites,
+        )
+
+
+class Flatten(AbstractLayer):
+    """One vector from all positions of a field: the moments are means over equal positions.
+
+    Its coordinates belong to different positions, so they are not Gaussian: a Dense layer comes before an activation.
+    Vectors stay as they are.
+    """
+
+    whole = True
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
+        """No parameters; as many outputs as the field has numbers."""
+        return (), fan_in if isinstance(fan_in, int) else math.prod(fan_in)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_out"]:
+        """The numbers of the field, position after position."""
+        return x.reshape(-1)
+
+    def push(self, state: State) -> State:
+        """Means over positions."""
+        if not state.sites:
+            return state
+        first = tuple(range(len(state.sites)))
+        mean = lambda values: jnp.mean(at_equal_positions(state, values), axis=first)
+        every = tuple(range((1 + state.pairs) * len(state.sites)))
+        xx, yy = (jnp.sum(values, axis=every) / math.prod(state.sites) for values in (state.xx, state.yy))
+        return state.replace(
+            nngp=mean(state.nngp), ntk=mean(state.ntk), xx=xx, yy=yy, fan_in=math.prod(state.sites) * state.fan_in,
+            law=state.law.perturbed(), means=None, sites=(), pairs=False, left=None, right=None,
+        )
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """Equal positions are enough."""
+        return False
+
+
+class LocalDense(Dense):
+    """A dense layer at every position of a field, with parameters of its own there (biases too).
+
+    Outputs at different positions are independent, so nngp' and ntk' are those of `Dense` where p = q, and 0 elsewhere.
+    """
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
+        """Draws the parameters of `Dense` for every position."""
+        *sites, c = field_shape("LocalDense", fan_in)
+        keys = jax.random.split(key, math.prod(sites))
+        params = jax.vmap(lambda own: Dense.init(self, own, c, dtype=dtype)[0])(keys)
+        return params, (*sites, self.width)
+
+    def apply(self, params: dict[str, Array], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
+        """The dense layers at their positions."""
+        rows = jax.vmap(lambda own, point: Dense.apply(self, own, point))(params, x.reshape(-1, x.shape[-1]))
+        return rows.reshape(*x.shape[:-1], self.width)
+
+    def push(self, state: State) -> State:
+        """The moments of `Dense`, without those between different positions."""
+        pushed = Dense.push(self, state)
+        if not state.pairs:
+            return pushed
+        batch = (1,) * (state.nngp.ndim - 2 * len(state.sites))
+        equal = jnp.eye(math.prod(state.sites), dtype=bool).reshape(*state.sites, *state.sites, *batch)
+        return pushed.replace(nngp=jnp.where(equal, pushed.nngp, 0.0), ntk=jnp.where(equal, pushed.ntk, 0.0))
+
+
+class Conv(Serial):
+    r"""A convolution: one dense layer on the patch of every position, `Serial([Patches(window), Dense(width)])`.
+
+    With w = `weight_std`, b = `bias_std`, c channels and `count` places in the window, in the NTK parameterisation
+    h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j(s p + e o) + b B_i. Its moments are those of `Dense` on patches:
+
+        nngp'(p, q) = w² / count sum_o nngp(s p + e o, s q + e o) + b².
+
+    Points are fields (*sites, channels): images (height, width, channels), sequences (length, channels).
+
+    Args:
+        width: the number of output channels.
+        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
+        weight_std, bias_std, parameterization: as of `Dense`.
+        strides, dilation, padding: as of `Window`, but `"SAME"` where not given.
+
+    Raises:
+        SettingError: as `Window` and `Dense` do.
+        ShapeError: where the points are not fields on such a grid.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        window: Size,
+        weight_std: float = 1.0,
+        bias_std: float = 0.0,
+        *,
+        strides: Size | None = None,
+        dilation: Size | None = None,
+        padding: Padding = "SAME",
+        parameterization: Literal["ntk", "standard"] = "ntk",
+    ):
+        patches = Patches(Window(window, strides, dilation, padding))
+        self.layers = (patches, Dense(width, weight_std, bias_std, parameterization))
+
+
+class LocallyConnected(Serial):
+    """A convolution with weights of its own at each position: LocalDense on patches; arguments as of `Conv`."""
+
+    def __init__(
+        self,
+        width: int,
+        window: Size,
+        weight_std: float = 1.0,
+        bias_std: float = 0.0,
+        *,
+        strides: Size | None = None,
+        dilation: Size | None = None,
+        padding: Padding = "SAME",
+        parameterization: Literal["ntk", "standard"] = "ntk",
+    ):
+        patches = Patches(Window(window, strides, dilation, padding))
+        self.layers = (patches, LocalDense(width, weight_std, bias_std, parameterization))

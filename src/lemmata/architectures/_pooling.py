@@ -1,0 +1,138 @@
+"""Pooling: means and sums over windows of a field, or over all of it."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError
+
+from ._fields import at_equal_positions, axes_of, field_shape
+from ._layer import AbstractLayer, Shape
+from ._state import Means, State
+from ._window import Padding, Size, Window
+
+
+class AveragePool(AbstractLayer):
+    """Means over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows, ntk' likewise.
+
+    Places on a padding of zeros count as zeros. Coordinates stay Gaussian where they were.
+
+    Args:
+        size: the window's size along each axis of positions.
+        strides: how far it moves; its size where not given.
+        padding: as of `Window`.
+
+    Raises:
+        SettingError: as `Window` does.
+        ShapeError: where the points are not fields on such a grid.
+    """
+
+    window: Window
+    whole = True
+
+    def __init__(self, size: Size, strides: Size | None = None, padding: Padding = "VALID"):
+        self.window = Window(size, size if strides is None else strides, padding=padding)
+
+    @property
+    def factor(self) -> float:
+        """What a sum over a window is multiplied by."""
+        return 1.0 / self.window.count
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
+        """No parameters; the window's grid, the same coordinates."""
+        *sites, c = field_shape(type(self).__name__, fan_in)
+        return (), (*self.window.over(type(self).__name__, tuple(sites)), c)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_in"]:
+        """The pooled field."""
+        self.window.over(type(self).__name__, x.shape[:-1])
+        return self.factor * self.window.total(x, [(axis,) for axis in range(x.ndim - 1)])
+
+    def push(self, state: State) -> State:
+        """Means over both windows, from all pairs of positions."""
+        sites = self.window.over(type(self).__name__, state.sites)
+        _, one, other = axes_of(state)
+        pooled = lambda values: self.factor**2 * self.window.total(self.window.total(values, one), other)
+        return _pooled(type(self).__name__, state, pooled, sites)
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """The variance of a mean needs all pairs."""
+        return True
+
+
+class SumPool(AveragePool):
+    """Sums over windows: `AveragePool` times the number of places in the window."""
+
+    @property
+    def factor(self) -> float:
+        """1."""
+        return 1.0
+
+
+class GlobalAveragePool(AbstractLayer):
+    """The mean over all positions, a vector: nngp' is the mean of nngp over all pairs of positions, ntk' likewise."""
+
+    whole = True
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
+        """No parameters; as many outputs as the field has coordinates at a position."""
+        return (), field_shape(type(self).__name__, fan_in)[-1]
+
+    def _factor(self, sites: tuple[int, ...]) -> float:
+        return 1.0 / math.prod(sites)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_in"]:
+        """The pooled vector."""
+        *sites, c = field_shape(type(self).__name__, x.shape)
+        return self._factor(tuple(sites)) * jnp.sum(x.reshape(-1, c), axis=0)
+
+    def push(self, state: State) -> State:
+        """Means over all pairs of positions."""
+        every, factor = tuple(range(2 * len(state.sites))), self._factor(state.sites) ** 2
+        return _pooled(type(self).__name__, state, lambda values: factor * jnp.sum(values, axis=every), ())
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """The variance of a mean needs all pairs."""
+        return True
+
+
+class GlobalSumPool(GlobalAveragePool):
+    """The sum over all positions: `GlobalAveragePool` times their number."""
+
+    def _factor(self, sites: tuple[int, ...]) -> float:
+        return 1.0
+
+
+def _pooled(name: str, state: State, pooled: Any, sites: tuple[int, ...]) -> State:
+    """The state whose arrays are pooled over pairs of positions; variances come from each input with itself."""
+    if not state.sites or state.left is None or state.right is None:
+        found = f"equal positions of a grid {state.sites} alone" if state.sites else "vectors"
+        raise SettingError(f"input of {name}", found=found, rule="fields, with the moments of all pairs of positions")
+
+    def mapped(part: State) -> State:
+        means = None if part.means is None else Means(pooled(part.means.xy), part.means.xx, part.means.yy)
+        return part.replace(
+            nngp=pooled(part.nngp), ntk=pooled(part.ntk), means=means, sites=sites, pairs=bool(sites), left=None,
+            right=None,
+        )
+
+    def variances(side: State, values: Array, like: Array, second: bool) -> Array:
+        batch, ones = like.shape[2 * len(state.sites) :], (1,) * len(sites)
+        return at_equal_positions(side, values).reshape(*(ones + sites if second else sites + ones), *batch)
+
+    def complete(part: State, like: State, left: State, right: State) -> State:
+        means = part.means
+        if means is not None and left.means is not None and right.means is not None:
+            xx, yy = variances(left, left.means.xy, like.xx, False), variances(right, right.means.xy, like.yy, True)
+            means = Means(means.xy, xx, yy)
+        xx, yy = variances(left, left.nngp, like.xx, False), variances(right, right.nngp, like.yy, True)
+        return part.replace(xx=xx, yy=yy, means=means)
+
+    left, right = mapped(state.left), mapped(state.right)
+    new = complete(mapped(state), state, left, right)
+    if not sites:
+        return new
+    own = {"left": complete(left, state.left, left, left), "right": complete(right, state.right, right, right)}
+    return new.replace(**own)

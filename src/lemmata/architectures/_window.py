@@ -1,0 +1,131 @@
+"""Windows that slide over a grid of positions."""
+
+import functools
+import itertools
+import math
+import operator
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.lax import slice_in_dim
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError, ShapeError
+
+Padding = Literal["SAME", "VALID", "CIRCULAR"]
+Size = int | tuple[int, ...]
+
+
+class Window(eqx.Module):
+    """A window that slides over a grid of positions.
+
+    Args:
+        size: its extent along each axis of the grid.
+        strides: how far it moves in one step; 1 where not given.
+        dilation: the distance of neighbours inside it; 1 where not given.
+        padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros, so that with strides 1 there
+            are as many windows as positions; `"CIRCULAR"` does so by the grid itself, as on a torus.
+
+    Raises:
+        SettingError: for numbers that are not whole and positive, or not one for each axis, or another padding.
+    """
+
+    size: tuple[int, ...] = eqx.field(static=True)
+    strides: tuple[int, ...] = eqx.field(static=True)
+    dilation: tuple[int, ...] = eqx.field(static=True)
+    padding: Padding = eqx.field(static=True)
+
+    def __init__(self, size: Size, strides: Size | None = None, dilation: Size | None = None, padding: Any = "VALID"):
+        self.size = _whole_numbers("size of a window", size)
+        count = len(self.size)
+        self.strides = _whole_numbers("strides of a window", (1,) * count if strides is None else strides, count)
+        self.dilation = _whole_numbers("dilation of a window", (1,) * count if dilation is None else dilation, count)
+        if padding not in ("SAME", "VALID", "CIRCULAR"):
+            raise SettingError("padding of a window", found=padding, rule="'SAME', 'VALID' or 'CIRCULAR'")
+        self.padding = padding
+
+    @property
+    def count(self) -> int:
+        """The number of positions in it."""
+        return math.prod(self.size)
+
+    def over(self, layer: str, sites: tuple[int, ...]) -> tuple[int, ...]:
+        """The grid of its own positions over a grid of shape `sites`.
+
+        Raises:
+            ShapeError: for vectors, a grid of another number of dimensions, and one on which no window fits.
+        """
+        if len(sites) != len(self.size):
+            raise ShapeError(
+                f"input of {layer}", found=f"a grid of shape {sites}" if sites else "vectors",
+                rule=f"fields on a grid of {len(self.size)} dimensions, as the window {self.size}",
+                remedy="points of shape (n, height, width, channels), or (n, length, channels) for sequences",
+            )
+        grid = tuple(self._frame(length, axis)[2] for axis, length in enumerate(sites))
+        if min(grid) < 1:
+            extent = tuple((n - 1) * gap + 1 for n, gap in zip(self.size, self.dilation, strict=True))
+            raise ShapeError(
+                f"input of {layer}", found=f"a grid of shape {sites}", rule=f"at least the window's extent {extent}",
+                remedy="padding='SAME'",
+            )
+        return grid
+
+    def total(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> Float[Array, "..."]:
+        """Sums over the window at each of its positions.
+
+        `groups` names for each axis of the grid the axes of `values` along which the window slides at once; with two,
+        along the diagonals of their plane.
+        """
+        for axis, group in enumerate(groups):
+            padded = self._padded(values, axis, group)
+            places = range(self.size[axis])
+            values = functools.reduce(operator.add, (self._cut(padded, values, axis, group, o) for o in places))
+        return values
+
+    def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:
+        """What is in the window at each of its positions, place after place: p = count * c numbers."""
+        padded = x
+        for axis in range(len(self.size)):
+            padded = self._padded(padded, axis, (axis,))
+
+        def at(places: tuple[int, ...]) -> Array:
+            part = padded
+            for axis, place in enumerate(places):
+                part = self._cut(part, x, axis, (axis,), place)
+            return part
+
+        return jnp.concatenate([at(places) for places in itertools.product(*map(range, self.size))], axis=-1)
+
+    def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
+        """What is added before and after a line of positions, and how many windows then fit."""
+        span, stride = (self.size[axis] - 1) * self.dilation[axis] + 1, self.strides[axis]
+        if self.padding == "VALID":
+            return 0, 0, max(0, (length - span) // stride + 1)
+        count = -(-length // stride)
+        added = max((count - 1) * stride + span - length, 0)
+        return added // 2, added - added // 2, count
+
+    def _padded(self, values: Array, axis: int, group: tuple[int, ...]) -> Array:
+        before, after, _ = self._frame(values.shape[group[0]], axis)
+        if not (before or after):
+            return values
+        widths = [(before, after) if own in group else (0, 0) for own in range(values.ndim)]
+        return jnp.pad(values, widths, mode="wrap" if self.padding == "CIRCULAR" else "constant")
+
+    def _cut(self, padded: Array, values: Array, axis: int, group: tuple[int, ...], place: int) -> Array:
+        """The values at one place of the window, for all positions of the window along an axis."""
+        count, stride = self._frame(values.shape[group[0]], axis)[2], self.strides[axis]
+        start = place * self.dilation[axis]
+        for own in group:
+            padded = slice_in_dim(padded, start, start + (count - 1) * stride + 1, stride, own)
+        return padded
+
+
+def _whole_numbers(name: str, value: Any, count: int | None = None) -> tuple[int, ...]:
+    numbers = tuple(value) if isinstance(value, tuple | list) else (value,) * (count or 1)
+    whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in numbers)
+    if not numbers or not whole or (count is not None and len(numbers) != count):
+        each = "" if count is None else f", one for each of {count} axes"
+        raise SettingError(name, found=value, rule=f"whole numbers, at least 1{each}")
+    return numbers
