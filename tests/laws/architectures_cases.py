@@ -8,25 +8,35 @@ import jax.numpy as jnp
 
 from lemmata.architectures import (
     AbstractLayer,
+    AveragePool,
+    Conv,
     Cos,
     Dense,
     Dropout,
     Elementwise,
     Erf,
     Exp,
+    Flatten,
     Gaussian,
     Gelu,
+    GlobalAveragePool,
+    GlobalSumPool,
     Hermite,
     Identity,
     LayerNorm,
     LeakyRelu,
+    LocalDense,
+    LocallyConnected,
     Monomial,
     Parallel,
+    Patches,
     Rbf,
     Relu,
     RMSNorm,
     Serial,
     Sin,
+    SumPool,
+    Window,
     fully_connected,
     residual,
 )
@@ -121,6 +131,12 @@ def normalised_network(n: int) -> Serial:
     return Serial([hidden(n), Erf(), LayerNorm(0.1), hidden(n), LayerNorm(), Gelu(), hidden(1)])
 
 
+def centred_network(n: int) -> Serial:
+    # LayerNorm at the inputs, and after activations whose outputs have a mean that it subtracts
+    branch = Serial([LayerNorm(), hidden(n)])
+    return Serial([LayerNorm(0.1), hidden(n), Relu(), residual(branch), LayerNorm(0.1), hidden(1)])
+
+
 def rms_network(n: int) -> Serial:
     return Serial([RMSNorm(0.5), hidden(n), Relu(), RMSNorm(0.01), hidden(n), Erf(), hidden(1)])
 
@@ -134,6 +150,7 @@ STRUCTURES = [
     Case("branched-2-standard", 2, branched_network, kinked=False),
     Case("nested-2-ntk", 2, nested_network, kinked=True),
     Case("layernorm-2-ntk", 2, normalised_network, kinked=False),
+    Case("centred-2-ntk", 2, centred_network, kinked=True),
     Case("rmsnorm-2-ntk", 2, rms_network, kinked=True),
     Case("dropout-2-ntk", 2, dropout_network, kinked=False, passes=True),
 ]
@@ -141,4 +158,9 @@ NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
 FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
 OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5)]
-LAYERS = [*OTHERS, *(activation.layer for activation in ACTIVATIONS)]
+# Their laws are in test_fields.py.
+ON_FIELDS = [
+    Conv(1, 2), LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
+    GlobalAveragePool(), GlobalSumPool(),
+]  # fmt: skip
+LAYERS = [*OTHERS, *ON_FIELDS, *(activation.layer for activation in ACTIVATIONS)]

@@ -15,12 +15,12 @@ from lemmata.architectures import (
     Elementwise,
     NNGPKernel,
     Serial,
-    State,
     TangentKernel,
     fully_connected,
     tangent_gram,
     with_masks,
 )
+from lemmata.architectures._state import matrix_state
 from lemmata.kernels import gram
 from tests.laws.architectures_cases import ACTIVATIONS, FORMS, LAYERS, NETWORKS
 
@@ -53,7 +53,7 @@ def points(n=4, d=3, seed=5):
 def test_registry_holds_every_public_layer():
     public = {c for _, c in inspect.getmembers(rooms, inspect.isclass) if issubclass(c, AbstractLayer)}
     assert public - {AbstractLayer} == {type(layer) for layer in LAYERS}
-    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 33
+    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 34
 
 
 def draws(network, depth, width):
@@ -102,9 +102,7 @@ def kernels_of_passes(network, params, x):
 
 def limits(network, x):
     """Both kernels at infinite width from one push."""
-    square = jnp.sum(x * x, axis=1) / x.shape[1]
-    nngp = x @ x.T / x.shape[1]
-    state = network.push(State(nngp, jnp.zeros_like(nngp), square[:, None], square[None, :], x.shape[1]))
+    state = network.push(matrix_state(x, x))
     return state.nngp, state.ntk
 
 
