@@ -147,6 +147,7 @@ STRUCTURES = [
 ]
 NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
-FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched", "maximal"))]
+OTHER_FORMS = ("relu", "branched", "maximal")
+FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(OTHER_FORMS)]
 OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5)]
 LAYERS = [*OTHERS, *(activation.layer for activation in ACTIVATIONS)]
