@@ -1,11 +1,11 @@
 """Points, and networks of several widths whose parameters come from one draw of normal numbers."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import Dense, Serial
@@ -51,4 +51,4 @@ def _scaled(layer: Any, normal: Any) -> Any:
 
 def relative_distance(found: Float[Array, "n m"], limit: Float[Array, "n m"]) -> Float[Array, ""]:
     """|found - limit|_F / |limit|_F."""
-    return jax.numpy.linalg.norm(found - limit) / jax.numpy.linalg.norm(limit)
+    return jnp.linalg.norm(found - limit) / jnp.linalg.norm(limit)

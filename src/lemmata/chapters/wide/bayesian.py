@@ -40,6 +40,22 @@ class NoisyValues(eqx.Module):
     noise: Float[Array, ""]
 
 
+class NoisyFeatures(eqx.Module):
+    """The features of a random network at points with noisy values, and at other points.
+
+    Args:
+        known: at the points.
+        asked: at the other points.
+        y: the values.
+        noise: variance of the noise.
+    """
+
+    known: Float[Array, "n m"]
+    asked: Float[Array, "t m"]
+    y: Float[Array, " n"]
+    noise: Float[Array, ""]
+
+
 def hidden_network(width: int) -> Serial:
     """One hidden layer of error functions without its readout."""
     return Serial([Dense(width, 1.5, 0.5), Erf()])
@@ -105,11 +121,11 @@ def _draw(setting: dict, key: Key[Array, ""]) -> NoisyValues:
     return NoisyValues(x, y, others, jnp.asarray(setting["noise"], float))
 
 
-def _positive_noise(problem: NoisyValues) -> list[Hypothesis]:
-    return [Hypothesis("the noise is positive", problem.noise, ">", 0.0, "the values are then sure to have a density")]
+def _positive(noise: Float[Array, ""]) -> Hypothesis:
+    return Hypothesis("the noise is positive", noise, ">", 0.0, "without noise the posterior need not exist")
 
 
-class ReadoutIsProcess(Claim[NoisyValues]):
+class ReadoutIsProcess(Claim[NoisyFeatures]):
     """Bayesian linear regression on the m features phi of a random network, the weights of the readout standard normal
     before the data, has the mean and the covariance of the Gaussian process with kernel <phi(x), phi(y)>, at every m.
     """
@@ -120,45 +136,42 @@ class ReadoutIsProcess(Claim[NoisyValues]):
     label = "identity"
     controls = "the predictions of a Bayesian readout, and their covariance"
     unexplained = "layers below the readout that learn"
-    problem = NoisyValues
+    problem = NoisyFeatures
     trials = 128
 
     def settings(self) -> Space:
         """Points, dimension and noise."""
         return _settings(8)
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyValues:
-        """Standard normal points and values."""
-        return _draw(setting, key)
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyFeatures:
+        """A random network at standard normal points, with standard normal values."""
+        value_key, network_key = jax.random.split(key)
+        drawn, network = _draw(setting, value_key), hidden_network(_WIDTH)
+        (params,) = drawn_parameters([network], setting["d"], network_key)
+        known, asked = (features(network, params, points) for points in (drawn.x, drawn.others))
+        return NoisyFeatures(known, asked, drawn.y, drawn.noise)
 
-    def hypotheses(self, problem: NoisyValues) -> list[Hypothesis]:
+    def hypotheses(self, problem: NoisyFeatures) -> list[Hypothesis]:
         """Noise."""
-        return _positive_noise(problem)
+        return [_positive(problem.noise)]
 
-    def _features(self, problem: NoisyValues) -> Array:
-        # The network has to be the same for predict and measure: fixed, while the points are random.
-        network = hidden_network(_WIDTH)
-        (params,) = drawn_parameters([network], problem.x.shape[1], jax.random.key(0))
-        return features(network, params, jnp.concatenate([problem.x, problem.others]))
-
-    def predict(self, problem: NoisyValues) -> Array:
+    def predict(self, problem: NoisyFeatures) -> Array:
         """Mean and covariance of the process, from the matrix of products."""
-        both = self._features(problem)
+        both = jnp.concatenate([problem.known, problem.asked])
         return _flat(process_posterior(both @ both.T, problem.y, problem.noise))
 
-    def measure(self, problem: NoisyValues, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: NoisyFeatures, key: Key[Array, ""]) -> Array:
         """Mean and covariance of the regression, in the space of weights."""
-        both, n = self._features(problem), len(problem.x)
-        return _flat(readout_posterior(both[:n], both[n:], problem.y, problem.noise))
+        return _flat(readout_posterior(problem.known, problem.asked, problem.y, problem.noise))
 
-    def condition(self, problem: NoisyValues) -> Array:
-        """1 + tr(K)/noise bounds that of K + noise I; products are formed in n + m terms on the way."""
-        both, n = self._features(problem), len(problem.x)
-        return (1 + jnp.sum(both[:n] ** 2) / problem.noise) * (1 + jnp.linalg.norm(problem.y))
+    def condition(self, problem: NoisyFeatures) -> Array:
+        """1 + tr(K)/noise bounds that of both systems, K + noise I and I + Phi'Phi/noise."""
+        return 1 + jnp.sum(problem.known**2) / problem.noise
 
     def control(self) -> Control:
         """The covariance of noisy values in place of the function's."""
-        return Control("noise is part of the covariance", lambda flat, problem: flat.at[3].add(problem.noise))
+        noisy = lambda flat, problem: flat.at[len(problem.asked)].add(problem.noise)
+        return Control("noise is part of the covariance", noisy)
 
 
 class ReadoutTendsToNNGP(Claim[NoisyValues]):
@@ -170,8 +183,8 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
 
     title = "The Bayesian readout tends to the NNGP posterior"
     source = Source("lee2018", "Sections 2.1 and 2.3; a mean of m independent terms has the rate m^(-1/2)")
-    # The kernel's error is exactly C²/m in mean square; the posterior is smooth in it, with noise as the scale: the next
-    # order is a relative c/m. From m = 32 to 2048 it turns the slope by log(1 + c/32)/(2 log 64), 0.03 at c = 9.
+    # The kernel's error is exactly C²/m in mean square; the posterior is smooth in it, with noise as the scale: the
+    # next order is a relative c/m. From m = 32 to 2048 it turns the slope by log(1 + c/32)/(2 log 64), 0.03 at c = 9.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
     label = "rate"
     controls = "the predictions of a Bayesian readout, and their covariance"
@@ -189,7 +202,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
 
     def hypotheses(self, problem: NoisyValues) -> list[Hypothesis]:
         """Noise."""
-        return _positive_noise(problem)
+        return [_positive(problem.noise)]
 
     def predict(self, problem: NoisyValues) -> Array:
         """The exponent."""

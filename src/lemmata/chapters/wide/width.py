@@ -195,4 +195,5 @@ class DropoutWidth(AbstractTangentWidth):
             return jax.vmap(lambda point: jax.grad(lambda own: masked.apply(own, point)[0])(params))(x)
 
         both = jax.vmap(gradients)(jax.random.split(key))
-        return sum(jnp.einsum("i...,j...->ij", *leaf) for leaf in jax.tree.leaves(both))
+        products = [jnp.einsum("i...,j...->ij", *leaf) for leaf in jax.tree.leaves(both)]
+        return jnp.sum(jnp.stack(products), axis=0)
