@@ -29,12 +29,10 @@ from lemmata.architectures import (
 )
 from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Source, Space
 from lemmata.kernels import gram
-from lemmata.problems import Regression
 
 from ._drawn import Inputs, drawn_parameters, relative_distance
 
 WIDTHS = (24.0, 96.0, 384.0)
-_POINTS = 8
 
 
 def dense(width: int) -> Dense:
@@ -73,12 +71,6 @@ class AbstractTangentWidth(Claim[Inputs]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> Inputs:
         """Standard normal points."""
         return Inputs(jax.random.normal(key, (setting["n"], setting["d"])))
-
-    def pose(self, problem: object) -> Inputs | None:
-        """The first inputs of a regression."""
-        if isinstance(problem, Regression):
-            return Inputs(problem.x[:_POINTS])
-        return problem if isinstance(problem, Inputs) else None
 
     def hypotheses(self, problem: Inputs) -> list[Hypothesis]:
         """Finite points; the biases keep the kernel from 0."""
@@ -182,6 +174,7 @@ class DropoutWidth(AbstractTangentWidth):
 
     title = "The tangent kernel with Dropout at finite width"
     trials = 64
+    batch = 16  # gradients by all parameters are held for every point
 
     def network(self, width: int) -> Serial:
         """A mask on rectified units."""
