@@ -113,6 +113,6 @@ def test_hypotheses_that_fail(key):
     fit = ensembles.Fit(x.at[0].set(0.0), x[0], x)
     assert not bool(ensembles.EnsembleMean().hypotheses(fit)[0].holds)
     targets = parameterisations.Targets(x, jnp.zeros((3, 1)))
-    assert [bool(h.holds) for h in parameterisations.NTKStep().hypotheses(targets)] == [True, False]
+    assert [bool(h.holds) for h in parameterisations.LazyStep().hypotheses(targets)] == [True, False]
     values = bayesian.NoisyValues(x, x[0], x, jnp.asarray(0.0))
     assert not bool(bayesian.ReadoutTendsToNNGP().hypotheses(values)[0].holds)

@@ -147,7 +147,6 @@ STRUCTURES = [
 ]
 NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
-OTHER_FORMS = ("relu", "branched", "maximal")
-FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(OTHER_FORMS)]
+FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
 OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5)]
 LAYERS = [*OTHERS, *(activation.layer for activation in ACTIVATIONS)]

@@ -136,7 +136,7 @@ class MaximalUpdateStep(AbstractFeatureStep):
         return Control("features move as m^(-1/2)", lambda exponent, problem: exponent - 0.5)
 
 
-class NTKStep(AbstractFeatureStep):
+class LazyStep(AbstractFeatureStep):
     """One step of gradient descent at a rate that does not depend on m moves the hidden preactivations of a network of
     width m in the NTK parameterisation, root mean square over units, by
 
