@@ -222,6 +222,7 @@ class EnsembleVariance(Claim[Fit]):
 
     title = "The variance of an ensemble of trained networks"
     source = _SOURCE
+    # the correction is a relative c/m, allowed here up to c = 3 at m = 64; descent in place of flow costs below 0.01
     relation = EqualInMean(margin=0.05, resolution=0.1)
     label = "identity"
     controls = "the spread of the predictions of trained networks"
