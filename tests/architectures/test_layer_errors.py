@@ -63,6 +63,8 @@ def test_settings_out_of_bounds(build):
 def test_things_of_the_wrong_kind():
     with pytest.raises(SettingError, match="ntk"):
         Dense(3, parameterization="mup")
+    with pytest.raises(SettingError, match="maximal-update"):
+        fully_connected(Relu(), 1, parameterization="mup")
     with pytest.raises(SettingError, match="Elementwise"):
         Serial([Dense(3), jnp.tanh])
     with pytest.raises(SettingError, match="branch 1"):

@@ -31,6 +31,10 @@ from ._named import tanh as tanh
 from ._normalisation import LayerNorm as LayerNorm
 from ._normalisation import RMSNorm as RMSNorm
 from ._one_norm import AngularKernel as AngularKernel
+from ._parameterization import MAXIMAL_UPDATE as MAXIMAL_UPDATE
+from ._parameterization import MEAN_FIELD as MEAN_FIELD
+from ._parameterization import LayerExponents as LayerExponents
+from ._parameterization import WidthExponents as WidthExponents
 from ._polynomials import Hermite as Hermite
 from ._polynomials import Monomial as Monomial
 from ._pooling import AveragePool as AveragePool
