@@ -35,3 +35,4 @@ from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
 from ._state import State as State
 from ._tangent import tangent_gram as tangent_gram
+from ._tangent import tangent_product as tangent_product

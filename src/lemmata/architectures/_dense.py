@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
@@ -69,13 +70,13 @@ class Dense(AbstractLayer):
             output = output + (params["bias"] if standard else self.bias_std * params["bias"])
         return output
 
-    def gradient_kernel(
-        self, x: Float[Array, "n fan_in"], y: Float[Array, "m fan_in"]
-    ) -> Float[Array, "n m"]:
-        """<dh_i(x)/dparams, dh_i(y)/dparams> of this layer alone, the same for each output i, exact at any width."""
-        if self.parameterization == "standard":
-            return x @ y.T + (1.0 if self.bias_std > 0 else 0.0)
-        return (self.weight_std**2 / x.shape[1]) * (x @ y.T) + self.bias_std**2
+    def gradient_features(self, x: Float[Array, "n fan_in"]) -> Float[Array, "n features"]:
+        """Rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a, exact at any width."""
+        standard = self.parameterization == "standard"
+        features = x if standard else (self.weight_std / x.shape[1] ** 0.5) * x
+        if self.bias_std > 0:
+            features = jnp.pad(features, ((0, 0), (0, 1)), constant_values=1.0 if standard else self.bias_std)
+        return features
 
     def push(self, state: State) -> State:
         """Scales and shifts the moments by w² and b², and adds this layer's own gradient to the tangent kernel."""
