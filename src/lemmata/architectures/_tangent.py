@@ -84,7 +84,7 @@ def tangent_gram(
             "output, each and trace", found=f"output={output}, each={each}, trace={trace}", rule="at most one of them"
         )
     network, params = differentiable(network, params)
-    out = output_of(network, params, x, x if y is None else y)
+    out = output_structure(network, params, x, y)
     k = math.prod(out.shape)
     if output is not None and not 0 <= output < k:
         raise SettingError("output", found=output, rule=f"between 0 and {k - 1}")
@@ -124,31 +124,40 @@ def tangent_product(
         PrecisionError: for parameters or outputs in half precision.
     """
     network, params = differentiable(network, params)
+    out = output_structure(network, params, x, y)
+    batch = _batch(network, params, x, out, working_set)
     others = x if y is None else y
-    out = output_of(network, params, x, others)
-    if v.shape != (len(others), *out.shape):
-        raise ShapeError("vector v", found=f"shape {v.shape}", rule=f"{(len(others), *out.shape)}, as the outputs at y")
-    # A derivative along a direction keeps about as much as a gradient, and the compiler holds some of both twice.
-    batch = max(1, working_set // (4 * out.dtype.itemsize * activations_of_a_point(network, params, x)))
-    return _product(network, params, v.astype(out.dtype), x, others, batch)
+    return _pushed(network, params, _pulled(network, params, _weights(v, out, others), others, batch), x, batch)
 
 
-def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
-    """The network as an object with `apply`, and its floating-point parameters; the others become its constants."""
-    free, constants = eqx.partition(params, eqx.is_inexact_array)
-    for leaf in jax.tree.leaves(free):
-        if leaf.dtype not in (jnp.float32, jnp.float64):
-            raise PrecisionError(
-                "parameters", found=f"{leaf.dtype}", rule="a tangent kernel needs float32 or float64",
-                remedy="jax.tree.map(lambda part: part.astype(jax.numpy.float32), params)",
-            )
-    if jax.tree.leaves(constants):
-        return Function(network, constants), free
-    return network if hasattr(network, "apply") else Function(network), params
+def combined_gradient(
+    network: Any,
+    params: Any,
+    v: Inexact[Array, "n *out"],
+    x: Shaped[Array, "n *point"],
+    *,
+    working_set: int = _WORKING_SET,
+) -> Any:
+    """The gradient of sum_ia v_ia f_a(x_i) by the floating-point parameters, in batches of points; None for the others.
+
+    With v the residuals f(x) - y it is the gradient of squared loss. Arguments and errors are those of
+    `tangent_product`.
+    """
+    network, params = differentiable(network, params)
+    out = output_structure(network, params, x)
+    return _pulled(network, params, _weights(v, out, x), x, _batch(network, params, x, out, working_set))
 
 
-def output_of(network: Any, params: Any, x: Array, y: Array) -> jax.ShapeDtypeStruct:
-    """Shape and type of the output at one point, where x and y are points of the function in one precision."""
+def output_structure(network: Any, params: Any, x: Array, y: Array | None = None) -> jax.ShapeDtypeStruct:
+    """Shape and type of f(params, x_i), for a function, parameters and points that have a tangent kernel.
+
+    Raises:
+        ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
+        SettingError: for parameters without a floating-point number.
+        PrecisionError: for parameters or outputs in half precision.
+    """
+    network, params = differentiable(network, params)
+    y = x if y is None else y
     if jnp.ndim(x) == 0 or jnp.ndim(y) == 0 or x.shape[1:] != y.shape[1:]:
         raise ShapeError(
             "points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}",
@@ -178,6 +187,20 @@ def output_of(network: Any, params: Any, x: Array, y: Array) -> jax.ShapeDtypeSt
             "parameters", found="no floating-point numbers", rule="a tangent kernel is about derivatives by parameters"
         )
     return out
+
+
+def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
+    """The network as an object with `apply`, and its floating-point parameters; the others become its constants."""
+    free, constants = eqx.partition(params, eqx.is_inexact_array)
+    for leaf in jax.tree.leaves(free):
+        if leaf.dtype not in (jnp.float32, jnp.float64):
+            raise PrecisionError(
+                "parameters", found=f"{leaf.dtype}", rule="a tangent kernel needs float32 or float64",
+                remedy="jax.tree.map(lambda part: part.astype(jax.numpy.float32), params)",
+            )
+    if jax.tree.leaves(constants):
+        return Function(network, constants), free
+    return network if hasattr(network, "apply") else Function(network), params
 
 
 def _blocked(
@@ -242,18 +265,36 @@ def _place(matrix: Array, tile: Array, row: Int[ArrayLike, ""], column: Int[Arra
     return jax.lax.dynamic_update_slice(matrix, tile, (row, column, *(0 for _ in tile.shape[2:])))
 
 
+def _weights(v: Array, out: jax.ShapeDtypeStruct, x: Array) -> Array:
+    if v.shape != (len(x), *out.shape):
+        raise ShapeError(
+            "vector v", found=f"shape {v.shape}", rule=f"{(len(x), *out.shape)}: an output for each of its points"
+        )
+    return v.astype(out.dtype)
+
+
+def _batch(network: Any, params: Any, x: Array, out: jax.ShapeDtypeStruct, working_set: int) -> int:
+    # A derivative along a direction keeps about as much as a gradient, and the compiler holds some of both twice.
+    return max(1, working_set // (4 * out.dtype.itemsize * activations_of_a_point(network, params, x)))
+
+
 @eqx.filter_jit
-def _product(network: Any, params: Any, v: Array, x: Array, y: Array, batch: int) -> Array:
-    def pulled(total: Any, rows: tuple[Array, Array]) -> tuple[Any, None]:
+def _pulled(network: Any, params: Any, v: Array, x: Array, batch: int) -> Any:
+    def add(total: Any, rows: tuple[Array, Array]) -> tuple[Any, None]:
         points, weights = rows
         _, pullback = jax.vjp(lambda own: jax.vmap(lambda point: network.apply(own, point))(points), params)
         return jax.tree.map(jnp.add, total, pullback(weights)[0]), None
 
-    whole = len(y) // batch * batch
+    whole = len(x) // batch * batch
     split = lambda rows: rows[:whole].reshape(-1, batch, *rows.shape[1:])
     direction = jax.tree.map(jnp.zeros_like, params)
     if whole:
-        direction, _ = jax.lax.scan(pulled, direction, (split(y), split(v)))
-    if whole < len(y):
-        direction, _ = pulled(direction, (y[whole:], v[whole:]))
+        direction, _ = jax.lax.scan(add, direction, (split(x), split(v)))
+    if whole < len(x):
+        direction, _ = add(direction, (x[whole:], v[whole:]))
+    return direction
+
+
+@eqx.filter_jit
+def _pushed(network: Any, params: Any, direction: Any, x: Array, batch: int) -> Array:
     return jax.lax.map(lambda point: along(network, params, point, direction), x, batch_size=batch)
