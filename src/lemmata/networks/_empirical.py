@@ -59,13 +59,13 @@ class EmpiricalKernel(eqx.Module):
         self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None, *, outputs: Outputs = "all"
     ) -> Inexact[Array, "n m *outputs"]:
         """The matrix Theta(x_i, y_j), y = x by default; see `tangent_gram` for how."""
-        found = tangent_gram(self.f, self.params, x, y, **_options(outputs), working_set=self.working_set)
+        found = tangent_gram(self.f, self.params, x, y, **options(outputs), working_set=self.working_set)
         return self._finite("tangent kernel", found, x, x if y is None else y)
 
     def diagonal(self, x: Shaped[Array, "n *point"], *, outputs: Outputs = "all") -> Inexact[Array, "n *outputs"]:
         """Theta(x_i, x_i), point by point: (n, k, k), (n, k), or (n,)."""
         one = lambda point: tangent_gram(
-            self.f, self.params, point[None], **_options(outputs), working_set=self.working_set
+            self.f, self.params, point[None], **options(outputs), working_set=self.working_set
         )[0, 0]
         output_structure(self.f, self.params, x)
         return self._finite("tangent kernel", jax.lax.map(one, x), x)
@@ -127,7 +127,7 @@ class EmpiricalKernel(eqx.Module):
         free, fixed = eqx.partition(self.params, eqx.is_inexact_array)
         points = train if x is None else x
         kernel = lambda own: tangent_gram(
-            self.f, eqx.combine(own, fixed), points, y, **_options(outputs), working_set=self.working_set // 2
+            self.f, eqx.combine(own, fixed), points, y, **options(outputs), working_set=self.working_set // 2
         )
         _, found = jax.jvp(kernel, (free,), (motion,))
         return self._finite("velocity of the tangent kernel", found, train, points)
@@ -171,7 +171,8 @@ class _Called(eqx.Module):
         return eqx.combine(params, self.rest)(x)
 
 
-def _options(outputs: Outputs) -> dict[str, Any]:
+def options(outputs: Outputs) -> dict[str, Any]:
+    """The choice of outputs in the words of `tangent_gram`."""
     if outputs in ("all", "each", "mean"):
         return {"each": outputs == "each", "trace": outputs == "mean"}
     if isinstance(outputs, int) and not isinstance(outputs, bool):
