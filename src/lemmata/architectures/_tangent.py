@@ -27,6 +27,8 @@ from ._gradients import (
 _WORKING_SET = 2**28
 # A symmetric kernel is computed in this many rows of blocks, so that little more than half of it is computed.
 _STRIPES = 4
+# And no block is made shorter than this for that.
+_SHORTEST = 32
 
 
 def tangent_gram(
@@ -217,7 +219,7 @@ def _blocked(
         sides = lambda points: side(network, params, points, basis)
         block = partial(contract, which=which)
     if y is None:
-        rows = min(rows, max(32, -(-len(x) // _STRIPES)))
+        rows = min(rows, max(_SHORTEST, -(-len(x) // _STRIPES)))
     rows, others = max(1, rows), x if y is None else y
     if rows >= max(len(x), len(others)):
         left = sides(x)
