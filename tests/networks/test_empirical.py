@@ -92,12 +92,14 @@ def test_diagonal_product_and_outputs(dense):
 
 def test_the_route_follows_the_number_of_operations():
     basis = jnp.eye(8)
-    wide = lambda w, x: w @ x
+    wide = lambda w, x: jnp.tanh(w) @ x
     params = jnp.ones((8, 50))
     network, own = tangent.differentiable(wide, params)
-    # For "all", 8² products of 400 entries against 8 derivatives of about 800 operations; for the sum 8 products.
+    # For "all", 8² products of 400 entries against 8 derivatives of at most 3200 operations; for the sum 8 products.
     assert tangent.prefers_vectors(network, own, jnp.ones((1, 50)), basis, "all")
     assert not tangent.prefers_vectors(network, own, jnp.ones((1, 50)), basis, "sum")
+    linear, own = tangent.differentiable(lambda w, x: w @ x, params)
+    assert not tangent.prefers_vectors(linear, own, jnp.ones((1, 50)), basis, "all")
     assert not tangent.prefers_vectors(Serial([Dense(8)]), ({"weight": params},), jnp.ones((1, 50)), basis, "all")
 
 
@@ -131,7 +133,7 @@ def test_velocity_is_the_derivative_along_gradient_flow():
         central = lambda t, points=points: (points(t) - points(-t)) / (2 * t)
         errors = [
             np.abs((4 * central(step / 2) - central(step)) / 3 - face).max() / np.abs(face).max()
-            for step in (4e-3, 2e-3)
+            for step in (1e-3, 5e-4)
         ]
         assert errors[1] < errors[0] / 8
         assert errors[0] < 1e-3

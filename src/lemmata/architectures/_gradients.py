@@ -11,6 +11,7 @@ from jaxtyping import Array, Inexact, Shaped
 
 from ._branches import Parallel
 from ._dense import Dense
+from ._probes import probed
 from ._serial import Serial
 
 
@@ -46,17 +47,12 @@ class Function(eqx.Module):
 def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
     """The factors of a layer inside a network, with x (n, ...) its inputs and g (n, q, ...) gradients by its outputs.
 
-    The general rule forms the gradients by the parameters; a layer with structure registers its own.
+    The general rule finds products of parameters with vectors by `probed`; a layer with structure registers its own.
     """
     if not jax.tree.leaves(params):
         return ()
-
-    def rows(point: Array, weights: Array) -> Any:
-        _, pullback = jax.vjp(lambda own: layer.apply(own, point), params)
-        return jax.vmap(pullback)(weights)[0]
-
-    by_params = jax.vmap(rows)(x, g)
-    return tuple(Factor(leaf.reshape(*g.shape[:2], -1)) for leaf in jax.tree.leaves(by_params))
+    by_probes, by_leaves = jax.vmap(lambda point, weights: probed(layer.apply, params, point, weights))(x, g)
+    return (*(Factor(*pair) for pair in by_probes), *map(Factor, by_leaves))
 
 
 @factors.register
@@ -148,15 +144,16 @@ def along(network: Any, params: Any, x: Array, direction: Any) -> Array:
 
 
 def prefers_vectors(network: Any, params: Any, x: Array, basis: Array, which: str) -> bool:
-    """Whether products with vectors need fewer operations than products of whole gradients, over many pairs of points.
+    """Whether products with vectors need fewer operations than products of gradients, over many pairs of points.
 
-    A pair of points costs 2 P operations for each pair of outputs by products of gradients with P entries, and one
-    derivative along a direction for each output by products with vectors. Layers with structure need neither.
+    A pair of points costs 2 p operations for each pair of outputs by products of gradients with p entries in all
+    factors, and one derivative along a direction for each output by products with vectors.
     """
-    if factors.dispatch(type(network)) is not factors.dispatch(object):
-        return False
     pairs = len(basis) ** 2 if which == "all" else len(basis)
-    gradients = 2 * sum(leaf.size for leaf in jax.tree.leaves(params)) * pairs
+    held = jax.eval_shape(lambda own, points: side(network, own, points, basis), params, x[:1])
+    gradients = 2 * sum(factor.gradients.shape[2] for factor in held) * pairs
+    if gradients <= 2 * len(basis) * sum(leaf.size for leaf in jax.tree.leaves(params)):
+        return False
     derivative = lambda own, point: along(network, own, point, own)
     shapes = jax.eval_shape(lambda own, points: (own, points[0]), params, x)
     try:
