@@ -209,31 +209,38 @@ def _blocked(
     network: Any, params: Any, x: Array, y: Array | None, basis: Array, which: str, working_set: int
 ) -> Inexact[Array, "n m *outputs"]:
     """The kernel in square blocks of rows, on and above the diagonal where y is None."""
+    others, symmetric = x if y is None else y, y is None
+    entries = working_set // basis.dtype.itemsize
     if prefers_vectors(network, params, x, basis, which):
-        rows = working_set // (4 * basis.dtype.itemsize * activations_of_a_point(network, params, x))
-        sides: Any = lambda points: points
+        rows = entries // (4 * activations_of_a_point(network, params, x))
+        left, right = x, others
+        part: Any = lambda points, i: points[i : i + rows]
         block: Any = partial(_by_vectors, network, params, basis, which)
     else:
-        held = entries_of_a_point(network, params, x, basis)
-        rows = _rows(working_set // basis.dtype.itemsize, held, len(basis), which)
-        sides = lambda points: side(network, params, points, basis)
-        block = partial(contract, which=which)
-    if y is None:
+        one = entries_of_a_point(network, params, x, basis)
+        rows, block = _rows(entries, one, len(basis), which), partial(contract, which=which)
+        if 2 * one * (len(x) + len(others)) <= entries:
+            left = side(network, params, x, basis)
+            right = left if symmetric else side(network, params, others, basis)
+            part = lambda whole, i: jax.tree.map(lambda leaf: leaf[i : i + rows], whole)
+        else:
+            left, right = x, others
+            part = lambda points, i: side(network, params, points[i : i + rows], basis)
+    if symmetric:
         rows = min(rows, max(_SHORTEST, -(-len(x) // _STRIPES)))
-    rows, others = max(1, rows), x if y is None else y
+    rows = max(1, rows)
     if rows >= max(len(x), len(others)):
-        left = sides(x)
-        tile = block(left, left if y is None else sides(y))
-        return _symmetrised(tile) if y is None else tile
+        tile = block(part(left, 0), part(right, 0))
+        return _symmetrised(tile) if symmetric else tile
     outputs = {"all": (len(basis),) * 2, "each": (len(basis),), "sum": ()}[which]
     matrix = jnp.zeros((len(x), len(others), *outputs), basis.dtype)
     for i in range(0, len(x), rows):
-        left = sides(x[i : i + rows])
-        for j in range(0 if y is not None else i, len(others), rows):
-            own = y is None and i == j
-            tile = block(left, left if own else sides(others[j : j + rows]))
+        row = part(left, i)
+        for j in range(i if symmetric else 0, len(others), rows):
+            own = symmetric and i == j
+            tile = block(row, row if own else part(right, j))
             matrix = _place(matrix, _symmetrised(tile) if own else tile, i, j)
-            if y is None and i < j:
+            if symmetric and i < j:
                 matrix = _place(matrix, _transposed(tile), j, i)
     return matrix
 
