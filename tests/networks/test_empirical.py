@@ -308,3 +308,39 @@ def test_layers_and_the_same_plain_function_agree():
             EmpiricalKernel(network, params).gram(x, outputs=outputs),
             EmpiricalKernel(plain, params).gram(x, outputs=outputs),
         )
+
+
+W, B, Z = (jnp.asarray(RANDOM.normal(size=shape)) for shape in ((4, 3), (4,), (3,)))
+SCANNED = lambda p, x: jax.lax.scan(lambda h, w: (jnp.tanh(w * h), None), x, p[0])[0]
+# Functions of three inputs, and the entries of the gradients that are formed for each of their outputs: the outputs of
+# a product, the entries of a bias, or all entries of a parameter that is used in another way.
+FORMS = {
+    "matrix-vector": (lambda p, x: jnp.tanh(p[0] @ x + p[1]), (W, B), 4 + 4),
+    "vector-matrix": (lambda p, x: x @ p[0] * 2.0, (W.T,), 4),
+    "transposed": (lambda p, x: jnp.sin(x) @ p[0].T, (W,), 4),
+    "reshaped": (lambda p, x: p[0].reshape(4, 3) @ x + p[1].reshape(1, 4)[0], (W.reshape(-1), B), 4 + 4),
+    "inside-jit": (jax.jit(lambda p, x: jax.jit(jnp.dot)(p[0], x) - p[1]), (W, B), 4 + 4),
+    "inner-product": (lambda p, x: jnp.exp(p[0] @ x), (Z,), 1),
+    "used-twice": (lambda p, x: p[0] @ jnp.tanh(p[0].T @ (p[0] @ x)), (W,), 12),
+    "shared-in-two-products": (lambda p, x: p[0] @ x + p[0] @ x**2, (W,), 12),
+    "added-to-another": (lambda p, x: (p[0] + p[1]) @ x, (W, W + 1.0), 24),
+    "elementwise": (lambda p, x: jnp.tanh(p[0]) @ x, (W,), 12),
+    "broadcast": (lambda p, x: (p[0] @ x)[:, None] + p[1], (W, Z), 4 + 3),
+    "bias-of-itself": (lambda p, x: p[0] + p[0] * x, (Z,), 3),
+    "scanned": (SCANNED, (W,), 12),
+    "matrix-of-points": (lambda p, x: p[0] @ jnp.outer(x, x), (W,), 12),
+    "unused": (lambda p, x: p[0] @ x, (W, B), 4 + 4),
+    "returned": (lambda p, x: p[0], (Z,), 3),
+    "sorted": (lambda p, x: jnp.sort(p[0]) * x, (Z,), 3),
+}
+
+
+@pytest.mark.parametrize(("apply", "params", "entries"), FORMS.values(), ids=FORMS)
+def test_products_with_parameters_are_found_in_plain_functions(apply, params, entries):
+    x = jnp.asarray(RANDOM.normal(size=(2, 3)))
+    rows = jacobian(apply, params, x)
+    close(EmpiricalKernel(apply, params).gram(x), np.einsum("iap,jbp->ijab", rows, rows))
+    network, own = tangent.differentiable(apply, params)
+    out = jax.eval_shape(network.apply, own, x[0])
+    held = tangent.side(network, own, x, jnp.zeros((1, *out.shape)))
+    assert sum(factor.gradients.shape[2] for factor in held) == entries
