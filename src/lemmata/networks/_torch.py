@@ -130,7 +130,7 @@ class TorchEmpiricalKernel(eqx.Module):
 
 def _torch() -> Any:
     try:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise SettingError(
             "PyTorch", found="not installed", rule="kernels of its modules need it",
