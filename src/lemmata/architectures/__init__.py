@@ -47,5 +47,8 @@ from ._serial import erf_network as erf_network
 from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
 from ._state import State as State
+from ._tangent import combined_gradient as combined_gradient
+from ._tangent import output_structure as output_structure
 from ._tangent import tangent_gram as tangent_gram
+from ._tangent import tangent_product as tangent_product
 from ._window import Window as Window

@@ -4,6 +4,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
@@ -80,11 +81,13 @@ class Dense(AbstractLayer):
             output = output + own.bias_multiplier * params["bias"]
         return output
 
-    def gradient_kernel(
-        self, x: Float[Array, "n fan_in"], y: Float[Array, "m fan_in"]
-    ) -> Float[Array, "n m"]:
-        """<dh_i(x)/dparams, dh_i(y)/dparams> of this layer alone, the same for each output i, exact at any width."""
-        return (self.scales(x.shape[1]).gradient / x.shape[1]) * (x @ y.T) + self._bias_gradient(x.shape[1])
+    def gradient_features(self, x: Float[Array, "n fan_in"]) -> Float[Array, "n features"]:
+        """Rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a, exact at any width."""
+        own = self.scales(x.shape[1])
+        features = own.multiplier * x
+        if self.bias_std > 0:
+            features = jnp.pad(features, ((0, 0), (0, 1)), constant_values=own.bias_multiplier)
+        return features
 
     def push(self, state: State) -> State:
         """Scales and shifts the moments, and adds this layer's own gradient to the tangent kernel."""
