@@ -1,5 +1,8 @@
 """Floor 2: kernel regression and its training through time, and the Lasso, on matrices."""
 
+from ._conjugate_gradients import Iterations as Iterations
+from ._conjugate_gradients import conjugate_gradient_path as conjugate_gradient_path
+from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
 from ._flow import Trajectory as Trajectory
 from ._flow import gradient_descent as gradient_descent
 from ._flow import gradient_flow as gradient_flow
@@ -11,6 +14,13 @@ from ._lasso import lasso_objective as lasso_objective
 from ._lasso import momentum as momentum
 from ._lasso import proximal_gradient as proximal_gradient
 from ._lasso import soft_threshold as soft_threshold
+from ._low_rank import LowRank as LowRank
+from ._low_rank import Preconditioner as Preconditioner
+from ._low_rank import nystrom_approximation as nystrom_approximation
+from ._low_rank import randomly_pivoted_cholesky as randomly_pivoted_cholesky
+from ._operators import KernelOperator as KernelOperator
+from ._operators import MatrixOperator as MatrixOperator
+from ._operators import kernel_product as kernel_product
 from ._ridge import Solution as Solution
 from ._ridge import kernel_ridge as kernel_ridge
 from ._ridge import leave_one_out_residuals as leave_one_out_residuals
