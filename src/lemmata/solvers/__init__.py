@@ -3,6 +3,8 @@
 from ._conjugate_gradients import Iterations as Iterations
 from ._conjugate_gradients import conjugate_gradient_path as conjugate_gradient_path
 from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
+from ._eigenpro import CentredSolution as CentredSolution
+from ._eigenpro import eigenpro as eigenpro
 from ._flow import Trajectory as Trajectory
 from ._flow import gradient_descent as gradient_descent
 from ._flow import gradient_flow as gradient_flow
