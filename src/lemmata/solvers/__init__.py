@@ -3,9 +3,14 @@
 from ._conjugate_gradients import Iterations as Iterations
 from ._conjugate_gradients import conjugate_gradient_path as conjugate_gradient_path
 from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
+from ._cross_entropy import Logits as Logits
+from ._cross_entropy import cross_entropy_flow as cross_entropy_flow
 from ._eigenpro import CentredSolution as CentredSolution
 from ._eigenpro import eigenpro as eigenpro
-from ._flow import Trajectory as Trajectory
+from ._ensemble import Ensemble as Ensemble
+from ._ensemble import OtherPoints as OtherPoints
+from ._ensemble import gradient_descent_ensemble as gradient_descent_ensemble
+from ._ensemble import gradient_flow_ensemble as gradient_flow_ensemble
 from ._flow import gradient_descent as gradient_descent
 from ._flow import gradient_flow as gradient_flow
 from ._gaussian_process import Posterior as Posterior
@@ -20,6 +25,9 @@ from ._low_rank import LowRank as LowRank
 from ._low_rank import Preconditioner as Preconditioner
 from ._low_rank import nystrom_approximation as nystrom_approximation
 from ._low_rank import randomly_pivoted_cholesky as randomly_pivoted_cholesky
+from ._modes import Trajectory as Trajectory
+from ._momentum import momentum_descent as momentum_descent
+from ._momentum import momentum_flow as momentum_flow
 from ._operators import KernelOperator as KernelOperator
 from ._operators import MatrixOperator as MatrixOperator
 from ._operators import kernel_product as kernel_product

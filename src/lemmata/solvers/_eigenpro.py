@@ -76,10 +76,10 @@ def eigenpro(
     A step on a batch B is f <- f - rate Pi P sum_{i in B} (f(x_i) - y_i) K(., x_i). P damps the q leading
     eigenfunctions of the covariance operator to the level of eigenvalue q + 1, as estimated on a subsample of the
     centres; Pi is the orthogonal projection on the span of the centres (Ma and Belkin, 2019; Abedsoltan, Belkin and
-    Pandit, 2023). Nothing is tuned: the batch fills a block of 128 MiB, q is the smallest for which so large a batch pays, that
-    is beta / top >= batch, and rate = 1 / (beta + (batch - 1) top), with beta = max K_P(x, x) and top the largest
-    eigenvalue of the preconditioned operator, both measured on rows that P has not seen. Steps of constant size do
-    not settle where y is noisy, so the answer is the mean of the iterates of the last epoch.
+    Pandit, 2023). Nothing is tuned: the batch fills a block of 128 MiB, q is the smallest for which so large a
+    batch pays, that is beta / top >= batch, and rate = 1 / (beta + (batch - 1) top). Here beta = max K_P(x, x) and top
+    is the largest eigenvalue of the preconditioned operator, both measured on rows that P has not seen (for n >= 2 p).
+    Steps of constant size do not settle where y is noisy, so the answer is the mean of the iterates of the last epoch.
 
     Memory is four p x p matrices and a few blocks; no n x p matrix is formed. In float32 the rounding of the projection
     is that of K(z, z) with the reported jitter; predictions are then good to about the square root of eps.
