@@ -46,7 +46,7 @@ def cross_entropy_flow(
     softmax(f_i)_{label i}. Along it the loss falls at the rate tr (S - Y)^T K (S - Y) with S = softmax(f). The path is
     written f = f(0) - K B, with dB/dt = softmax(f) - Y, so that the logits elsewhere, f(0) - K_cross B, need no inverse
     of K and no equation of their own. The integrator (Tsitouras 5/4, or Kvaerno 5/4 where K is so large that explicit
-    steps would be more than 10^4) keeps the local error of B below the tolerance.
+    steps would be more than 10^4) keeps the local error of the logits below the tolerance.
 
     Args:
         K: the Gram matrix of the training points.
@@ -88,7 +88,8 @@ def cross_entropy_flow(
         raise ShapeError("matrices", found=found, rule=f"(n, n), (t, n), (n, {outputs}) and (t, {outputs})")
     check_numbers("K", K)
     order = np.argsort(times)
-    moved, steps, finished = _integrate(K, labels, first, jnp.asarray(times[order]), tolerance, _is_stiff(K, times))
+    ordered, wanted = jnp.asarray(times[order]), jnp.asarray(tolerance)
+    moved, steps, finished = _integrate(K, labels, first, ordered, wanted, _is_stiff(K, times))
     if not bool(finished):
         raise SolverError(
             "cross-entropy flow", found=f"time {times.max():g} not reached in {int(steps)} steps",
@@ -116,6 +117,7 @@ def _is_stiff(K: Float[Array, "n n"], times: np.ndarray) -> bool:
 
 @eqx.filter_jit
 def _integrate(K, labels, first, times, tolerance, stiff: bool):
+    size = jnp.max(jnp.sum(jnp.abs(K), axis=1))
     hot = jax.nn.one_hot(labels, first.shape[1], dtype=first.dtype)
 
     def velocity(t, moved, args):
@@ -126,7 +128,7 @@ def _integrate(K, labels, first, times, tolerance, stiff: bool):
         diffrax.ODETerm(velocity), diffrax.Kvaerno5() if stiff else diffrax.Tsit5(), 0.0,
         jnp.maximum(times[-1], 1e-300), None, jnp.zeros_like(first), (K, first),
         saveat=diffrax.SaveAt(ts=times), max_steps=_MOST_STEPS * 10, throw=False,
-        stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance),
+        stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance / jnp.where(size > 0, size, 1.0)),
     )
     finished = solution.result == diffrax.RESULTS.successful
     return solution.ys, solution.stats["num_steps"], finished
