@@ -108,7 +108,7 @@ def eigenpro(
         >>> from lemmata.solvers import eigenpro
         >>> x = jax.random.normal(jax.random.key(0), (500, 2))
         >>> found = eigenpro(RBF(2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1), epochs=10)
-        >>> bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 1e-3)
+        >>> bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 1e-2)
         True
     """
     require_float64("EigenPro")
