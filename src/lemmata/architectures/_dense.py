@@ -37,8 +37,8 @@ class Dense(AbstractLayer):
     """
 
     width: int
-    weight_std: float = 1.0
-    bias_std: float = 0.0
+    weight_std: float | Float[Array, ""] = 1.0
+    bias_std: float | Float[Array, ""] = 0.0
     parameterization: Literal["ntk", "standard"] = eqx.field(default="ntk", static=True)
 
     def __check_init__(self):
@@ -47,7 +47,11 @@ class Dense(AbstractLayer):
         if self.width < 1:
             raise SettingError("width of a dense layer", found=self.width, rule="at least 1")
         for name, value in (("weight_std", self.weight_std), ("bias_std", self.bias_std)):
-            if not value >= 0:
+            try:
+                wrong = not value >= 0
+            except jax.errors.TracerBoolConversionError:  # a traced number has no value yet
+                continue
+            if wrong:
                 raise SettingError(name, found=value, rule="a standard deviation is a number that is not negative")
 
     def init(self, key: Key[Array, ""], fan_in: int, *, dtype: Any = float) -> tuple[dict[str, Array], int]:

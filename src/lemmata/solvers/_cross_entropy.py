@@ -131,4 +131,4 @@ def _integrate(K, labels, first, times, tolerance, stiff: bool):
         stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance / jnp.where(size > 0, size, 1.0)),
     )
     finished = solution.result == diffrax.RESULTS.successful
-    return solution.ys, solution.stats["num_steps"], finished
+    return jnp.asarray(solution.ys), solution.stats["num_steps"], finished
