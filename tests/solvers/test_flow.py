@@ -123,3 +123,10 @@ def test_long_times_are_the_limit_where_eigenvalues_fade_into_rounding():
     assert found.rank < 20
     path = gradient_flow(found, jnp.sin(3 * jnp.asarray(x[:, 0])), [1e15, float("inf")], jnp.asarray(cross))
     np.testing.assert_array_equal(path.test[0], path.test[1])  # exp(-a t) < exp(-1e3) for all that is resolved
+
+
+def test_a_mode_that_cannot_be_told_from_null_counts_only_while_it_cannot_have_converged():
+    found, cross = spectrum(jnp.diag(jnp.array([1.0, 1e-16]))), jnp.array([[0.0, 1e-8]])  # 1e-8 <= sqrt(1e-16 K(x, x))
+    floor = float(found.floor)
+    path = gradient_flow(found, jnp.ones(2), [1e6, 1 / floor / 2, 2 / floor, 1e15, float("inf")], cross)
+    np.testing.assert_allclose(path.test[:, 0], [1e-2, 1e-8 / floor / 2, 0, 0, 0], rtol=4 * EPS)
