@@ -42,8 +42,8 @@ class Dense(AbstractLayer):
     """
 
     width: int
-    weight_std: float = 1.0
-    bias_std: float = 0.0
+    weight_std: float | Float[Array, ""] = 1.0
+    bias_std: float | Float[Array, ""] = 0.0
     parameterization: Parameterization = eqx.field(default="ntk", static=True)
 
     def __check_init__(self):
@@ -56,7 +56,11 @@ class Dense(AbstractLayer):
         if self.width < 1:
             raise SettingError("width of a dense layer", found=self.width, rule="at least 1")
         for name, value in (("weight_std", self.weight_std), ("bias_std", self.bias_std)):
-            if not value >= 0:
+            try:
+                wrong = not value >= 0
+            except jax.errors.TracerBoolConversionError:  # a traced number has no value yet
+                continue
+            if wrong:
                 raise SettingError(name, found=value, rule="a standard deviation is a number that is not negative")
 
     def scales(self, fan_in: int) -> Scales:
@@ -81,12 +85,13 @@ class Dense(AbstractLayer):
             output = output + own.bias_multiplier * params["bias"]
         return output
 
-    def gradient_features(self, x: Float[Array, "n fan_in"]) -> Float[Array, "n features"]:
+    def gradient_features(self, x: Float[Array, "*n fan_in"]) -> Float[Array, "*n features"]:
         """Rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a, exact at any width."""
-        own = self.scales(x.shape[1])
+        own = self.scales(x.shape[-1])
         features = own.multiplier * x
         if self.bias_std > 0:
-            features = jnp.pad(features, ((0, 0), (0, 1)), constant_values=own.bias_multiplier)
+            bias = jnp.full((*x.shape[:-1], 1), own.bias_multiplier, x.dtype)
+            features = jnp.concatenate([features, bias], axis=-1)
         return features
 
     def push(self, state: State) -> State:
@@ -99,4 +104,4 @@ class Dense(AbstractLayer):
 
     def _bias_gradient(self, fan_in: int) -> Any:
         """The squared gradient of an output by its bias."""
-        return self.scales(fan_in).bias_multiplier ** 2 if self.bias_std > 0 else 0.0
+        return jnp.where(self.bias_std > 0, self.scales(fan_in).bias_multiplier ** 2, 0.0)

@@ -57,8 +57,13 @@ def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
 
 @factors.register
 def _(layer: Dense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    # Every output has the same own kernel and different outputs share no parameter: Theta = kernel times identity.
-    return (Factor(g, layer.gradient_features(x)),)
+    features = layer.gradient_features(x)
+    if x.ndim == 2:
+        # Every output has the same own kernel and different outputs share no parameter: Theta = kernel times identity.
+        return (Factor(g, features),)
+    positions = (jnp.reshape(part, (*part.shape[:axes], -1, part.shape[-1])) for part, axes in ((g, 2), (features, 1)))
+    gradients = jnp.einsum("nqpw,npc->nqwc", *positions)
+    return (Factor(gradients.reshape(*gradients.shape[:2], -1)),)
 
 
 @factors.register

@@ -7,7 +7,9 @@ from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float
 
 from lemmata.core import require_float64
-from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError, SolverError
+from lemmata.errors import NotPositiveDefiniteError, SolverError
+
+from ._checks import check_at_least, check_targets, known
 
 _LADDER = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)  # jitters tried, in units of eps * trace
 
@@ -35,7 +37,8 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: floa
 
     Where the Cholesky factorisation of K + ridge I fails although K is positive semidefinite to rounding, jitters
     eps tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the one used is reported. (A matrix that is indefinite
-    by less than the ridge factorises and is not noticed here; `lemmata.spectra.spectrum` notices it.)
+    by less than the ridge factorises and is not noticed here; `lemmata.spectra.spectrum` notices it.) Inside jit or
+    grad there is no ladder: the solution is NaN where the first factorisation fails.
 
     Args:
         K: Gram matrix of the training points.
@@ -45,6 +48,7 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: floa
     Raises:
         ShapeError: where y has another number of rows than K.
         SettingError: for a negative ridge.
+        DataError: for targets that are not finite.
         NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
         SolverError: where no jitter of the ladder is enough.
         PrecisionError: without float64.
@@ -57,12 +61,10 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: floa
         [0.5, 1.0]
     """
     require_float64("kernel ridge regression")
-    if len(y) != len(K):
-        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one row for each of the {len(K)} rows of K")
-    if not float(ridge) >= 0:
-        raise SettingError("ridge", found=float(ridge), rule="a number, at least 0")
+    check_targets(y, len(K))
+    check_at_least("ridge", ridge, 0.0)
     alpha, residual, factor = _solve(K, y, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype))
-    if jnp.all(jnp.isfinite(factor)):
+    if known(factor) is None or jnp.all(jnp.isfinite(factor)):
         return Solution(alpha, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype), residual, factor)
     _refuse_indefinite(K)
     unit = jnp.finfo(K.dtype).eps * jnp.trace(K)
