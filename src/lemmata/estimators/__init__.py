@@ -1,6 +1,8 @@
 """Floor 5: scikit-learn faces of the solvers."""
 
+from ._classifier import TangentKernelClassifier as TangentKernelClassifier
 from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
 from ._kernel_ridge import KernelRegressor as KernelRegressor
+from ._kernel_ridge import TangentKernelRegressor as TangentKernelRegressor
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor
