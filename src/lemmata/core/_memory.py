@@ -29,9 +29,9 @@ def _machine_bytes() -> int:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _group_bytes(membership: pathlib.Path, mount: pathlib.Path) -> list[float]:
+def _group_bytes(membership: pathlib.Path, mount: pathlib.Path) -> list[float | int]:
     """What each control group of the process leaves; infinity first, for a process in none."""
-    left = [float("inf")]
+    left: list[float | int] = [float("inf")]
     try:
         lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
     except OSError:
@@ -47,7 +47,7 @@ def _group_bytes(membership: pathlib.Path, mount: pathlib.Path) -> list[float]:
     return left
 
 
-def _left(folder: pathlib.Path, limit: str, usage: str, cache: str) -> float:
+def _left(folder: pathlib.Path, limit: str, usage: str, cache: str) -> float | int:
     try:
         most, used = (folder / limit).read_text().strip(), int((folder / usage).read_text())
         given_back = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines()).get(cache, 0)

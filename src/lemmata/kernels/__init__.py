@@ -6,6 +6,7 @@ from ._algebra import Product as Product
 from ._algebra import Scale as Scale
 from ._algebra import Sum as Sum
 from ._base import AbstractKernel as AbstractKernel
+from ._disk import gram_on_disk as gram_on_disk
 from ._dot_product import ExponentialDotProduct as ExponentialDotProduct
 from ._dot_product import Linear as Linear
 from ._dot_product import Polynomial as Polynomial

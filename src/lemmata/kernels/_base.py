@@ -23,14 +23,14 @@ class AbstractKernel(eqx.Module):
     __array_ufunc__ = None
 
     @abc.abstractmethod
-    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """K(x, y) for two single points."""
 
-    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The matrix K(x_i, y_j)."""
         return jax.vmap(lambda a: jax.vmap(lambda b: self(a, b))(y))(x)
 
-    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The vector K(x_i, x_i)."""
         return jax.vmap(lambda a: self(a, a))(x)
 

@@ -77,7 +77,7 @@ class GramPlan:
         )
 
 
-def size(count: float) -> str:
+def size(count: int) -> str:
     """Bytes in a unit that fits.
 
     Args:
