@@ -1,14 +1,14 @@
 """Peak memory of a Gram matrix of 12,000 points in float64 (1.07 GiB) against its plan.
 
-Each kernel runs in a process of its own, which prints its resident memory once everything is imported and a small
-matrix has been computed the same way, and its peak at the end: `python benchmarks/gram_memory.py`.
+Each kernel runs in a process of its own, where everything is imported and compiled before the peak of resident memory
+is measured (Linux only): `python benchmarks/gram_memory.py`.
 """
 
 import subprocess
 import sys
 
 ONE = """
-import resource, sys
+import gc
 import jax
 jax.config.update("jax_enable_x64", True)
 import numpy as np
@@ -19,13 +19,15 @@ kernel = {kernel}
 x = jax.numpy.asarray(np.random.default_rng(0).normal(size=(12_000, 50)))
 working_set = {mebibytes} * 2**20
 plan = gram_plan(kernel, x, working_set=working_set)
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-gram(kernel, x[:100], working_set=working_set).block_until_ready()
-before = peak()
+status = lambda name: 1024 * int(open("/proc/self/status").read().split(name + ":")[1].split()[0])
+gram(kernel, x[:3000], block=plan.block).block_until_ready()
+gc.collect()
+open("/proc/self/clear_refs", "w").write("5")  # the peak starts again here
+before = status("VmRSS")
 matrix = gram(kernel, x, working_set=working_set).block_until_ready()
-beside = peak() - before - plan.output_bytes
-print("{kernel}".ljust(40), f"tiles of {{plan.block}}, planned {{plan.working_bytes / 2**20:.0f}} MiB beside the output, "
-      f"measured {{beside / 2**20:.0f}} MiB, allowed {mebibytes} MiB", flush=True)
+beside = status("VmHWM") - before - plan.output_bytes
+print("{kernel}:", f"tiles of {{plan.block}}; beside the output {{plan.working_bytes / 2**20:.0f}} MiB planned, "
+      f"{{beside / 2**20:.0f}} MiB measured, {mebibytes} MiB allowed", flush=True)
 """
 
 

@@ -15,9 +15,9 @@ from lemmata.core import available_bytes
 from lemmata.errors import DataError, MemoryPlanError, SettingError
 
 from ._base import AbstractKernel
-from ._gram import tile_of
 from ._plan import GramPlan, check_blocks, gram_plan, size
 from ._points import checked_points
+from ._tiles import tile_of
 
 _FORMAT = "lemmata gram matrix 1"
 

@@ -1,9 +1,7 @@
 """Gram and cross matrices: at once where they are small, in tiles under a plan where they are not."""
 
-from collections.abc import Callable
 from functools import partial
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -15,6 +13,7 @@ from lemmata.errors import MemoryPlanError
 from ._base import AbstractKernel
 from ._plan import GramPlan, check_blocks, gram_plan, size
 from ._points import checked_points
+from ._tiles import symmetrised, tile_of
 
 # Matrices of fewer bytes than the first number are computed at once without a question, those of more than the second
 # never; between, where memory for four of them is free.
@@ -68,7 +67,7 @@ def gram(
     if block is not None:
         return _tiled(kernel, x, y, block)
     matrix = kernel.cross(x, other)
-    return _symmetrised(matrix) if y is None else matrix
+    return symmetrised(matrix) if y is None else matrix
 
 
 def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Array:
@@ -84,46 +83,8 @@ def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Arr
                 matrix = _place(matrix, values.T, columns[j], row)
             # Tiles that are computed ahead would add to the working set.
             jax.block_until_ready(matrix)
+            del values
     return matrix
-
-
-def tile_of(
-    kernel: AbstractKernel, x: Array, y: Array | None, block: int
-) -> Callable[[int, int], Float[Array, "a b"]]:
-    """The function that computes the tile in tile row i and tile column j, compiled.
-
-    Args:
-        kernel: the kernel.
-        x: points.
-        y: other points; `None` means `x` itself, with exactly symmetric tiles on the diagonal.
-        block: rows of a tile.
-    """
-    # A kernel that refuses points refuses them here; compiled, it can refuse nothing.
-    for points in (x,) if y is None else (x, y):
-        kernel.diagonal(points)
-    other = x if y is None else y
-
-    def rows(points: Array, i: int) -> tuple[Array, int]:
-        # The last tile is moved back to end with the points, so that one shape is compiled; what it repeats is cut off.
-        first = min(i * block, max(len(points) - block, 0))
-        return points[first : first + block], i * block - first
-
-    def tile(i: int, j: int) -> Array:
-        (left, down), (right, across) = rows(x, i), rows(other, j)
-        values = _diagonal_tile(kernel, left) if y is None and i == j else _tile(kernel, left, right)
-        return values[down:, across:] if down or across else values
-
-    return tile
-
-
-@eqx.filter_jit
-def _tile(kernel: AbstractKernel, x: Array, y: Array) -> Array:
-    return kernel.cross(x, y)
-
-
-@eqx.filter_jit
-def _diagonal_tile(kernel: AbstractKernel, x: Array) -> Array:
-    return _symmetrised(kernel.cross(x, x))
 
 
 def _is_large(x: Array, y: Array) -> bool:
@@ -148,11 +109,6 @@ def _free_bytes(x: Array) -> int:
         return available_bytes()
     found = None if device.platform == "cpu" else device.memory_stats()
     return available_bytes() if not found else int(found["bytes_limit"] - found["bytes_in_use"])
-
-
-@jax.jit
-def _symmetrised(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    return (matrix + matrix.T) / 2
 
 
 @partial(jax.jit, donate_argnums=0)

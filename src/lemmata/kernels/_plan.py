@@ -3,11 +3,12 @@
 import dataclasses
 import math
 import sys
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.core import available_bytes
@@ -15,9 +16,14 @@ from lemmata.errors import MemoryPlanError, SettingError
 
 from ._base import AbstractKernel
 from ._points import checked_points
+from ._tiles import cross_tile, diagonal_tile
 
 # Beside the output: a quarter of a gigabyte, where the caller says nothing.
 WORKING_SET = 2**28
+
+# The allocator keeps what is freed, in pieces that the next tile does not always fit into: resident memory was up to
+# 2.9 times what the compiled tile holds (`benchmarks/gram_memory.py`).
+_KEPT = 3
 
 # Plans above this many bytes are printed.
 _ANNOUNCED = 2**30
@@ -33,8 +39,8 @@ class GramPlan:
         itemsize: bytes of an entry.
         symmetric: whether tiles below the diagonal are copies of those above it.
         block: rows and columns of a tile.
-        working_bytes: peak memory beside the points and the output: one tile with all that the compiled kernel holds
-            while it computes it, its copy and its points.
+        working_bytes: peak memory beside the points and the output: three times one tile, its copy, its points and all
+            that the compiled kernel holds while it computes it (what is freed is not given back at once).
     """
 
     rows: int
@@ -124,7 +130,7 @@ def gram_plan(
     limit = WORKING_SET if working_set is None else working_set
     itemsize = x.dtype.itemsize
     plan = partial(GramPlan, len(x), len(other), itemsize, y is None)
-    tile_bytes = partial(_tile_bytes, kernel, x, other)
+    tile_bytes = partial(_tile_bytes, kernel, x, y)
     if block is not None:
         return plan(block, tile_bytes(block))
     largest = max(len(x), len(other), 1)
@@ -135,7 +141,7 @@ def gram_plan(
                 "working set", found=f"{limit} bytes", rule=f"at least {needed} bytes, for one entry of this kernel",
                 remedy="a larger working_set",
             )
-        candidate = max(1, min(candidate // 2, int(0.9 * candidate * math.sqrt(limit / needed))))
+        candidate = max(1, min(candidate - 1, int(0.8 * candidate * math.sqrt(limit / needed))))
     return plan(candidate, needed)
 
 
@@ -156,13 +162,20 @@ def check_blocks(block: int | None, working_set: int | None) -> None:
             raise SettingError(name, found=value, rule=f"at least 1 {unit}")
 
 
-def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array, block: int) -> int:
+def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> int:
+    other = x if y is None else y
+    a, b = (jax.ShapeDtypeStruct((min(block, len(p)), *p.shape[1:]), p.dtype) for p in (x, other))
+    tile = a.shape[0] * b.shape[0] * a.dtype.itemsize
+    held = _held(cross_tile, kernel, a, b) + 2 * tile  # itself and its transpose
+    return _KEPT * (held if y is not None else max(held, _held(diagonal_tile, kernel, a) + tile))
+
+
+def _held(tile: Callable[..., Array], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
+    """Bytes of the arguments and of what the compiled function holds beside its result."""
     arrays, rest = eqx.partition(kernel, eqx.is_array)
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), arrays)
-    a, b = (jax.ShapeDtypeStruct((min(block, len(points)), *points.shape[1:]), points.dtype) for points in (x, y))
-    compiled = jax.jit(lambda leaves, u, v: eqx.combine(leaves, rest).cross(u, v)).lower(shapes, a, b).compile()
-    found = compiled.memory_analysis()
-    tile = math.prod((a.shape[0], b.shape[0])) * jnp.dtype(x.dtype).itemsize
-    if found is None:  # not every backend reports; products of this many tiles are held by no kernel of this library
-        return 12 * tile
-    return int(found.temp_size_in_bytes + found.argument_size_in_bytes) + 2 * tile
+    traced: Any = jax.jit(lambda leaves, *given: tile(eqx.combine(leaves, rest), *given))
+    found = traced.lower(shapes, *points).compile().memory_analysis()
+    if found is None:  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
+        return 10 * points[0].shape[0] * points[-1].shape[0] * points[0].dtype.itemsize
+    return int(found.temp_size_in_bytes + found.argument_size_in_bytes)
