@@ -35,5 +35,6 @@ from ._ridge import Solution as Solution
 from ._ridge import kernel_ridge as kernel_ridge
 from ._ridge import leave_one_out_residuals as leave_one_out_residuals
 from ._ridge import predict as predict
+from ._ridge import require_positive_semidefinite as require_positive_semidefinite
 from ._ridge_path import RidgePath as RidgePath
 from ._ridge_path import ridge_path as ridge_path

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from lemmata.core import require_float64
 from lemmata.errors import NotPositiveDefiniteError, SolverError
@@ -86,6 +86,34 @@ def _solve(K, y, ridge, jitter):
     missed = K @ alpha + ridge * alpha - y
     size = jnp.linalg.norm(y)
     return alpha, jnp.linalg.norm(missed) / jnp.where(size > 0, size, 1.0), factor
+
+
+def require_positive_semidefinite(K: Float[Array, "n n"]) -> None:
+    """Refuse a symmetric matrix with an eigenvalue below its rounding floor, for the price of a factorisation.
+
+    K + f I has a Cholesky factor where no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. Where
+    it has none, the eigenvalues are computed and judged.
+
+    Args:
+        K: a Gram matrix.
+
+    Raises:
+        NotPositiveDefiniteError: names the smallest eigenvalue.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import require_positive_semidefinite
+        >>> require_positive_semidefinite(jnp.ones((2, 2)))
+    """
+    if not bool(_has_factor(K)):
+        _refuse_indefinite(K)
+
+
+@jax.jit
+def _has_factor(K: Float[Array, "n n"]) -> Bool[Array, ""]:
+    diagonal = jnp.arange(len(K))
+    floor = 16 * len(K) * jnp.finfo(K.dtype).eps * jnp.linalg.norm(K)
+    return jnp.all(jnp.isfinite(jnp.linalg.cholesky(K.at[diagonal, diagonal].add(floor))))
 
 
 def _refuse_indefinite(K: Float[Array, "n n"]) -> None:
