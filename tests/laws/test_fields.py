@@ -25,6 +25,7 @@ from lemmata.architectures import (
     SumPool,
     TangentKernel,
     residual,
+    tangent_gram,
     with_masks,
 )
 from lemmata.kernels import gram
@@ -120,6 +121,16 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
         assert abs(slope + 0.5) <= interval + BEND, (kind, slope, interval)
         bias, spread = np.mean(deviation, axis=0), np.std(deviation, axis=0, ddof=1) / np.sqrt(KEYS)
         assert (np.abs(bias) <= QUANTILE * spread + 4.0 / WIDTHS[-1]).all(), (kind, bias, spread)
+
+
+@by_case
+def test_the_finite_tangent_kernel_is_that_of_the_gradients(case):
+    net, x = network(case, width=5), points(case)
+    params, _ = net.init(jax.random.key(1), case.shape)
+    gradients = jax.vmap(lambda a: jax.grad(lambda p: net.apply(p, a)[0])(params))(x)
+    rows = jnp.concatenate([leaf.reshape(len(x), -1) for leaf in jax.tree.leaves(gradients)], axis=1)
+    found = tangent_gram(net, params, x, output=0)
+    np.testing.assert_allclose(found, rows @ rows.T, atol=1000 * EPS * float(jnp.max(jnp.abs(found))))
 
 
 @by_case

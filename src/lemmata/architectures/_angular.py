@@ -62,7 +62,7 @@ def _steps(network: AbstractLayer) -> tuple[_Linear | _Bend, ...] | None:
         return tuple(step for part in known for step in part) if len(known) == len(parts) else None
     if isinstance(network, Dense) and type(network) is Dense:
         if _plain(network.weight_std, network.bias_std, network.width) and network.bias_std == 0:
-            step = _Linear(network.weight_std, network.width, network.parameterization)
+            step = _Linear(float(network.weight_std), network.width, network.parameterization)
     elif isinstance(network, LeakyRelu) and type(network) is LeakyRelu:
         step = _Bend(network.slope) if _plain(network.slope) else None
     elif type(network) is Relu:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Inexact, Shaped
 
 from ._branches import Parallel
+from ._convolution import LocalDense
 from ._dense import Dense
 from ._probes import probed
 from ._serial import Serial
@@ -61,8 +62,10 @@ def _(layer: Dense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
     if x.ndim == 2:
         # Every output has the same own kernel and different outputs share no parameter: Theta = kernel times identity.
         return (Factor(g, features),)
+    # At every position the same weights, or those of their own: the gradients by them are formed.
     positions = (jnp.reshape(part, (*part.shape[:axes], -1, part.shape[-1])) for part, axes in ((g, 2), (features, 1)))
-    gradients = jnp.einsum("nqpw,npc->nqwc", *positions)
+    form = "nqpw,npc->nqpwc" if isinstance(layer, LocalDense) else "nqpw,npc->nqwc"
+    gradients = jnp.einsum(form, *positions)
     return (Factor(gradients.reshape(*gradients.shape[:2], -1)),)
 
 

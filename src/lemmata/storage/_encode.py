@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any, NoReturn
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -42,7 +41,7 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
         return {"dict": {name: inside(name, part) for name, part in value.items()}}
     if isinstance(value, Partial) and not value.args and not value.keywords:
         return {"partial": encoded(value.func, place, tensors)}
-    if isinstance(value, eqx.Module | BaseEstimator):
+    if isinstance(value, BaseEstimator) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         return _object(value, place, inside)
     if callable(value) and (name := name_of(FUNCTIONS, value)):
         return {"function": name}

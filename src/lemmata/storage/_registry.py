@@ -1,9 +1,9 @@
 """Which classes and functions a file may name: the library's own, and those that a program has registered."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -29,7 +29,7 @@ CLASSES: dict[str, type] = {
     f"{room.__name__}.{name}": member
     for room in _ROOMS
     for name, member in vars(room).items()
-    if isinstance(member, type) and issubclass(member, eqx.Module) and not name.startswith("Abstract")
+    if isinstance(member, type) and dataclasses.is_dataclass(member) and not name.startswith("Abstract")
 }
 
 
