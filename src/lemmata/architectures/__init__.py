@@ -24,6 +24,7 @@ from ._exponentials import Rbf as Rbf
 from ._kernels import NNGPKernel as NNGPKernel
 from ._kernels import TangentKernel as TangentKernel
 from ._layer import AbstractLayer as AbstractLayer
+from ._layer import Shape as Shape
 from ._named import sigmoid as sigmoid
 from ._named import silu as silu
 from ._named import softplus as softplus

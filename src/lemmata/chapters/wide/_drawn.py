@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.architectures import Dense, Serial
+from lemmata.architectures import Dense, Serial, Shape
 from lemmata.chapters._sampled import draws
 
 
@@ -19,10 +19,10 @@ class Inputs(eqx.Module):
         x: the points.
     """
 
-    x: Float[Array, "n d"]
+    x: Float[Array, "n *shape"]
 
 
-def drawn_parameters(networks: Sequence[Serial], fan_in: int, key: Key[Array, ""], *batch: int) -> list[Any]:
+def drawn_parameters(networks: Sequence[Serial], fan_in: Shape, key: Key[Array, ""], *batch: int) -> list[Any]:
     """The parameters of independent networks, as `init` draws them, from one call of the generator.
 
     All parameters have to be centred normal numbers: those of `Dense`, with the standard deviations of its
@@ -30,7 +30,7 @@ def drawn_parameters(networks: Sequence[Serial], fan_in: int, key: Key[Array, ""
 
     Args:
         networks: their architectures.
-        fan_in: coordinates of the inputs.
+        fan_in: coordinates of the inputs, or the shape of a field.
         key: randomness.
         batch: leading axes of every array of parameters.
     """
@@ -38,10 +38,12 @@ def drawn_parameters(networks: Sequence[Serial], fan_in: int, key: Key[Array, ""
     leaves, tree = jax.tree.flatten(shapes)
     normal = draws(key, *(batch + leaf.shape for leaf in leaves))
     every = jax.tree.unflatten(tree, normal)
-    return [tuple(map(_scaled, network.layers, own)) for network, own in zip(networks, every, strict=True)]
+    return [_scaled(network, own) for network, own in zip(networks, every, strict=True)]
 
 
 def _scaled(layer: Any, normal: Any) -> Any:
+    if isinstance(layer, Serial):
+        return tuple(map(_scaled, layer.layers, normal))
     if not isinstance(layer, Dense):
         return normal
     own = layer.scales(normal["weight"].shape[-1])

@@ -60,7 +60,7 @@ class AbstractTangentWidth(Claim[Inputs]):
     def network(self, width: int) -> Serial:
         """The architecture with hidden layers of this width and one output."""
 
-    def kernel(self, network: Serial, params: tuple, x: Float[Array, "n d"], key: Key[Array, ""]) -> Array:
+    def kernel(self, network: Serial, params: tuple, x: Float[Array, "n *shape"], key: Key[Array, ""]) -> Array:
         """The kernel of a network of finite width."""
         return tangent_gram(network, params, x, output=0)
 
@@ -83,8 +83,8 @@ class AbstractTangentWidth(Claim[Inputs]):
     def measure(self, problem: Inputs, key: Key[Array, ""]) -> Array:
         """|finite - limit|_F / |limit|_F, with a new network for each width."""
         x = problem.x
-        networks = [self.network(int(width)) for width in WIDTHS]
-        params = drawn_parameters(networks, x.shape[1], key)
+        networks = [self.network(int(width)) for width in self.relation.rungs]
+        params = drawn_parameters(networks, x.shape[1] if x.ndim == 2 else x.shape[1:], key)
         limit = gram(TangentKernel(networks[0]), x)
         found = [self.kernel(network, own, x, key) for network, own in zip(networks, params, strict=True)]
         return jnp.stack([relative_distance(kernel, limit) for kernel in found])
