@@ -43,5 +43,6 @@ from ._serial import erf_network as erf_network
 from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
 from ._state import State as State
+from ._state_space import StateSpace as StateSpace
 from ._tangent import tangent_gram as tangent_gram
 from ._window import Window as Window
