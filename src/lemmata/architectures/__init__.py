@@ -18,9 +18,11 @@ from ._convolution import Patches as Patches
 from ._dense import Dense as Dense
 from ._dropout import Dropout as Dropout
 from ._dropout import with_masks as with_masks
+from ._embedding import Embedding as Embedding
 from ._exponentials import Exp as Exp
 from ._exponentials import Gaussian as Gaussian
 from ._exponentials import Rbf as Rbf
+from ._exponentials import Softmax as Softmax
 from ._kernels import NNGPKernel as NNGPKernel
 from ._kernels import TangentKernel as TangentKernel
 from ._layer import AbstractLayer as AbstractLayer

@@ -101,13 +101,13 @@ class StateSpace(AbstractLayer):
                 raise SettingError(name, found=value, rule="a standard deviation is a number that is not negative")
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
-        """Draws {"input", "output"}, real and imaginary parts first: (2, channels, N); where they exist "skip", "poles".
+        """Draws {"input", "output"} of shape (2, channels, N), real parts before imaginary ones.
 
-        "skip" has shape (channels,), "poles" that of "input".
+        Where they exist also "skip" of shape (channels,), and "poles" of shape (2, channels, N).
         """
         _, c = self._sequence(fan_in)
-        keys, shape = jax.random.split(key, 3), (2, c, len(self.poles))
-        params = {name: jax.random.normal(k, shape, dtype) for name, k in zip(("input", "output"), keys[:2], strict=True)}
+        shape, keys = (2, c, len(self.poles)), jax.random.split(key, 3)
+        params = {"input": jax.random.normal(keys[0], shape, dtype), "output": jax.random.normal(keys[1], shape, dtype)}
         if self.skip_std > 0:
             params["skip"] = jax.random.normal(keys[2], (c,), dtype)
         if self.train_poles:
@@ -174,7 +174,7 @@ class StateSpace(AbstractLayer):
         return part.replace(nngp=nngp, ntk=ntk, means=None)
 
     def _modes(self, values: Array) -> list[Complex[Array, " modes"]]:
-        """For all poles and steps: a, g, and the coefficients of a^s and s a^s in the derivative of g a^s by the pole."""
+        """For all poles and steps: a, g, and the derivative of g a^s by the pole as coefficients of a^s and s a^s."""
         poles, step = (part.reshape(-1) for part in np.meshgrid(np.array(self.poles), np.array(self.steps)))
         decay, grown = np.exp(step * poles), np.expm1(step * poles)
         gain = grown / poles
@@ -204,16 +204,15 @@ def _filtered(values: Array, decay: Array, first: Array, second: Array | None) -
     """sum_s (first + second s) decay^s values(t - s), by its recurrence in t along the leading axis."""
     zero = jnp.zeros_like(values[0], decay.dtype)
 
-    def plain(power: Array, value: Array) -> tuple[Array, Array]:
-        power = decay * power + value
-        return power, first * power
-
-    def sloped(sums: tuple[Array, Array], value: Array) -> tuple[tuple[Array, Array], Array]:
+    def advance(sums: tuple[Array, Array | None], value: Array) -> tuple[tuple[Array, Array | None], Array]:
         power, ramp = sums
-        ramp, power = decay * (ramp + power), decay * power + value
-        return (power, ramp), first * power + second * ramp
+        new = decay * power + value
+        if ramp is None or second is None:
+            return (new, None), first * new
+        ramp = decay * (ramp + power)
+        return (new, ramp), first * new + second * ramp
 
-    return jax.lax.scan(plain, zero, values)[1] if second is None else jax.lax.scan(sloped, (zero, zero), values)[1]
+    return jax.lax.scan(advance, (zero, None if second is None else zero), values)[1]
 
 
 def _with_own_variances(part: State, left: State, right: State) -> State:
