@@ -14,6 +14,7 @@ from lemmata.architectures import (
     Dense,
     Dropout,
     Elementwise,
+    Embedding,
     Erf,
     Exp,
     Flatten,
@@ -35,6 +36,8 @@ from lemmata.architectures import (
     RMSNorm,
     Serial,
     Sin,
+    Softmax,
+    StateSpace,
     SumPool,
     Window,
     fully_connected,
@@ -145,6 +148,10 @@ def dropout_network(n: int) -> Serial:
     return Serial([hidden(n), Relu(), Dropout(0.6), hidden(n), Erf(), Dropout(0.8), hidden(1)])
 
 
+def softmax_network(n: int) -> Serial:
+    return Serial([hidden(n, "standard"), Softmax(0.4), hidden(n), Softmax(0.5), hidden(1)])
+
+
 STRUCTURES = [
     Case("residual-2-ntk", 2, residual_network, kinked=True),
     Case("branched-2-standard", 2, branched_network, kinked=False),
@@ -152,15 +159,16 @@ STRUCTURES = [
     Case("layernorm-2-ntk", 2, normalised_network, kinked=False),
     Case("centred-2-ntk", 2, centred_network, kinked=True),
     Case("rmsnorm-2-ntk", 2, rms_network, kinked=True),
+    Case("softmax-2-ntk", 2, softmax_network, kinked=False),
     Case("dropout-2-ntk", 2, dropout_network, kinked=False, passes=True),
 ]
 NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
 FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
-OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5)]
+OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5), Softmax()]
 # Their laws are in test_fields.py.
 ON_FIELDS = [
     Conv(1, 2), LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
-    GlobalAveragePool(), GlobalSumPool(),
+    GlobalAveragePool(), GlobalSumPool(), StateSpace(), Embedding(2, 1),
 ]  # fmt: skip
 LAYERS = [*OTHERS, *ON_FIELDS, *(activation.layer for activation in ACTIVATIONS)]

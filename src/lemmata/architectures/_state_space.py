@@ -183,6 +183,7 @@ class StateSpace(AbstractLayer):
         return [jnp.asarray(part, _complex_dtype(values)) for part in (decay, gain, change, step * gain)]
 
 
+@jax.jit
 def _response(
     values: Float[Array, "t t *batch"],
     decay: Complex[Array, " modes"],
