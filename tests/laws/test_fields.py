@@ -78,7 +78,8 @@ CASES = [
     ),
     Case(
         "states", (4, 2), lambda n: [
-            Dense(n, 1.2, 0.3), residual(Serial([Relu(), StateSpace(2, (0.5, 0.9), 1.3, 0.6, train_poles=True), Dense(n)])),
+            Dense(n, 1.2, 0.3),
+            residual(Serial([Relu(), StateSpace(2, (0.5, 0.9), 1.3, 0.6, train_poles=True), Dense(n)])),
             Relu(), Flatten(),
         ],
     ),

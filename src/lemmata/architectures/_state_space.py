@@ -76,17 +76,16 @@ class StateSpace(AbstractLayer):
 
     def __init__(
         self,
-        poles: int | Sequence[complex] = 4,
+        poles: int | Sequence[complex | float] = 4,
         steps: float | Sequence[float] = 0.1,
         weight_std: float = 1.0,
         skip_std: float = 0.0,
         *,
         train_poles: bool = False,
     ):
-        if isinstance(poles, int):
-            poles = [complex(-0.5, math.pi * n) for n in range(poles)]
-        self.poles = tuple(complex(pole) for pole in poles)
-        self.steps = tuple(float(step) for step in (steps if isinstance(steps, Sequence) else [steps]))
+        values = [complex(-0.5, math.pi * n) for n in range(poles)] if isinstance(poles, int) else poles
+        self.poles = tuple(complex(pole) for pole in values)
+        self.steps = tuple(float(step) for step in np.atleast_1d(steps))
         self.weight_std, self.skip_std, self.train_poles = weight_std, skip_std, train_poles
 
     def __check_init__(self):
