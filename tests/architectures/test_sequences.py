@@ -89,7 +89,7 @@ def test_state_space_moments_are_those_of_random_kernels(layer):
     pushed = layer.push(sequences_state(nngp, ntk))
     covariance, own = moments_of_the_finite_layer(layer)
     expected = double_sum(covariance, nngp)
-    # the derivative by a pole divides differences of size (step pole)² by its square: 1e-6 leaves ten digits
+    # the derivative of a gain by its pole is a difference of numbers 1 / (step |pole|) as large: 2e6 eps is 4e-10
     rtol = 1e-9 if layer.steps[0] < 1e-3 else 1000 * EPS
     size = np.max(np.abs(expected))
     np.testing.assert_allclose(pushed.nngp, expected, rtol=0, atol=rtol * size)

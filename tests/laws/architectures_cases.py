@@ -40,6 +40,7 @@ from lemmata.architectures import (
     StateSpace,
     SumPool,
     Window,
+    absolute,
     fully_connected,
     residual,
 )
@@ -58,7 +59,7 @@ class Activation(NamedTuple):
 ACTIVATIONS = [
     Activation("relu", Relu(), lambda u: jnp.maximum(u, 0.0), analytic=False),
     Activation("leaky", LeakyRelu(0.2), lambda u: jnp.where(u > 0, u, 0.2 * u), analytic=False),
-    Activation("absolute", LeakyRelu(-1.0), jnp.abs, analytic=False),
+    Activation("absolute", absolute(), jnp.abs, analytic=False),
     Activation("erf", Erf(), jax.scipy.special.erf),
     Activation("gelu", Gelu(), lambda u: u * jax.scipy.stats.norm.cdf(u)),
     Activation("sin", Sin(1.2, 0.4), lambda u: jnp.sin(1.2 * u + 0.4)),

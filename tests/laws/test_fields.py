@@ -78,7 +78,8 @@ CASES = [
     ),
     Case(
         "states", (4, 2), lambda n: [
-            Dense(n, 1.2, 0.3), Erf(), StateSpace(4, (0.5, 0.9), 1.5, 0.3, train_poles=True), Dense(n), Relu(), Flatten(),
+            Dense(n, 1.2, 0.3), Erf(), StateSpace(4, (0.5, 0.9), 1.5, 0.3, train_poles=True), Dense(n), Relu(),
+            Flatten(),
         ],
     ),
     Case("tokens", (4,), lambda n: [Embedding(5, n, 0.9), conv(n, 2), Softmax(0.6), GlobalAveragePool()], 5),

@@ -6,6 +6,7 @@ from ._activations import Gelu as Gelu
 from ._activations import LeakyRelu as LeakyRelu
 from ._activations import Relu as Relu
 from ._activations import Sin as Sin
+from ._activations import absolute as absolute
 from ._angular import is_homogeneous as is_homogeneous
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel

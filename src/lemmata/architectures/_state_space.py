@@ -119,9 +119,9 @@ class StateSpace(AbstractLayer):
         _, c = self._sequence(x.shape)
         step = jnp.asarray(np.resize(self.steps, c), x.dtype)[:, None]
         poles = _complex(params["poles"]) if self.train_poles else jnp.asarray(self.poles, _complex_dtype(x))
-        decay = jnp.exp(step * poles)
+        decay, gain = jnp.exp(step * poles), jnp.expm1(step * poles) / poles
         # two complex normal numbers of variance 1, which halves what each of their four parts weighs
-        read = 0.5 * _complex(params["input"]) * _complex(params["output"]) * ((decay - 1.0) / poles)
+        read = 0.5 * _complex(params["input"]) * _complex(params["output"]) * gain
 
         def advance(state: Array, u: Array) -> tuple[Array, Array]:
             state = decay * state + u[:, None]
