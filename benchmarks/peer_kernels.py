@@ -14,23 +14,32 @@ import subprocess
 import sys
 import time
 
-POINTS, DIMENSIONS, REPEATS, ROUNDS = 4000, 784, 3, 3
+REPEATS, ROUNDS = 3, 3
 STD, BIAS = 2**0.5, 0.1
+VECTORS = (4000, 784)
+# For each case: activation, depth, standard deviation of the biases, shape of the points, and what is particular.
 CASES = {
-    "ReLU NTK, depth 3": ("relu", 3, 0.0),
-    "ReLU NTK, depth 10": ("relu", 10, 0.0),
-    "ReLU NTK with biases, depth 3": ("relu", 3, BIAS),
-    "ReLU NTK with biases, depth 10": ("relu", 10, BIAS),
-    "GELU NTK with biases, depth 10": ("gelu", 10, BIAS),
-    "erf NTK with biases, depth 10": ("erf", 10, BIAS),
+    "ReLU NTK, depth 3": ("relu", 3, 0.0, VECTORS, ""),
+    "ReLU NTK, depth 10": ("relu", 10, 0.0, VECTORS, ""),
+    "ReLU NTK with biases, depth 3": ("relu", 3, BIAS, VECTORS, ""),
+    "ReLU NTK with biases, depth 10": ("relu", 10, BIAS, VECTORS, ""),
+    "GELU NTK with biases, depth 10": ("gelu", 10, BIAS, VECTORS, ""),
+    "erf NTK with biases, depth 10": ("erf", 10, BIAS, VECTORS, ""),
+    "GELU NTK with biases, depth 10, normalised inputs": ("gelu", 10, BIAS, VECTORS, "sphere"),
+    "erf NTK with biases, depth 10, normalised inputs": ("erf", 10, BIAS, VECTORS, "sphere"),
+    "3 x Conv 3x3, global average, NTK": ("relu", 3, BIAS, (100, 8, 8, 3), "mean"),
+    "21 x Conv 3x3, flatten, NTK": ("relu", 21, BIAS, (100, 32, 32, 3), "flatten"),
 }
 
 
-def points():
+def points(shape: tuple, kind: str):
     """The same numbers in both environments, in float32."""
     import numpy as np
 
-    return np.random.default_rng(0).normal(size=(POINTS, DIMENSIONS)).astype(np.float32)
+    x = np.random.default_rng(0).normal(size=shape)
+    if kind == "sphere":
+        x = x / np.linalg.norm(x, axis=1, keepdims=True)
+    return x.astype(np.float32)
 
 
 def median(run) -> float:
@@ -49,11 +58,16 @@ def peer(name: str) -> float:
     import jax
     from neural_tangents import stax  # pyright: ignore[reportMissingImports]
 
-    activation, depth, bias = CASES[name]
+    activation, depth, bias, shape, kind = CASES[name]
     layer = {"relu": stax.Relu(), "gelu": stax.Gelu(), "erf": stax.Erf()}[activation]
-    hidden = [stax.Dense(512, STD, bias or None), layer]
-    _, _, kernel = stax.serial(*(hidden * depth), stax.Dense(1, 1.0, bias or None))
-    x = jax.numpy.asarray(points())
+    bias = bias or None
+    if len(shape) == 2:
+        hidden, pool = [stax.Dense(512, STD, bias), layer], []
+    else:
+        hidden = [stax.Conv(512, (3, 3), padding="SAME", W_std=STD, b_std=bias), layer]
+        pool = [stax.GlobalAvgPool() if kind == "mean" else stax.Flatten()]
+    _, _, kernel = stax.serial(*(hidden * depth), *pool, stax.Dense(1, 1.0, bias))
+    x = jax.numpy.asarray(points(shape, kind))
     compiled = jax.jit(lambda x: kernel(x, None, "ntk"))
     return median(lambda: compiled(x).block_until_ready())
 
@@ -62,13 +76,31 @@ def ours(name: str) -> float:
     """Seconds of this library for a case."""
     import jax
 
-    from lemmata.architectures import Erf, Gelu, Relu, TangentKernel, fully_connected
+    from lemmata.architectures import (
+        AngularKernel,
+        Conv,
+        Dense,
+        Erf,
+        Flatten,
+        Gelu,
+        GlobalAveragePool,
+        Relu,
+        Serial,
+        TangentKernel,
+        fully_connected,
+    )
     from lemmata.kernels import gram
 
-    activation, depth, bias = CASES[name]
+    activation, depth, bias, shape, kind = CASES[name]
     layer = {"relu": Relu(), "gelu": Gelu(), "erf": Erf()}[activation]
-    kernel = TangentKernel(fully_connected(layer, depth, weight_std=STD, bias_std=bias))
-    x = jax.numpy.asarray(points())
+    if len(shape) == 2:
+        kernel = TangentKernel(fully_connected(layer, depth, weight_std=STD, bias_std=bias))
+    else:
+        pool = GlobalAveragePool() if kind == "mean" else Flatten()
+        kernel = TangentKernel(Serial([*([Conv(512, (3, 3), STD, bias), layer] * depth), pool, Dense(1, 1.0, bias)]))
+    if kind == "sphere":
+        kernel = AngularKernel(kernel, norm=1.0, dimension=shape[1])
+    x = jax.numpy.asarray(points(shape, kind))
     return median(lambda: gram(kernel, x).block_until_ready())
 
 
@@ -79,14 +111,14 @@ def main() -> list[tuple[str, str, float]]:
         print("set NEURAL_TANGENTS_PYTHON to the Python of the peer's environment; see benchmarks/peer_kernels.py")
         return []
     rows = []
-    for name in CASES:
+    for name, (*_, shape, _) in CASES.items():
         ratios = []
         for _ in range(ROUNDS):
             found = subprocess.run(
                 [python, str(pathlib.Path(__file__)), name], check=True, capture_output=True, text=True
             )
             ratios.append(ours(name) / json.loads(found.stdout.splitlines()[-1]))
-        rows.append((f"{name}, n={POINTS}, d={DIMENSIONS}", "Neural Tangents 0.6.5", statistics.median(ratios)))
+        rows.append((f"{name}, {shape}", "Neural Tangents 0.6.5", statistics.median(ratios)))
     return rows
 
 

@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import pytest
 
 from lemmata.architectures import (
@@ -31,14 +30,6 @@ from lemmata.architectures import (
     tangent_gram,
 )
 from lemmata.errors import SettingError, ShapeError
-
-
-@pytest.fixture
-def shapes_unchecked():
-    """Users run without the annotations' checker, which would otherwise speak first."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +63,8 @@ def test_settings_out_of_bounds(build):
 def test_things_of_the_wrong_kind():
     with pytest.raises(SettingError, match="ntk"):
         Dense(3, parameterization="mup")
+    with pytest.raises(SettingError, match="maximal-update"):
+        fully_connected(Relu(), 1, parameterization="mup")
     with pytest.raises(SettingError, match="Elementwise"):
         Serial([Dense(3), jnp.tanh])
     with pytest.raises(SettingError, match="branch 1"):
@@ -127,9 +120,6 @@ REFUSED = {
     "skip-beside-nested-skip": ([D, residual(residual(D)), D], r"\[0, 1\]"),
     "skip-of-inputs": ([residual(D), D], "inputs of the network"),
     "dropout-of-inputs": ([Dropout(0.5), D], "inputs of the network"),
-    "layernorm-of-relu": ([D, Relu(), LayerNorm(), D], "RMSNorm"),
-    "layernorm-of-inputs": ([LayerNorm(), D], "RMSNorm"),
-    "layernorm-of-a-sum-with-relu": ([D, Parallel([Relu(), D]), LayerNorm(), D], "RMSNorm"),
     "widths": ([D, residual(Dense(4)), D], r"\[3, 4\]"),
 }
 
@@ -148,6 +138,9 @@ ALLOWED = {
     "odd-map-of-dense-beside-skip": [D, residual(Serial([D, Erf()])), D],
     "odd-polynomial-beside-skip": [D, residual(Serial([D, Monomial(3)])), D],
     "branch-of-a-branch": [D, residual(Serial([D, residual(Serial([Relu(), D]))])), Relu(), D],
+    "layernorm-of-relu": [D, Relu(), LayerNorm(), D],
+    "layernorm-of-inputs": [LayerNorm(), D],
+    "layernorm-of-a-sum-with-relu": [D, Parallel([Relu(), D]), LayerNorm(), D],
     "layernorm-of-odd-map": [D, Erf(), LayerNorm(), D],
     "layernorm-of-residual": [D, residual(Serial([Relu(), D])), LayerNorm(), Relu(), D],
     "single-branch": [Parallel([SKIP]), D],

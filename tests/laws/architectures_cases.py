@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from lemmata.architectures import (
+    MAXIMAL_UPDATE,
     AbstractLayer,
     AveragePool,
     Conv,
@@ -153,6 +154,12 @@ def softmax_network(n: int) -> Serial:
     return Serial([hidden(n, "standard"), Softmax(0.4), hidden(n), Softmax(0.5), hidden(1)])
 
 
+def updated_network(n: int) -> Serial:
+    powers = MAXIMAL_UPDATE
+    layers = [Dense(n, 1.1, 0.3, powers.first), Erf(), Dense(n, 1.1, 0.3, powers.hidden), Relu()]
+    return Serial([*layers, Dense(1, 1.1, parameterization=powers.readout)])
+
+
 STRUCTURES = [
     Case("residual-2-ntk", 2, residual_network, kinked=True),
     Case("branched-2-standard", 2, branched_network, kinked=False),
@@ -162,6 +169,7 @@ STRUCTURES = [
     Case("rmsnorm-2-ntk", 2, rms_network, kinked=True),
     Case("softmax-2-ntk", 2, softmax_network, kinked=False),
     Case("dropout-2-ntk", 2, dropout_network, kinked=False, passes=True),
+    Case("maximal-update-2", 2, updated_network, kinked=True),
 ]
 NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.

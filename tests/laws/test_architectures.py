@@ -53,7 +53,7 @@ def points(n=4, d=3, seed=5):
 def test_registry_holds_every_public_layer():
     public = {c for _, c in inspect.getmembers(rooms, inspect.isclass) if issubclass(c, AbstractLayer)}
     assert public - {AbstractLayer} == {type(layer) for layer in LAYERS}
-    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 35
+    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 36
 
 
 def draws(network, depth, width):
@@ -75,7 +75,10 @@ def finite_kernels(network, params, x):
 
     def kernels(own):
         features = jax.vmap(lambda a: hidden.apply(own[:-1], a))(x)
-        nngp = readout.weight_std**2 * features @ features.T / features.shape[1] + readout.bias_std**2
+        # given the hidden layers, the variance of an output is that of a sum over independent weights
+        own_std = readout.scales(features.shape[1])
+        weight_std = own_std.multiplier * own_std.deviation
+        nngp = weight_std**2 * features @ features.T + readout.bias_std**2
         return nngp, tangent_gram(network, own, x, output=0)
 
     return jax.vmap(kernels)(params)

@@ -241,6 +241,7 @@ def special_quadrature(f, start, stop):
 FINITE = {
     "ntk": fully_connected(Gelu(), 2, 6, bias_std=0.3, outputs=2),
     "standard": fully_connected(Gelu(), 2, 6, bias_std=0.3, outputs=2, parameterization="standard"),
+    "exponents": fully_connected(Gelu(), 2, 6, bias_std=0.3, outputs=2, parameterization="maximal-update"),
     "branches": Serial(
         [
             Parallel([Serial([Dense(6), LayerNorm(0.1)]), Dense(6, bias_std=0.3, parameterization="standard")]),

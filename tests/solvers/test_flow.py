@@ -94,3 +94,39 @@ def test_wrong_arguments_are_refused():
         gradient_flow(found, jnp.ones(4), 1.0)
     with pytest.raises(ShapeError, match="cross"):
         gradient_flow(found, y, 1.0, jnp.ones((2, 4)))
+
+
+@pytest.mark.parametrize("repeated", ["rows", "rank"])
+def test_long_times_are_the_limit_where_modes_are_null(repeated):
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=(17, 4 if repeated == "rank" else 30)) / 3
+    if repeated == "rows":
+        z[:5] = z[5:10]
+    K, cross, y = z[:12] @ z[:12].T, z[12:] @ z[:12].T, rng.normal(size=12)
+    found, times = spectrum(jnp.asarray(K)), [1e6, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, float("inf")]
+    path = gradient_flow(found, jnp.asarray(y), times, jnp.asarray(cross))
+    smallest = float(found.resolved[found.resolved > 0].min())
+    assert np.exp(-smallest * 1e6) < EPS  # what is resolved has converged at all these times
+    limit = cross @ np.linalg.pinv(K, rcond=1e-12) @ y
+    bound = 16 * 12 * EPS * float(found.eigenvalues[0]) / smallest**2 * np.abs(cross).max() * np.linalg.norm(y)
+    for row in path.test:
+        np.testing.assert_allclose(row, limit, rtol=0, atol=12 * bound)
+    steps = gradient_descent(found, jnp.asarray(y), 0.5 / float(found.eigenvalues[0]), [10**13], jnp.asarray(cross))
+    np.testing.assert_allclose(steps.test[0], limit, rtol=0, atol=12 * bound)
+    assert 12 * bound < 1e-9
+
+
+def test_long_times_are_the_limit_where_eigenvalues_fade_into_rounding():
+    x = np.linspace(-1, 1, 40)[:, None]
+    K, cross = np.exp(-((x - x.T) ** 2) / 2), np.exp(-((x[:5] + 0.01 - x.T) ** 2) / 2)
+    found = spectrum(jnp.asarray(K))
+    assert found.rank < 20
+    path = gradient_flow(found, jnp.sin(3 * jnp.asarray(x[:, 0])), [1e15, float("inf")], jnp.asarray(cross))
+    np.testing.assert_array_equal(path.test[0], path.test[1])  # exp(-a t) < exp(-1e3) for all that is resolved
+
+
+def test_a_mode_that_cannot_be_told_from_null_counts_only_while_it_cannot_have_converged():
+    found, cross = spectrum(jnp.diag(jnp.array([1.0, 1e-16]))), jnp.array([[0.0, 1e-8]])  # 1e-8 <= sqrt(1e-16 K(x, x))
+    floor = float(found.floor)
+    path = gradient_flow(found, jnp.ones(2), [1e6, 1 / floor / 2, 2 / floor, 1e15, float("inf")], cross)
+    np.testing.assert_allclose(path.test[:, 0], [1e-2, 1e-8 / floor / 2, 0, 0, 0], rtol=4 * EPS)

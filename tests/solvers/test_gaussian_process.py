@@ -8,6 +8,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF as PeerRBF
 from sklearn.gaussian_process.kernels import WhiteKernel
 
+from lemmata.architectures import Dense, Erf, NNGPKernel, Serial
 from lemmata.errors import PrecisionError, ShapeError
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import kernel_ridge, log_evidence, posterior
@@ -65,6 +66,21 @@ def test_evidence_has_the_gradient_of_finite_differences():
         gram(RBF(1.3), points), values[:, 1], 0.4
     )
     assert float(evidence(1.3, 0.4)) == pytest.approx(float(apart), rel=1e-13)
+
+
+def test_evidence_has_a_gradient_in_the_parameters_of_a_network():
+    x, _, y = problem(n=12)
+    points, values = jnp.asarray(x), jnp.asarray(y)
+
+    def evidence(scales):
+        network = Serial([Dense(1, scales[0], scales[1]), Erf(), Dense(1, scales[2], 0.3)])
+        return log_evidence(gram(NNGPKernel(network), points), values, 0.1)
+
+    scales, step = jnp.array([1.3, 0.4, 1.1]), 1e-5
+    slopes = jax.grad(evidence)(scales)
+    for i in range(3):
+        ahead, behind = (float(evidence(scales.at[i].add(sign * step))) for sign in (1, -1))
+        assert float(slopes[i]) == pytest.approx((ahead - behind) / (2 * step), rel=1e-6)
 
 
 def test_without_noise_the_training_points_are_certain():

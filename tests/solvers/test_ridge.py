@@ -3,8 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.errors import NotPositiveDefiniteError, PrecisionError, SettingError, ShapeError
-from lemmata.solvers import kernel_ridge, leave_one_out_residuals, predict
+from lemmata.errors import DataError, NotPositiveDefiniteError, PrecisionError, SettingError, ShapeError
+from lemmata.solvers import kernel_ridge, leave_one_out_residuals, predict, ridge_path
+from lemmata.spectra import spectrum
 
 EPS = np.finfo(float).eps
 
@@ -62,3 +63,35 @@ def test_leave_one_out_residuals_are_those_of_refits():
         solution = kernel_ridge(K[np.ix_(others, others)], y[others], 0.3)
         np.testing.assert_allclose(found[i], y[i] - predict(solution, K[i : i + 1, others])[0], rtol=bound, atol=bound)
     np.testing.assert_allclose(leave_one_out_residuals(K, y[:, 1], 0.3), found[:, 1], rtol=bound)
+
+
+def test_a_path_of_ridges_is_each_solution_and_its_refits():
+    K, y = problem(4, 20, 8)
+    ridges = [0.01, 0.3, 5.0]
+    for targets in (y, y[:, 0]):
+        path = ridge_path(spectrum(K), targets, ridges)
+        for i, ridge in enumerate(ridges):
+            bound = 20**2 * EPS * float(jnp.linalg.cond(K + ridge * jnp.eye(20))) / ridge
+            alone = kernel_ridge(K, targets, ridge)
+            np.testing.assert_allclose(path.coefficients[i], alone.coefficients, rtol=0, atol=bound)
+            np.testing.assert_allclose(path.residuals[i], targets - K @ alone.coefficients, rtol=0, atol=bound)
+            refits = leave_one_out_residuals(K, targets, ridge)
+            np.testing.assert_allclose(path.leave_one_out[i], refits, rtol=bound, atol=bound)
+    errors = [float(jnp.sum(leave_one_out_residuals(K, y[:, 0], ridge) ** 2)) for ridge in ridges]
+    assert float(path.best) == ridges[int(np.argmin(errors))]
+    with pytest.raises(SettingError, match="ridges"):
+        ridge_path(spectrum(K), y, [0.1, 0.0])
+    with pytest.raises(DataError, match="targets"):
+        ridge_path(spectrum(K), y.at[0, 0].set(jnp.nan), ridges)
+
+
+def test_the_solution_can_be_differentiated():
+    K, y = problem(5, 12, 20)
+
+    def held_out(ridge):
+        solution = kernel_ridge(K[:9, :9], y[:9], ridge)
+        return jnp.sum((predict(solution, K[9:, :9]) - y[9:]) ** 2)
+
+    slope, step = float(jax.jit(jax.grad(held_out))(0.7)), 1e-5
+    difference = (float(held_out(0.7 + step)) - float(held_out(0.7 - step))) / (2 * step)
+    assert slope == pytest.approx(difference, rel=1e-6)  # step² in the slope, eps/step from rounding

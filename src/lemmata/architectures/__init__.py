@@ -34,6 +34,10 @@ from ._named import tanh as tanh
 from ._normalisation import LayerNorm as LayerNorm
 from ._normalisation import RMSNorm as RMSNorm
 from ._one_norm import AngularKernel as AngularKernel
+from ._parameterization import MAXIMAL_UPDATE as MAXIMAL_UPDATE
+from ._parameterization import MEAN_FIELD as MEAN_FIELD
+from ._parameterization import LayerExponents as LayerExponents
+from ._parameterization import WidthExponents as WidthExponents
 from ._polynomials import Hermite as Hermite
 from ._polynomials import Monomial as Monomial
 from ._pooling import AveragePool as AveragePool
@@ -47,5 +51,8 @@ from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
 from ._state import State as State
 from ._state_space import StateSpace as StateSpace
+from ._tangent import combined_gradient as combined_gradient
+from ._tangent import output_structure as output_structure
 from ._tangent import tangent_gram as tangent_gram
+from ._tangent import tangent_product as tangent_product
 from ._window import Window as Window

@@ -14,6 +14,7 @@ from ._activations import LeakyRelu, Relu
 from ._correlation import angle, correlation
 from ._dense import Dense
 from ._layer import AbstractLayer
+from ._parameterization import Parameterization, scales
 from ._serial import Serial
 from ._state import State
 
@@ -29,11 +30,11 @@ _TERMS_PER_LAYER = {
 
 
 class _Linear(NamedTuple):
-    """A dense layer without bias: its weights' variance, its width, and whether it is in the standard form."""
+    """A dense layer without bias."""
 
-    variance: float
+    weight_std: float
     width: int
-    standard: bool
+    parameterization: Parameterization
 
 
 class _Bend(NamedTuple):
@@ -61,7 +62,7 @@ def _steps(network: AbstractLayer) -> tuple[_Linear | _Bend, ...] | None:
         return tuple(step for part in known for step in part) if len(known) == len(parts) else None
     if isinstance(network, Dense) and type(network) is Dense:
         if _plain(network.weight_std, network.bias_std, network.width) and network.bias_std == 0:
-            step = _Linear(network.weight_std**2, network.width, network.parameterization == "standard")
+            step = _Linear(network.weight_std, network.width, network.parameterization)
     elif isinstance(network, LeakyRelu) and type(network) is LeakyRelu:
         step = _Bend(network.slope) if _plain(network.slope) else None
     elif type(network) is Relu:
@@ -84,8 +85,9 @@ def homogeneous_profile(
     variance, nngp, ntk = 1.0, np.cos(theta), np.zeros_like(theta)
     for step in steps:
         if isinstance(step, _Linear):
-            ntk = (fan_in if step.standard else step.variance) * nngp + step.variance * ntk
-            variance, nngp, fan_in = step.variance * variance, step.variance * nngp, step.width
+            own = scales(step.parameterization, fan_in, step.width, step.weight_std, 0.0)
+            ntk = own.gradient * nngp + own.variance * ntk
+            variance, nngp, fan_in = own.variance * variance, own.variance * nngp, step.width
             continue
         a = step.slope
         gap = _gap(theta, a)

@@ -100,7 +100,7 @@ class Parallel(AbstractLayer):
             gaussian=all(branch.law.gaussian for branch in pushed),
             centred=min(state.law.level, *(branch.law.centred for branch in pushed)),
         )
-        _common_width([(*branch.sites, branch.fan_in) for branch in pushed])
+        _common_width([(*branch.sites, branch.fan_in) if branch.sites else branch.fan_in for branch in pushed])
         return functools.reduce(_sum, pushed).with_law(law)
 
     def needs_pairs(self, pairs: bool) -> bool:

@@ -1,7 +1,7 @@
 """Convolutions: a dense layer on the patches of a field, with the same weights at all positions or with local ones."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Key
 from ._dense import Dense
 from ._fields import at_equal_positions, axes_of, field_shape
 from ._layer import AbstractLayer, Shape
+from ._parameterization import Parameterization
 from ._serial import Serial
 from ._state import State
 from ._window import Padding, Size, Window
@@ -142,7 +143,7 @@ class Conv(Serial):
         strides: Size | None = None,
         dilation: Size | None = None,
         padding: Padding = "SAME",
-        parameterization: Literal["ntk", "standard"] = "ntk",
+        parameterization: Parameterization = "ntk",
     ):
         patches = Patches(Window(window, strides, dilation, padding))
         self.layers = (patches, Dense(width, weight_std, bias_std, parameterization))
@@ -161,7 +162,7 @@ class LocallyConnected(Serial):
         strides: Size | None = None,
         dilation: Size | None = None,
         padding: Padding = "SAME",
-        parameterization: Literal["ntk", "standard"] = "ntk",
+        parameterization: Parameterization = "ntk",
     ):
         patches = Patches(Window(window, strides, dilation, padding))
         self.layers = (patches, LocalDense(width, weight_std, bias_std, parameterization))

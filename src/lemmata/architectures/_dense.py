@@ -1,14 +1,16 @@
-"""The fully connected layer, in the NTK and in the standard parameterisation."""
+"""The fully connected layer, in any parameterisation by width."""
 
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer, Shape, channels, with_channels
+from ._parameterization import Parameterization, Scales, WidthExponents, scales
 from ._state import State
 
 
@@ -21,73 +23,85 @@ class Dense(AbstractLayer):
       ntk' = nngp' + w² ntk (Jacot, Gabriel and Hongler, 2018), which needs no width.
     * `"standard"`: h = W x + B, W_ij ~ N(0, w²/d), B_i ~ N(0, b²). The function has the same distribution, but its
       gradient is larger: ntk' = d nngp + 1 + w² ntk, to leading order at the width d of the inputs.
+    * `WidthExponents(a, b, c)`: any other powers of the width, among them those of `MAXIMAL_UPDATE` and `MEAN_FIELD`
+      for the first layer, hidden layers and the readout. With c = 0, for hidden layers and readouts,
+      nngp' = w² d^(1-2a-2b) nngp + b² and ntk' = d^(1-2a) nngp + 1 + w² d^(1-2a-2b) ntk, to leading order at d.
 
     The moments are those of one coordinate; nngp of the raw inputs is <x, y> / d. A bias exists if and only if
     `bias_std` > 0; in the standard parameterisation it then adds 1 to the tangent kernel, in the NTK
-    parameterisation b².
+    parameterisation b², with exponents d^(-bias_c).
 
     Args:
         width: number of outputs.
         weight_std: w.
         bias_std: b.
-        parameterization: `"ntk"` or `"standard"`.
+        parameterization: `"ntk"`, `"standard"` or `WidthExponents`.
 
     Raises:
         SettingError: for a width below 1, a negative standard deviation, or an unknown parameterisation.
     """
 
     width: int
-    weight_std: float = 1.0
-    bias_std: float = 0.0
-    parameterization: Literal["ntk", "standard"] = eqx.field(default="ntk", static=True)
+    weight_std: float | Float[Array, ""] = 1.0
+    bias_std: float | Float[Array, ""] = 0.0
+    parameterization: Parameterization = eqx.field(default="ntk", static=True)
 
     def __check_init__(self):
-        if self.parameterization not in ("ntk", "standard"):
-            raise SettingError("parameterization", found=self.parameterization, rule="'ntk' or 'standard'")
+        if self.parameterization not in ("ntk", "standard") and not isinstance(self.parameterization, WidthExponents):
+            raise SettingError(
+                "parameterization", found=self.parameterization, rule="'ntk', 'standard' or WidthExponents",
+                remedy="the mean-field and the maximal-update parameterisation differ between layers: "
+                "MAXIMAL_UPDATE.first, .hidden or .readout, or fully_connected(..., parameterization=...)",
+            )
         if self.width < 1:
             raise SettingError("width of a dense layer", found=self.width, rule="at least 1")
         for name, value in (("weight_std", self.weight_std), ("bias_std", self.bias_std)):
-            if not value >= 0:
+            try:
+                wrong = not value >= 0
+            except jax.errors.TracerBoolConversionError:  # a traced number has no value yet
+                continue
+            if wrong:
                 raise SettingError(name, found=value, rule="a standard deviation is a number that is not negative")
+
+    def scales(self, fan_in: int) -> Scales:
+        """The factors and standard deviations of the parameters where there are `fan_in` inputs."""
+        return scales(self.parameterization, fan_in, self.width, self.weight_std, self.bias_std)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
         """Draws {"weight": (width, coordinates of an input)} and, where `bias_std` > 0, {"bias": (width,)}."""
         shape, fan_in = with_channels(fan_in, self.width), channels(fan_in)
         weight_key, bias_key = jax.random.split(key)
-        weight_scale, bias_scale = 1.0, 1.0
-        if self.parameterization == "standard":
-            weight_scale, bias_scale = self.weight_std / fan_in**0.5, self.bias_std
-        params = {"weight": weight_scale * jax.random.normal(weight_key, (self.width, fan_in), dtype)}
+        own = self.scales(fan_in)
+        params = {"weight": own.deviation * jax.random.normal(weight_key, (self.width, fan_in), dtype)}
         if self.bias_std > 0:
-            params["bias"] = bias_scale * jax.random.normal(bias_key, (self.width,), dtype)
+            params["bias"] = own.bias_deviation * jax.random.normal(bias_key, (self.width,), dtype)
         return params, shape
 
     def apply(self, params: dict[str, Array], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
         """The affine map at one point, or at every position of a field."""
-        standard = self.parameterization == "standard"
-        output = x @ params["weight"].T
-        if not standard:
-            output = (self.weight_std / x.shape[-1] ** 0.5) * output
+        own = self.scales(x.shape[-1])
+        output = own.multiplier * (x @ params["weight"].T)
         if self.bias_std > 0:
-            output = output + (params["bias"] if standard else self.bias_std * params["bias"])
+            output = output + own.bias_multiplier * params["bias"]
         return output
 
-    def gradient_kernel(
-        self, x: Float[Array, "n fan_in"], y: Float[Array, "m fan_in"]
-    ) -> Float[Array, "n m"]:
-        """<dh_i(x)/dparams, dh_i(y)/dparams> of this layer alone, the same for each output i, exact at any width."""
-        if self.parameterization == "standard":
-            return x @ y.T + (1.0 if self.bias_std > 0 else 0.0)
-        return (self.weight_std**2 / x.shape[1]) * (x @ y.T) + self.bias_std**2
+    def gradient_features(self, x: Float[Array, "*n fan_in"]) -> Float[Array, "*n features"]:
+        """Rows u with <u_i, u_j> = <dh_a(x_i)/dparams, dh_a(x_j)/dparams> for each output a, exact at any width."""
+        own = self.scales(x.shape[-1])
+        features = own.multiplier * x
+        if self.bias_std > 0:
+            bias = jnp.full((*x.shape[:-1], 1), own.bias_multiplier, x.dtype)
+            features = jnp.concatenate([features, bias], axis=-1)
+        return features
 
     def push(self, state: State) -> State:
-        """Scales and shifts the moments by w² and b², and adds this layer's own gradient to the tangent kernel."""
-        w2, b2 = self.weight_std**2, self.bias_std**2
-        nngp = w2 * state.nngp + b2
-        if self.parameterization == "standard":
-            own = state.fan_in * state.nngp + (1.0 if self.bias_std > 0 else 0.0)
-        else:
-            own = nngp
-        xx, yy = w2 * state.xx + b2, w2 * state.yy + b2
-        ntk, law = own + w2 * state.ntk, state.law.drawn()
+        """Scales and shifts the moments, and adds this layer's own gradient to the tangent kernel."""
+        own, b2 = self.scales(state.fan_in), self.bias_std**2
+        nngp, xx, yy = (own.variance * moment + b2 for moment in (state.nngp, state.xx, state.yy))
+        ntk = own.gradient * state.nngp + self._bias_gradient(state.fan_in) + own.variance * state.ntk
+        law = state.law.drawn()
         return state.replace(nngp=nngp, ntk=ntk, xx=xx, yy=yy, fan_in=self.width, law=law, means=None)
+
+    def _bias_gradient(self, fan_in: int) -> Any:
+        """The squared gradient of an output by its bias."""
+        return jnp.where(self.bias_std > 0, self.scales(fan_in).bias_multiplier ** 2, 0.0)

@@ -1,8 +1,9 @@
 """Layers one after another, and the usual fully connected networks."""
 
+import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import jax
 from jaxtyping import Array, Float, Key
@@ -12,6 +13,7 @@ from lemmata.errors import SettingError
 from ._activations import Erf, Relu
 from ._dense import Dense
 from ._layer import AbstractLayer, Shape
+from ._parameterization import NetworkParameterization, WidthExponents, by_role
 from ._state import State
 
 
@@ -72,7 +74,7 @@ def fully_connected(
     bias_std: float = 0.0,
     readout_std: float = 1.0,
     outputs: int = 1,
-    parameterization: Literal["ntk", "standard"] = "ntk",
+    parameterization: NetworkParameterization = "ntk",
 ) -> Serial:
     """`depth` hidden layers (Dense, activation), then a Dense readout.
 
@@ -84,15 +86,20 @@ def fully_connected(
         bias_std: standard deviation of every bias, the readout's too; no biases at 0.
         readout_std: standard deviation of the readout's weights.
         outputs: outputs of the readout.
-        parameterization: of every Dense layer.
+        parameterization: of the Dense layers: `"ntk"` and `"standard"` are the same for all of them; `"mean-field"`,
+            `"maximal-update"` and any `LayerExponents` tell the first, the hidden ones and the readout apart.
 
     Raises:
-        SettingError: for a negative depth, and as `Dense` does.
+        SettingError: for a negative depth, for exponents without a hidden layer, and as `Dense` does.
     """
     if depth < 0:
         raise SettingError("depth", found=depth, rule="a number of hidden layers, at least 0")
-    hidden = [Dense(width, weight_std, bias_std, parameterization), activation]
-    return Serial([*(hidden * depth), Dense(outputs, readout_std, bias_std, parameterization)])
+    first, rest, last = by_role(parameterization)
+    if depth == 0 and isinstance(last, WidthExponents):
+        raise SettingError("depth", found=0, rule="a hidden layer, whose width the exponents are powers of")
+    layer = lambda own: [Dense(width, weight_std, bias_std, own), activation]
+    hidden = [layer(rest if position else first) for position in range(depth)]
+    return Serial([*itertools.chain(*hidden), Dense(outputs, readout_std, bias_std, last)])
 
 
 def relu_network(

@@ -1,52 +1,75 @@
-"""The tangent kernel of a finite network, by automatic differentiation."""
+"""The tangent kernel of a finite network or of any function, in blocks, and its products with vectors."""
 
-from functools import partial, singledispatch
+import math
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax.typing import ArrayLike
+from jaxtyping import Array, Inexact, Int, Shaped
 
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import LemmataError, PrecisionError, SettingError, ShapeError
 
-from ._branches import Parallel
-from ._dense import Dense
-from ._serial import Serial
+from ._gradients import (
+    Function,
+    activations_of_a_point,
+    along,
+    by_vectors,
+    contract,
+    entries_of_a_point,
+    prefers_vectors,
+    side,
+)
 
-# Entries of a Jacobian that are held at once: a quarter of a gigabyte in float64.
-_JACOBIAN_ENTRIES = 2**25
+# Bytes held beside points, parameters and result, where the caller sets no other number.
+_WORKING_SET = 2**28
+# A symmetric kernel is computed in this many rows of blocks, so that little more than half of it is computed.
+_STRIPES = 4
+# And no block is made shorter than this for that.
+_SHORTEST = 32
 
 
 def tangent_gram(
     network: Any,
     params: Any,
-    x: Float[Array, "n d"],
-    y: Float[Array, "m d"] | None = None,
+    x: Shaped[Array, "n *point"],
+    y: Shaped[Array, "m *point"] | None = None,
     *,
     output: int | None = None,
+    each: bool = False,
     trace: bool = False,
-) -> Float[Array, "n m k k"] | Float[Array, "n m"]:
+    working_set: int = _WORKING_SET,
+) -> Inexact[Array, "n m k k"] | Inexact[Array, "n m k"] | Inexact[Array, "n m"]:
     """The finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
 
-    The gradients of `Dense` layers are products (output gradient times input) and are never formed; those of other
-    layers with parameters, and of any object with an `apply`, are formed in blocks of rows.
+    The gradients of `Dense` layers are products (output gradient times input) and are never formed: a network of
+    layers costs one gradient by the outputs of each layer for each point and output, and one matrix product for each
+    layer. The gradients of other layers with parameters are formed. For a plain function either all gradients are
+    formed, or one at a time, along which the outputs are differentiated: whichever takes fewer operations.
 
     Args:
-        network: anything with `apply(params, x)` for one point; layers of this room take the faster route.
-        params: its parameters, at which the kernel is taken.
-        x: points, one a row.
-        y: other points; `None` means `x` itself.
+        network: a function f(params, x) of one point, or anything with such an `apply`; layers of this room take the
+            faster route. Outputs of any shape count as k = their number.
+        params: its parameters, a tree of arrays, at which the kernel is taken; leaves that are not floating-point
+            numbers are held fixed.
+        x: points of any shape, one a row.
+        y: other points; `None` means `x` itself, and then half of the blocks are computed.
         output: give only the kernel (n, m) of this output.
+        each: give only the kernel of each output with itself, (n, m, k).
         trace: give only the mean over outputs of the diagonal of Theta, (n, m), which at infinite width is the kernel
             of each output.
+        working_set: bytes of gradients and products that are held at once beside the result; at least the gradients
+            of two points.
 
     Returns:
-        (n, m, k, k) for k outputs, or (n, m) with `output` or `trace`.
+        (n, m, k, k) for k outputs, (n, m, k) with `each`, or (n, m) with `output` or `trace`.
 
     Raises:
-        ShapeError: where x and y are not matrices with the same number of columns.
-        SettingError: where both `output` and `trace` are given, or the output does not exist.
+        ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
+        SettingError: where two of `output`, `each` and `trace` are given, or the output does not exist.
+        PrecisionError: for parameters or outputs in half precision.
 
     Example:
         >>> import jax
@@ -55,91 +78,232 @@ def tangent_gram(
         >>> params, _ = network.init(jax.random.key(0), 3)
         >>> tangent_gram(network, params, jax.numpy.eye(3)).shape
         (3, 3, 2, 2)
+        >>> tangent_gram(lambda w, x: w @ x, jax.numpy.ones((2, 3)), jax.numpy.eye(3), trace=True).shape
+        (3, 3)
     """
-    y = x if y is None else y
-    if jnp.ndim(x) != 2 or jnp.ndim(y) != 2 or x.shape[1] != y.shape[1]:
-        raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule="(n, d) and (m, d)")
-    if trace and output is not None:
-        raise SettingError("output and trace", found=f"output {output} and trace", rule="at most one of them")
-    outputs = jax.eval_shape(network.apply, params, x[0]).shape[0]
-    if output is not None and not 0 <= output < outputs:
-        raise SettingError("output", found=output, rule=f"between 0 and {outputs - 1}")
-    kernel = partial(_directed, network, params, x, y)
-    basis = jnp.eye(outputs, dtype=x.dtype)
+    if (output is not None) + each + trace > 1:
+        raise SettingError(
+            "output, each and trace", found=f"output={output}, each={each}, trace={trace}", rule="at most one of them"
+        )
+    network, params = differentiable(network, params)
+    out = output_structure(network, params, x, y)
+    k = math.prod(out.shape)
+    if output is not None and not 0 <= output < k:
+        raise SettingError("output", found=output, rule=f"between 0 and {k - 1}")
+    basis = jnp.eye(k, dtype=out.dtype).reshape(k, *out.shape)
     if output is not None:
-        return kernel(basis[output], basis[output])
-    if trace:
-        return jnp.mean(jax.lax.map(lambda e: kernel(e, e), basis), axis=0)
-    rows = jax.lax.map(lambda a: jax.lax.map(lambda b: kernel(a, b), basis), basis)
-    return jnp.transpose(rows, (2, 3, 0, 1))
+        basis = basis[output : output + 1]
+    which = "all" if output is None and not (each or trace) else "each" if each else "sum"
+    found = _blocked(network, params, x, y, basis, which, working_set)
+    return found / k if trace else found
+
+
+def tangent_product(
+    network: Any,
+    params: Any,
+    v: Inexact[Array, "m *out"],
+    x: Shaped[Array, "n *point"],
+    y: Shaped[Array, "m *point"] | None = None,
+    *,
+    working_set: int = _WORKING_SET,
+) -> Inexact[Array, "n *out"]:
+    """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb, without the kernel: one gradient, one derivative.
+
+    The gradient u of sum_jb v_jb f_b(y_j) by the parameters is the direction along which the outputs at all x_i are
+    differentiated. Both passes go over the points in batches, so the cost is that of a few passes over the data and
+    the memory that of a few copies of the parameters and `working_set`.
+
+    Args:
+        network: as in `tangent_gram`.
+        params: its parameters.
+        v: the vector, one row of the shape of an output for each point of y.
+        x: points of the result.
+        y: points of the vector; `None` means `x` itself.
+        working_set: bytes of activations that are held at once; at least those of one point.
+
+    Raises:
+        ShapeError: where v does not fit the points y and the outputs, and as `tangent_gram` does.
+        PrecisionError: for parameters or outputs in half precision.
+    """
+    network, params = differentiable(network, params)
+    out = output_structure(network, params, x, y)
+    batch = _batch(network, params, x, out, working_set)
+    others = x if y is None else y
+    return _pushed(network, params, _pulled(network, params, _weights(v, out, others), others, batch), x, batch)
+
+
+def combined_gradient(
+    network: Any,
+    params: Any,
+    v: Inexact[Array, "n *out"],
+    x: Shaped[Array, "n *point"],
+    *,
+    working_set: int = _WORKING_SET,
+) -> Any:
+    """The gradient of sum_ia v_ia f_a(x_i) by the floating-point parameters, in batches of points; None for the others.
+
+    With v the residuals f(x) - y it is the gradient of squared loss. Arguments and errors are those of
+    `tangent_product`.
+    """
+    network, params = differentiable(network, params)
+    out = output_structure(network, params, x)
+    return _pulled(network, params, _weights(v, out, x), x, _batch(network, params, x, out, working_set))
+
+
+def output_structure(network: Any, params: Any, x: Array, y: Array | None = None) -> jax.ShapeDtypeStruct:
+    """Shape and type of f(params, x_i), for a function, parameters and points that have a tangent kernel.
+
+    Raises:
+        ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
+        SettingError: for parameters without a floating-point number.
+        PrecisionError: for parameters or outputs in half precision.
+    """
+    network, params = differentiable(network, params)
+    y = x if y is None else y
+    if jnp.ndim(x) == 0 or jnp.ndim(y) == 0 or x.shape[1:] != y.shape[1:]:
+        raise ShapeError(
+            "points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}",
+            rule="(n, ...) and (m, ...), points of one shape",
+        )
+    if not len(x) or not len(y):
+        raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="at least one point each")
+    try:
+        out = jax.eval_shape(network.apply, params, x[0])
+    except LemmataError:
+        raise
+    except (TypeError, ValueError, IndexError) as error:
+        shapes = ", ".join(str(leaf.shape) for leaf in jax.tree.leaves(params)) or "none"
+        raise ShapeError(
+            "points x", found=f"points of shape {x.shape[1:]}; parameters of shapes {shapes}",
+            rule="the function f(params, x[0]) is defined", remedy=f"it says: {error}",
+        ) from error
+    if not isinstance(out, jax.ShapeDtypeStruct):
+        raise ShapeError("output of the function", found=f"{type(out).__name__}", rule="one array, of any shape")
+    if out.dtype not in (jnp.float32, jnp.float64):
+        raise PrecisionError(
+            "outputs of the function", found=f"{out.dtype}", rule="a tangent kernel needs float32 or float64",
+            remedy="parameters and points in float32 or float64",
+        )
+    if not jax.tree.leaves(params):
+        raise SettingError(
+            "parameters", found="no floating-point numbers", rule="a tangent kernel is about derivatives by parameters"
+        )
+    return out
+
+
+def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
+    """The network as an object with `apply`, and its floating-point parameters; the others become its constants."""
+    free, constants = eqx.partition(params, eqx.is_inexact_array)
+    for leaf in jax.tree.leaves(free):
+        if leaf.dtype not in (jnp.float32, jnp.float64):
+            raise PrecisionError(
+                "parameters", found=f"{leaf.dtype}", rule="a tangent kernel needs float32 or float64",
+                remedy="jax.tree.map(lambda part: part.astype(jax.numpy.float32), params)",
+            )
+    if jax.tree.leaves(constants):
+        return Function(network, constants), free
+    return network if hasattr(network, "apply") else Function(network), params
+
+
+def _blocked(
+    network: Any, params: Any, x: Array, y: Array | None, basis: Array, which: str, working_set: int
+) -> Inexact[Array, "n m *outputs"]:
+    """The kernel in square blocks of rows, on and above the diagonal where y is None."""
+    others, symmetric = x if y is None else y, y is None
+    entries = working_set // basis.dtype.itemsize
+    if prefers_vectors(network, params, x, basis, which):
+        rows = entries // (4 * activations_of_a_point(network, params, x))
+        left, right = x, others
+        part: Any = lambda points, i: points[i : i + rows]
+        block: Any = partial(_by_vectors, network, params, basis, which)
+    else:
+        one = entries_of_a_point(network, params, x, basis)
+        rows, block = _rows(entries, one, len(basis), which), partial(contract, which=which)
+        if 2 * one * (len(x) + len(others)) <= entries:
+            left = side(network, params, x, basis)
+            right = left if symmetric else side(network, params, others, basis)
+            part = lambda whole, i: jax.tree.map(lambda leaf: leaf[i : i + rows], whole)
+        else:
+            left, right = x, others
+            part = lambda points, i: side(network, params, points[i : i + rows], basis)
+    if symmetric:
+        rows = min(rows, max(_SHORTEST, -(-len(x) // _STRIPES)))
+    rows = max(1, rows)
+    if rows >= max(len(x), len(others)):
+        tile = block(part(left, 0), part(right, 0))
+        return _symmetrised(tile) if symmetric else tile
+    outputs = {"all": (len(basis),) * 2, "each": (len(basis),), "sum": ()}[which]
+    matrix = jnp.zeros((len(x), len(others), *outputs), basis.dtype)
+    for i in range(0, len(x), rows):
+        row = part(left, i)
+        for j in range(i if symmetric else 0, len(others), rows):
+            own = symmetric and i == j
+            tile = block(row, row if own else part(right, j))
+            matrix = _place(matrix, _symmetrised(tile) if own else tile, i, j)
+            if symmetric and i < j:
+                matrix = _place(matrix, _transposed(tile), j, i)
+    return matrix
+
+
+def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y: Array) -> Array:
+    found = by_vectors(network, params, x, y, basis)
+    if which == "all":
+        return found
+    return jnp.einsum("ijaa->ija" if which == "each" else "ijaa->ij", found)
+
+
+def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
+    """The largest r with 2 r sides + 3 products of r x r points in `entries`."""
+    product = 3 * (outputs**2 if which == "all" else outputs if which == "each" else 1)
+    return int((math.sqrt(side_of_a_point**2 + product * entries) - side_of_a_point) / product)
+
+
+@jax.jit
+def _symmetrised(tile: Array) -> Array:
+    return (tile + _transposed(tile)) / 2
+
+
+def _transposed(tile: Array) -> Array:
+    """Theta(y, x)_ba from Theta(x, y)_ab."""
+    return jnp.transpose(tile, (1, 0, 3, 2) if tile.ndim == 4 else (1, 0, *range(2, tile.ndim)))
+
+
+@partial(jax.jit, donate_argnums=0)
+def _place(matrix: Array, tile: Array, row: Int[ArrayLike, ""], column: Int[ArrayLike, ""]) -> Array:
+    # The matrix is donated, so the tile is written into it: `.at[].set` outside jit would copy the whole each time.
+    return jax.lax.dynamic_update_slice(matrix, tile, (row, column, *(0 for _ in tile.shape[2:])))
+
+
+def _weights(v: Array, out: jax.ShapeDtypeStruct, x: Array) -> Array:
+    if v.shape != (len(x), *out.shape):
+        raise ShapeError(
+            "vector v", found=f"shape {v.shape}", rule=f"{(len(x), *out.shape)}: an output for each of its points"
+        )
+    return v.astype(out.dtype)
+
+
+def _batch(network: Any, params: Any, x: Array, out: jax.ShapeDtypeStruct, working_set: int) -> int:
+    # A derivative along a direction keeps about as much as a gradient, and the compiler holds some of both twice.
+    return max(1, working_set // (4 * out.dtype.itemsize * activations_of_a_point(network, params, x)))
 
 
 @eqx.filter_jit
-def _directed(network: Any, params: Any, x: Array, y: Array, a: Array, b: Array) -> Array:
-    """The tangent kernel between the combinations <a, f(x)> and <b, f(y)> of outputs."""
-    left, right = (jnp.broadcast_to(weights, (len(points), len(weights))) for points, weights in ((x, a), (y, b)))
-    return pulled_back(network, params, (x, left), (y, right))
+def _pulled(network: Any, params: Any, v: Array, x: Array, batch: int) -> Any:
+    def add(total: Any, rows: tuple[Array, Array]) -> tuple[Any, None]:
+        points, weights = rows
+        _, pullback = jax.vjp(lambda own: jax.vmap(lambda point: network.apply(own, point))(points), params)
+        return jax.tree.map(jnp.add, total, pullback(weights)[0]), None
+
+    whole = len(x) // batch * batch
+    split = lambda rows: rows[:whole].reshape(-1, batch, *rows.shape[1:])
+    direction = jax.tree.map(jnp.zeros_like, params)
+    if whole:
+        direction, _ = jax.lax.scan(add, direction, (split(x), split(v)))
+    if whole < len(x):
+        direction, _ = add(direction, (x[whole:], v[whole:]))
+    return direction
 
 
-@singledispatch
-def pulled_back(layer: Any, params: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> Array:
-    """sum_ab g_ia h_jb Theta_ab(x_i, y_j) for left = (x, g) and right = (y, h), where g, h weigh the outputs.
-
-    This is what a layer inside a network contributes, with g and h the gradients of the network's output by the
-    layer's output. The general rule forms the gradients by the parameters; a layer with structure registers its own.
-    """
-    size = sum(leaf.size for leaf in jax.tree.leaves(params))
-    if size == 0:
-        return jnp.zeros((len(left[0]), len(right[0])), left[0].dtype)
-
-    def gradient(point: Array, weights: Array) -> Array:
-        by_params = jax.grad(lambda p: jnp.vdot(weights, layer.apply(p, point)))(params)
-        return jnp.concatenate([leaf.reshape(-1) for leaf in jax.tree.leaves(by_params)])
-
-    rows = _rows_at_once(size)
-
-    def block(start: int) -> Array:
-        held = jax.vmap(gradient)(left[0][start : start + rows], left[1][start : start + rows])
-        return jax.lax.map(lambda other: held @ gradient(*other), right, batch_size=rows).T
-
-    return jnp.concatenate([block(start) for start in range(0, len(left[0]), rows)])
-
-
-def _rows_at_once(size: int) -> int:
-    return max(1, _JACOBIAN_ENTRIES // (2 * size))
-
-
-@pulled_back.register
-def _(layer: Dense, params: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> Array:
-    # Every output has the same own kernel and different outputs share no parameter: Theta = kernel times identity.
-    return layer.gradient_kernel(left[0], right[0]) * (left[1] @ right[1].T)
-
-
-@pulled_back.register
-def _(layer: Serial, params: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> Array:
-    traces = [_layer_by_layer(layer, params, *side) for side in (left, right)]
-    total = jnp.zeros((len(left[0]), len(right[0])), left[0].dtype)
-    for part, own, one, other in zip(layer.layers, params, *traces, strict=True):
-        total = total + pulled_back(part, own, one, other)
-    return total
-
-
-@pulled_back.register
-def _(layer: Parallel, params: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> Array:
-    # The branches share no parameter, and the gradient by the sum is the gradient by each of them.
-    parts = [pulled_back(branch, own, left, right) for branch, own in zip(layer.branches, params, strict=True)]
-    return sum(parts[1:], start=parts[0])
-
-
-def _layer_by_layer(network: Serial, params: Any, x: Array, g: Array) -> list[tuple[Array, Array]]:
-    """For every layer its input, and the gradient of <g, output of the network> by its output."""
-    inputs, pullbacks = [], []
-    for layer, own in zip(network.layers, params, strict=True):
-        inputs.append(x)
-        x, pullback = jax.vjp(jax.vmap(partial(layer.apply, own)), x)
-        pullbacks.append(pullback)
-    gradients = []
-    for pullback in reversed(pullbacks):
-        gradients.append(g)
-        (g,) = pullback(g)
-    return list(zip(inputs, reversed(gradients), strict=True))
+@eqx.filter_jit
+def _pushed(network: Any, params: Any, direction: Any, x: Array, batch: int) -> Array:
+    return jax.lax.map(lambda point: along(network, params, point, direction), x, batch_size=batch)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax.lax import slice_in_dim
+from jax.lax import optimization_barrier, slice_in_dim
 from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError, ShapeError
@@ -78,7 +78,8 @@ class Window(eqx.Module):
         along the diagonals of their plane.
         """
         for axis, group in enumerate(groups):
-            padded = self._padded(values, axis, group)
+            # Without barriers the compiler computes what comes before anew for every place of the window.
+            padded = optimization_barrier(self._padded(optimization_barrier(values), axis, group))
             places = range(self.size[axis])
             values = functools.reduce(operator.add, (self._cut(padded, values, axis, group, o) for o in places))
         return values

@@ -1,6 +1,14 @@
 """Floor 5: scikit-learn faces of the solvers."""
 
+from lemmata.storage import storable as _storable
+
+from ._classifier import TangentKernelClassifier as TangentKernelClassifier
 from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
 from ._kernel_ridge import KernelRegressor as KernelRegressor
+from ._kernel_ridge import TangentKernelRegressor as TangentKernelRegressor
+from ._sklearn_kernel import SklearnKernel as SklearnKernel
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor
+
+for _estimator in (KernelRegressor, NNGPRegressor, SoftmaxRegressor, TangentKernelClassifier, TangentKernelRegressor):
+    _storable(_estimator)

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lemmata.architectures import AbstractLayer, NNGPKernel, relu_network
+from lemmata.architectures import NNGPKernel
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
 from lemmata.solvers import kernel_ridge, log_evidence, posterior
 
-from ._kernel_ridge import jax_leaves, numpy_leaves
+from ._kernel_ridge import chosen_network, jax_leaves, numpy_leaves
 
 
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -61,20 +61,18 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         X, y = (np.asarray(values, float) for values in validated)
-        if not (self.network is None or isinstance(self.network, AbstractLayer)):
-            raise SettingError("network", found=repr(self.network), rule="a layer of lemmata.architectures, or None")
+        chosen = chosen_network(self.network)
         if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
             raise SettingError("noise", found=repr(self.noise), rule="a number, at least 0 and finite")
         self.offset_ = y.mean(axis=0)
         self.target_scale_ = float(np.sqrt(np.mean((y - self.offset_) ** 2))) or 1.0
         self._points, self._targets = X, (y - self.offset_) / self.target_scale_
         with jax.enable_x64(True):
-            network = relu_network(depth=3, bias_std=0.1) if self.network is None else self.network
-            matrix, targets = gram(NNGPKernel(network), jnp.asarray(X)), jnp.asarray(self._targets)
+            matrix, targets = gram(NNGPKernel(chosen), jnp.asarray(X)), jnp.asarray(self._targets)
             solution = kernel_ridge(matrix, targets, float(self.noise))
             self.jitter_ = float(solution.jitter)
             self.log_evidence_ = float(log_evidence(matrix, targets, float(self.noise) + self.jitter_))
-            self.network_, self._solution = numpy_leaves(network), numpy_leaves(solution)
+            self.network_, self._solution = numpy_leaves(chosen), numpy_leaves(solution)
         return self
 
     def predict(self, X, return_std=False):

@@ -6,10 +6,13 @@ from ._algebra import Product as Product
 from ._algebra import Scale as Scale
 from ._algebra import Sum as Sum
 from ._base import AbstractKernel as AbstractKernel
-from ._base import gram as gram
+from ._disk import gram_on_disk as gram_on_disk
 from ._dot_product import ExponentialDotProduct as ExponentialDotProduct
 from ._dot_product import Linear as Linear
 from ._dot_product import Polynomial as Polynomial
+from ._gram import gram as gram
+from ._plan import GramPlan as GramPlan
+from ._plan import gram_plan as gram_plan
 from ._softmax import SoftmaxTangent as SoftmaxTangent
 from ._stationary import RBF as RBF
 from ._stationary import Laplace as Laplace

@@ -22,15 +22,15 @@ class Sum(AbstractKernel):
     left: AbstractKernel
     right: AbstractKernel
 
-    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The sum of the two kernels at (x, y)."""
         return self.left(x, y) + self.right(x, y)
 
-    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The sum of the two cross matrices."""
         return self.left.cross(x, y) + self.right.cross(x, y)
 
-    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The sum of the two diagonals."""
         return self.left.diagonal(x) + self.right.diagonal(x)
 
@@ -41,15 +41,15 @@ class Product(AbstractKernel):
     left: AbstractKernel
     right: AbstractKernel
 
-    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The product of the two kernels at (x, y)."""
         return self.left(x, y) * self.right(x, y)
 
-    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The entrywise product of the two cross matrices."""
         return self.left.cross(x, y) * self.right.cross(x, y)
 
-    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The entrywise product of the two diagonals."""
         return self.left.diagonal(x) * self.right.diagonal(x)
 
@@ -67,15 +67,15 @@ class Scale(AbstractKernel):
     def __check_init__(self):
         check_number("Scale.factor", self.factor)
 
-    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The multiple of the kernel at (x, y)."""
         return self.factor * self.kernel(x, y)
 
-    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The multiple of the cross matrix."""
         return self.factor * self.kernel.cross(x, y)
 
-    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The multiple of the diagonal."""
         return self.factor * self.kernel.diagonal(x)
 
@@ -90,15 +90,15 @@ class Power(AbstractKernel):
     kernel: AbstractKernel
     exponent: int = eqx.field(static=True, converter=counting("Power.exponent"))
 
-    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The power of the kernel at (x, y)."""
         return self.kernel(x, y) ** self.exponent
 
-    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The entrywise power of the cross matrix."""
         return self.kernel.cross(x, y) ** self.exponent
 
-    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The entrywise power of the diagonal."""
         return self.kernel.diagonal(x) ** self.exponent
 
@@ -125,15 +125,15 @@ class Compose(AbstractKernel):
     kernel: AbstractKernel
     transform: Callable[..., Any] = eqx.field(converter=_as_pytree)
 
-    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The kernel at the images of x and y."""
         return self.kernel(self.transform(x), self.transform(y))
 
-    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The cross matrix at the images; every point is mapped once."""
         images = jax.vmap(self.transform)
         return self.kernel.cross(images(x), images(y))
 
-    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The diagonal at the images."""
         return self.kernel.diagonal(jax.vmap(self.transform)(x))

@@ -1,16 +1,12 @@
 """The contract of a kernel: two single points in, one number out; everything else follows."""
 
 import abc
-from functools import partial
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Int, Real
-
-from lemmata.errors import ShapeError
+from jaxtyping import Array, Float, Real
 
 
 class AbstractKernel(eqx.Module):
@@ -27,14 +23,14 @@ class AbstractKernel(eqx.Module):
     __array_ufunc__ = None
 
     @abc.abstractmethod
-    def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """K(x, y) for two single points."""
 
-    def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The matrix K(x_i, y_j)."""
         return jax.vmap(lambda a: jax.vmap(lambda b: self(a, b))(y))(x)
 
-    def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The vector K(x_i, x_i)."""
         return jax.vmap(lambda a: self(a, a))(x)
 
@@ -64,64 +60,3 @@ class AbstractKernel(eqx.Module):
         from ._algebra import Power
 
         return Power(self, exponent)
-
-
-def gram(
-    kernel: AbstractKernel,
-    x: Float[Array, "n *d"],
-    y: Float[Array, "m *d"] | None = None,
-    *,
-    block: int | None = None,
-) -> Float[Array, "n m"]:
-    """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) where `y` is given.
-
-    The symmetric form is exactly symmetric. With `block` the matrix is computed in square blocks of that many rows,
-    so that the working set beside the output is O(block * (block + d)); the symmetric form then computes only the
-    blocks on and above the diagonal.
-
-    Args:
-        kernel: the kernel K.
-        x: points, one a row.
-        y: other points; `None` means `x` itself.
-        block: rows of a block; `None` computes the matrix at once.
-
-    Raises:
-        ShapeError: where the points are not matrices with the same number of columns, or a block is below 1.
-    """
-    for name, points in (("x", x), ("y", x if y is None else y)):
-        if jnp.ndim(points) < 2:
-            raise ShapeError(
-                f"points {name}", found=f"shape {jnp.shape(points)}", rule="one point a row: (n, d), or (n, *shape)",
-                remedy="reshape a single point with x[None, :]",
-            )
-    if y is not None and x.shape[1:] != y.shape[1:]:
-        raise ShapeError("points x and y", found=f"{x.shape} and {y.shape}", rule="the same number of columns")
-    if block is not None and block < 1:
-        raise ShapeError("block", found=block, rule="at least 1 row")
-    if block is None:
-        matrix = kernel.cross(x, x if y is None else y)
-        return _symmetrised(matrix) if y is None else matrix
-    other = x if y is None else y
-    matrix = jnp.zeros((len(x), len(other)), jax.eval_shape(kernel.cross, x[:1], other[:1]).dtype)
-    for i in range(0, len(x), block):
-        for j in range(0 if y is not None else i, len(other), block):
-            tile = kernel.cross(x[i : i + block], other[j : j + block])
-            if y is None and i == j:
-                tile = _symmetrised(tile)
-            matrix = _place(matrix, tile, i, j)
-            if y is None and i < j:
-                matrix = _place(matrix, tile.T, j, i)
-    return matrix
-
-
-@jax.jit
-def _symmetrised(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    return (matrix + matrix.T) / 2
-
-
-@partial(jax.jit, donate_argnums=0)
-def _place(
-    matrix: Float[Array, "n m"], tile: Float[Array, "a b"], row: Int[ArrayLike, ""], column: Int[ArrayLike, ""]
-) -> Float[Array, "n m"]:
-    # The matrix is donated, so the tile is written into it: `.at[].set` outside jit would copy the whole each time.
-    return jax.lax.dynamic_update_slice(matrix, tile, (row, column))

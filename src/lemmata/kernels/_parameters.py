@@ -46,7 +46,7 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
     return convert
 
 
-def check_number(name: str, value: Array, *, zero_allowed: bool = False) -> None:
+def check_number(name: str, value: Array | np.ndarray, *, zero_allowed: bool = False) -> None:
     """Reject a number that is not finite and positive (or zero, where that is allowed).
 
     A number that is being traced (inside jit, vmap or grad) has no value yet and passes.

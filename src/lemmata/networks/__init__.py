@@ -1,6 +1,12 @@
 """Floor 1: finite networks, their training by gradient descent, and transformers."""
 
+from ._empirical import EmpiricalKernel as EmpiricalKernel
+from ._empirical import equinox_function as equinox_function
+from ._monte_carlo import KernelEstimate as KernelEstimate
+from ._monte_carlo import infinite_width as infinite_width
+from ._monte_carlo import monte_carlo_kernel as monte_carlo_kernel
 from ._softmax import SoftmaxNetwork as SoftmaxNetwork
+from ._torch import TorchEmpiricalKernel as TorchEmpiricalKernel
 from ._training import Trajectory as Trajectory
 from ._training import stable_learning_rate as stable_learning_rate
 from ._training import train as train

@@ -76,7 +76,8 @@ def train(
     Raises:
         ShapeError: where x and y differ in rows, or the outputs in columns from y.
         SettingError: for records that are not increasing step counts in range.
-        SolverError: where the outputs became infinite or undefined.
+        SolverError: where the outputs became infinite or undefined; not under a transformation (`jax.vmap` over
+            parameters trains many networks at once), where nothing can be raised.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -99,13 +100,20 @@ def train(
     lengths = jnp.asarray(np.diff(np.append(records, steps), prepend=0), jnp.int32)
     rate = jnp.asarray(learning_rate, x.dtype)
     final, on_train, on_test = _descend(network, centred, params, x, y, rate, lengths, x_test)
-    if not bool(jnp.all(jnp.isfinite(on_train))):
+    if not _finite_or_traced(on_train):
         raise SolverError(
             "gradient descent", found="outputs that are not finite", rule=f"learning rate {float(rate):.3g} is stable",
             remedy="a smaller learning_rate, at most 1 / largest eigenvalue of the tangent kernel",
         )
     times = rate * jnp.asarray(records, x.dtype)
     return Trajectory(times, on_train, on_test, final)
+
+
+def _finite_or_traced(values: Array) -> bool:
+    try:
+        return bool(jnp.all(jnp.isfinite(values)))
+    except jax.errors.TracerBoolConversionError:
+        return True
 
 
 @eqx.filter_jit

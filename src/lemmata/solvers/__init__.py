@@ -1,6 +1,16 @@
 """Floor 2: kernel regression and its training through time, and the Lasso, on matrices."""
 
-from ._flow import Trajectory as Trajectory
+from ._conjugate_gradients import Iterations as Iterations
+from ._conjugate_gradients import conjugate_gradient_path as conjugate_gradient_path
+from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
+from ._cross_entropy import Logits as Logits
+from ._cross_entropy import cross_entropy_flow as cross_entropy_flow
+from ._eigenpro import CentredSolution as CentredSolution
+from ._eigenpro import eigenpro as eigenpro
+from ._ensemble import Ensemble as Ensemble
+from ._ensemble import OtherPoints as OtherPoints
+from ._ensemble import gradient_descent_ensemble as gradient_descent_ensemble
+from ._ensemble import gradient_flow_ensemble as gradient_flow_ensemble
 from ._flow import gradient_descent as gradient_descent
 from ._flow import gradient_flow as gradient_flow
 from ._gaussian_process import Posterior as Posterior
@@ -11,7 +21,20 @@ from ._lasso import lasso_objective as lasso_objective
 from ._lasso import momentum as momentum
 from ._lasso import proximal_gradient as proximal_gradient
 from ._lasso import soft_threshold as soft_threshold
+from ._low_rank import LowRank as LowRank
+from ._low_rank import Preconditioner as Preconditioner
+from ._low_rank import nystrom_approximation as nystrom_approximation
+from ._low_rank import randomly_pivoted_cholesky as randomly_pivoted_cholesky
+from ._modes import Trajectory as Trajectory
+from ._momentum import momentum_descent as momentum_descent
+from ._momentum import momentum_flow as momentum_flow
+from ._operators import KernelOperator as KernelOperator
+from ._operators import MatrixOperator as MatrixOperator
+from ._operators import kernel_product as kernel_product
 from ._ridge import Solution as Solution
 from ._ridge import kernel_ridge as kernel_ridge
 from ._ridge import leave_one_out_residuals as leave_one_out_residuals
 from ._ridge import predict as predict
+from ._ridge import require_positive_semidefinite as require_positive_semidefinite
+from ._ridge_path import RidgePath as RidgePath
+from ._ridge_path import ridge_path as ridge_path

@@ -4,10 +4,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from lemmata.core import require_float64
-from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError, SolverError
+from lemmata.errors import NotPositiveDefiniteError, SolverError
+
+from ._checks import check_at_least, check_targets, known
 
 _LADDER = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)  # jitters tried, in units of eps * trace
 
@@ -35,7 +37,8 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: floa
 
     Where the Cholesky factorisation of K + ridge I fails although K is positive semidefinite to rounding, jitters
     eps tr K, 10 eps tr K, ... 1e5 eps tr K are tried, and the one used is reported. (A matrix that is indefinite
-    by less than the ridge factorises and is not noticed here; `lemmata.spectra.spectrum` notices it.)
+    by less than the ridge factorises and is not noticed here; `lemmata.spectra.spectrum` notices it.) Inside jit or
+    grad there is no ladder: the solution is NaN where the first factorisation fails.
 
     Args:
         K: Gram matrix of the training points.
@@ -45,6 +48,7 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: floa
     Raises:
         ShapeError: where y has another number of rows than K.
         SettingError: for a negative ridge.
+        DataError: for targets that are not finite.
         NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
         SolverError: where no jitter of the ladder is enough.
         PrecisionError: without float64.
@@ -57,12 +61,10 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: floa
         [0.5, 1.0]
     """
     require_float64("kernel ridge regression")
-    if len(y) != len(K):
-        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one row for each of the {len(K)} rows of K")
-    if not float(ridge) >= 0:
-        raise SettingError("ridge", found=float(ridge), rule="a number, at least 0")
+    check_targets(y, len(K))
+    check_at_least("ridge", ridge, 0.0)
     alpha, residual, factor = _solve(K, y, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype))
-    if jnp.all(jnp.isfinite(factor)):
+    if known(factor) is None or jnp.all(jnp.isfinite(factor)):
         return Solution(alpha, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype), residual, factor)
     _refuse_indefinite(K)
     unit = jnp.finfo(K.dtype).eps * jnp.trace(K)
@@ -84,6 +86,34 @@ def _solve(K, y, ridge, jitter):
     missed = K @ alpha + ridge * alpha - y
     size = jnp.linalg.norm(y)
     return alpha, jnp.linalg.norm(missed) / jnp.where(size > 0, size, 1.0), factor
+
+
+def require_positive_semidefinite(K: Float[Array, "n n"]) -> None:
+    """Refuse a symmetric matrix with an eigenvalue below its rounding floor, for the price of a factorisation.
+
+    K + f I has a Cholesky factor where no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. Where
+    it has none, the eigenvalues are computed and judged.
+
+    Args:
+        K: a Gram matrix.
+
+    Raises:
+        NotPositiveDefiniteError: names the smallest eigenvalue.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import require_positive_semidefinite
+        >>> require_positive_semidefinite(jnp.ones((2, 2)))
+    """
+    if not bool(_has_factor(K)):
+        _refuse_indefinite(K)
+
+
+@jax.jit
+def _has_factor(K: Float[Array, "n n"]) -> Bool[Array, ""]:
+    diagonal = jnp.arange(len(K))
+    floor = 16 * len(K) * jnp.finfo(K.dtype).eps * jnp.linalg.norm(K)
+    return jnp.all(jnp.isfinite(jnp.linalg.cholesky(K.at[diagonal, diagonal].add(floor))))
 
 
 def _refuse_indefinite(K: Float[Array, "n n"]) -> None:

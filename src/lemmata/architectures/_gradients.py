@@ -1,0 +1,185 @@
+"""Gradients of outputs by parameters, as factors whose inner products add up to the tangent kernel."""
+
+import math
+from functools import partial, singledispatch
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Inexact, Shaped
+
+from ._branches import Parallel
+from ._dense import Dense
+from ._probes import probed
+from ._serial import Serial
+
+
+class Factor(eqx.Module):
+    """Gradients at n points of q combinations of outputs: by parameters, or by a layer that is linear in its own.
+
+    The term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. With G the gradient by the outputs of a layer
+    h = W u it is that of W, whose gradients are the products G u' and are never formed; without `features` the first
+    product is 1 and G is the gradient by the parameters themselves.
+
+    Attributes:
+        gradients: G.
+        features: u.
+    """
+
+    gradients: Inexact[Array, "n q p"]
+    features: Inexact[Array, "n c"] | None = None
+
+
+class Function(eqx.Module):
+    """A function f(params, x) of one point as an object with `apply`; `constants` are the leaves held fixed."""
+
+    f: Any
+    constants: Any = None
+
+    def apply(self, params: Any, x: Any) -> Any:
+        """The function, its constants put back."""
+        whole = params if self.constants is None else eqx.combine(params, self.constants)
+        return self.f.apply(whole, x) if hasattr(self.f, "apply") else self.f(whole, x)
+
+
+@singledispatch
+def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
+    """The factors of a layer inside a network, with x (n, ...) its inputs and g (n, q, ...) gradients by its outputs.
+
+    The general rule finds products of parameters with vectors by `probed`; a layer with structure registers its own.
+    """
+    if not jax.tree.leaves(params):
+        return ()
+    by_probes, by_leaves = jax.vmap(lambda point, weights: probed(layer.apply, params, point, weights))(x, g)
+    return (*(Factor(*pair) for pair in by_probes), *map(Factor, by_leaves))
+
+
+@factors.register
+def _(layer: Dense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
+    features = layer.gradient_features(x)
+    if x.ndim == 2:
+        # Every output has the same own kernel and different outputs share no parameter: Theta = kernel times identity.
+        return (Factor(g, features),)
+    positions = (jnp.reshape(part, (*part.shape[:axes], -1, part.shape[-1])) for part, axes in ((g, 2), (features, 1)))
+    gradients = jnp.einsum("nqpw,npc->nqwc", *positions)
+    return (Factor(gradients.reshape(*gradients.shape[:2], -1)),)
+
+
+@factors.register
+def _(layer: Serial, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
+    inputs, pullbacks = [], []
+    for part, own in zip(layer.layers, params, strict=True):
+        inputs.append(x)
+        x, pullback = jax.vjp(jax.vmap(partial(part.apply, own)), x)
+        pullbacks.append(jax.vmap(pullback, in_axes=1, out_axes=1))
+    found = ()
+    for part, own, before, pullback in reversed(list(zip(layer.layers, params, inputs, pullbacks, strict=True))):
+        found += factors(part, own, before, g)
+        (g,) = pullback(g)
+    return found
+
+
+@factors.register
+def _(layer: Parallel, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
+    # The branches share no parameter, and the gradient by the sum is the gradient by each of them.
+    parts = [factors(branch, own, x, g) for branch, own in zip(layer.branches, params, strict=True)]
+    return sum(parts, start=())
+
+
+@eqx.filter_jit
+def side(
+    network: Any, params: Any, x: Shaped[Array, "n *point"], basis: Inexact[Array, "q *out"]
+) -> tuple[Factor, ...]:
+    """The factors of a whole network for the combinations of outputs in `basis`."""
+    return factors(network, params, x, jnp.broadcast_to(basis, (len(x), *basis.shape)))
+
+
+# How the products over points i, j and outputs a, b are laid out, and where the product of features goes.
+_PRODUCTS = {
+    "all": ("iap,jbp->iajb", (slice(None), None, slice(None), None), (0, 2, 1, 3)),
+    "each": ("iap,jap->aij", (None,), (1, 2, 0)),
+    "sum": ("iap,jap->ij", (), (0, 1)),
+}
+
+
+@partial(jax.jit, static_argnames="which")
+def contract(left: tuple[Factor, ...], right: tuple[Factor, ...], which: str) -> Array:
+    """The kernel between two sides: "all" pairs of outputs (i, j, a, b), "each" output (i, j, a) or their "sum"."""
+    product, spread, order = _PRODUCTS[which]
+    total = 0.0
+    for one, other in zip(left, right, strict=True):
+        term = jnp.einsum(product, one.gradients, other.gradients)
+        if one.features is not None and other.features is not None:
+            term = (one.features @ other.features.T)[spread] * term
+        total = total + term
+    return jnp.transpose(total, order)
+
+
+@eqx.filter_jit
+def by_vectors(
+    network: Any,
+    params: Any,
+    x: Shaped[Array, "n *point"],
+    y: Shaped[Array, "m *point"],
+    basis: Inexact[Array, "q *out"],
+) -> Inexact[Array, "n m q q"]:
+    """The tangent kernel of all pairs of outputs by products with vectors: one gradient of y_j is held at a time.
+
+    The gradient of output b at y_j is the direction in which the outputs at all x_i are differentiated.
+    """
+
+    def column(pair: tuple[Array, Array]) -> Array:
+        point, weights = pair
+        _, pullback = jax.vjp(lambda own: network.apply(own, point), params)
+        (direction,) = pullback(weights)
+        return jax.vmap(lambda one: along(network, params, one, direction))(x)
+
+    def columns(point: Array) -> Array:
+        return jax.lax.map(lambda weights: column((point, weights)), basis)
+
+    found = jax.lax.map(columns, y)  # m, b, n, ...
+    flat = found.reshape(*found.shape[:3], -1) @ basis.reshape(len(basis), -1).T
+    return jnp.transpose(flat, (2, 0, 3, 1))
+
+
+def along(network: Any, params: Any, x: Array, direction: Any) -> Array:
+    """The derivative of the output at one point along a direction of the parameters."""
+    return jax.jvp(lambda own: network.apply(own, x), (params,), (direction,))[1]
+
+
+def prefers_vectors(network: Any, params: Any, x: Array, basis: Array, which: str) -> bool:
+    """Whether products with vectors need fewer operations than products of gradients, over many pairs of points.
+
+    A pair of points costs 2 p operations for each pair of outputs by products of gradients with p entries in all
+    factors, and one derivative along a direction for each output by products with vectors.
+    """
+    pairs = len(basis) ** 2 if which == "all" else len(basis)
+    held = jax.eval_shape(lambda own, points: side(network, own, points, basis), params, x[:1])
+    gradients = 2 * sum(factor.gradients.shape[2] for factor in held) * pairs
+    if gradients <= 2 * len(basis) * sum(leaf.size for leaf in jax.tree.leaves(params)):
+        return False
+    derivative = lambda own, point: along(network, own, point, own)
+    shapes = jax.eval_shape(lambda own, points: (own, points[0]), params, x)
+    try:
+        cost = jax.jit(derivative).lower(*shapes).cost_analysis()
+    except (RuntimeError, TypeError, jax.errors.JAXTypeError):  # no estimate on this platform, or inside a trace
+        return False
+    return len(basis) * float((cost or {}).get("flops", math.inf)) < gradients
+
+
+def entries_of_a_point(network: Any, params: Any, x: Array, basis: Array) -> int:
+    """Entries of the factors of one point."""
+    found = jax.eval_shape(lambda own, points: side(network, own, points, basis), params, x[:1])
+    return sum(leaf.size for leaf in jax.tree.leaves(found))
+
+
+def activations_of_a_point(network: Any, params: Any, x: Array) -> int:
+    """Entries that automatic differentiation keeps for each further point."""
+
+    def kept(points: int) -> int:
+        shapes = jax.eval_shape(lambda one: jnp.broadcast_to(one, (points, *one.shape)), x[0])
+        batched = lambda own, many: jax.vjp(lambda p: jax.vmap(lambda a: network.apply(p, a))(many), own)[1]
+        return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(batched, params, shapes)))
+
+    return max(1, kept(2) - kept(1))

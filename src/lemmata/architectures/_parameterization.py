@@ -1,0 +1,149 @@
+"""How the parameters of a layer depend on width: the powers of it in front of them, in their law and in their rate."""
+
+import dataclasses
+import math
+from typing import Any, Literal, NamedTuple
+
+from lemmata.errors import SettingError
+
+
+@dataclasses.dataclass(frozen=True)
+class WidthExponents:
+    r"""The abc-parameterisation of one layer (Yang and Hu, 2021) by powers of a width d.
+
+    The layer is h = d^-a w x with w_ij ~ N(0, s² d^(-2b)), and its weights learn at the rate of the whole network times
+    d^-c. A bias is b_i ~ N(0, t²), and learns at that rate times d^-(bias_c). Here s and t are the layer's
+    `weight_std` and `bias_std`.
+
+    * `of="fan_in"`: d is the number of inputs, for hidden layers and readouts.
+    * `of="fan_out"`: d is the number of outputs, for a first layer, whose inputs do not become more as the network
+      widens; they keep their usual factor, h = fan_in^(-1/2) d^-a w x.
+
+    Under gradient descent and gradient flow the triples (a, b, c) and (a + u, b - u, c - 2u) are one and the same
+    network for every u. So a layer holds its parameters in the form with c = 0, w times d^(c/2), and then one rate for
+    all layers is right: descent needs no table of rates, and the tangent kernel of these parameters is the one that
+    weighs each layer by its rate.
+
+    Args:
+        a: exponent of the factor.
+        b: exponent of the standard deviation.
+        c: exponent of the learning rate of the weights.
+        bias_c: exponent of the learning rate of the bias.
+        of: the width that the powers are of.
+
+    Raises:
+        SettingError: for exponents that are not finite or another width.
+
+    Example:
+        >>> from lemmata.architectures import Dense, WidthExponents
+        >>> readout = Dense(1, parameterization=WidthExponents(a=1.0, b=0.0, c=-1.0))  # a mean over units, rate d
+        >>> import jax
+        >>> params, _ = readout.init(jax.random.key(0), 4)
+        >>> round(float(readout.apply(params, jax.numpy.ones(4))[0] / params["weight"].sum()), 12)
+        0.5
+    """
+
+    a: float
+    b: float
+    c: float = 0.0
+    bias_c: float = 0.0
+    of: Literal["fan_in", "fan_out"] = "fan_in"
+
+    def __post_init__(self):
+        exponents = (self.a, self.b, self.c, self.bias_c)
+        if not all(map(math.isfinite, exponents)):
+            raise SettingError("exponents of the width", found=exponents, rule="finite numbers")
+        if self.of not in ("fan_in", "fan_out"):
+            raise SettingError("width of the exponents", found=self.of, rule="'fan_in' or 'fan_out'")
+
+
+# How one layer depends on its width.
+Parameterization = Literal["ntk", "standard"] | WidthExponents
+
+
+class LayerExponents(NamedTuple):
+    """The exponents of a whole network: of its first layer, of the hidden layers after it, and of its readout."""
+
+    first: WidthExponents
+    hidden: WidthExponents
+    readout: WidthExponents
+
+
+# Hidden features move by as much as they can without diverging: Table 1 of Yang and Hu (2021), the form with c = 0. A
+# bias is a weight of the constant input 1 and learns as the first layer does.
+MAXIMAL_UPDATE = LayerExponents(
+    first=WidthExponents(-0.5, 0.5, bias_c=-1.0, of="fan_out"),
+    hidden=WidthExponents(0.0, 0.5, bias_c=-1.0),
+    readout=WidthExponents(0.5, 0.5),
+)
+# A mean over the units before, each of which learns at a rate of order 1. With one hidden layer it is the maximal
+# update; further hidden layers start at preactivations of order d^(-1/2), since their weights average out.
+MEAN_FIELD = LayerExponents(
+    first=WidthExponents(0.0, 0.0, c=-1.0, bias_c=-1.0, of="fan_out"),
+    hidden=WidthExponents(1.0, 0.0, c=-2.0, bias_c=-1.0),
+    readout=WidthExponents(1.0, 0.0, c=-1.0),
+)
+NetworkParameterization = Literal["ntk", "standard", "mean-field", "maximal-update"] | LayerExponents
+
+
+def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization, Parameterization, Parameterization]:
+    """The parameterisations of a network's first layer, of its hidden layers and of its readout.
+
+    Raises:
+        SettingError: for an unknown name.
+    """
+    if isinstance(parameterization, LayerExponents):
+        return parameterization
+    if parameterization == "ntk" or parameterization == "standard":
+        return parameterization, parameterization, parameterization
+    named = {"maximal-update": MAXIMAL_UPDATE, "mean-field": MEAN_FIELD}
+    if parameterization not in named:
+        names = ", ".join(["ntk", "standard", *named])
+        raise SettingError("parameterization", found=parameterization, rule=f"one of {names}, or LayerExponents")
+    return named[parameterization]
+
+
+class Scales(NamedTuple):
+    """What a parameterisation amounts to in a layer of given widths.
+
+    h = multiplier w x + bias_multiplier b, where the entries of w have standard deviation `deviation` and those of b
+    `bias_deviation`; all parameters learn at one rate.
+
+    Attributes:
+        multiplier, deviation: of the weights.
+        bias_multiplier, bias_deviation: of the bias.
+        variance: of an output without its bias, over the mean square of an input.
+        gradient: the squared gradient of an output by the weights, over the mean square of an input.
+    """
+
+    multiplier: Any
+    deviation: Any
+    bias_multiplier: Any
+    bias_deviation: Any
+    variance: Any
+    gradient: Any
+
+
+def scales(
+    parameterization: Parameterization, fan_in: int, fan_out: int, weight_std: Any, bias_std: Any
+) -> Scales:
+    """The scales of an affine layer with `fan_in` inputs to each of `fan_out` outputs."""
+    if parameterization == "ntk":
+        return Scales(weight_std / fan_in**0.5, 1.0, bias_std, 1.0, weight_std**2, weight_std**2)
+    if parameterization == "standard":
+        return Scales(1.0, weight_std / fan_in**0.5, 1.0, bias_std, weight_std**2, fan_in)
+    power: WidthExponents = parameterization
+    first = power.of == "fan_out"
+    width = fan_out if first else fan_in
+    # the form with c = 0
+    a, b, half = power.a + power.c / 2, power.b - power.c / 2, power.bias_c / 2
+    # the inputs of a first layer bring fan_in^(-1/2), which cancels against their number
+    inputs, number = (fan_in**-0.5, 0.0) if first else (1.0, 1.0)
+    return Scales(
+        multiplier=inputs * width**-a,
+        deviation=weight_std * width**-b,
+        bias_multiplier=width**-half,
+        bias_deviation=bias_std * width**half,
+        variance=weight_std**2 * width ** (number - 2 * (a + b)),
+        gradient=width ** (number - 2 * a),
+    )

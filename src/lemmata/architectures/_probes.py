@@ -1,0 +1,135 @@
+"""Where a plain function is linear in its parameters: found in its jaxpr, and probed there.
+
+For h = W u inside f, the gradient of f by W is the product of the gradient by h with u. A probe is a zero that is added
+to h: differentiating by it gives the gradient by h, and that of W is never formed. So a plain function costs what a
+network of layers does. A parameter that is used twice, or in another way than in a product with a vector or a sum, has
+its gradient formed.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import jaxpr_as_fun
+from jaxtyping import Array
+
+# Operations that only reorder the entries of a parameter: they keep inner products of gradients.
+_REORDER = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_in_dim", "copy")
+_CALL = ("jit", "pjit")
+
+
+class Probes:
+    """One run through a jaxpr, with the parameters that are followed and the places where a probe was added.
+
+    Args:
+        whole: the jaxpr of the function.
+        values: the values of the parameters' leaves.
+        probes: what to add at each place, in order; `None` adds nothing and lists the places.
+        formed: leaves whose gradients are formed, which are not followed.
+
+    Attributes:
+        places: (leaf, shape of the output, vector that multiplies it or None), for each place.
+        uses: how often each leaf was used; `formed` and more than once means that its gradient is formed.
+    """
+
+    def __init__(self, whole: Any, values: list[Array], probes: list[Array] | None, formed: set[int]):
+        self.whole, self.values, self.probes, self.formed = whole, values, probes, formed
+        self.places: list[tuple[int, tuple[int, ...], Array | None]] = []
+        self.uses = [0] * len(values)
+        self.loose: set[int] = set()
+
+    def run(self, closed: Any, inputs: list[Any], leaves: list[int | None]) -> tuple[list, list]:
+        """Values of the outputs, and for each the leaf whose entries it is."""
+        jaxpr, held = closed.jaxpr, {}
+        held.update(zip(jaxpr.constvars, ((value, None) for value in closed.consts), strict=True))
+        held.update(zip(jaxpr.invars, zip(inputs, leaves, strict=True), strict=True))
+        read = lambda var: (var.val, None) if hasattr(var, "val") else held[var]
+        for equation in jaxpr.eqns:
+            values, followed = zip(*map(read, equation.invars), strict=True) if equation.invars else ((), ())
+            found = self._equation(equation, list(values), list(followed))
+            held.update(zip(_kept(equation.outvars), found, strict=True))
+        values, followed = zip(*map(read, jaxpr.outvars), strict=True)
+        return list(values), list(followed)
+
+    def _equation(self, equation: Any, values: list, followed: list[int | None]) -> list[tuple[Any, int | None]]:
+        name, there = equation.primitive.name, [leaf for leaf in followed if leaf is not None]
+        if there and name in _CALL:
+            inner = equation.params["jaxpr"]
+            results = zip(*self.run(inner, values, followed), strict=True)
+            pairs = zip(equation.outvars, results, strict=True)
+            return [pair for var, pair in pairs if _kept([var])]
+        results = self._evaluated(equation, values)
+        if len(results) != 1:
+            self.loose.update(there)
+            return [(one, None) for one in results]
+        (result,) = results
+        if not there:
+            return [(result, None)]
+        if len(there) == 1 and name in _REORDER and result.size == self.values[there[0]].size:
+            return [(result, there[0])]
+        return [(self._probed(equation, result, values, followed, there), None)]
+
+    def _evaluated(self, equation: Any, values: list) -> list:
+        """The equation alone, as a function of those operands that are no literals."""
+        given = {var: value for var, value in zip(equation.invars, values, strict=True) if not hasattr(var, "val")}
+        alone = self.whole.jaxpr.replace(
+            eqns=[equation], constvars=[], invars=list(given), outvars=_kept(equation.outvars)
+        )
+        return jaxpr_as_fun(self.whole.replace(jaxpr=alone, consts=[]))(*given.values())
+
+    def _probed(self, equation: Any, result: Any, values: list, followed: list[int | None], there: list[int]) -> Any:
+        leaf, name = there[0], equation.primitive.name
+        other, size = values[followed.index(leaf) - 1], self.values[leaf].size
+        product = name == "dot_general" and other.ndim == 1 and result.size * other.size == size
+        shifted = name in ("add", "add_any") and result.size == size
+        if len(there) > 1 or not (product or shifted):
+            self.loose.update(there)
+            return result
+        self.uses[leaf] += 1
+        if leaf in self.formed:
+            return result
+        self.places.append((leaf, result.shape, other if product else None))
+        return result if self.probes is None else result + self.probes[len(self.places) - 1]
+
+
+def _kept(variables: list) -> list:
+    """Those that are not dropped at once."""
+    return [var for var in variables if type(var).__name__ != "DropVar"]
+
+
+def probed(apply: Any, params: Any, x: Array, g: Array) -> tuple[list[tuple[Array, Array | None]], list[Array]]:
+    """Gradients at one point of the combinations g (q, ...) of outputs, by probes and by the leaves that are formed.
+
+    Returns:
+        ([(gradient (q, p) by h, u or None), ...], [gradient (q, p) by a leaf, ...]).
+    """
+    leaves, tree = jax.tree.flatten(params)
+    closed = jax.make_jaxpr(lambda own, point: apply(jax.tree.unflatten(tree, own), point))(leaves, x)
+    numbers = [*range(len(leaves)), None]
+
+    def places() -> tuple[set[int], list[tuple[int, ...]]]:
+        found: list[Probes] = []
+        formed: set[int] = set()
+        for _ in range(2):  # the second run follows only the leaves that the first found to be used once
+            run = Probes(closed, leaves, None, formed)
+            jax.eval_shape(lambda own, run=run: run.run(closed, [*own, x], numbers)[0], leaves)
+            found.append(run)
+            formed = run.loose | {leaf for leaf, uses in enumerate(run.uses) if uses != 1} | formed
+        return formed, [shape for _, shape, _ in found[-1].places]
+
+    formed, shapes = places()
+    chosen = sorted(formed)
+
+    def outputs(probes: list[Array], own: list[Array]) -> tuple[Array, list[Array | None]]:
+        whole = list(leaves)
+        for number, value in zip(chosen, own, strict=True):
+            whole[number] = value
+        run = Probes(closed, leaves, probes, formed)
+        (value,), _ = run.run(closed, [*whole, x], numbers)
+        return value, [vector for _, _, vector in run.places]
+
+    probes = [jnp.zeros(shape, g.dtype) for shape in shapes]
+    _, pullback, vectors = jax.vjp(outputs, probes, [leaves[number] for number in chosen], has_aux=True)
+    by_probes, by_leaves = jax.vmap(pullback)(g)
+    flat = lambda part: part.reshape(len(g), -1)
+    return list(zip(map(flat, by_probes), vectors, strict=True)), list(map(flat, by_leaves))

@@ -1,0 +1,128 @@
+"""An infinitely wide network trained on squared loss as a scikit-learn classifier."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lemmata.errors import DataError
+from lemmata.kernels import gram
+from lemmata.solvers import leave_one_out_residuals
+
+from ._kernel_ridge import TangentKernelRegressor, jax_leaves
+
+
+class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
+    """Least-squares classification with the tangent kernel of an infinitely wide network.
+
+    `TangentKernelRegressor` is fitted to the indicators of the k classes (1 for the class of the row, 0 elsewhere), and
+    the class of the largest output is predicted.
+
+    Outputs of a least-squares fit are no probabilities. `predict_proba` is the softmax of `sharpness_` times the
+    outputs; the sharpness minimises the log loss of the leave-one-out outputs of the training rows, each of which comes
+    from a fit that has not seen the row (the offset apart), with one more row of every class counted beside each
+    class's own (Platt's smoothing). These outputs have a closed form for a ridge, so it exists where `time` is None.
+
+    Args:
+        network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
+            0.1.
+        ridge: see `TangentKernelRegressor`.
+        time: see `TangentKernelRegressor`.
+
+    Attributes:
+        classes_: the labels.
+        regressor_: the fit to the indicators.
+        sharpness_: what outputs are multiplied by before the softmax, where `time` is None; 0 where the leave-one-out
+            outputs are no better than chance.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.estimators import TangentKernelClassifier
+        >>> x = np.random.default_rng(0).normal(size=(60, 2))
+        >>> bool(TangentKernelClassifier().fit(x, x[:, 0] * x[:, 1] > 0).score(x, x[:, 0] * x[:, 1] > 0) > 0.9)
+        True
+    """
+
+    def __init__(self, network=None, ridge=None, time=None):
+        self.network = network
+        self.ridge = ridge
+        self.time = time
+
+    def fit(self, X, y):
+        """Fit the indicators of the classes.
+
+        Args:
+            X: inputs (n, d).
+            y: labels (n,), at least two different ones.
+
+        Raises:
+            DataError: labels of one class only.
+            SettingError: as `TangentKernelRegressor`.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise OneClassError(
+                "labels", found=f"one class, {self.classes_[0]!r}", rule="at least two classes", remedy="more rows",
+            )
+        indicators = np.eye(len(self.classes_))[index]
+        self.regressor_ = TangentKernelRegressor(self.network, self.ridge, self.time).fit(X, indicators)
+        if self.time is None:
+            self.sharpness_ = _sharpness(_left_out(self.regressor_, np.asarray(X), indicators), index)
+        return self
+
+    def decision_function(self, X):
+        """The outputs (m, k) for k > 2 classes; for two classes, their difference, positive for the second (m,)."""
+        outputs = self._outputs(X)
+        return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict(self, X):
+        """Labels (m,) of the largest outputs."""
+        best = np.argmax(self._outputs(X), axis=1)
+        return self.classes_[best]
+
+    @available_if(lambda self: self.time is None)
+    def predict_proba(self, X):
+        """Probabilities (m, k): the softmax of `sharpness_` times the outputs."""
+        outputs = self._outputs(X)
+        return softmax(self.sharpness_ * outputs, axis=1)
+
+    def _outputs(self, X) -> np.ndarray:
+        check_is_fitted(self)
+        return self.regressor_.predict(validate_data(self, X, reset=False, dtype=np.float64))
+
+
+class OneClassError(DataError, ValueError):
+    """Labels of a single class, as scikit-learn's contract wants it: a ValueError."""
+
+
+def _left_out(regressor: TangentKernelRegressor, x: np.ndarray, indicators: np.ndarray) -> np.ndarray:
+    """The output at every training row of a fit to the others, the offset held."""
+    with jax.enable_x64(True):
+        matrix = gram(jax_leaves(regressor.kernel_), jnp.asarray(x))
+        residuals = leave_one_out_residuals(matrix, jnp.asarray(indicators - regressor.offset_), regressor.ridge_)
+    return indicators - np.asarray(residuals)
+
+
+def _sharpness(outputs: np.ndarray, index: np.ndarray) -> float:
+    """The minimiser over s >= 0 of the log loss of softmax(s outputs), convex in s; its slope changes sign there."""
+    classes = outputs.shape[1]
+    counts = np.bincount(index, minlength=classes)[index, None]
+    wanted = (np.eye(classes)[index] * counts + 1) / (counts + classes)
+    slope = lambda s: float(np.sum((softmax(s * outputs, axis=1) - wanted) * outputs))
+    if slope(0.0) >= 0:
+        return 0.0
+    # The slope tends to sum over rows of (largest output - <wanted, outputs>), positive since every wanted is.
+    end = 1.0
+    while slope(end) < 0:
+        end *= 2
+    root: Any = brentq(slope, 0.0, end)
+    return float(root)

@@ -1,0 +1,166 @@
+"""Any lemmata kernel as a kernel of scikit-learn, with its hyper-parameters and their gradients."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+
+from lemmata.errors import SettingError
+from lemmata.kernels import AbstractKernel, gram
+
+from ._kernel_ridge import jax_leaves, numpy_leaves
+
+
+class SklearnKernel(Kernel):
+    """A lemmata kernel in scikit-learn: for `GaussianProcessRegressor`, and as a function for `SVC` and `KernelRidge`.
+
+    Its hyper-parameters are positive numbers inside the kernel, named by their paths: `"lengthscale"` of an RBF kernel,
+    `"left.lengthscale"` in a sum, `"network.layers.0.weight_std"` in the kernel of a network. scikit-learn optimises
+    their logarithms theta between the bounds, with gradients from JAX. Matrices are computed in float64, whether
+    JAX's x64 is on or not. Sums and products with scikit-learn's own kernels work.
+
+    Args:
+        kernel: the kernel K.
+        learn: paths of the hyper-parameters, none by default. Numbers that are to be equal are one hyper-parameter:
+            `"network.layers.0.weight_std = network.layers.2.weight_std"`.
+        value_bounds: the least and the largest value of each.
+        values: what the hyper-parameters are, in the order of `learn`; None means as in the kernel. scikit-learn
+            sets it.
+
+    Raises:
+        SettingError: at any use, where the kernel is none, or a path leads to no positive number.
+
+    Example:
+        >>> import numpy as np
+        >>> from sklearn.gaussian_process import GaussianProcessRegressor
+        >>> from sklearn.svm import SVC
+        >>> from lemmata.architectures import NNGPKernel, relu_network
+        >>> from lemmata.estimators import SklearnKernel
+        >>> from lemmata.kernels import RBF
+        >>> x = np.linspace(-1, 1, 20)[:, None]
+        >>> kernel = SklearnKernel(RBF(1.0), learn=["lengthscale"])
+        >>> fitted = GaussianProcessRegressor(kernel, alpha=1e-2).fit(x, np.sin(3 * x[:, 0]))
+        >>> bool(0.3 < fitted.kernel_.values[0] < 0.9)
+        True
+        >>> machine = SVC(kernel=SklearnKernel(NNGPKernel(relu_network(depth=2))))
+        >>> machine.fit(x, x[:, 0] > 0).score(x, x[:, 0] > 0)
+        1.0
+    """
+
+    def __init__(self, kernel, learn=(), value_bounds=(1e-5, 1e5), values=None):
+        self.kernel = kernel
+        self.learn = learn
+        self.value_bounds = value_bounds
+        self.values = values
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        """The matrix K(X, Y) or K(X, X), (n, m); with `eval_gradient` also its derivatives by theta, (n, n, k).
+
+        Args:
+            X: points (n, d).
+            Y: other points; None means X itself.
+            eval_gradient: whether derivatives are wanted, of K(X, X) alone.
+
+        Raises:
+            SettingError: for a gradient with Y.
+        """
+        if eval_gradient and Y is not None:
+            raise SettingError("eval_gradient", found="other points Y", rule="derivatives are those of K(X, X)")
+        with jax.enable_x64(True):
+            x = jnp.asarray(np.asarray(X, float))
+            y = None if Y is None else jnp.asarray(np.asarray(Y, float))
+            matrix = np.array(gram(self._current(), x, y))
+            if not eval_gradient:
+                return matrix
+            if not self._paths():
+                return matrix, np.empty((*matrix.shape, 0))
+            return matrix, np.array(_slopes(self._whole(), self._paths(), jnp.asarray(self.theta), x))
+
+    def diag(self, X):
+        """The diagonal K(x_i, x_i), (n,)."""
+        with jax.enable_x64(True):
+            return np.array(self._current().diagonal(jnp.asarray(np.asarray(X, float))))
+
+    def is_stationary(self):
+        """False, since nothing is known of the kernel."""
+        return False
+
+    @property
+    def hyperparameter_values(self):
+        """scikit-learn's description of `values`."""
+        count = len(self._paths())
+        if count == 0:
+            return Hyperparameter("values", "numeric", "fixed", 0)
+        bounds = np.broadcast_to(np.asarray(self.value_bounds, float), (count, 2))
+        return Hyperparameter("values", "numeric", bounds, count)
+
+    @property
+    def theta(self):
+        """The logarithms of the hyper-parameters (k,)."""
+        found = self.values
+        if found is None:
+            found = [_number(self._whole(), paths) for paths in self._paths()]
+        return np.log(np.asarray(found, float))
+
+    @theta.setter
+    def theta(self, theta):
+        self.values = np.exp(np.asarray(theta, float))
+
+    def _paths(self) -> tuple[tuple[str, ...], ...]:
+        given = [self.learn] if isinstance(self.learn, str) else self.learn
+        return tuple(tuple(path.strip() for path in str(paths).split("=")) for paths in given)
+
+    def _whole(self) -> AbstractKernel:
+        if not isinstance(self.kernel, AbstractKernel):
+            raise SettingError("kernel", found=repr(self.kernel), rule="a kernel of lemmata")
+        return jax_leaves(numpy_leaves(self.kernel))
+
+    def _current(self) -> AbstractKernel:
+        paths = self._paths()
+        return _placed(self._whole(), paths, jnp.exp(jnp.asarray(self.theta))) if paths else self._whole()
+
+
+def _at(tree: Any, path: str) -> Any:
+    for step in path.split("."):
+        tree = tree[int(step)] if step.isdigit() else getattr(tree, step)
+    return tree
+
+
+def _number(kernel: AbstractKernel, paths: tuple[str, ...]) -> float:
+    """The hyper-parameter at the first path; all of them must lead to positive numbers."""
+    found: list[float] = []
+    for path in paths:
+        try:
+            value = _at(kernel, path)
+            kind = isinstance(value, int | float | jax.Array) and not isinstance(value, bool)
+            number = float(value) if kind and np.ndim(value) == 0 else math.nan
+            _placed(kernel, ((path,),), jnp.ones(1))
+        except (AttributeError, IndexError, TypeError, ValueError):
+            number = math.nan
+        if not 0 < number < math.inf:
+            raise SettingError(
+                f"hyper-parameter {path!r}", rule="the path of a positive number in the kernel, such as 'lengthscale'",
+                found=f"no such number in {kernel!r}"[:300],
+            )
+        found.append(number)
+    return found[0]
+
+
+def _placed(kernel: AbstractKernel, paths: tuple[tuple[str, ...], ...], values: Float[Array, " k"]) -> AbstractKernel:
+    where = lambda tree: [_at(tree, path) for tied in paths for path in tied]
+    return eqx.tree_at(where, kernel, [values[index] for index, tied in enumerate(paths) for _ in tied])
+
+
+@eqx.filter_jit
+def _slopes(
+    kernel: AbstractKernel, paths: tuple[tuple[str, ...], ...], theta: Float[Array, " k"], x: Array
+) -> Float[Array, "n n k"]:
+    def matrix(logarithms: Array) -> Array:
+        return gram(_placed(kernel, paths, jnp.exp(logarithms)), x)
+
+    return jax.jacfwd(matrix)(theta)

@@ -1,0 +1,119 @@
+"""Gram and cross matrices: at once where they are small, in tiles under a plan where they are not."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Int
+
+from lemmata.core import available_bytes
+from lemmata.errors import MemoryPlanError
+
+from ._base import AbstractKernel
+from ._plan import GramPlan, check_blocks, gram_plan, size
+from ._points import checked_points
+from ._tiles import symmetrised, tile_of
+
+# Matrices of fewer bytes than the first number are computed at once without a question, those of more than the second
+# never; between, where memory for four of them is free.
+_SMALL, _LARGE = 2**26, 2**30
+
+
+def gram(
+    kernel: AbstractKernel,
+    x: Float[Array, "n *shape"],
+    y: Float[Array, "m *shape"] | None = None,
+    *,
+    block: int | None = None,
+    working_set: int | None = None,
+) -> Float[Array, "n m"]:
+    """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) where `y` is given.
+
+    The symmetric form is exactly symmetric. With `block` or `working_set` the matrix is computed in square tiles, and
+    the peak of memory is the output and the working set; the symmetric form then computes only the tiles on and above
+    the diagonal. Matrices above 1 GiB always are, their plan (`gram_plan`) is printed to standard error, and they are
+    refused where the plan does not fit into free memory.
+
+    Args:
+        kernel: the kernel K.
+        x: points, one a row.
+        y: other points; `None` means `x` itself.
+        block: rows of a tile.
+        working_set: bytes that the work beside points and output may take; above 1 GiB `None` is 256 MiB.
+
+    Raises:
+        ShapeError: where x and y are not rows of points of one shape.
+        DataError: for points in float16, and for a number that is not finite; names its row.
+        SettingError: where both block and working set are given, or one of them is below 1.
+        MemoryPlanError: where the matrix does not fit; says the plan.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.kernels import Linear, gram
+        >>> gram(Linear(), jnp.eye(3), working_set=10_000).tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    other, known = checked_points(x, y)
+    check_blocks(block, working_set)
+    if 0 in (len(x), len(other)):
+        return jnp.zeros((len(x), len(other)), x.dtype)
+    plan = None
+    if working_set is not None or (block is None and known and _is_large(x, other)):
+        plan = gram_plan(kernel, x, y, working_set=working_set)
+        _refuse_too_large(plan, x)
+        plan.announce()
+        block = plan.block
+    if block is not None:
+        return _tiled(kernel, x, y, block)
+    matrix = kernel.cross(x, other)
+    return symmetrised(matrix) if y is None else matrix
+
+
+def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Array:
+    other = x if y is None else y
+    tile = tile_of(kernel, x, y, block)
+    rows, columns = (range(0, len(points), block) for points in (x, other))
+    matrix = jnp.zeros((len(x), len(other)), jax.eval_shape(kernel.cross, x[:1], other[:1]).dtype)
+    for i, row in enumerate(rows):
+        for j in range(i if y is None else 0, len(columns)):
+            values = tile(i, j)
+            matrix = _place(matrix, values, row, columns[j])
+            if y is None and i < j:
+                matrix = _place(matrix, values.T, columns[j], row)
+            # Tiles that are computed ahead would add to the working set.
+            jax.block_until_ready(matrix)
+            del values
+    return matrix
+
+
+def _is_large(x: Array, y: Array) -> bool:
+    needed = len(x) * len(y) * x.dtype.itemsize
+    return needed > _SMALL and (needed > _LARGE or 4 * needed > _free_bytes(x))
+
+
+def _refuse_too_large(plan: GramPlan, x: Array) -> None:
+    free = _free_bytes(x)
+    if not plan.fits(free):
+        raise MemoryPlanError(
+            "Gram matrix", found=str(plan), rule=f"at most the {size(free)} that are free",
+            remedy="gram_on_disk(kernel, x, path=...), fewer points, or float32",
+        )
+
+
+def _free_bytes(x: Array) -> int:
+    """Free memory where the points are: of this machine, or of their device, if it says."""
+    try:
+        device = next(iter(x.devices()))
+    except (AttributeError, jax.errors.ConcretizationTypeError):
+        return available_bytes()
+    found = None if device.platform == "cpu" else device.memory_stats()
+    return available_bytes() if not found else int(found["bytes_limit"] - found["bytes_in_use"])
+
+
+@partial(jax.jit, donate_argnums=0)
+def _place(
+    matrix: Float[Array, "n m"], tile: Float[Array, "a b"], row: Int[ArrayLike, ""], column: Int[ArrayLike, ""]
+) -> Float[Array, "n m"]:
+    # The matrix is donated, so the tile is written into it: `.at[].set` outside jit would copy the whole each time.
+    return jax.lax.dynamic_update_slice(matrix, tile, (row, column))

@@ -1,0 +1,181 @@
+"""What a Gram matrix needs before it is computed: bytes of the output, of the work beside it, and the tiles."""
+
+import dataclasses
+import math
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from lemmata.core import available_bytes
+from lemmata.errors import MemoryPlanError, SettingError
+
+from ._base import AbstractKernel
+from ._points import checked_points
+from ._tiles import cross_tile, diagonal_tile
+
+# Beside the output: a quarter of a gigabyte, where the caller says nothing.
+WORKING_SET = 2**28
+
+# The allocator keeps what is freed, in pieces that the next tile does not always fit into: resident memory was up to
+# 2.9 times what the compiled tile holds (`benchmarks/gram_memory.py`).
+_KEPT = 3
+
+# Plans above this many bytes are printed.
+_ANNOUNCED = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class GramPlan:
+    """How a Gram or cross matrix will be computed, and the memory that takes.
+
+    Attributes:
+        rows: n.
+        columns: m.
+        itemsize: bytes of an entry.
+        symmetric: whether tiles below the diagonal are copies of those above it.
+        block: rows and columns of a tile.
+        working_bytes: peak memory beside the points and the output: three times one tile, its copy, its points and all
+            that the compiled kernel holds while it computes it (what is freed is not given back at once).
+    """
+
+    rows: int
+    columns: int
+    itemsize: int
+    symmetric: bool
+    block: int
+    working_bytes: int
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes of the matrix."""
+        return self.rows * self.columns * self.itemsize
+
+    @property
+    def peak_bytes(self) -> int:
+        """Bytes of the matrix and of the work beside it."""
+        return self.output_bytes + self.working_bytes
+
+    @property
+    def tiles(self) -> list[tuple[int, int]]:
+        """Row and column (in tiles) of every tile that is computed."""
+        down, across = math.ceil(self.rows / self.block), math.ceil(self.columns / self.block)
+        return [(i, j) for i in range(down) for j in range(i if self.symmetric else 0, across)]
+
+    def fits(self, free: int | None = None) -> bool:
+        """Whether the peak fits into `free` bytes; None asks the machine."""
+        return self.peak_bytes <= (available_bytes() if free is None else free)
+
+    def announce(self) -> None:
+        """Print the plan to standard error where the matrix takes more than 1 GiB."""
+        if self.output_bytes > _ANNOUNCED:
+            print(f"lemmata: {self}", file=sys.stderr, flush=True)
+
+    def __str__(self) -> str:
+        kind = "symmetric Gram matrix" if self.symmetric else "cross matrix"
+        return (
+            f"{kind} of {self.rows} x {self.columns} numbers of {self.itemsize} bytes = {size(self.output_bytes)}, in "
+            f"{len(self.tiles)} tiles of {self.block} x {self.block} with {size(self.working_bytes)} beside it"
+        )
+
+
+def size(count: int) -> str:
+    """Bytes in a unit that fits.
+
+    Args:
+        count: bytes.
+    """
+    unit, name = next((unit, name) for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (1, "bytes")) if count >= unit
+                      or unit == 1)  # fmt: skip
+    return f"{count / unit:.2f} {name}" if unit > 1 else f"{count:.0f} bytes"
+
+
+def gram_plan(
+    kernel: AbstractKernel,
+    x: Float[Array, "n *shape"],
+    y: Float[Array, "m *shape"] | None = None,
+    *,
+    block: int | None = None,
+    working_set: int | None = None,
+) -> GramPlan:
+    """The plan by which `gram` and `gram_on_disk` compute a matrix, without computing it.
+
+    The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations.
+
+    Args:
+        kernel: the kernel K.
+        x: points, one a row.
+        y: other points; `None` means `x` itself.
+        block: rows of a tile; `None` finds the tiles from the working set.
+        working_set: bytes that the work beside points and output may take; `None` is 256 MiB.
+
+    Raises:
+        SettingError: where both block and working set are given, or one of them is below 1.
+        MemoryPlanError: where not even a tile of one entry fits in the working set.
+        ShapeError, DataError: as `gram`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.kernels import RBF, gram_plan
+        >>> plan = gram_plan(RBF(), jnp.ones((100_000, 2)), block=1000)
+        >>> print(len(plan.tiles), plan.output_bytes // (jnp.ones(1).itemsize * 10**9))
+        5050 10
+    """
+    other, _ = checked_points(x, y)
+    check_blocks(block, working_set)
+    limit = WORKING_SET if working_set is None else working_set
+    itemsize = x.dtype.itemsize
+    plan = partial(GramPlan, len(x), len(other), itemsize, y is None)
+    tile_bytes = partial(_tile_bytes, kernel, x, y)
+    if block is not None:
+        return plan(block, tile_bytes(block))
+    largest = max(len(x), len(other), 1)
+    candidate = min(largest, max(1, math.isqrt(limit // (8 * itemsize))))
+    while (needed := tile_bytes(candidate)) > limit:
+        if candidate == 1:
+            raise MemoryPlanError(
+                "working set", found=f"{limit} bytes", rule=f"at least {needed} bytes, for one entry of this kernel",
+                remedy="a larger working_set",
+            )
+        candidate = max(1, min(candidate - 1, int(0.8 * candidate * math.sqrt(limit / needed))))
+    return plan(candidate, needed)
+
+
+def check_blocks(block: int | None, working_set: int | None) -> None:
+    """Refuse a block and a working set together, and numbers below 1.
+
+    Args:
+        block: rows of a tile.
+        working_set: bytes.
+
+    Raises:
+        SettingError: for either.
+    """
+    if block is not None and working_set is not None:
+        raise SettingError("block and working_set", found="both", rule="at most one: either follows from the other")
+    for name, value, unit in (("block", block, "row"), ("working_set", working_set, "byte")):
+        if value is not None and value < 1:
+            raise SettingError(name, found=value, rule=f"at least 1 {unit}")
+
+
+def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> int:
+    other = x if y is None else y
+    a, b = (jax.ShapeDtypeStruct((min(block, len(p)), *p.shape[1:]), p.dtype) for p in (x, other))
+    tile = a.shape[0] * b.shape[0] * a.dtype.itemsize
+    held = _held(cross_tile, kernel, a, b) + 2 * tile  # itself and its transpose
+    return _KEPT * (held if y is not None else max(held, _held(diagonal_tile, kernel, a) + tile))
+
+
+def _held(tile: Callable[..., Array], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
+    """Bytes of the arguments and of what the compiled function holds beside its result."""
+    arrays, rest = eqx.partition(kernel, eqx.is_array)
+    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), arrays)
+    traced: Any = jax.jit(lambda leaves, *given: tile(eqx.combine(leaves, rest), *given))
+    found = traced.lower(shapes, *points).compile().memory_analysis()
+    if found is None:  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
+        return 10 * points[0].shape[0] * points[-1].shape[0] * points[0].dtype.itemsize
+    return int(found.temp_size_in_bytes + found.argument_size_in_bytes)

@@ -1,0 +1,188 @@
+"""Kernels of a finite network at its parameters: of any function f(params, x)."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Inexact, Shaped
+
+from lemmata.architectures import combined_gradient, output_structure, tangent_gram, tangent_product
+from lemmata.errors import SettingError, ShapeError, SolverError
+
+Outputs = Literal["all", "each", "mean"] | int
+# Points whose outputs are computed at once.
+_BATCH = 256
+
+
+class EmpiricalKernel(eqx.Module):
+    r"""The tangent kernel Theta(x, x')_ab = <df_a(x)/dparams, df_b(x')/dparams> of any function, at its parameters.
+
+    Every method takes points of any shape, one a row, and `outputs` chooses what is given of the k outputs (the entries
+    of f(params, x), of any shape): "all" pairs (n, m, k, k), "each" with itself (n, m, k), the "mean" of each with
+    itself over outputs (n, m), which at infinite width is the kernel of each output, or a single one by its number
+    (n, m).
+
+    Args:
+        f: a function f(params, x) of one point, or anything with such an `apply`: a plain function, a layer, a Flax
+            linen module; `equinox_function` splits an Equinox module. Layers take the faster route of `tangent_gram`.
+        params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
+        working_set: bytes of gradients, activations and products that are held at once beside the result; at
+            least those of two points.
+
+    The methods raise ShapeError where points are empty, of different shapes or do not fit the function, PrecisionError
+    for half precision, SettingError for parameters without a floating-point number or an output that does not exist,
+    and SolverError where the kernel is not finite.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.networks import EmpiricalKernel
+        >>> f = lambda params, x: jnp.tanh(params["w"] @ x)
+        >>> kernel = EmpiricalKernel(f, {"w": 0.1 * jnp.ones((2, 3))})
+        >>> kernel.gram(jnp.eye(3)).shape, kernel.gram(jnp.eye(3), outputs="mean").shape
+        ((3, 3, 2, 2), (3, 3))
+        >>> kernel.product(jnp.eye(3), jnp.ones((3, 2))).shape
+        (3, 2)
+    """
+
+    f: Any
+    params: Any
+    working_set: int = eqx.field(default=2**28, static=True)
+
+    def __check_init__(self):
+        if not (hasattr(self.f, "apply") or callable(self.f)):
+            raise SettingError("f", found=repr(self.f), rule="a function f(params, x), or an object with such an apply")
+        if self.working_set < 1:
+            raise SettingError("working_set", found=self.working_set, rule="a positive number of bytes")
+
+    def gram(
+        self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None, *, outputs: Outputs = "all"
+    ) -> Inexact[Array, "n m *outputs"]:
+        """The matrix Theta(x_i, y_j), y = x by default; see `tangent_gram` for how."""
+        found = tangent_gram(self.f, self.params, x, y, **options(outputs), working_set=self.working_set)
+        return self._finite("tangent kernel", found, x, x if y is None else y)
+
+    def diagonal(self, x: Shaped[Array, "n *point"], *, outputs: Outputs = "all") -> Inexact[Array, "n *outputs"]:
+        """Theta(x_i, x_i), point by point: (n, k, k), (n, k), or (n,)."""
+        one = lambda point: tangent_gram(
+            self.f, self.params, point[None], **options(outputs), working_set=self.working_set
+        )[0, 0]
+        output_structure(self.f, self.params, x)
+        return self._finite("tangent kernel", jax.lax.map(one, x), x)
+
+    def product(
+        self, x: Shaped[Array, "n *point"], v: Inexact[Array, "m *out"], y: Shaped[Array, "m *point"] | None = None
+    ) -> Inexact[Array, "n *out"]:
+        """(Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without forming Theta, for any number of points.
+
+        Args:
+            x: points of the result.
+            v: the vector, of the shape of the outputs at y.
+            y: points of the vector, x itself by default.
+        """
+        found = tangent_product(self.f, self.params, v, x, y, working_set=self.working_set)
+        return self._finite("product with the tangent kernel", found, x, x if y is None else y)
+
+    def values(self, x: Shaped[Array, "n *point"]) -> Inexact[Array, "n *out"]:
+        """f(params, x_i), in batches."""
+        output_structure(self.f, self.params, x)
+        apply = self.f.apply if hasattr(self.f, "apply") else self.f
+        return jax.lax.map(lambda point: apply(self.params, point), x, batch_size=_BATCH)
+
+    def nngp(
+        self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None
+    ) -> Inexact[Array, "n m"]:
+        """The mean over outputs of f_a(x_i) f_a(y_j): at infinite width, over draws, the covariance of an output."""
+        left = self.values(x).reshape(len(x), -1)
+        right = left if y is None else self.values(y).reshape(len(y), -1)
+        return self._finite("kernel of the outputs", left @ right.T / left.shape[1], x, x if y is None else y)
+
+    def velocity(
+        self,
+        train: Shaped[Array, "t *point"],
+        targets: Inexact[Array, "t *out"],
+        x: Shaped[Array, "n *point"] | None = None,
+        y: Shaped[Array, "m *point"] | None = None,
+        *,
+        outputs: Outputs = "all",
+    ) -> Inexact[Array, "n m *outputs"]:
+        r"""dTheta(x_i, y_j)/dt along the gradient flow of squared loss, at these parameters.
+
+        The flow is dparams/dt = -grad 1/2 sum_ia (f_a(train_i) - targets_ia)², in the time of `train`. The kernel is
+        differentiated along that direction: no third-order tensor is formed, and the cost is about three times the
+        kernel's. At infinite width it vanishes; at width m it is of order 1/m in the NTK parameterisation.
+
+        Args:
+            train: the points of the loss.
+            targets: their targets, of the shape of the outputs.
+            x: points of the kernel, by default those of the loss.
+            y: other points, x itself by default.
+            outputs: as for `gram`.
+        """
+        values = self.values(train)
+        if targets.shape != values.shape:
+            raise ShapeError("targets", found=f"shape {targets.shape}", rule=f"{values.shape}, as the outputs at train")
+        descent = (targets - values).astype(values.dtype)
+        motion = combined_gradient(self.f, self.params, descent, train, working_set=self.working_set)
+        free, fixed = eqx.partition(self.params, eqx.is_inexact_array)
+        points = train if x is None else x
+        kernel = lambda own: tangent_gram(
+            self.f, eqx.combine(own, fixed), points, y, **options(outputs), working_set=self.working_set // 2
+        )
+        _, found = jax.jvp(kernel, (free,), (motion,))
+        return self._finite("velocity of the tangent kernel", found, train, points)
+
+    def relative_change(
+        self,
+        params: Any,
+        x: Shaped[Array, "n *point"],
+        y: Shaped[Array, "m *point"] | None = None,
+        *,
+        outputs: Outputs = "all",
+    ) -> Inexact[Array, ""]:
+        """||Theta' - Theta||_F / ||Theta||_F with Theta' the kernel at other parameters, those after training say."""
+        start = self.gram(x, y, outputs=outputs)
+        end = EmpiricalKernel(self.f, params, self.working_set).gram(x, y, outputs=outputs)
+        return jnp.linalg.norm((end - start).ravel()) / jnp.linalg.norm(start.ravel())
+
+    def _finite(self, what: str, found: Array, *points: Array) -> Array:
+        if is_true(~jnp.all(jnp.isfinite(found))):
+            bad = [jnp.flatnonzero(~jnp.isfinite(self.values(p)).reshape(len(p), -1).all(axis=1)) for p in points]
+            rows = sorted({int(row) for some in bad for row in some})
+            cause = f"outputs at points {rows[:5]} are not" if rows else "outputs are, derivatives are not"
+            raise SolverError(what, found=f"entries that are not finite; {cause}", rule="f and its gradient are finite")
+        return found
+
+
+def equinox_function(module: Any) -> tuple[Any, Any]:
+    """(f, params) of an Equinox module that is called with one point: f(params, x) = module(x) at those parameters.
+
+    Args:
+        module: the module; every floating-point array in it is a parameter, all else is part of f.
+    """
+    params, rest = eqx.partition(module, eqx.is_inexact_array)
+    return _Called(rest), params
+
+
+class _Called(eqx.Module):
+    rest: Any
+
+    def apply(self, params: Any, x: Any) -> Any:
+        return eqx.combine(params, self.rest)(x)
+
+
+def options(outputs: Outputs) -> dict[str, Any]:
+    """The choice of outputs in the words of `tangent_gram`."""
+    if outputs in ("all", "each", "mean"):
+        return {"each": outputs == "each", "trace": outputs == "mean"}
+    if isinstance(outputs, int) and not isinstance(outputs, bool):
+        return {"output": outputs}
+    raise SettingError("outputs", found=repr(outputs), rule="'all', 'each', 'mean', or the number of one output")
+
+
+def is_true(condition: Bool[Array, ""]) -> bool:
+    """Whether a condition is known, outside of a trace, and holds."""
+    try:
+        return bool(condition)
+    except jax.errors.ConcretizationTypeError:
+        return False

@@ -1,0 +1,132 @@
+"""Kernels averaged over initialisations, with standard errors, and their extrapolation to infinite width."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Inexact, Key, Shaped
+
+from lemmata.errors import SettingError, ShapeError, SolverError
+
+from ._empirical import EmpiricalKernel, Outputs, is_true
+
+
+class KernelEstimate(eqx.Module):
+    """A kernel that was measured.
+
+    Attributes:
+        mean: the estimate of every entry.
+        standard_error: its standard error, entry by entry.
+    """
+
+    mean: Inexact[Array, "n m *outputs"]
+    standard_error: Inexact[Array, "n m *outputs"]
+
+
+def monte_carlo_kernel(
+    init: Callable[[Key[Array, ""]], Any],
+    f: Any,
+    x: Shaped[Array, "n *point"],
+    y: Shaped[Array, "m *point"] | None = None,
+    *,
+    key: Key[Array, ""],
+    draws: int,
+    outputs: Outputs = "mean",
+    nngp: bool = False,
+) -> KernelEstimate:
+    """The mean over independent initialisations of the finite tangent kernel, with the standard error of every entry.
+
+    Mean and variance are updated draw by draw, so that three kernels are held, however many the draws. Entries share
+    their draws: their errors are correlated.
+
+    Args:
+        init: draws parameters from a key, `lambda key: network.init(key, fan_in)[0]` for a network of layers.
+        f: the function, as for `EmpiricalKernel`.
+        x: points.
+        y: other points, x itself by default.
+        key: the randomness of all draws.
+        draws: how many, at least 2.
+        outputs: as for `EmpiricalKernel.gram`.
+        nngp: average `EmpiricalKernel.nngp` instead; its limit is the NNGP kernel.
+
+    Raises:
+        SettingError: for fewer than two draws.
+        SolverError: where a draw gave a kernel that is not finite.
+
+    Example:
+        >>> import jax
+        >>> from lemmata.architectures import relu_network
+        >>> from lemmata.networks import monte_carlo_kernel
+        >>> network = relu_network(depth=1, width=64)
+        >>> init = lambda key: network.init(key, 3)[0]
+        >>> found = monte_carlo_kernel(init, network, jax.numpy.eye(3), key=jax.random.key(0), draws=10)
+        >>> found.mean.shape, found.standard_error.shape
+        ((3, 3), (3, 3))
+    """
+    if draws < 2:
+        raise SettingError("draws", found=draws, rule="at least 2: a standard error needs two")
+
+    def kernel(own: Any) -> Array:
+        empirical = EmpiricalKernel(f, own)
+        return empirical.nngp(x, y) if nngp else empirical.gram(x, y, outputs=outputs)
+
+    def add(held: tuple[Array, Array, Array], one: Array) -> tuple[tuple[Array, Array, Array], None]:
+        count, mean, squares = held
+        found = kernel(init(one))
+        count, before = count + 1.0, found - mean
+        mean = mean + before / count
+        return (count, mean, squares + before * (found - mean)), None
+
+    zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(lambda k: kernel(init(k)), key))
+    start = (jnp.zeros((), zero.dtype), zero, zero)
+    (_, mean, squares), _ = jax.jit(lambda keys: jax.lax.scan(add, start, keys))(jax.random.split(key, draws))
+    if is_true(~jnp.all(jnp.isfinite(squares))):
+        raise SolverError("kernels of the draws", found="entries that are not finite", rule="every draw's are finite")
+    return KernelEstimate(mean, jnp.sqrt(squares / (draws * (draws - 1.0))))
+
+
+def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -> KernelEstimate:
+    r"""The limit K_inf of kernels K(m) = K_inf + c / m measured at several widths m, entry by entry.
+
+    Weighted least squares with weights w = 1 / standard_error²: with averages <.> under these weights,
+
+        K_inf = <K> - c <1/m>,  c = <(1/m - <1/m>) K> / <(1/m - <1/m>)²>,
+        Var K_inf = 1 / sum w + <1/m>² / (sum w <(1/m - <1/m>)²>).
+
+    The error that is left is of order 1/m² of the smallest widths, which the standard error does not contain. Means at
+    different widths must come from independent draws (different keys).
+
+    Args:
+        estimates: one for each width.
+        widths: the widths; at least two different ones.
+
+    Raises:
+        SettingError: for widths that are not positive, or fewer than two different ones.
+        ShapeError: where widths and estimates differ in number or estimates in shape.
+
+    An entry whose standard error is 0 at every width (one that does not depend on the draw) is fitted with equal
+    weights; one where it is 0 at some widths only takes those as exact.
+    """
+    if len(widths) != len(estimates) or len({found.mean.shape for found in estimates}) > 1:
+        raise ShapeError(
+            "estimates", found=f"{len(estimates)} of shapes {[found.mean.shape for found in estimates]}",
+            rule=f"one for each of {len(widths)} widths, of one shape",
+        )
+    if len(set(widths)) < 2 or not all(math.isfinite(width) and width > 0 for width in widths):
+        raise SettingError("widths", found=list(widths), rule="at least two different positive numbers")
+    means, errors = (jnp.stack([getattr(found, name) for found in estimates]) for name in ("mean", "standard_error"))
+    inverse = jnp.asarray(1.0 / np.asarray(widths), means.dtype).reshape(-1, *(1 for _ in means.shape[1:]))
+    # Weights relative to the smallest error, so that an error of 0 is a weight of 1 and any other then of almost 0.
+    smallest = jnp.min(errors, axis=0)
+    floor = jnp.maximum(smallest, jnp.finfo(means.dtype).tiny)
+    weights = (floor / jnp.maximum(errors, floor)) ** 2
+    total = weights.sum(axis=0)
+    centre = (weights * inverse).sum(axis=0) / total
+    spread = (weights * (inverse - centre) ** 2).sum(axis=0) / total
+    slope = (weights * (inverse - centre) * means).sum(axis=0) / (total * spread)
+    limit = (weights * means).sum(axis=0) / total - slope * centre
+    return KernelEstimate(limit, smallest * jnp.sqrt((1.0 + centre**2 / spread) / total))

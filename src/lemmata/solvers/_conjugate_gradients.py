@@ -1,0 +1,182 @@
+"""Kernel ridge regression by conjugate gradients."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.errors import DataError, SettingError, SolverError
+
+from ._checks import check_at_least, check_targets
+from ._operators import KernelOperator, MatrixOperator, as_operator, refuse_curvature
+
+Product = Callable[[Float[Array, "n k"]], Float[Array, "n k"]]
+
+_ROUNDING = 16.0  # the multiple of n eps |K| that a product with K may be off by, as for eigenvalues in spectra
+
+
+class Iterations(eqx.Module):
+    """Kernel ridge regression solved by iteration, and what it cost.
+
+    Args:
+        coefficients: alpha, with (K + ridge I) alpha = y to the residual below.
+        ridge: the ridge.
+        iterations: products with K, one for all columns of y together.
+        residuals: the largest relative residual of a column, before the first step and after each.
+        residual: max over columns of |(K + ridge I) alpha - y| / |y|, recomputed at the end.
+    """
+
+    coefficients: Float[Array, "n *k"]
+    ridge: Float[Array, ""]
+    iterations: int = eqx.field(static=True)
+    residuals: np.ndarray
+    residual: Float[Array, ""]
+
+
+class _State(eqx.Module):
+    alpha: Float[Array, "n k"]
+    residual: Float[Array, "n k"]
+    direction: Float[Array, "n k"]
+    product: Float[Array, " k"]  # <residual, preconditioned residual>
+
+
+def conjugate_gradients(
+    matrix: Float[Array, "n n"] | MatrixOperator | KernelOperator | Product,
+    y: Float[Array, "rows *k"],
+    ridge: float | Float[Array, ""],
+    *,
+    tolerance: float = 1e-8,
+    preconditioner: Product | None = None,
+    most: int = 1000,
+) -> Iterations:
+    """Solves (K + ridge I) alpha = y by conjugate gradients, to |(K + ridge I) alpha - y| <= tolerance |y|.
+
+    K enters only through products. The error in the norm |e|_A² = e^T A e of A = K + ridge I falls at least like
+    2 ((sqrt(c) - 1)/(sqrt(c) + 1))^i, with c the condition number of A, or of P^-1 A with a preconditioner P. Columns
+    of y are solved side by side, each with its own steps. Where the residual that the recursion carries is small and
+    the true one is not, the iteration starts again from the true one.
+
+    Args:
+        matrix: K, or an operator such as `KernelOperator(kernel, x)`, or any function v -> K v of (n, k) arrays.
+        y: targets, one row a point.
+        ridge: the ridge on the diagonal, at least 0.
+        tolerance: of the relative residual of each column.
+        preconditioner: v -> P^-1 v with P positive definite, such as `Preconditioner(...)`.
+        most: iterations that are allowed.
+
+    Raises:
+        SolverError: where the tolerance was not reached; says how far it came, and why it ended.
+        NotPositiveDefiniteError: where a direction of negative curvature shows that K is not positive semidefinite.
+        SettingError: for a negative ridge, or a tolerance or limit that is not positive.
+        ShapeError: where y does not fit K or is empty.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import conjugate_gradients
+        >>> found = conjugate_gradients(jnp.diag(jnp.array([1.0, 3.0])), jnp.array([2.0, 4.0]), 1.0)
+        >>> [round(float(value), 12) for value in found.coefficients], found.iterations
+        ([1.0, 1.0], 2)
+    """
+    multiply = as_operator(matrix) if isinstance(matrix, jax.Array) else matrix
+    check_targets(y, len(multiply) if isinstance(multiply, MatrixOperator | KernelOperator) else len(y))
+    check_at_least("ridge", ridge, 0.0)
+    if not (tolerance > 0 and most >= 1):
+        raise SettingError("tolerance and most", found=f"{tolerance} and {most}", rule="positive, at least 1")
+    solve = preconditioner or _same
+    flat, ridge = y.reshape(len(y), -1), jnp.asarray(ridge, y.dtype)
+    size = jnp.linalg.norm(flat, axis=0)
+    size = jnp.where(size > 0, size, 1.0)
+    relative = lambda residual: float(jnp.max(jnp.linalg.norm(residual, axis=0) / size))
+    state = _start(solve, jnp.zeros_like(flat), flat)
+    history, largest, restarted, done = [relative(flat)], 0.0, np.inf, 0
+    while history[-1] > tolerance:
+        if done == most:
+            raise _unfinished(tolerance, history, f"the limit of {most} iterations", "allow more, or precondition")
+        product = multiply(state.direction)
+        curvature, norm = _curvatures(state, product)
+        largest, done = max(largest, norm), done + 1
+        floor = _ROUNDING * len(y) * float(jnp.finfo(y.dtype).eps) * largest
+        if not np.isfinite(curvature):
+            raise DataError("the product with K", found="entries that are not finite", rule="finite numbers")
+        refuse_curvature(curvature, floor)
+        state = _step(solve, state, product + ridge * state.direction)
+        history.append(relative(state.residual))
+        if not np.isfinite(history[-1]):
+            raise _unfinished(tolerance, history[:-1], "a singular direction", "use a ridge above the rounding floor")
+        if history[-1] <= tolerance:
+            missed = flat - multiply(state.alpha) - ridge * state.alpha
+            true = history[-1] = relative(missed)
+            if true > tolerance:
+                if true > restarted / 2:
+                    raise _unfinished(tolerance, history, "rounding", "ask for less, or use a larger ridge")
+                restarted, state = true, _start(solve, state.alpha, missed)
+    missed = flat - multiply(state.alpha) - ridge * state.alpha
+    return Iterations(state.alpha.reshape(y.shape), ridge, done, np.asarray(history), jnp.asarray(relative(missed)))
+
+
+def conjugate_gradient_path(
+    multiply: Product, y: Float[Array, "n k"], steps: int, preconditioner: Product | None = None
+) -> Float[Array, "s n k"]:
+    """The iterates alpha_0 = 0, ..., alpha_steps of conjugate gradients on A alpha = y; can be traced.
+
+    Args:
+        multiply: v -> A v with A positive definite.
+        y: right-hand sides, a column each.
+        steps: how many iterations.
+        preconditioner: v -> P^-1 v with P positive definite.
+    """
+    solve = preconditioner or _same
+    start = _start(solve, jnp.zeros_like(y), y)
+
+    def iterate(state, _):
+        state = _step(solve, state, multiply(state.direction))
+        return state, state.alpha
+
+    return jnp.concatenate([start.alpha[None], jax.lax.scan(iterate, start, length=steps)[1]])
+
+
+def _same(v: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    return v
+
+
+def _start(solve: Product, alpha: Float[Array, "n k"], residual: Float[Array, "n k"]) -> _State:
+    direction = solve(residual)
+    return _State(alpha, residual, direction, jnp.sum(residual * direction, axis=0))
+
+
+def _step(solve: Product, state: _State, product: Float[Array, "n k"]) -> _State:
+    state = _descend(state, product)
+    return _turn(state, solve(state.residual))
+
+
+@jax.jit
+def _descend(state: _State, product: Float[Array, "n k"]) -> _State:
+    curvature = jnp.sum(state.direction * product, axis=0)
+    at_rest = state.product == 0  # a column that is solved exactly has no direction left
+    length = jnp.where(at_rest, 0.0, state.product / jnp.where(at_rest, 1.0, curvature))
+    alpha, residual = state.alpha + length * state.direction, state.residual - length * product
+    return _State(alpha, residual, state.direction, state.product)
+
+
+@jax.jit
+def _turn(state: _State, direction: Float[Array, "n k"]) -> _State:
+    product = jnp.sum(state.residual * direction, axis=0)
+    ratio = jnp.where(state.product == 0, 0.0, product / jnp.where(state.product == 0, 1.0, state.product))
+    return _State(state.alpha, state.residual, direction + ratio * state.direction, product)
+
+
+def _curvatures(state: _State, product: Float[Array, "n k"]) -> tuple[float, float]:
+    """The smallest v^T K v / |v|² and the largest |K v| / |v| over the columns."""
+    squares = jnp.sum(state.direction**2, axis=0)
+    squares = jnp.where(squares > 0, squares, 1.0)
+    curvature = jnp.min(jnp.sum(state.direction * product, axis=0) / squares)
+    return float(curvature), float(jnp.max(jnp.linalg.norm(product, axis=0) / jnp.sqrt(squares)))
+
+
+def _unfinished(tolerance: float, history: list[float], why: str, remedy: str) -> SolverError:
+    found = f"relative residual {history[-1]:.3g} after {len(history) - 1} iterations, ended by {why}"
+    return SolverError("conjugate gradients", found=found, rule=f"relative residual {tolerance:.3g}", remedy=remedy)

@@ -1,0 +1,195 @@
+"""Kernel regression on a set of centres by preconditioned stochastic gradient (EigenPro)."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Array, Float, Key
+
+from lemmata.core import available_bytes, require_float64
+from lemmata.errors import MemoryPlanError, SettingError, SolverError
+from lemmata.kernels import AbstractKernel
+
+from ._checks import check_numbers, check_targets
+from ._operators import kernel_product, rows_of_a_block
+from ._ridge import kernel_ridge
+
+_SUBSAMPLE = 2000
+
+
+class CentredSolution(eqx.Module):
+    """A function sum_j K(., z_j) alpha_j on centres z, and what it cost to find.
+
+    Args:
+        kernel: the kernel K.
+        centres: z, rows of the data.
+        coefficients: alpha, one row a centre.
+        epochs: passes over the data.
+        batch: rows of a step.
+        rate: the factor of a step on the sum over its batch.
+        time: epochs (n // batch) rate: the time of the gradient flow of 1/2 sum |f - y|² that was covered. Modes with
+            eigenvalue a of the n x n Gram matrix are learned where a time is large, as with a ridge 1 / time; the
+            preconditioned ones sooner.
+        level: how many eigenfunctions are preconditioned.
+        jitter: what was added to the diagonal of K(z, z) for the projection, 16 eps times the trace.
+        errors: the mean squared error over each epoch's batches, each before its own step, summed over outputs.
+    """
+
+    kernel: AbstractKernel
+    centres: Float[Array, "p d"]
+    coefficients: Float[Array, "p *k"]
+    epochs: int = eqx.field(static=True)
+    batch: int = eqx.field(static=True)
+    rate: float = eqx.field(static=True)
+    time: float = eqx.field(static=True)
+    level: int = eqx.field(static=True)
+    jitter: Float[Array, ""]
+    errors: np.ndarray
+
+    def __call__(self, x: Float[Array, "t d"]) -> Float[Array, "t *k"]:
+        """Predictions, computed in blocks."""
+        return kernel_product(self.kernel, x, self.centres, self.coefficients)
+
+
+class _Precondition(eqx.Module):
+    vectors: Float[Array, "s q"]
+    weights: Float[Array, " q"]  # (1 - a_{q+1} / a_i) / a_i
+    largest: float = eqx.field(static=True)  # beta = max_x of the preconditioned K(x, x)
+    top: float = eqx.field(static=True)  # the largest eigenvalue of the preconditioned covariance operator
+
+
+def eigenpro(
+    kernel: AbstractKernel,
+    x: Float[Array, "n d"],
+    y: Float[Array, "rows *k"],
+    centres: int,
+    key: Key[Array, ""],
+    *,
+    epochs: int = 5,
+    batch: int | None = None,
+) -> CentredSolution:
+    """Least squares over the span of K(., z) for random rows z, by stochastic gradient in the space of the kernel.
+
+    A step on a batch B is f <- f - rate Pi P sum_{i in B} (f(x_i) - y_i) K(., x_i). P damps the q leading
+    eigenfunctions of the covariance operator to the level of eigenvalue q + 1, as estimated on a subsample of the
+    centres; Pi is the orthogonal projection on the span of the centres (Ma and Belkin, 2019; Abedsoltan, Belkin and
+    Pandit, 2023). Nothing is tuned: the batch fills a block of 128 MiB, q is the smallest for which so large a
+    batch pays, that is beta / top >= batch, and rate = 1 / (beta + (batch - 1) top). Here beta = max K_P(x, x) and top
+    is the largest eigenvalue of the preconditioned operator, both measured on rows that P has not seen (for n >= 2 p).
+    Steps of constant size do not settle where y is noisy, so the answer is the mean of the iterates of the last epoch.
+
+    Memory is four p x p matrices and a few blocks; no n x p matrix is formed. A jitter of 16 eps tr K(z, z) keeps the
+    projection stable; in float32 it is what limits the accuracy.
+
+    Args:
+        kernel: the kernel K.
+        x: points.
+        y: targets, one row a point.
+        centres: p, how many rows serve as centres.
+        key: randomness: centres and the order of the rows.
+        epochs: passes over the data.
+        batch: rows of a step, at most; None means as many as fill a block.
+
+    Raises:
+        SettingError: for a number of centres outside 2..n, or of epochs or rows below 1.
+        ShapeError: where x and y do not fit or are empty.
+        DataError: for NaN.
+        MemoryPlanError: where the centres' matrices do not fit in memory.
+        NotPositiveDefiniteError: where the kernel is not positive semidefinite on the centres.
+        SolverError: where the error grew: the subsample does not represent the data.
+        PrecisionError: without float64 switched on (float32 points are then still computed in float32).
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.kernels import RBF
+        >>> from lemmata.solvers import eigenpro
+        >>> x = jax.random.normal(jax.random.key(0), (500, 2))
+        >>> found = eigenpro(RBF(2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1), epochs=10)
+        >>> bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 1e-2)
+        True
+    """
+    require_float64("EigenPro")
+    check_numbers("points x", x)
+    check_targets(y, len(x))
+    n, eps = len(x), float(jnp.finfo(x.dtype).eps)
+    if not 2 <= centres <= n or epochs < 1:
+        raise SettingError("centres and epochs", found=f"{centres} and {epochs}", rule=f"in 2..{n}, and at least 1")
+    wanted = min(n, rows_of_a_block(batch, centres, x.dtype.itemsize))
+    subsample = min(centres, _SUBSAMPLE)
+    _check_memory(x.dtype.itemsize * (5 * centres**2 + 4 * wanted * centres + 4 * subsample**2), centres)
+    order = jax.random.permutation(jax.random.fold_in(key, 0), n)
+    z = x[order[:centres]]
+    # A jitter above the backward error of the factorisation, n eps |K|, keeps the inverse positive definite.
+    factored = kernel_ridge(kernel.cross(z, z), jnp.zeros(centres, x.dtype), 16 * eps * jnp.sum(kernel.diagonal(z)))
+    inverse = cho_solve((factored.factor, True), jnp.eye(centres, dtype=x.dtype))
+    jitter = factored.ridge + factored.jitter
+    del factored
+    unseen = x[order[-subsample:]]
+    precondition = _precondition(kernel, z[:subsample], unseen, wanted, eps)
+    rows = max(1, min(wanted, 1 + int(precondition.largest / precondition.top)))
+    rate = 1 / (precondition.largest + (rows - 1) * precondition.top)
+    flat = y.reshape(n, -1).astype(x.dtype)
+    alpha, errors = jnp.zeros((centres, flat.shape[1]), x.dtype), []
+    limit = 4 * float(jnp.mean(jnp.sum(flat**2, axis=1)))
+    for epoch in range(epochs):
+        order = jax.random.permutation(jax.random.fold_in(key, epoch + 1), n)
+        mean, total, batches = jnp.zeros_like(alpha), jnp.zeros((), x.dtype), n // rows
+        for i in range(batches):
+            chosen = order[i * rows : (i + 1) * rows]
+            alpha, error = _step(kernel, z, inverse, precondition, rate, alpha, x[chosen], flat[chosen])
+            mean, total = mean + alpha / batches, total + error / batches
+        errors.append(float(total))
+        if not errors[-1] <= limit:
+            raise SolverError(
+                "EigenPro", found=f"mean squared error {errors[-1]:.3g} in epoch {epoch + 1}",
+                rule="an error that falls", remedy="use more centres, or a smaller batch",
+            )
+    alpha = mean.reshape(centres, *y.shape[1:])
+    time, level = epochs * (n // rows) * rate, len(precondition.weights)
+    return CentredSolution(kernel, z, alpha, epochs, rows, rate, time, level, jitter, np.asarray(errors))
+
+
+@eqx.filter_jit
+def _step(kernel, z, inverse, precondition, rate, alpha, x, y):
+    matrix = kernel.cross(x, z)
+    residual = matrix @ alpha - y
+    ascent = matrix.T @ residual  # at the centres, the sum over the batch of its residuals times K(., x_i)
+    vectors = precondition.vectors
+    leading = vectors @ (precondition.weights[:, None] * (vectors.T @ ascent[: len(vectors)]))
+    step = (inverse @ ascent).at[: len(vectors)].add(-leading)
+    return alpha - rate * step, jnp.mean(jnp.sum(residual**2, axis=1))
+
+
+def _precondition(
+    kernel: AbstractKernel, seen: Float[Array, "s d"], unseen: Float[Array, "t d"], batch: int, eps: float
+) -> _Precondition:
+    """The smallest number q of eigenfunctions for which a batch pays, with beta and the top eigenvalue as measured."""
+    values, vectors = jnp.linalg.eigh(kernel.cross(seen, seen))
+    values, vectors, size = values[::-1], vectors[:, ::-1], len(seen)
+    most = int(jnp.sum(values > 16 * size * eps * values[0]))
+    most = max(1, min(most - 1, size // 2))  # tail eigenvalues of a subsample say little of the operator's
+    values, vectors = values[: most + 1], vectors[:, :most]
+    squares = (kernel.cross(unseen, seen) @ vectors) ** 2 / values[:most]  # the eigenfunctions, squared
+    damped = jnp.cumsum(squares, axis=1) - values[1:] * jnp.cumsum(squares / values[:most], axis=1)
+    largest = jnp.max(kernel.diagonal(unseen)[:, None] - damped, axis=0)
+    pays = np.asarray(largest * size / values[1:] >= batch)
+    level = int(pays.argmax()) + 1 if pays.any() else most
+    vectors, weights = vectors[:, :level], (1 - values[level] / values[:level]) / values[:level]
+    features = kernel.cross(unseen, seen) @ vectors
+    rest = kernel.cross(unseen, unseen) - (features * weights) @ features.T
+    top = float(jnp.linalg.eigvalsh(rest)[-1]) / len(unseen)
+    return _Precondition(vectors, weights, float(jnp.max(jnp.diagonal(rest))), top)
+
+
+def _check_memory(needed: int, centres: int) -> None:
+    free = available_bytes()
+    if needed > free:
+        possible = int(centres * math.sqrt(free / needed))
+        raise MemoryPlanError(
+            f"EigenPro with {centres} centres",
+            found=f"a plan of {needed / 2**30:.2f} GiB, of {free / 2**30:.2f} GiB that are free",
+            rule="the matrices of the centres must fit", remedy=f"use at most {possible} centres",
+        )

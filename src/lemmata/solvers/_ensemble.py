@@ -1,0 +1,166 @@
+"""The law of infinitely wide networks trained from random initialisations, at any time."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.errors import ShapeError
+from lemmata.spectra import Spectrum
+
+from ._checks import check_numbers
+from ._modes import (
+    Filter,
+    Trajectory,
+    along,
+    check_steps,
+    check_training,
+    cross_modes,
+    descent_filter,
+    filters_at,
+    flow_filter,
+)
+
+
+class OtherPoints(eqx.Module):
+    """The kernels of points at which an ensemble is asked for.
+
+    Args:
+        tangent: the tangent kernel Theta(other points, training points).
+        nngp: the covariance of untrained networks K(other points, training points).
+        prior: K(other points, other points), or its diagonal for variances alone.
+    """
+
+    tangent: Float[Array, "t n"]
+    nngp: Float[Array, "rows columns"]
+    prior: Float[Array, "points *others"]
+
+
+class Ensemble(eqx.Module):
+    """The normal law of networks' outputs through training; outputs of several columns are independent of each other.
+
+    Args:
+        mean: over initialisations, at the training points and the others.
+        train: covariance of one output at the training points, one leading entry a time.
+        test: covariance at the other points, or its diagonal alone, where they were given.
+    """
+
+    mean: Trajectory
+    train: Float[Array, "s n n"]
+    test: Float[Array, "s t *others"] | None
+
+    @property
+    def time(self) -> Float[Array, " s"]:
+        """The times, or numbers of steps."""
+        return self.mean.time
+
+
+def gradient_flow_ensemble(
+    tangent: Spectrum,
+    nngp: Float[Array, "n m"],
+    y: Float[Array, "rows *k"],
+    time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
+    others: OtherPoints | None = None,
+) -> Ensemble:
+    """The law of infinitely wide networks trained by gradient flow on 1/2 sum |f - y|² from random initialisations.
+
+    The output moves by df/dt = -Theta (f - y) from f(0) ~ N(0, K), with K the NNGP and Theta the tangent kernel (Lee et
+    al., 2019). With S = I - exp(-Theta t) and A = Theta_* Theta^-1 S it is normal at every time, with
+
+        mean S y and covariance (I - S) K (I - S) at the training points,
+        mean A y and covariance K_** + A K A^T - A K_*^T - K_* A^T elsewhere.
+
+    At t = 0 it is the untrained network, at t = inf the interpolating ensemble, which is no posterior of any prior.
+
+    Args:
+        tangent: the eigensystem of Theta on the training points.
+        nngp: K on the training points.
+        y: targets, one row a point.
+        time: times t >= 0.
+        others: the kernels of other points.
+
+    Raises:
+        SettingError: for a negative time.
+        ShapeError: where the matrices or y do not fit each other.
+        DataError: for NaN.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import gradient_flow_ensemble
+        >>> from lemmata.spectra import spectrum
+        >>> found = gradient_flow_ensemble(spectrum(jnp.eye(1)), 4 * jnp.eye(1), jnp.ones(1), [0.0, float("inf")])
+        >>> found.mean.train.tolist(), found.train.tolist()
+        ([[0.0], [1.0]], [[[4.0]], [[0.0]]])
+    """
+    times = check_training(tangent, y, time, None if others is None else others.tangent, "time")
+    return _ensemble(tangent, nngp, y, times, others, flow_filter)
+
+
+def gradient_descent_ensemble(
+    tangent: Spectrum,
+    nngp: Float[Array, "n m"],
+    y: Float[Array, "rows *k"],
+    learning_rate: float,
+    steps: int | Sequence[int] | np.ndarray,
+    others: OtherPoints | None = None,
+) -> Ensemble:
+    """The law of infinitely wide networks trained by gradient descent on 1/2 sum |f - y|² from random initialisations.
+
+    As `gradient_flow_ensemble`, with S = I - (I - learning_rate Theta)^steps.
+
+    Args:
+        tangent: the eigensystem of Theta on the training points.
+        nngp: K on the training points.
+        y: targets, one row a point.
+        learning_rate: positive.
+        steps: whole numbers of steps, at least 0.
+        others: the kernels of other points.
+
+    Raises:
+        SettingError: for a negative or fractional number of steps or a learning rate that is not positive.
+        ShapeError: where the matrices or y do not fit each other.
+        DataError: for NaN.
+        PrecisionError: without float64.
+    """
+    counts = check_training(tangent, y, steps, None if others is None else others.tangent, "steps")
+    check_steps(learning_rate, counts)
+    return _ensemble(tangent, nngp, y, counts, others, lambda a, s: descent_filter(a, s, learning_rate))
+
+
+def _ensemble(tangent, nngp, y, times, others: OtherPoints | None, path_filter: Filter) -> Ensemble:
+    n = len(tangent.eigenvalues)
+    if nngp.shape != (n, n):
+        raise ShapeError("nngp", found=f"shape {nngp.shape}", rule=f"({n}, {n}), as the tangent kernel's")
+    check_numbers("nngp", nngp)
+    mean = along(tangent, y, times, None if others is None else others.tangent, path_filter)
+    vectors, known = tangent.eigenvectors, jnp.asarray(times)
+    filters = filters_at(tangent, known, path_filter)
+    inside = vectors.T @ nngp @ vectors
+    left = 1 - filters * tangent.resolved
+    train = jax.lax.map(lambda kept: vectors @ (kept[:, None] * inside * kept) @ vectors.T, left)
+    if others is None:
+        return Ensemble(mean, train, None)
+    if others.nngp.shape != others.tangent.shape or len(others.prior) != len(others.tangent):
+        found = f"tangent {others.tangent.shape}, nngp {others.nngp.shape}, prior {others.prior.shape}"
+        raise ShapeError("kernels of the other points", found=found, rule=f"(t, {n}), (t, {n}) and (t, t) or (t,)")
+    check_numbers("kernels of the other points", others.nngp)
+    parts, start = cross_modes(tangent, others.tangent), others.nngp @ vectors
+    return Ensemble(mean, train, jax.lax.map(lambda phi: _moved(parts * phi, start, inside, others.prior), filters))
+
+
+def _moved(
+    weights: Float[Array, "t n"],
+    start: Float[Array, "t n"],
+    inside: Float[Array, "n n"],
+    prior: Float[Array, "t *others"],
+) -> Float[Array, "t *others"]:
+    """K_** + A K A^T - A K_*^T - K_* A^T, with A, K_* and K in the eigenvectors of the tangent kernel."""
+    pulled = weights @ inside
+    if prior.ndim == 1:
+        return jnp.maximum(prior + jnp.sum((pulled - 2 * start) * weights, axis=1), 0.0)
+    mixed = weights @ start.T
+    return prior + pulled @ weights.T - mixed - mixed.T

@@ -1,0 +1,202 @@
+"""Low-rank approximations of a Gram matrix by columns or by random products, and preconditioners made of them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import NotPositiveDefiniteError, SettingError
+
+from ._checks import check_at_least
+from ._operators import KernelOperator, MatrixOperator, as_operator
+
+
+class LowRank(eqx.Module):
+    """An approximation U diag(a) U^T <= K of low rank, and what it cost.
+
+    Args:
+        eigenvalues: a_1 >= ... >= a_r >= 0.
+        eigenvectors: U, orthonormal columns.
+        missed: tr (K - U diag(a) U^T), the trace norm of what is missing.
+        pivots: the rows whose columns were used; None where random products were.
+        columns: columns of K, or products with K, that were computed.
+    """
+
+    eigenvalues: Float[Array, " r"]
+    eigenvectors: Float[Array, "n r"]
+    missed: Float[Array, ""]
+    pivots: np.ndarray | None
+    columns: int = eqx.field(static=True)
+
+
+def randomly_pivoted_cholesky(
+    matrix: Float[Array, "n n"] | MatrixOperator | KernelOperator,
+    rank: int,
+    key: Key[Array, ""],
+    *,
+    block: int | None = None,
+) -> LowRank:
+    """The Nyström approximation of K from pivots drawn by the diagonal of what is missing (RPCholesky).
+
+    Row i becomes the next pivot with probability proportional to the diagonal entry i of K - F F^T, as it stands at
+    that moment (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal at the start
+    of the block and accepted by rejection (Epperly, Tropp and Webber, 2024), so that the law is that of one at a time
+    and the columns come in matrix products. Only the diagonal and the columns of proposed pivots are computed. It ends
+    early where nothing above rounding is missing.
+
+    Args:
+        matrix: K, or an operator such as `KernelOperator(kernel, x)`.
+        rank: how many pivots.
+        key: randomness.
+        block: proposals at a time; None means a tenth of the rank, at least 8.
+
+    Raises:
+        SettingError: for a rank outside 1..n.
+        NotPositiveDefiniteError: where the diagonal of what is missing falls below its rounding floor.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.solvers import randomly_pivoted_cholesky
+        >>> found = randomly_pivoted_cholesky(jnp.ones((4, 4)), 2, jax.random.key(0))
+        >>> round(float(found.eigenvalues[0]), 12), len(found.pivots)
+        (4.0, 1)
+    """
+    operator = as_operator(matrix)
+    n = len(operator)
+    _check_rank(rank, n)
+    size = min(rank, max(8, rank // 10) if block is None else block)
+    check_at_least("block", size, 1)
+    diagonal = np.array(operator.diagonal())
+    floor = 16 * n * np.finfo(diagonal.dtype).eps * max(float(np.max(np.abs(diagonal))), 0.0)
+    remaining, factor, pivots, computed, rounds = diagonal.copy(), np.zeros((n, rank), diagonal.dtype), [], 0, 0
+    while len(pivots) < rank:
+        if remaining.min() < -floor:
+            raise NotPositiveDefiniteError(
+                "the matrix is not positive semidefinite",
+                found=f"{remaining.min():.6g} on the diagonal of K - F F^T in row {int(remaining.argmin())}",
+                rule=f"at least minus the rounding floor {floor:.3g}", remedy="check that the kernel is one",
+            )
+        weights = np.where(remaining > floor, remaining, 0.0)
+        if not weights.any():
+            break
+        uniform = np.asarray(jax.random.uniform(jax.random.fold_in(key, rounds), (2, size), float))
+        proposed = np.minimum(np.searchsorted(np.cumsum(weights), uniform[0] * weights.sum(), side="right"), n - 1)
+        done = factor[:, : len(pivots)]
+        missing = np.asarray(operator.columns(jnp.asarray(proposed))) - done @ done[proposed].T
+        kept, lower = _accepted(missing[proposed], weights[proposed], uniform[1], rank - len(pivots), floor)
+        added = np.linalg.solve(lower, missing[:, kept].T).T if kept else missing[:, :0]
+        factor[:, len(pivots) : len(pivots) + len(kept)] = added
+        remaining = remaining - np.sum(added**2, axis=1)
+        pivots += [int(proposed[i]) for i in kept]
+        remaining[pivots] = 0.0
+        computed, rounds = computed + size, rounds + 1
+    vectors, values, _ = np.linalg.svd(factor[:, : len(pivots)], full_matrices=False)
+    return LowRank(
+        jnp.asarray(values**2), jnp.asarray(vectors), jnp.asarray(np.maximum(remaining, 0).sum()), np.asarray(pivots),
+        computed,
+    )
+
+
+def _accepted(
+    missing: np.ndarray, weights: np.ndarray, uniform: np.ndarray, most: int, floor: float
+) -> tuple[list[int], np.ndarray]:
+    """The proposals that stay, each with probability (what is missing there by now) / weight, and their factor.
+
+    Args:
+        missing: K - F F^T among the proposals.
+        weights: the diagonal that they were drawn by.
+        uniform: numbers in [0, 1).
+        most: how many may stay.
+        floor: what rounding leaves on the diagonal.
+    """
+    rest, kept, rows = missing.copy(), [], []
+    for i in range(len(weights)):
+        if len(kept) < most and rest[i, i] > floor and uniform[i] * weights[i] < rest[i, i]:
+            column = rest[:, i] / np.sqrt(rest[i, i])
+            rest = rest - np.outer(column, column)
+            kept.append(i)
+            rows.append(column)
+    lower = np.tril(np.stack(rows, axis=1)[kept]) if kept else np.zeros((0, 0))
+    return kept, lower
+
+
+def nystrom_approximation(
+    matrix: Float[Array, "n n"] | MatrixOperator | KernelOperator, rank: int, key: Key[Array, ""]
+) -> LowRank:
+    """The randomised Nyström approximation (K W)(W^T K W)^+ (K W)^T from products with a random orthonormal W.
+
+    W spans Gaussian columns; a shift of eps |K W| keeps the factorisation away from rounding, and is taken off again
+    (Frangella, Tropp and Udell, 2023). Its expected error is that of the best approximation of a somewhat smaller rank.
+
+    Args:
+        matrix: K, or an operator such as `KernelOperator(kernel, x)`.
+        rank: columns of W.
+        key: randomness.
+
+    Raises:
+        SettingError: for a rank outside 1..n.
+        NotPositiveDefiniteError: where W^T K W has a negative direction.
+    """
+    operator = as_operator(matrix)
+    n = len(operator)
+    _check_rank(rank, n)
+    diagonal = operator.diagonal()
+    test = jnp.linalg.qr(jax.random.normal(key, (n, rank), diagonal.dtype))[0]
+    product = operator(test)
+    shift = jnp.finfo(diagonal.dtype).eps * jnp.linalg.norm(product)
+    product = product + shift * test
+    factor = jnp.linalg.cholesky(test.T @ product)
+    if not bool(jnp.all(jnp.isfinite(factor))):
+        smallest = float(jnp.linalg.eigvalsh(test.T @ product)[0])
+        raise NotPositiveDefiniteError(
+            "the matrix is not positive semidefinite", found=f"smallest eigenvalue of W^T K W {smallest:.6g}",
+            rule=f"above minus the rounding floor {float(shift):.3g}", remedy="check that the kernel is one",
+        )
+    vectors, values, _ = jnp.linalg.svd(solve_triangular(factor, product.T, lower=True).T, full_matrices=False)
+    values = jnp.maximum(values**2 - shift, 0.0)
+    return LowRank(values, vectors, jnp.maximum(jnp.sum(diagonal) - jnp.sum(values), 0.0), None, rank)
+
+
+def _check_rank(rank: int, n: int) -> None:
+    if not 1 <= rank <= n:
+        raise SettingError("rank", found=rank, rule=f"between 1 and the {n} rows of the matrix")
+
+
+class Preconditioner(eqx.Module):
+    """v -> P^-1 v for P = U diag(a + ridge) U^T + ridge (I - U U^T), from an approximation of low rank.
+
+    With K^ = U diag(a) U^T <= K, the condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge, which is
+    at most 1 + tr (K - K^) / ridge: `condition`. Without a ridge, the smallest a_i > 0 stands in its place on the
+    complement, and no bound holds.
+
+    Args:
+        low_rank: from `randomly_pivoted_cholesky` or `nystrom_approximation`.
+        ridge: the ridge of the system, at least 0.
+    """
+
+    low_rank: LowRank
+    ridge: Float[Array, ""] = eqx.field(converter=jnp.asarray)
+
+    def __check_init__(self):
+        check_at_least("ridge", self.ridge, 0.0)
+
+    def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+        """P^-1 v."""
+        vectors, values = self.low_rank.eigenvectors, self.low_rank.eigenvalues
+        level = self._level
+        inside = vectors.T @ v.reshape(len(v), -1)
+        weights = 1 / (jnp.maximum(values, jnp.where(self.ridge > 0, 0.0, level)) + self.ridge) - 1 / level
+        return v / level + (vectors @ (weights[:, None] * inside)).reshape(v.shape)
+
+    @property
+    def condition(self) -> Float[Array, ""]:
+        """The bound 1 + tr (K - K^) / ridge of the preconditioned condition number; infinite without a ridge."""
+        return jnp.where(self.ridge > 0, 1 + self.low_rank.missed / jnp.where(self.ridge > 0, self.ridge, 1), jnp.inf)
+
+    @property
+    def _level(self) -> Float[Array, ""]:
+        values = self.low_rank.eigenvalues
+        smallest = jnp.min(jnp.where(values > 0, values, jnp.inf))
+        return jnp.where(self.ridge > 0, self.ridge, smallest)

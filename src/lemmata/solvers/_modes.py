@@ -1,0 +1,131 @@
+"""Training of linear models mode by mode: filters of the eigenvalues, and the predictions they give."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import require_float64
+from lemmata.errors import SettingError, ShapeError
+from lemmata.spectra import Spectrum
+
+from ._checks import check_numbers, check_targets
+
+Filter = Callable[[Float[Array, " n"], Float[Array, ""]], Float[Array, " n"]]
+"""phi(a, t) with f(t) = K_cross phi(K, t) y: what training for t made of a mode with eigenvalue a."""
+
+_ROUNDING = 16.0
+
+
+class Trajectory(eqx.Module):
+    """Predictions through training.
+
+    Args:
+        time: the times (or numbers of steps).
+        train: predictions at the training points, one leading entry a time.
+        test: predictions at other points, where their cross matrix was given.
+    """
+
+    time: Float[Array, " s"]
+    train: Float[Array, "s n *k"]
+    test: Float[Array, "s t *k"] | None
+
+
+def check_training(spectrum: Spectrum, y, time, cross, name: str) -> np.ndarray:
+    """The times as an array, where they and the shapes of targets and cross matrix fit."""
+    require_float64("training through time")
+    times = np.atleast_1d(np.asarray(time, float))
+    if times.ndim != 1 or times.size == 0 or not np.all(times >= 0):
+        raise SettingError(name, found=times.tolist(), rule="a list of numbers, each at least 0")
+    n = len(spectrum.eigenvalues)
+    check_targets(y, n)
+    if cross is not None:
+        if cross.shape[1] != n:
+            raise ShapeError("cross matrix", found=f"{cross.shape[1]} columns", rule=f"one for each of the {n} rows")
+        check_numbers("cross matrix", cross)
+    return times
+
+
+def check_steps(learning_rate: float, counts: np.ndarray) -> None:
+    """Refuse a learning rate that is not positive and numbers of steps that are not whole."""
+    if not learning_rate > 0 or not np.all(np.isfinite(counts) & (counts == np.round(counts))):
+        raise SettingError(
+            "learning_rate and steps", found=f"{learning_rate} and {counts.tolist()}", rule="positive, whole numbers"
+        )
+
+
+def along(
+    spectrum: Spectrum,
+    y: Float[Array, "n *k"],
+    known: np.ndarray,
+    cross: Float[Array, "t n"] | None,
+    path_filter: Filter,
+) -> Trajectory:
+    """Predictions at each time, on the training points and elsewhere.
+
+    Args:
+        spectrum: the eigensystem of the training Gram matrix.
+        y: targets.
+        known: times.
+        cross: K(other points, training points).
+        path_filter: of one time.
+    """
+    times, flat = jnp.asarray(known), y.reshape(len(y), -1)
+    modes, filters = spectrum.eigenvectors.T @ flat, filters_at(spectrum, times, path_filter)
+    train = jnp.einsum("ni,si,ik->snk", spectrum.eigenvectors, filters * spectrum.resolved, modes)
+    test = None
+    if cross is not None:
+        test = jnp.einsum("ti,si,ik->stk", cross_modes(spectrum, cross), filters, modes)
+        test = test.reshape(len(times), len(cross), *y.shape[1:])
+    return Trajectory(times, train.reshape(len(times), *y.shape), test)
+
+
+def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filter) -> Float[Array, "s n"]:
+    """The filters of all modes, one row a time.
+
+    A mode at the rounding floor has an eigenvalue a between 0 and the floor. phi(0, t) stands for phi(a, t) as long as
+    phi(0, t) a <= 1 for every such a; after that the mode may have converged or not, and is left out.
+
+    Args:
+        spectrum: the eigensystem.
+        times: the times.
+        path_filter: of one time.
+    """
+    values = spectrum.resolved
+    filters = jax.vmap(lambda t: path_filter(values, t))(times)
+    return jnp.where((values > 0) | (filters * spectrum.floor <= 1), filters, 0.0)
+
+
+def cross_modes(spectrum: Spectrum, cross: Float[Array, "t n"]) -> Float[Array, "t n"]:
+    """K_cross U, with exact zeros where the product with a null mode is rounding: at most 16 n eps |row|.
+
+    K v = 0 entails K_cross v = 0, and a long time would turn that rounding into an answer.
+
+    Args:
+        spectrum: the eigensystem.
+        cross: K(other points, training points).
+    """
+    parts = cross @ spectrum.eigenvectors
+    rounding = _ROUNDING * cross.shape[1] * jnp.finfo(parts.dtype).eps * jnp.linalg.norm(cross, axis=1)
+    return jnp.where((spectrum.resolved > 0) | (jnp.abs(parts) > rounding[:, None]), parts, 0.0)
+
+
+def flow_filter(values: Float[Array, " n"], time: Float[Array, ""]) -> Float[Array, " n"]:
+    """(1 - exp(-a t)) / a; on null modes t."""
+    positive = values > 0
+    safe = jnp.where(positive, values, 1.0)
+    return jnp.where(positive, -jnp.expm1(-safe * time) / safe, time)
+
+
+def descent_filter(values: Float[Array, " n"], steps: Float[Array, ""], rate: float) -> Float[Array, " n"]:
+    """(1 - (1 - rate a)^s) / a; on null modes rate s."""
+    positive = values > 0
+    safe = jnp.where(positive, values, 1.0)
+    slow = rate * safe < 0.5  # 1 - (1 - x)^s cancels for small x
+    careful = -jnp.expm1(steps * jnp.log1p(-jnp.where(slow, rate * safe, 0.0)))
+    sign = jnp.where((rate * safe > 1) & (steps % 2 == 1), -1.0, 1.0)
+    plain = 1 - sign * jnp.abs(1 - rate * safe) ** steps
+    return jnp.where(positive, jnp.where(slow, careful, plain) / safe, rate * steps)

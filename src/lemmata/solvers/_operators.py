@@ -1,0 +1,174 @@
+"""Gram matrices that need not be formed: products with them, single columns, the diagonal."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from lemmata.errors import NotPositiveDefiniteError, ShapeError
+from lemmata.kernels import AbstractKernel
+
+from ._checks import check_at_least, check_numbers
+
+BLOCK_BYTES = 2**27
+"""Size of a block of a kernel matrix where the caller sets none; a few blocks are alive at once."""
+
+
+class MatrixOperator(eqx.Module):
+    """A symmetric positive semidefinite matrix that is stored.
+
+    Args:
+        matrix: the matrix.
+    """
+
+    matrix: Float[Array, "n n"]
+
+    def __check_init__(self):
+        check_numbers("the matrix", self.matrix)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.matrix)
+
+    def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+        """The product with v."""
+        return self.matrix @ v
+
+    def columns(self, index: Int[Array, " b"]) -> Float[Array, "n b"]:
+        """The columns of those numbers."""
+        return self.matrix[:, index]
+
+    def diagonal(self) -> Float[Array, " n"]:
+        """The diagonal."""
+        return jnp.diagonal(self.matrix)
+
+
+class KernelOperator(eqx.Module):
+    """The Gram matrix of a kernel on points, whose products are computed in blocks of rows and thrown away.
+
+    Args:
+        kernel: the kernel K.
+        x: points, one a row.
+        block: rows of a block; None means as many as fill 128 MiB.
+
+    Raises:
+        ShapeError: where there are no points, or a block has no rows.
+        DataError: for points that are not finite.
+        PrecisionError: for points in half precision.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.kernels import Linear
+        >>> from lemmata.solvers import KernelOperator
+        >>> KernelOperator(Linear(), jnp.array([[1.0], [2.0]]))(jnp.array([1.0, 1.0])).tolist()
+        [3.0, 6.0]
+    """
+
+    kernel: AbstractKernel
+    x: Float[Array, "n d"]
+    block: int | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        check_numbers("points x", self.x)
+        rows_of_a_block(self.block, 1, 8)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.x)
+
+    def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+        """The product with v."""
+        return kernel_product(self.kernel, self.x, self.x, v, block=self.block)
+
+    def columns(self, index: Int[Array, " b"]) -> Float[Array, "n b"]:
+        """The columns of those numbers."""
+        return _cross(self.kernel, self.x, self.x[index])
+
+    def diagonal(self) -> Float[Array, " n"]:
+        """The diagonal."""
+        return self.kernel.diagonal(self.x)
+
+
+def as_operator(
+    matrix: "Float[Array, 'n n'] | MatrixOperator | KernelOperator",
+) -> MatrixOperator | KernelOperator:
+    """The operator of a matrix; an operator is itself."""
+    return matrix if isinstance(matrix, MatrixOperator | KernelOperator) else MatrixOperator(matrix)
+
+
+def rows_of_a_block(block: int | None, columns: int, itemsize: int) -> int:
+    """The rows of a block of so many columns, as the caller set them or as fill 128 MiB."""
+    if block is None:
+        return max(1, BLOCK_BYTES // (itemsize * columns))
+    check_at_least("block", block, 1)
+    return block
+
+
+def kernel_product(
+    kernel: AbstractKernel,
+    x: Float[Array, "n d"],
+    y: Float[Array, "m e"],
+    v: Float[Array, "rows *k"],
+    *,
+    block: int | None = None,
+) -> Float[Array, "n *k"]:
+    """The product K(x, y) v, without the n x m matrix.
+
+    Blocks of rows are computed, multiplied and dropped, so that memory beside the result is a few blocks.
+
+    Args:
+        kernel: the kernel K.
+        x: points of the rows.
+        y: points of the columns.
+        v: one row for each point of y.
+        block: rows of a block; None means as many as fill 128 MiB.
+
+    Raises:
+        ShapeError: where the shapes of x, y and v do not fit or one is empty, or a block has no rows.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.kernels import Linear
+        >>> from lemmata.solvers import kernel_product
+        >>> kernel_product(Linear(), jnp.ones((3, 1)), jnp.ones((2, 1)), jnp.array([1.0, 5.0])).tolist()
+        [6.0, 6.0, 6.0]
+    """
+    if x.shape[1] != y.shape[1] or len(v) != len(y):
+        raise ShapeError(
+            "the factors of K(x, y) v", found=f"x {x.shape}, y {y.shape}, v {v.shape}", rule="(n, d), (m, d), (m, ...)"
+        )
+    if 0 in x.shape + y.shape:
+        raise ShapeError("points x and y", found=f"{x.shape} and {y.shape}", rule="no dimension is 0")
+    rows = min(rows_of_a_block(block, len(y), x.dtype.itemsize), len(x))
+    parts = []
+    for start in range(0, len(x), rows):
+        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        parts.append(_multiplied(kernel, x[first : first + rows], y, v)[start - first :])
+    return jnp.concatenate(parts)
+
+
+@eqx.filter_jit
+def _multiplied(kernel, x, y, v):
+    return kernel.cross(x, y) @ v
+
+
+@eqx.filter_jit
+def _cross(kernel, x, y):
+    return kernel.cross(x, y)
+
+
+def refuse_curvature(curvature: float, floor: float) -> None:
+    """Raise where v^T K v / |v|² lies below what rounding explains.
+
+    Args:
+        curvature: v^T K v / |v|² for some v.
+        floor: 16 n eps times the largest |K v| / |v| that was seen: K v is not known better.
+
+    Raises:
+        NotPositiveDefiniteError: naming the curvature, which no eigenvalue can be above in all directions.
+    """
+    if curvature < -floor:
+        raise NotPositiveDefiniteError(
+            "the matrix is not positive semidefinite", found=f"a direction v with v^T K v / |v|^2 = {curvature:.6g}",
+            rule=f"at least minus the rounding floor {floor:.3g}",
+            remedy="check that the kernel is positive semidefinite and symmetric",
+        )

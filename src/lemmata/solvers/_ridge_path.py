@@ -1,0 +1,86 @@
+"""Kernel ridge regression at many ridges from one eigensystem."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import require_float64
+from lemmata.errors import SettingError
+from lemmata.spectra import Spectrum
+
+from ._checks import check_targets, known
+
+
+class RidgePath(eqx.Module):
+    """Kernel ridge regression at several ridges, one leading entry a ridge.
+
+    Args:
+        ridges: the ridges.
+        coefficients: alpha = (K + ridge I)^-1 y; predictions are K_test alpha.
+        residuals: y minus the predictions at the training points, ridge alpha.
+        leave_one_out: y_i minus the prediction at x_i of the fit to the other rows.
+    """
+
+    ridges: Float[Array, " s"]
+    coefficients: Float[Array, "s n *k"]
+    residuals: Float[Array, "s n *k"]
+    leave_one_out: Float[Array, "s n *k"]
+
+    @property
+    def best(self) -> Float[Array, ""]:
+        """The ridge with the smallest sum of squared leave-one-out residuals."""
+        return self.ridges[jnp.argmin(jnp.sum(self.leave_one_out.reshape(len(self.ridges), -1) ** 2, axis=1))]
+
+
+def ridge_path(
+    spectrum: Spectrum, y: Float[Array, "rows *k"], ridges: Sequence[float] | Float[Array, " s"] | np.ndarray
+) -> RidgePath:
+    """Kernel ridge regression at many ridges: one eigensystem for all, and O(n²) a ridge.
+
+    With K = U diag(a) U^T: alpha = U diag(1/(a + ridge)) U^T y, and the residual of row i when it is left out is
+    alpha_i / sum_j U_ij² / (a_j + ridge). It can be differentiated with respect to y and the ridges.
+
+    Args:
+        spectrum: the eigensystem of the Gram matrix.
+        y: targets, one row a point.
+        ridges: positive numbers, not divided by n.
+
+    Raises:
+        SettingError: for a ridge that is not positive and finite, or none; for ridge 0 use `kernel_ridge`.
+        ShapeError: where y has another number of rows than the spectrum.
+        DataError: for NaN.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import ridge_path
+        >>> from lemmata.spectra import spectrum
+        >>> ridge_path(spectrum(jnp.eye(2)), jnp.array([2.0, 4.0]), [1.0, 3.0]).coefficients.tolist()
+        [[1.0, 2.0], [0.5, 1.0]]
+    """
+    require_float64("a path of ridges")
+    check_targets(y, len(spectrum.eigenvalues))
+    given = jnp.asarray(ridges, float)
+    numbers = known(given)
+    if given.ndim != 1 or given.size == 0 or (numbers is not None and not np.all((numbers > 0) & np.isfinite(numbers))):
+        raise SettingError("ridges", found=numbers, rule="a list of positive, finite numbers")
+    return _path(spectrum, y, given)
+
+
+@jax.jit
+def _path(spectrum: Spectrum, y: Float[Array, "n *k"], ridges: Float[Array, " s"]) -> RidgePath:
+    vectors, flat = spectrum.eigenvectors, y.reshape(len(y), -1)
+    modes, squares = vectors.T @ flat, vectors**2
+
+    def at(ridge):
+        weights = 1 / (spectrum.eigenvalues + ridge)
+        alpha = vectors @ (weights[:, None] * modes)
+        return alpha, alpha / (squares @ weights)[:, None]
+
+    alpha, left_out = jax.lax.map(at, ridges)
+    shaped = lambda values: values.reshape(len(ridges), *y.shape)
+    return RidgePath(ridges, shaped(alpha), shaped(ridges[:, None, None] * alpha), shaped(left_out))

@@ -1,0 +1,69 @@
+"""Which classes and functions a file may name: the library's own, and those that a program has registered."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+import lemmata.architectures
+import lemmata.kernels
+import lemmata.networks
+import lemmata.solvers
+import lemmata.spectra
+from lemmata.errors import SettingError
+
+_ROOMS = (lemmata.kernels, lemmata.architectures, lemmata.networks, lemmata.spectra, lemmata.solvers)
+
+# The functions of the named activations, and their usual companions.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{f"jax.numpy.{name}": getattr(jnp, name) for name in ("tanh", "sin", "cos", "exp", "abs", "square")},
+    **{f"jax.nn.{name}": getattr(jax.nn, name) for name in (
+        "sigmoid", "silu", "softplus", "relu", "gelu", "elu", "celu", "selu", "relu6", "mish", "soft_sign",
+        "log_sigmoid", "hard_tanh", "hard_sigmoid", "hard_silu",
+    )},
+}  # fmt: skip
+
+CLASSES: dict[str, type] = {
+    f"{room.__name__}.{name}": member
+    for room in _ROOMS
+    for name, member in vars(room).items()
+    if isinstance(member, type) and issubclass(member, eqx.Module) and not name.startswith("Abstract")
+}
+
+
+def storable(kind: type) -> type:
+    """Register a class, so that `save` and `load` know it by its name; usable as a decorator.
+
+    The name is that of the module, without its private parts, and of the class.
+
+    Args:
+        kind: an `equinox.Module` whose fields are arrays, numbers, text, tuples or other storable objects; or a
+            scikit-learn estimator.
+
+    Raises:
+        SettingError: where another class has the name.
+
+    Example:
+        >>> import equinox as eqx
+        >>> from lemmata.storage import storable
+        >>> @storable
+        ... class Doubled(eqx.Module):
+        ...     factor: float = 2.0
+    """
+    public = [part for part in kind.__module__.split(".") if part.startswith("__") or not part.startswith("_")]
+    name = ".".join([*public, kind.__qualname__])
+    if CLASSES.setdefault(name, kind) is not kind:
+        raise SettingError("storable class", found=f"a second {name}", rule="one class of a name")
+    return kind
+
+
+def name_of(registry: dict[str, Any], member: Any) -> str | None:
+    """The name under which a class or function is registered, or None.
+
+    Args:
+        registry: `CLASSES` or `FUNCTIONS`.
+        member: the class or function itself.
+    """
+    return next((name for name, known in registry.items() if known is member), None)

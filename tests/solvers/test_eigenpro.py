@@ -1,0 +1,106 @@
+"""EigenPro on centres against the least squares it solves, and the large comparison in small."""
+
+import importlib.util
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.errors import DataError, MemoryPlanError, PrecisionError, SettingError, ShapeError
+from lemmata.kernels import RBF, gram
+from lemmata.solvers import eigenpro
+
+RNG = np.random.default_rng(0)
+X = jnp.asarray(RNG.normal(size=(600, 3)))
+F = jnp.stack([jnp.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)
+
+
+def test_without_noise_it_converges_to_a_function_on_its_centres():
+    # Targets in the span of the kernel at the centres: the same key chooses the same centres.
+    z = eigenpro(RBF(1.5), X, F, 60, jax.random.key(1), epochs=1, batch=64).centres
+    target = gram(RBF(1.5), X, z) @ jnp.asarray(RNG.normal(size=(60, 2)))
+    errors = []
+    for epochs in (3, 30):
+        found = eigenpro(RBF(1.5), X, target, 60, jax.random.key(1), epochs=epochs, batch=64)
+        np.testing.assert_array_equal(found.centres, z)
+        errors.append(float(jnp.mean((found(X) - target) ** 2)))
+        assert found.errors.shape == (epochs,)
+    assert errors[1] < 1e-2 * errors[0]
+
+
+def test_with_noise_it_ends_near_least_squares_on_the_centres():
+    y = F + 0.3 * jnp.asarray(RNG.normal(size=F.shape))
+    found = eigenpro(RBF(1.5), X, y, 60, jax.random.key(1), epochs=30, batch=64)
+    features = np.asarray(gram(RBF(1.5), X, found.centres))
+    best = features @ np.linalg.lstsq(features, np.asarray(y), rcond=None)[0]
+    gap, noise = np.mean((np.asarray(found(X)) - best) ** 2), np.mean((best - np.asarray(y)) ** 2)
+    # Least squares on p centres pays p/n of the noise; the mean of an epoch of steps may pay as much again.
+    assert gap <= 60 / 600 * noise
+    assert found.batch <= 64
+    assert found.time == pytest.approx(30 * (600 // found.batch) * found.rate)
+
+
+def test_a_step_is_the_damped_and_projected_gradient():
+    found = eigenpro(RBF(1.5), X, F[:, 0], 60, jax.random.key(2), epochs=1, batch=64)
+    z, kernel = np.asarray(found.centres), lambda a, b: np.asarray(gram(RBF(1.5), jnp.asarray(a), jnp.asarray(b)))
+    rows, rate, q = found.batch, found.rate, found.level
+    order = np.asarray(jax.random.permutation(jax.random.fold_in(jax.random.key(2), 1), 600))
+    values, vectors = np.linalg.eigh(kernel(z, z))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    alpha, mean = np.zeros(60), np.zeros(60)
+    for i in range(600 // rows):
+        x, y = np.asarray(X)[order[i * rows : (i + 1) * rows]], np.asarray(F)[order[i * rows : (i + 1) * rows], 0]
+        ascent = kernel(z, x) @ (kernel(x, z) @ alpha - y)
+        # On the span of the centres the RKHS norm is alpha^T K alpha: the gradient is K^-1 ascent, and the damped part
+        # takes (1 - a_{q+1}/a_i) of its component along the i-th eigenfunction away.
+        gradient = np.linalg.solve(kernel(z, z), ascent)
+        parts = vectors.T @ gradient
+        parts[:q] *= values[q] / values[:q]
+        alpha = alpha - rate * vectors @ parts
+        mean = mean + alpha / (600 // rows)
+    tolerance = 1e3 * 60 * np.finfo(float).eps * np.linalg.cond(kernel(z, z)) * np.abs(mean).max()
+    np.testing.assert_allclose(found.coefficients, mean, rtol=0, atol=tolerance)
+    assert tolerance < 1e-2 * np.abs(mean).max()
+    assert 1 <= q <= 30
+
+
+def test_float32_is_float64_to_single_precision():
+    exact = eigenpro(RBF(1.5), X, F, 60, jax.random.key(3), epochs=5, batch=64)
+    single = eigenpro(RBF(1.5), X.astype(jnp.float32), F.astype(jnp.float32), 60, jax.random.key(3), epochs=5, batch=64)
+    assert single.coefficients.dtype == jnp.float32
+    gap = jnp.sqrt(jnp.mean((single(X.astype(jnp.float32)) - exact(X)) ** 2))
+    # The jitter of single precision and its shorter list of eigenvalues cost less than stopping after 5 epochs does.
+    assert float(gap) < float(jnp.sqrt(jnp.mean((exact(X) - F) ** 2)))
+
+
+def test_the_comparison_of_the_benchmark_in_small():
+    path = pathlib.Path(__file__).parents[2] / "benchmarks" / "large_scale.py"
+    found = importlib.util.spec_from_file_location("large_scale", path)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    x, y, new, truth = module.problem(3000)
+    ours = np.mean((module.eigenpro_predictions(x, y, new, 300, "float64") - truth) ** 2)
+    peer = np.mean((module.peer_predictions(x, y, new, 300) - truth) ** 2)
+    assert ours < 1.1 * peer  # centres are drawn apart, which moves either error by some per cent
+
+
+def test_failures_and_wrong_arguments(monkeypatch):
+    key = jax.random.key(0)
+    with pytest.raises(SettingError, match="centres"):
+        eigenpro(RBF(), X, F, 601, key)
+    with pytest.raises(SettingError, match="block"):
+        eigenpro(RBF(), X, F, 60, key, batch=0)
+    with pytest.raises(ShapeError, match="points x"):
+        eigenpro(RBF(), X[:0], F[:0], 2, key)
+    with pytest.raises(ShapeError, match="targets"):
+        eigenpro(RBF(), X, F[1:], 2, key)
+    with pytest.raises(DataError, match="targets"):
+        eigenpro(RBF(), X, F.at[0, 0].set(jnp.inf), 2, key)
+    with pytest.raises(PrecisionError, match="float16"):
+        eigenpro(RBF(), X.astype(jnp.float16), F, 2, key)
+    monkeypatch.setattr("lemmata.solvers._eigenpro.available_bytes", lambda: 2**20)
+    with pytest.raises(MemoryPlanError, match="GiB"):
+        eigenpro(RBF(), X, F, 500, key)
+    monkeypatch.undo()
