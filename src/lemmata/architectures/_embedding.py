@@ -21,8 +21,8 @@ class Embedding(AbstractLayer):
 
         nngp'(p, q) = ntk'(p, q) = w² where x(p) = y(q), and 0 elsewhere,
 
-    exactly Gaussian at every width. It equals `Dense(width, w * sqrt(vocabulary))` on fields of unit vectors, one
-    coordinate for each token, but never forms those.
+    exactly Gaussian at every width. The layer equals `Dense(width, w * sqrt(vocabulary))` on fields of unit vectors,
+    one coordinate for each token, but never forms those.
 
     Args:
         vocabulary: the number of tokens.
