@@ -15,6 +15,7 @@ from lemmata.architectures import (
     Dense,
     Dropout,
     Elementwise,
+    Embedding,
     Erf,
     Exp,
     Flatten,
@@ -36,8 +37,11 @@ from lemmata.architectures import (
     RMSNorm,
     Serial,
     Sin,
+    Softmax,
+    StateSpace,
     SumPool,
     Window,
+    absolute,
     fully_connected,
     residual,
 )
@@ -56,7 +60,7 @@ class Activation(NamedTuple):
 ACTIVATIONS = [
     Activation("relu", Relu(), lambda u: jnp.maximum(u, 0.0), analytic=False),
     Activation("leaky", LeakyRelu(0.2), lambda u: jnp.where(u > 0, u, 0.2 * u), analytic=False),
-    Activation("absolute", LeakyRelu(-1.0), jnp.abs, analytic=False),
+    Activation("absolute", absolute(), jnp.abs, analytic=False),
     Activation("erf", Erf(), jax.scipy.special.erf),
     Activation("gelu", Gelu(), lambda u: u * jax.scipy.stats.norm.cdf(u)),
     Activation("sin", Sin(1.2, 0.4), lambda u: jnp.sin(1.2 * u + 0.4)),
@@ -146,6 +150,10 @@ def dropout_network(n: int) -> Serial:
     return Serial([hidden(n), Relu(), Dropout(0.6), hidden(n), Erf(), Dropout(0.8), hidden(1)])
 
 
+def softmax_network(n: int) -> Serial:
+    return Serial([hidden(n, "standard"), Softmax(0.4), hidden(n), Softmax(0.5), hidden(1)])
+
+
 def updated_network(n: int) -> Serial:
     powers = MAXIMAL_UPDATE
     layers = [Dense(n, 1.1, 0.3, powers.first), Erf(), Dense(n, 1.1, 0.3, powers.hidden), Relu()]
@@ -159,16 +167,17 @@ STRUCTURES = [
     Case("layernorm-2-ntk", 2, normalised_network, kinked=False),
     Case("centred-2-ntk", 2, centred_network, kinked=True),
     Case("rmsnorm-2-ntk", 2, rms_network, kinked=True),
+    Case("softmax-2-ntk", 2, softmax_network, kinked=False),
     Case("dropout-2-ntk", 2, dropout_network, kinked=False, passes=True),
     Case("maximal-update-2", 2, updated_network, kinked=True),
 ]
 NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
 FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
-OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5)]
+OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5), Softmax()]
 # Their laws are in test_fields.py.
 ON_FIELDS = [
     Conv(1, 2), LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
-    GlobalAveragePool(), GlobalSumPool(),
+    GlobalAveragePool(), GlobalSumPool(), StateSpace(), Embedding(2, 1),
 ]  # fmt: skip
 LAYERS = [*OTHERS, *ON_FIELDS, *(activation.layer for activation in ACTIVATIONS)]

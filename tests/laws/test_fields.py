@@ -12,6 +12,7 @@ from lemmata.architectures import (
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Erf,
     Flatten,
     Gelu,
@@ -22,6 +23,8 @@ from lemmata.architectures import (
     NNGPKernel,
     Relu,
     Serial,
+    Softmax,
+    StateSpace,
     SumPool,
     TangentKernel,
     residual,
@@ -38,11 +41,12 @@ QUANTILE, BEND, RESOLUTION = 4.0, 0.08, 0.4
 
 
 class Case(NamedTuple):
-    """Hidden layers by their width, on inputs of a shape."""
+    """Hidden layers by their width, on inputs of a shape; on tokens where there is a vocabulary."""
 
     name: str
     shape: tuple[int, ...]
     hidden: list
+    vocabulary: int = 0
 
 
 def conv(width, window=(2, 2), std=1.2, bias=0.3, **options):
@@ -73,6 +77,13 @@ CASES = [
             GlobalAveragePool(), Dense(n, 1.2, 0.3), Erf(),
         ],
     ),
+    Case(
+        "states", (4, 2), lambda n: [
+            Dense(n, 1.2, 0.3), Erf(), StateSpace(4, (0.5, 0.9), 1.5, 0.3, train_poles=True), Dense(n), Relu(),
+            Flatten(),
+        ],
+    ),
+    Case("tokens", (4,), lambda n: [Embedding(5, n, 0.9), conv(n, 2), Softmax(0.6), GlobalAveragePool()], 5),
 ]  # fmt: skip
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -83,6 +94,8 @@ def network(case, width=8):
 
 
 def points(case, n=3, seed=7):
+    if case.vocabulary:
+        return jnp.asarray(np.random.default_rng(seed).integers(0, case.vocabulary, (n, *case.shape)).astype(float))
     return jnp.asarray(np.random.default_rng(seed).normal(size=(n, *case.shape)))
 
 

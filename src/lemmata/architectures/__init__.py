@@ -6,6 +6,7 @@ from ._activations import Gelu as Gelu
 from ._activations import LeakyRelu as LeakyRelu
 from ._activations import Relu as Relu
 from ._activations import Sin as Sin
+from ._activations import absolute as absolute
 from ._angular import is_homogeneous as is_homogeneous
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel
@@ -18,9 +19,11 @@ from ._convolution import Patches as Patches
 from ._dense import Dense as Dense
 from ._dropout import Dropout as Dropout
 from ._dropout import with_masks as with_masks
+from ._embedding import Embedding as Embedding
 from ._exponentials import Exp as Exp
 from ._exponentials import Gaussian as Gaussian
 from ._exponentials import Rbf as Rbf
+from ._exponentials import Softmax as Softmax
 from ._kernels import NNGPKernel as NNGPKernel
 from ._kernels import TangentKernel as TangentKernel
 from ._layer import AbstractLayer as AbstractLayer
@@ -48,6 +51,7 @@ from ._serial import erf_network as erf_network
 from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
 from ._state import State as State
+from ._state_space import StateSpace as StateSpace
 from ._tangent import combined_gradient as combined_gradient
 from ._tangent import output_structure as output_structure
 from ._tangent import tangent_gram as tangent_gram

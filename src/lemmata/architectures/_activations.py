@@ -46,6 +46,11 @@ class LeakyRelu(AbstractLayer):
         return _piecewise_linear(state, self.slope)
 
 
+def absolute() -> LeakyRelu:
+    """|u|: `LeakyRelu` of slope -1."""
+    return LeakyRelu(-1.0)
+
+
 def _piecewise_linear(state: State, a: float) -> State:
     # With q = P(u, v > 0) moments: both positive or both negative give (1 + a²) q(c), opposite signs -2 a q(-c), and
     # q(-c) = q(c) - c for degree 1, 1 - q(c) for degree 0.

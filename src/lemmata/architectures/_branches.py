@@ -107,6 +107,17 @@ class Parallel(AbstractLayer):
         """Where one branch needs them."""
         return any(layer.needs_pairs(pairs) for layer in self.branches)
 
+    def token_count(self) -> int | None:
+        """The smallest vocabulary of the branches; refused where only some of them read tokens."""
+        counts = [layer.token_count() for layer in self.branches]
+        known = [count for count in counts if count is not None]
+        if 0 < len(known) < len(counts):
+            raise SettingError(
+                "branches of Parallel", found="some that begin with an Embedding and others that do not",
+                rule="all branches read tokens, or none does",
+            )
+        return min(known, default=None)
+
 
 def residual(layer: AbstractLayer) -> Parallel:
     """The layer x + layer(x), for a layer with as many outputs as inputs that ends in Dense (see `Parallel`)."""

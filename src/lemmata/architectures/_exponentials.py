@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -33,6 +34,40 @@ class Exp(AbstractLayer):
 
         def moments(k, a, b):
             nngp = jnp.exp(self.scale**2 * (0.5 * (a + b) + k))
+            return nngp, self.scale**2 * nngp
+
+        return push_moments(state, moments)
+
+
+class Softmax(AbstractLayer):
+    r"""d softmax(alpha x) over the d coordinates of x, alpha = `scale`; in a field, over those of every position.
+
+    The factor d makes the mean of the outputs 1 at every point and keeps each of them of order 1.
+
+    As d grows the mean of exp(alpha x_j) over the coordinates tends to exp(alpha² xx / 2), so that the layer is a
+    normalised exponential of every coordinate, and
+
+        E[phi phi] = exp(alpha² nngp),    ntk' = alpha² exp(alpha² nngp) ntk.
+
+    The derivative of the normalisation drops out of ntk': the Jacobian is alpha (diag(p) - p p^T / d), p the outputs,
+    and its second term moves one coordinate by O(1/d). The averages settle slowly at large variances: the relative
+    variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
+    """
+
+    scale: float = 1.0
+
+    def __check_init__(self):
+        check_finite("scale", self.scale)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
+        """The probabilities times their number."""
+        return x.shape[-1] * jax.nn.softmax(self.scale * x, axis=-1)
+
+    def push(self, state: State) -> State:
+        """The moments of a lognormal pair of mean 1."""
+
+        def moments(k, a, b):
+            nngp = jnp.exp(self.scale**2 * k)
             return nngp, self.scale**2 * nngp
 
         return push_moments(state, moments)

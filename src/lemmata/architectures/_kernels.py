@@ -12,6 +12,7 @@ from lemmata.errors import SettingError, ShapeError
 from lemmata.kernels import AbstractKernel
 
 from ._angular import angular_push
+from ._embedding import own_token_state, token_points, token_state
 from ._fields import field_state, own_state
 from ._layer import AbstractLayer
 from ._state import State, diagonal_state, matrix_state, pair_state
@@ -43,7 +44,7 @@ class NNGPKernel(AbstractKernel):
 
     def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
         """The variance of the output at every point."""
-        return _checked(_diagonal(NetworkEntries(self.network, "nngp"), x))
+        return _checked(_diagonal(NetworkEntries(self.network, "nngp"), _read(self.network, x)))
 
 
 class TangentKernel(AbstractKernel):
@@ -72,7 +73,7 @@ class TangentKernel(AbstractKernel):
 
     def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
         """The squared norm of the gradient at every point."""
-        return _checked(_diagonal(NetworkEntries(self.network, "ntk"), x))
+        return _checked(_diagonal(NetworkEntries(self.network, "ntk"), _read(self.network, x)))
 
 
 class NetworkEntries(eqx.Module):
@@ -84,20 +85,27 @@ class NetworkEntries(eqx.Module):
     def __call__(self, x: Array, y: Array) -> Array:
         """All pairs, by the recursion over layers or a series that stands for it."""
         if x.ndim > 2:
-            return self.exact(field_state(x, y, self.network.needs_pairs(False)))
+            return self.exact(self._fields(x, y))
         state = matrix_state(x, y)
         push = self.series_push(state)
         return self.exact(state) if push is None else push(state)
 
     def diagonal(self, x: Array) -> Array:
         """Every point with itself, by the recursion."""
-        return self.exact(diagonal_state(x) if x.ndim == 2 else own_state(x, self.network.needs_pairs(False)))
+        if x.ndim == 2:
+            return self.exact(diagonal_state(x))
+        own = own_state if self.network.token_count() is None else own_token_state
+        return self.exact(own(x, self.network.needs_pairs(False)))
 
     def pair(self, x: Array, y: Array) -> Array:
         """Two single points, by the recursion."""
         if x.ndim == 1:
             return self.exact(pair_state(x, y))
-        return self.exact(field_state(x[None], y[None], self.network.needs_pairs(False)))[0, 0]
+        return self.exact(self._fields(x[None], y[None]))[0, 0]
+
+    def _fields(self, x: Array, y: Array) -> State:
+        state = field_state if self.network.token_count() is None else token_state
+        return state(x, y, self.network.needs_pairs(False))
 
     def series_push(self, state: State) -> Callable[[State], Array] | None:
         """What stands for the recursion at less cost, if anything does."""
@@ -118,7 +126,13 @@ def _pair(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
     if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
         rule = "two of shape (d,), or two fields of shape (*sites, channels)"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
-    return NetworkEntries(network, face).pair(x, y)
+    return NetworkEntries(network, face).pair(_read(network, x), _read(network, y))
+
+
+def _read(network: AbstractLayer, x: Array) -> Array:
+    """The points as the network reads them: tokens as fields of single numbers."""
+    count = network.token_count()
+    return x if count is None else token_points(x, count)
 
 
 @eqx.filter_jit
@@ -133,9 +147,11 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     if jnp.ndim(x) < 2 or jnp.ndim(x) != jnp.ndim(y) or x.shape[1:] != y.shape[1:]:
         rule = "(n, d) and (m, d), the same d, or fields (n, *sites, channels) on the same grid"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
+    same, x = y is x, _read(entries.network, x)
     diagonal = _checked(_diagonal(entries, x))
-    if y is x:
+    if same:
         return _symmetric(entries, x, diagonal)
+    y = _read(entries.network, y)
     _checked(_diagonal(entries, y))
     return _rectangle(entries, x, y)
 

@@ -44,6 +44,10 @@ class AbstractLayer(eqx.Module):
         """Whether all pairs of positions are needed at the inputs, given whether they are at the outputs."""
         return pairs
 
+    def token_count(self) -> int | None:
+        """The size of the vocabulary where points are tokens; None where they are vectors or fields of vectors."""
+        return None
+
 
 def channels(shape: Shape) -> int:
     """The number of coordinates at one position."""

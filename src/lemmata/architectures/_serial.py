@@ -60,6 +60,10 @@ class Serial(AbstractLayer):
             pairs = layer.needs_pairs(pairs)
         return pairs
 
+    def token_count(self) -> int | None:
+        """What the first layer reads."""
+        return self.layers[0].token_count() if self.layers else None
+
 
 def fully_connected(
     activation: AbstractLayer,

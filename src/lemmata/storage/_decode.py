@@ -40,6 +40,8 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
             return tensors[name][()]
         case {"text": entries, "shape": shape, "object": mixed}:
             return np.asarray(entries, dtype=object if mixed else str).reshape(shape)
+        case {"complex": [real, imaginary]}:
+            return complex(real, imaginary)
         case {"tuple": parts}:
             return tuple(decoded(part, tensors) for part in parts)
         case {"list": parts}:

@@ -27,6 +27,8 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if type(value) is complex:
+        return {"complex": [value.real, value.imag]}
     if isinstance(value, np.bool_ | np.integer | np.floating):
         value = np.asarray(value)
         return {"scalar": _tensor(value, place, tensors)}

@@ -1,0 +1,137 @@
+"""Look-up tables: the first layer of a network whose points are sequences of tokens."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError
+
+from ._layer import AbstractLayer, Shape
+from ._state import INPUTS, State
+
+
+class Embedding(AbstractLayer):
+    r"""A row of a random table for every token: h(p) = w E[x(p)], all entries of E standard normal and trained.
+
+    Points are sequences of tokens (length,), or grids of them: whole numbers from 0 to `vocabulary` - 1, held as
+    floating-point numbers as all points of a kernel are. With w = `weight_std`
+
+        nngp'(p, q) = ntk'(p, q) = w² where x(p) = y(q), and 0 elsewhere,
+
+    exactly Gaussian at every width. The layer equals `Dense(width, w * sqrt(vocabulary))` on fields of unit vectors,
+    one coordinate for each token, but never forms those.
+
+    Args:
+        vocabulary: the number of tokens.
+        width: the number of outputs at each position.
+        weight_std: w.
+
+    Raises:
+        SettingError: for numbers below 1, a negative standard deviation, points that are not tokens of the vocabulary
+            (under a transformation, where nothing can be raised, they give NaN), or another layer before it.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Dense, Embedding, GlobalAveragePool, NNGPKernel, Serial
+        >>> kernel = NNGPKernel(Serial([Embedding(5, 64), GlobalAveragePool(), Dense(1)]))
+        >>> float(kernel(jnp.array([0.0, 1.0, 2.0, 3.0]), jnp.array([0.0, 2.0, 4.0, 4.0])))  # two pairs of sixteen
+        0.125
+    """
+
+    vocabulary: int
+    width: int
+    weight_std: float = 1.0
+
+    def __check_init__(self):
+        if min(self.vocabulary, self.width) < 1:
+            found = (self.vocabulary, self.width)
+            raise SettingError("vocabulary and width of an embedding", found=found, rule="at least 1")
+        if not self.weight_std >= 0:
+            rule = "a standard deviation is a number that is not negative"
+            raise SettingError("weight_std", found=self.weight_std, rule=rule)
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
+        """Draws {"table": (vocabulary, width)}, for points of shape `fan_in` (their length, or that of their grid)."""
+        table = jax.random.normal(key, (self.vocabulary, self.width), dtype)
+        return {"table": table}, (*((fan_in,) if isinstance(fan_in, int) else fan_in), self.width)
+
+    def apply(self, params: dict[str, Array], x: Float[Array, "*sites"]) -> Float[Array, "*sites width"]:
+        """The rows of the table."""
+        tokens = token_points(x, self.vocabulary)
+        known = ~jnp.isnan(tokens)
+        rows = params["table"][jnp.where(known, tokens, 0.0)[..., 0].astype(int)]
+        return jnp.where(known, self.weight_std * rows, jnp.nan)
+
+    def push(self, state: State) -> State:
+        """w² where the tokens are equal."""
+        if state.fan_in != _NONE:
+            raise SettingError(
+                "input of Embedding", found="vectors", rule="tokens: an embedding is the first layer of a network, or "
+                "of every branch of its first layer", remedy="Dense, for vectors",
+            )
+        w2 = self.weight_std**2
+        nngp, xx, yy = w2 * state.nngp, w2 * state.xx, w2 * state.yy
+        return state.replace(nngp=nngp, ntk=nngp, xx=xx, yy=yy, fan_in=self.width, law=state.law.drawn())
+
+    def token_count(self) -> int | None:
+        """The size of its vocabulary."""
+        return self.vocabulary
+
+
+# Tokens have no coordinates.
+_NONE = 0
+
+
+def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
+    """Tokens as a field of single numbers, NaN where they are not from 0 to count - 1.
+
+    Raises:
+        SettingError: where such a one is found; under a transformation nothing can be raised.
+    """
+    valid = (x >= 0) & (x < count) & (x == jnp.round(x))
+    try:
+        wrong = np.argwhere(~np.asarray(valid)).tolist()
+    except jax.errors.TracerArrayConversionError:
+        wrong = []
+    if wrong:
+        position = tuple(wrong[0])
+        raise SettingError(
+            "tokens", found=f"{float(x[position])} at position {position}, and {len(wrong) - 1} others like it",
+            rule=f"whole numbers from 0 to {count - 1}, the vocabulary of the embedding",
+        )
+    return jnp.where(valid, x, jnp.nan)[..., None]
+
+
+def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pairs: bool) -> State:
+    """The state of all pairs of points made of tokens: 1 where tokens are equal and 0 elsewhere."""
+    sites, (a, b) = x.shape[1:-1], (points.reshape(len(points), -1).T for points in (x, y))
+    a, b = (a[:, None, :, None], b[None, :, None, :]) if pairs else (a[:, :, None], b[:, None, :])
+    state = _equal(a, b, sites, pairs)
+    return state.replace(left=_own(x, pairs), right=_own(y, pairs)) if pairs else state
+
+
+def own_token_state(x: Float[Array, "n *sites 1"], pairs: bool) -> State:
+    """The state of every point made of tokens with itself."""
+    bare = _own(x, pairs)
+    return bare.replace(left=bare, right=bare) if pairs else bare
+
+
+def _own(x: Array, pairs: bool) -> State:
+    a = x.reshape(len(x), -1).T
+    return _equal(*((a[:, None], a[None, :]) if pairs else (a, a)), x.shape[1:-1], pairs)
+
+
+def _equal(a: Array, b: Array, sites: tuple[int, ...], pairs: bool) -> State:
+    positions, ones = (2, (1,) * len(sites)) if pairs else (1, ())
+
+    # A token that is not known is NaN, and so are its moments.
+    def moments(one: Array, other: Array, grid: tuple[int, ...]) -> Array:
+        equal = jnp.where(one == other, 1.0, 0.0 * (one + other)).astype(a.dtype)
+        return equal.reshape(*grid, *equal.shape[positions:])
+
+    nngp = moments(a, b, (*sites, *sites) if pairs else sites)
+    xx, yy = moments(a, a, (*sites, *ones)), moments(b, b, (*ones, *sites))
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, _NONE, INPUTS, None, sites, pairs)
