@@ -19,6 +19,8 @@ from lemmata.architectures import (
     LocallyConnected,
     Relu,
     Serial,
+    Softmax,
+    StateSpace,
 )
 from lemmata.claims import Integer, Rate, Space
 
@@ -29,8 +31,8 @@ from .width import AbstractTangentWidth
 class AbstractFieldWidth(AbstractTangentWidth):
     """What the claims on layers of fields share: sequences in place of vectors.
 
-    The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by log(1 + c/16)/(2 log 16),
-    below 0.05 for c up to 5.
+    The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by
+    log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
     """
 
     relation = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12)
@@ -40,7 +42,7 @@ class AbstractFieldWidth(AbstractTangentWidth):
     def settings(self) -> Space:
         """Points, positions and channels."""
         return Space(
-            n=Integer(3, 2, 8, "points"), length=Integer(4, 2, 8, "positions"), d=Integer(2, 1, 8, "channels of the inputs")
+            n=Integer(3, 2, 8, "points"), length=Integer(4, 2, 8, "positions"), d=Integer(2, 1, 8, "channels of inputs")
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Inputs:
@@ -64,9 +66,39 @@ class ConvolutionWidth(AbstractFieldWidth):
         return Serial([conv, Relu(), AveragePool(2, 1), conv, Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
 
 
+class StateSpaceWidth(AbstractFieldWidth):
+    """The tangent kernel of a network with a diagonal state-space layer on m channels, mixed by a dense layer behind it,
+    differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of linear state-space layers at finite width"
+
+    def network(self, width: int) -> Serial:
+        """Bounded channels, one state-space layer, a mean over positions."""
+        first, mixed = Dense(width, 1.1, 0.3), Dense(width, 1.1, 0.3)
+        return Serial([first, Erf(), StateSpace(2, 0.2), mixed, Relu(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
+
+
+class SoftmaxUnitsWidth(AbstractFieldWidth):
+    """The tangent kernel of a network with m times the softmax over m channels, at every position after a convolution,
+    differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of a softmax over a hidden layer at finite width"
+
+    def network(self, width: int) -> Serial:
+        """Channels that compete at each position."""
+        conv = Conv(width, 2, 0.8, 0.3)
+        return Serial([conv, Softmax(0.7), Dense(width, 0.8, 0.3), Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
+
+
 class LocalWidth(AbstractFieldWidth):
-    """The tangent kernel of a network that is locally connected with m channels, its weights not shared between positions,
-    and then convolved, differs from its limit, root mean square over pairs of points, by
+    """The tangent kernel of a network that is locally connected with m channels, its weights not shared between
+    positions, and then convolved, differs from its limit, root mean square over pairs of points, by
 
         C m^(-1/2).
     """
