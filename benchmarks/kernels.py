@@ -11,8 +11,12 @@ import jax.numpy as jnp
 
 from lemmata.architectures import (
     AngularKernel,
+    Conv,
+    Dense,
+    GlobalAveragePool,
     NNGPKernel,
     Relu,
+    Serial,
     TangentKernel,
     erf_network,
     fully_connected,
@@ -61,6 +65,17 @@ def main() -> list[tuple[str, str, float]]:
     sphere = AngularKernel(erf, norm=1.0, dimension=DIMENSIONS)
     contenders["NTK, erf, depth 10, sphere, symmetric"] = lambda: gram(sphere, unit)
     contenders["NTK, erf, depth 10, recursion, symmetric"] = lambda: gram(erf, unit)
+    image = jax.random.normal(jax.random.key(2), (100, 8, 8, 3), jnp.float32)
+    conv = [Conv(8, (3, 3), 2**0.5, 0.1), Relu()]
+    pooled = TangentKernel(Serial([*(conv * 3), GlobalAveragePool(), Dense(1)]))
+    contenders["NTK, 3 x Conv 3x3, symmetric"] = lambda: gram(pooled, image)
+    contenders["NTK, 3 x Conv 3x3, cross"] = lambda: gram(pooled, image, image + 0.0)
     seconds = alternating(contenders)
     peers = {name: cross_peer if name.endswith("cross") else peer for name in contenders}
-    return [(name, peers[name], seconds[name] / seconds[peers[name]]) for name in contenders if "@" not in name]
+    rows = [
+        (name, peers[name], seconds[name] / seconds[peers[name]])
+        for name in contenders if "@" not in name and "Conv" not in name
+    ]
+    halves = [name.removesuffix("cross") for name in contenders if name.endswith("cross")]
+    ratio = lambda half: seconds[f"{half}symmetric"] / seconds[f"{half}cross"]
+    return rows + [(f"{half}symmetric", "its cross Gram", ratio(half)) for half in halves]

@@ -67,7 +67,7 @@ class ConvolutionWidth(AbstractFieldWidth):
 
 
 class StateSpaceWidth(AbstractFieldWidth):
-    """The tangent kernel of a network with a diagonal state-space layer on m channels, mixed by a dense layer behind it,
+    """The tangent kernel of a network with a diagonal state-space layer on m channels, which a dense layer then mixes,
     differs from its limit, root mean square over pairs of points, by
 
         C m^(-1/2).
