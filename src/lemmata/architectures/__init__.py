@@ -7,6 +7,7 @@ from ._activations import LeakyRelu as LeakyRelu
 from ._activations import Relu as Relu
 from ._activations import Sin as Sin
 from ._angular import is_homogeneous as is_homogeneous
+from ._attention import Attention as Attention
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel
 from ._branches import residual as residual
@@ -38,6 +39,7 @@ from ._pooling import GlobalAveragePool as GlobalAveragePool
 from ._pooling import GlobalSumPool as GlobalSumPool
 from ._pooling import SumPool as SumPool
 from ._quadrature import Elementwise as Elementwise
+from ._positions import PositionalEmbedding as PositionalEmbedding
 from ._serial import Serial as Serial
 from ._serial import erf_network as erf_network
 from ._serial import fully_connected as fully_connected
