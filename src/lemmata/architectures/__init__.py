@@ -25,6 +25,8 @@ from ._exponentials import Rbf as Rbf
 from ._kernels import NNGPKernel as NNGPKernel
 from ._kernels import TangentKernel as TangentKernel
 from ._layer import AbstractLayer as AbstractLayer
+from ._masked import Masked as Masked
+from ._masked import padded as padded
 from ._named import sigmoid as sigmoid
 from ._named import silu as silu
 from ._named import softplus as softplus

@@ -21,7 +21,7 @@ from ._attention_weights import (
     relu,
     weights,
 )
-from ._fields import at_equal_positions, field_shape
+from ._fields import at_equal_positions, field_shape, filled
 from ._layer import AbstractLayer, Shape, with_channels
 from ._positions import PositionalEmbedding
 from ._state import State
@@ -139,6 +139,12 @@ class Attention(AbstractLayer):
     def apply(self, params: dict[str, Any], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
         """Attention over one field."""
         return self._applied(params, x, None)
+
+    def apply_masked(
+        self, params: dict[str, Any], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites fan_out"], Bool[Array, "*sites"] | None]:
+        """Attention over one field; empty positions are no keys."""
+        return self._applied(params, filled(x, mask), mask), mask
 
     def _applied(self, params: dict[str, Any], x: Array, valid: Bool[Array, "*sites"] | None) -> Array:
         *sites, c = field_shape("Attention", x.shape)

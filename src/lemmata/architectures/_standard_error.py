@@ -11,7 +11,6 @@ from lemmata.errors import SettingError, ShapeError
 
 from ._attention import Attention
 from ._dropout import with_keys
-from ._fields import field_state
 from ._kernels import NetworkEntries, NNGPKernel, TangentKernel
 
 
@@ -82,8 +81,8 @@ def with_standard_error(
 def _replicated(entries: NetworkEntries, points: Array, keys: Key[Array, " r"]) -> tuple[Array, Array]:
     def one(key: Key[Array, ""]) -> Array:
         network = with_keys(entries.network, Attention, key)
-        state = field_state(points, points, network.needs_pairs(False)).replace(joint=True)
-        matrix = NetworkEntries(network, entries.face).exact(state)
+        drawn = NetworkEntries(network, entries.face)
+        matrix = drawn.exact(drawn.fields(points, points).replace(joint=True))
         return (matrix + matrix.T) / 2
 
     values = jax.lax.map(one, keys)
