@@ -1,12 +1,17 @@
 """Averages over the attention weights of two inputs: closed forms, and Monte Carlo for softmax of Gaussian logits."""
 
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Key, Shaped
 
 from ._correlation import arc_cosine_kernels, correlation
+
+# Entries of an average that are drawn at once.
+_DRAWN_ENTRIES = 2**14
 
 # Positions come last here: arrays of moments have shape (..., s, s), the first position that of x.
 Moments = Float[Array, "... s s"]
@@ -180,24 +185,36 @@ def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
     def own(z: Array) -> Array:
         return jnp.einsum("nak,nck->nac", (root @ z).reshape(rows.shape), rows)
 
-    normal = jax.random.split(key, draws)
+    keys = jax.random.split(key, draws)
     draw = lambda k: jax.random.normal(k, (n * size, n * size), root.dtype)
     return _mean_over_draws(
-        normal, parts, lambda z: softmax(own(z)[:, None], logits.sees_x),
+        keys, parts, lambda z: softmax(own(z)[:, None], logits.sees_x),
         lambda z: softmax(own(z)[None], logits.sees_y), draw,
     )
 
 
-def _mean_over_draws(normal, parts: Contracted, left, right, draw=lambda z: z) -> Averages:
-    def add(total: Averages, item: Array) -> tuple[Averages, None]:
-        z = draw(item)
-        for sign in (1.0, -1.0):
-            total = total.plus(softmax_averages(left(sign * z), right(sign * z), parts))
-        return total, None
+def _mean_over_draws(
+    draws: Shaped[Array, "draws ..."],
+    parts: Contracted,
+    left: Callable[[Array], Array],
+    right: Callable[[Array], Array],
+    draw: Callable[[Array], Array] = lambda z: z,
+) -> Averages:
+    """The mean over draws of both signs; as many at once as keep the arrays small."""
+    shape, count = parts.nngp.shape, len(draws)
+    block = math.gcd(count, 2 ** max(0, (_DRAWN_ENTRIES // math.prod(shape)).bit_length() - 1))
 
-    zero = jnp.zeros(parts.nngp.shape, parts.nngp.dtype)
-    total, _ = jax.lax.scan(add, Averages(zero, zero, zero, zero), normal)
-    return Averages(*(part / (2 * len(normal)) for part in total))
+    def both_signs(item: Array) -> Averages:
+        z = draw(item)
+        one, other = (softmax_averages(left(sign * z), right(sign * z), parts) for sign in (1.0, -1.0))
+        return one.plus(other)
+
+    def add(total: Averages, items: Array) -> tuple[Averages, None]:
+        return total.plus(Averages(*(jnp.sum(part, axis=0) for part in jax.vmap(both_signs)(items)))), None
+
+    zero = jnp.zeros(shape, parts.nngp.dtype)
+    total, _ = jax.lax.scan(add, Averages(zero, zero, zero, zero), draws.reshape(-1, block, *draws.shape[1:]))
+    return Averages(*(part / (2 * count) for part in total))
 
 
 def semidefinite_root(matrix: Float[Array, "... k k"]) -> Float[Array, "... k k"]:

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Shaped
 
 from lemmata.errors import ShapeError
 
@@ -45,7 +45,7 @@ def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
     return _at_positions(jnp.mean(x.reshape(len(x), -1, x.shape[-1]), axis=2), x.shape[1:-1], pairs)
 
 
-def _at_positions(values: Float[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
+def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
     """Values at the positions of x and of y, shaped to broadcast with pairs of positions."""
     ones = (1,) * len(sites) if pairs else ()
     return values.T.reshape(*sites, *ones, -1), values.T.reshape(*ones, *sites, -1)
