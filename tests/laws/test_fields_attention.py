@@ -37,7 +37,6 @@ EPS = np.finfo(np.float64).eps
 WIDTHS, KEYS = (6, 24), 96
 # A two-sided normal quantile of 4 standard errors fails a true statement once in 16 000.
 QUANTILE = 4.0
-both_kernels = pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
 STDS = {"query_std": 1.2, "key_std": 0.9, "value_std": 0.8, "weight_std": 1.3, "bias_std": 0.3}
 DECAY = lambda distance: np.exp(-distance)
 
@@ -56,7 +55,6 @@ def embedding(n: int, kind: str) -> PositionalEmbedding:
 
 
 NETWORKS = {
-    "softmax": lambda n: network(n, attention(n, draws=1024), hidden=False),
     "softmax-positions": lambda n: network(n, attention(n, causal=True, positions=embedding(n, "sum"), draws=1024)),
     "softmax-fixed": lambda n: network(n, attention(n, scaling="1/d", positions=embedding(n, "concat"))),
     "relu": lambda n: network(n, embedding(n, "concat"), attention(n, "relu")),
@@ -121,7 +119,7 @@ def naive_moments(layer: Attention, q, theta, seed, draws):
     `q` and `theta` of shape (2, 2, s, s) are the moments of the layer's input.
     """
     size, scale = q.shape[-1], layer.query_std * layer.key_std
-    rule = {"softmax": lambda g: jax.nn.softmax(g, axis=-1), "relu": jax.nn.relu, "linear": lambda g: g}[layer.mechanism]
+    rule = {"softmax": jax.nn.softmax, "relu": jax.nn.relu, "linear": lambda g: g}[layer.mechanism]
     whole = q.transpose(0, 2, 1, 3).reshape(2 * size, 2 * size)
     # Cov(G_ac(x), G_bd(y)) for all pairs of positions of both inputs, as one matrix
     pairs = [(i, a, c) for i in range(2) for a in range(size) for c in range(size)]
@@ -138,7 +136,8 @@ def naive_moments(layer: Attention, q, theta, seed, draws):
         values = layer.value_std**2 * layer.weight_std**2
         # the output is sum_c z_ac V_c, so a logit G_ae moves it by sum_c jz[a, c, a, e] V_c
         slopes = jnp.einsum("acae,bdbf,cd->abef", jz, ju, k)
-        gradient = 2 * jnp.einsum("ab,ef->abef", k, k) + jnp.einsum("ab,ef->abef", t, k) + jnp.einsum("ab,ef->abef", k, t)
+        outer = functools.partial(jnp.einsum, "ab,ef->abef")
+        gradient = 2 * outer(k, k) + outer(t, k) + outer(k, t)
         own = jnp.einsum("ac,bd,cd->ab", z, u, 2 * k + t) + scale**2 * jnp.einsum("abef,abef->ab", slopes, gradient)
         return values * jnp.einsum("ac,bd,cd->ab", z, u, k), values * own
 
@@ -153,61 +152,61 @@ def test_moments_are_those_of_sampled_logits(mechanism):
     state = jax.jit(lambda a: field_pushed(Serial([Dense(4, 1.2, 0.2), Erf()]), a))(x)
     q, theta = (np.asarray(jnp.moveaxis(part, (2, 3), (0, 1))) for part in (state.nngp, state.ntk))
     naive = naive_moments(layer, q, theta, 3, 4000)
-    pushed = [
-        jax.jit(lambda s, key: eqx.tree_at(lambda a: a.key, layer, key, is_leaf=lambda leaf: leaf is None).push(s))(
-            state, key
-        )
-        for key in jax.random.split(jax.random.key(5), 8 if mechanism == "softmax" else 1)
-    ]
+    keys = jax.random.split(jax.random.key(5), 8 if mechanism == "softmax" else 1)
+    pushed = jax.jit(lambda s: jax.lax.map(lambda key: with_key(layer, key).push(s), keys))(state)
     bias = layer.bias_std**2
     for face, sampled in zip(("nngp", "ntk"), naive, strict=True):
-        ours = np.stack([np.asarray(getattr(one, face))[:, :, 0, 1] for one in pushed])
+        ours = np.asarray(getattr(pushed, face))[..., 0, 1]
         own = ours.var(axis=0, ddof=1) / len(ours) if len(ours) > 1 else 0.0
         error = np.sqrt(np.var(np.asarray(sampled), axis=0) / len(sampled) + own)
         assert (np.abs(ours.mean(axis=0) - bias - np.mean(np.asarray(sampled), axis=0)) <= 5 * error).all(), face
+
+
+def with_key(layer, key):
+    return eqx.tree_at(lambda a: a.key, layer, key, is_leaf=lambda leaf: leaf is None)
 
 
 def field_pushed(net, x):
     return net.push(field_state(x, x, pairs=True))
 
 
-@both_kernels
-def test_drawn_kernel_is_one_function_and_joint_draws_are_semidefinite(kernel):
+def test_drawn_kernel_is_one_function_and_joint_draws_are_semidefinite():
     x = jnp.concatenate([fields(4), fields(2)])
-    k = kernel(network(4, attention(4, draws=16, causal=True)))
+    k = TangentKernel(network(4, attention(4, draws=16, causal=True), hidden=False))
     matrix = gram(k, x)
     np.testing.assert_array_equal(matrix, matrix.T)
     np.testing.assert_allclose(k.cross(x[:2], x + 0.0), matrix[:2], rtol=1e-11)
     np.testing.assert_allclose(k.diagonal(x), jnp.diag(matrix), rtol=1e-11)
     np.testing.assert_allclose(k(x[1], x[0]), matrix[0, 1], rtol=1e-11)
-    few = eqx.tree_at(lambda n: n.network.layers[2], k, attention(4, draws=2))
+    few = eqx.tree_at(lambda n: n.network.layers[0], k, attention(4, draws=2))
     mean, error = with_standard_error(few, x, key=jax.random.key(0), replicates=2)
     eigenvalues = jnp.linalg.eigvalsh(mean)
     assert eigenvalues[0] >= -100 * EPS * eigenvalues[-1]
     assert error[0, 0] > 0
 
 
-@both_kernels
-def test_standard_error_covers_and_joint_draws_have_the_law_of_pairs(kernel):
+def test_standard_error_covers_and_joint_draws_have_the_law_of_pairs():
     x, y = fields(3), fields(2, seed=8)
-    k = kernel(network(4, attention(4, draws=64)))
-    mean, error = with_standard_error(k, x, y, key=jax.random.key(0), replicates=32)
+    k = TangentKernel(network(4, attention(4, draws=64), hidden=False))
+    mean, error = with_standard_error(k, x, y, key=jax.random.key(0), replicates=16)
     # the kernel itself draws otherwise, for every pair alone; linear layers follow, so both are unbiased
-    pairs = jnp.stack([eqx.tree_at(lambda n: n.network.layers[2].key, k, key, is_leaf=lambda leaf: leaf is None).cross(x, y)
-                       for key in jax.random.split(jax.random.key(1), 32)])
-    both = jnp.sqrt(error**2 + jnp.var(pairs, axis=0, ddof=1) / 32)
+    keyed = lambda key: eqx.tree_at(lambda n: n.network.layers[0], k, with_key(k.network.layers[0], key))
+    pairs = jnp.stack([keyed(key).cross(x, y) for key in jax.random.split(jax.random.key(1), 16)])
+    both = jnp.sqrt(error**2 + jnp.var(pairs, axis=0, ddof=1) / 16)
     assert (jnp.abs(mean - jnp.mean(pairs, axis=0)) <= QUANTILE * both).all()
     assert (error > 0).all()
-    assert (error < 0.05 * jnp.abs(mean)).all()
+    assert (error < 0.02 * jnp.abs(mean).max()).all()
 
 
 PIECES = {
-    "convolution": lambda: [Conv(8, 3, 1.2, 0.3), Relu(), Conv(8, 2, 1.1, 0.2), LayerNorm(), Erf(), GlobalAveragePool()],
+    "convolution": lambda: [Conv(8, 3, 1.2, 0.3), Relu(), Conv(8, 2), LayerNorm(), Erf(), GlobalAveragePool()],
     "valid": lambda: [Conv(8, 2, 1.2, 0.3, padding="VALID"), Relu(), AveragePool(2, 1), GlobalSumPool()],
     "attention": lambda: [attention(8, causal=True, positions=embedding(8, "sum"), draws=32), GlobalAveragePool()],
     "relu": lambda: [attention(8, "relu"), Relu(), GlobalAveragePool()],
     "fixed": lambda: [Conv(8, 3), Dropout(0.8), attention(8, "softmax", "1/d"), GlobalSumPool()],
-    "residual": lambda: [Dense(8), residual(Serial([Erf(), Conv(8, 3)])), Relu(), AveragePool(3, 1, "SAME"), GlobalAveragePool()],
+    "residual": lambda: [
+        Dense(8), residual(Serial([Erf(), Conv(8, 3)])), Relu(), AveragePool(3, 1, "SAME"), GlobalAveragePool()
+    ],
 }
 
 
@@ -223,7 +222,7 @@ def test_padded_fields_are_the_fields_alone(name):
     if exact:
         np.testing.assert_allclose(Masked(net).apply(params, x[0]), net.apply(short, one), rtol=1e-12)
     np.testing.assert_allclose(Masked(net).apply(params, x[1]), net.apply(params, other), rtol=1e-12)
-    for kernel in (NNGPKernel, TangentKernel):
+    for kernel in (NNGPKernel, TangentKernel) if exact else (TangentKernel,):
         masked, alone = gram(kernel(Masked(net)), x), kernel(net)
         np.testing.assert_allclose(masked[1, 1], alone.diagonal(other[None])[0], rtol=1e-11)
         if exact:  # draws for another number of positions are other draws

@@ -40,8 +40,8 @@ from ._pooling import AveragePool as AveragePool
 from ._pooling import GlobalAveragePool as GlobalAveragePool
 from ._pooling import GlobalSumPool as GlobalSumPool
 from ._pooling import SumPool as SumPool
-from ._quadrature import Elementwise as Elementwise
 from ._positions import PositionalEmbedding as PositionalEmbedding
+from ._quadrature import Elementwise as Elementwise
 from ._serial import Serial as Serial
 from ._serial import erf_network as erf_network
 from ._serial import fully_connected as fully_connected

@@ -18,6 +18,7 @@ from ._attention_weights import (
     fixed,
     identity,
     joint_softmax,
+    own_softmax,
     relu,
     weights,
 )
@@ -28,8 +29,7 @@ from ._state import State
 
 
 class Attention(AbstractLayer):
-    r"""Self-attention over the positions of a field, in the NTK parameterisation (Hron, Bahri, Sohl-Dickstein and Novak,
-    2020).
+    r"""Self-attention over the positions of a field, in the NTK parameterisation (Hron et al., 2020).
 
     Head h has queries Q = q X W_Q / sqrt(c), keys K = k X W_K / sqrt(c), values V = v X W_V / sqrt(c) for the s x c
     matrix X of a field (q, k, v = `query_std`, `key_std`, `value_std`), logits G, weights zeta(G) and output zeta(G) V;
@@ -46,8 +46,8 @@ class Attention(AbstractLayer):
           nngp' = (v w)² E[zeta N zeta^T] + b²,
           ntk' = 2 nngp' - b² + (v w)² (E[zeta T zeta^T] + g² [(2 N + T) S(N) + N S(T)])   (products entry by entry).
 
-    The mechanism zeta is `"softmax"` over the keys; `"relu"`; or `"identity"`, also called `"linear"`. Neither of the last
-    two divides by the number of positions. The means are closed except for softmax at 1/sqrt(d): there they come by
+    The mechanism zeta is `"softmax"` over the keys; `"relu"`; or `"identity"`, also called `"linear"`. The last two do
+    not divide by the number of positions. The means are closed except for softmax at 1/sqrt(d): there they come by
     Monte Carlo over the Gaussian logits of both inputs, unbiased in nngp' and ntk' of this layer; layers after it that
     are not linear in the moments turn the variance, of order 1/`draws`, into a bias of that order.
     `with_standard_error` gives a standard error on every entry of a kernel. For fixed `key` the estimate is a symmetric
@@ -114,13 +114,16 @@ class Attention(AbstractLayer):
         return self.mechanism == "softmax" and self.scaling == "1/sqrt(d)"
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:
-        """Draws {"key", "query", "value": (heads, channels of a head, channels of the field), "out": (width, heads *
-        value_width)}, all standard normal; no "query" with scaling 1/d; {"bias": (width,)} where `bias_std` > 0; with
-        positions {"positions", "position_key", "position_query"}.
+        """Draws "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
+
+        "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" where
+        `bias_std` > 0. With `positions` there are "positions", "position_key" and "position_query". All are standard
+        normal.
         """
         *sites, c = field_shape("Attention", fan_in)
         keys, values = self.key_width or self.width, self.value_width or self.width
-        shapes = {"key": (self.heads, keys, c), "value": (self.heads, values, c), "out": (self.width, self.heads * values)}
+        shapes = {"key": (self.heads, keys, c), "value": (self.heads, values, c)}
+        shapes["out"] = (self.width, self.heads * values)
         tied = self.scaling == "1/d"
         if not tied:
             shapes["query"] = shapes["key"]
@@ -181,7 +184,8 @@ class Attention(AbstractLayer):
         """Both moments, by the formulas above."""
         field_shape("Attention", (*state.sites, state.fan_in))
         if state.left is None or state.right is None:
-            raise SettingError("input of Attention", found="equal positions alone", rule="moments of all pairs of positions")
+            rule = "moments of all pairs of positions"
+            raise SettingError("input of Attention", found="equal positions alone", rule=rule)
         left, right = state.left, state.right
         moved = self._moments(state, left, right)
         if state.joint:
@@ -212,9 +216,10 @@ class Attention(AbstractLayer):
         )
 
     def _moments(self, state: State, left: State, right: State) -> tuple[Array, Array]:
-        """nngp' and ntk' between x and y; axes of positions come last."""
+        """Both new moments, nngp' and ntk', between x and y; axes of positions come last."""
         size, batch = math.prod(state.sites), state.nngp.ndim - 2 * len(state.sites)
-        last = lambda part: jnp.moveaxis(part.reshape(size, size, *part.shape[2 * len(state.sites) :]), (0, 1), (-2, -1))
+        flat = lambda part: part.reshape(size, size, *part.shape[2 * len(state.sites) :])
+        last = lambda part: jnp.moveaxis(flat(part), (0, 1), (-2, -1))
         besides = lambda part, axis: jnp.expand_dims(part, axis) if batch == 2 and part.ndim == 3 else part
         share, own = (1.0, 0.0) if self.positions is None else self.positions.shares(state.fan_in)
         embedded = 0.0
@@ -230,7 +235,8 @@ class Attention(AbstractLayer):
             scale * parts.key_nngp, besides(scale * mixed(left.nngp), 1), besides(scale * mixed(right.nngp), 0),
             besides(self._sees(size, sees[0]), 1), besides(self._sees(size, sees[1]), 0),
         )
-        found, w2, b2 = self._averages(logits, parts, state.joint), (self.value_std * self.weight_std) ** 2, self.bias_std**2
+        found = self._averages(logits, parts, state.joint)
+        w2, b2 = (self.value_std * self.weight_std) ** 2, self.bias_std**2
         slopes = (2.0 * parts.key_nngp + parts.key_ntk) * found.slopes + parts.key_nngp * found.slope_tangents
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
 
@@ -240,8 +246,9 @@ class Attention(AbstractLayer):
         if self.mechanism != "softmax":
             return relu(logits, parts) if self.mechanism == "relu" else identity(logits, parts)
         key = jax.random.key(0) if self.key is None else self.key
-        drawn = joint_softmax if joint and logits.xy.ndim == 4 else drawn_softmax
-        return drawn(logits, parts, key, self.draws)
+        if logits.xy.ndim == 3:
+            return own_softmax(logits, parts, key, self.draws)
+        return (joint_softmax if joint else drawn_softmax)(logits, parts, key, self.draws)
 
     def needs_pairs(self, pairs: bool) -> bool:
         """The logits need all pairs."""

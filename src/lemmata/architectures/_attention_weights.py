@@ -85,7 +85,7 @@ def softmax(logits: Moments, sees: Allowed) -> Moments:
 
 
 def weights(mechanism: str, logits: Moments, sees: Allowed) -> Moments:
-    """zeta of the logits, 0 at keys that are not seen."""
+    """The weights zeta of the logits, 0 at keys that are not seen."""
     if mechanism == "softmax":
         return softmax(logits, sees)
     return jnp.where(sees, jax.nn.relu(logits) if mechanism == "relu" else logits, 0.0)
@@ -152,18 +152,33 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
     law. The same Z serve all pairs, each with both signs and for both orders of the two inputs, so that the estimate is
     unbiased, a function of the two inputs alone, and the same with x and y exchanged.
     """
+    normal = _normal(logits, key, draws)
+    shape = logits.xy.shape
+    orders = [
+        jax.tree.map(lambda part: jnp.broadcast_to(part, shape), pair)
+        for pair in ((logits, parts), (logits.swapped(), parts.swapped()))
+    ]
+    found = jax.vmap(lambda pair: _drawn_in_order(*pair, normal))(jax.tree.map(lambda a, b: jnp.stack([a, b]), *orders))
+    return Averages(*((part[0] + _t(part[1])) / 2 for part in found))
+
+
+def own_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
+    """What `drawn_softmax` gives for equal inputs, x = y: both have the logits of the first blocks."""
     size = logits.xy.shape[-1]
-    normal = jax.random.normal(key, (draws, 2 * size, 2 * size), logits.xy.dtype)
-    forward = _drawn_in_order(logits, parts, normal)
-    backward = _drawn_in_order(logits.swapped(), parts.swapped(), normal)
-    return Averages(*((a + _t(b)) / 2 for a, b in zip(forward, backward, strict=True)))
+    root = semidefinite_root(logits.xy)
+    zeta = lambda z: softmax(root @ z @ _t(root), logits.sees_x)
+    return _mean_over_draws(_normal(logits, key, draws)[:, :size, :size], parts, zeta, zeta)
+
+
+def _normal(logits: Logits, key: Key[Array, ""], draws: int) -> Float[Array, "draws k k"]:
+    size = 2 * logits.xy.shape[-1]
+    return jax.random.normal(key, (draws, size, size), logits.xy.dtype)
 
 
 def _drawn_in_order(logits: Logits, parts: Contracted, normal: Float[Array, "draws k k"]) -> Averages:
-    size, shape = logits.xy.shape[-1], logits.xy.shape
-    whole = lambda moments: jnp.broadcast_to(moments, shape)
-    top = jnp.concatenate([whole(logits.xx), logits.xy], axis=-1)
-    root = semidefinite_root(jnp.concatenate([top, jnp.concatenate([_t(logits.xy), whole(logits.yy)], -1)], axis=-2))
+    size = logits.xy.shape[-1]
+    top = jnp.concatenate([logits.xx, logits.xy], axis=-1)
+    root = semidefinite_root(jnp.concatenate([top, jnp.concatenate([_t(logits.xy), logits.yy], axis=-1)], axis=-2))
     x, y = root[..., :size, :], root[..., size:, :]
     return _mean_over_draws(
         normal, parts, lambda z: softmax(x @ z @ _t(x), logits.sees_x), lambda z: softmax(y @ z @ _t(y), logits.sees_y)

@@ -90,7 +90,8 @@ def check_masks(x: Float[Array, "n *sites c"]) -> None:
     except jax.errors.TracerArrayConversionError:
         return
     if not np.isin(mask, (0.0, 1.0)).all():
-        raise SettingError("mask", found="values other than 0 and 1", rule="the last channel is 1 or 0", remedy="padded(...)")
+        found, rule = "values other than 0 and 1", "the last channel is 1 or 0"
+        raise SettingError("mask", found=found, rule=rule, remedy="padded(sequences)")
     empty = np.flatnonzero(~mask.any(axis=1))
     if empty.size:
         raise SettingError("mask", found=f"nothing at any position of point {empty[0]}", rule="at least one position")
@@ -107,8 +108,5 @@ def padded(sequences: Sequence[Float[Array, "_ c"]]) -> Float[Array, "n longest 
         rule = "(length, channels), the same number of channels, at least one position"
         raise ShapeError("sequences", found=f"shapes {shapes}", rule=rule)
     longest = max(length for length, _ in shapes)
-    rows = [
-        jnp.pad(jnp.concatenate([sequence, jnp.ones((len(sequence), 1))], axis=1), ((0, longest - len(sequence)), (0, 0)))
-        for sequence in sequences
-    ]
-    return jnp.stack(rows)
+    masked = (jnp.concatenate([sequence, jnp.ones((len(sequence), 1))], axis=1) for sequence in sequences)
+    return jnp.stack([jnp.pad(rows, ((0, longest - len(rows)), (0, 0))) for rows in masked])

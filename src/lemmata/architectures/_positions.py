@@ -24,8 +24,8 @@ class PositionalEmbedding(AbstractLayer):
     R(p, q) = decay(|p - q|), |.| the Euclidean distance on the grid; R is the identity where no `decay` is given.
 
     * `"sum"`: h(p) = x(p) + e(p), so nngp' = nngp + sigma² R and ntk' = ntk + sigma² R.
-    * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, k = `channels` (or c): nngp' and ntk' are the means of those
-      of x, with weight c / (c + k), and of sigma² R, with weight k / (c + k).
+    * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, k = `channels` (or c): nngp' and ntk' are the means of
+      those of x, with weight c / (c + k), and of sigma² R, with weight k / (c + k).
 
     A fixed table, sinusoidal say, is part of the inputs: add it to them. In `Attention(positions=...)` embeddings go to
     queries and keys and not to values; put this layer before Attention to have them in all three.
@@ -64,7 +64,7 @@ class PositionalEmbedding(AbstractLayer):
             return np.eye(size)
         grid = np.stack(np.unravel_index(np.arange(size), sites), axis=1)
         distance = np.sqrt(np.sum((grid[:, None] - grid[None]) ** 2, axis=2))
-        with jax.ensure_compile_time_eval():
+        with jax.ensure_compile_time_eval(), np.errstate(divide="ignore", invalid="ignore"):
             matrix = np.broadcast_to(np.asarray(self.decay(distance), float), (size, size))
         lowest, largest = np.linalg.eigvalsh(matrix)[[0, -1]] if np.isfinite(matrix).all() else (-np.inf, 1.0)
         if lowest < -10 * size * np.finfo(float).eps * max(largest, 0.0):
@@ -102,7 +102,7 @@ class PositionalEmbedding(AbstractLayer):
     def apply(
         self, params: Float[Array, "s k"], x: Float[Array, "*sites fan_in"]
     ) -> Float[Array, "*sites fan_out"]:
-        """x + e or (x, e) at every position."""
+        """The field x + e, or (x, e), at every position."""
         sites = x.shape[:-1]
         e = (self.std * self.embedding(params, sites)).reshape(*sites, -1)
         return x + e if self.kind == "sum" else jnp.concatenate([x, e], axis=-1)

@@ -34,10 +34,10 @@ def with_standard_error(
     key: Key[Array, ""],
     replicates: int = 16,
 ) -> Estimate:
-    """A kernel of a network with softmax attention at 1/sqrt(d): its mean over independent draws, and its standard error.
+    """A kernel of a network with softmax attention at 1/sqrt(d): mean over independent draws, and standard error.
 
-    Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs, so the matrix
-    of a replicate, and the mean, is positive semidefinite by construction where y is not given. Where attention is
+    Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs, so the
+    matrix of a replicate, and the mean, is positive semidefinite by construction where y is not given. Where attention is
     followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After
     an activation or another softmax it has a bias of order 1/`draws`, which more replicates do not lower and the
     standard error does not show; the change from `draws` to twice as many does.
@@ -46,7 +46,8 @@ def with_standard_error(
 
     Args:
         kernel: of the whole network.
-        x, y: fields; `None` for y means x itself.
+        x: fields.
+        y: other fields of the same shape; `None` means x itself.
         key: of all replicates.
         replicates: at least 2.
 
@@ -72,7 +73,8 @@ def with_standard_error(
     face = "nngp" if isinstance(kernel, NNGPKernel) else "ntk"
     mean, error = _replicated(NetworkEntries(kernel.network, face), everything, jax.random.split(key, replicates))
     if not bool(jnp.isfinite(mean).all()):
-        raise SettingError("kernel of the network", found="values that are not finite", rule="finite inputs and moments")
+        rule = "finite inputs and moments"
+        raise SettingError("kernel of the network", found="values that are not finite", rule=rule)
     columns = slice(None) if y is None else slice(len(x), None)
     return Estimate(mean[: len(x), columns], error[: len(x), columns])
 
