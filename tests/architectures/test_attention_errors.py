@@ -1,5 +1,7 @@
 """What a user may get wrong with attention, positional embeddings and masks."""
 
+from typing import Any, cast
+
 import jax
 import jax.numpy as jnp
 import jaxtyping
@@ -34,15 +36,15 @@ def shapes_unchecked():
 @pytest.mark.parametrize(
     ("build", "named"),
     [
-        (lambda: Attention(4, 2, "abs"), "mechanism"),
-        (lambda: Attention(4, 2, scaling="sqrt"), "scaling"),
+        (lambda: Attention(4, 2, cast(Any, "abs")), "mechanism"),
+        (lambda: Attention(4, 2, scaling=cast(Any, "sqrt")), "scaling"),
         (lambda: Attention(4, 0), "heads"),
         (lambda: Attention(0, 2), "width"),
         (lambda: Attention(4, 2, key_width=0), "key_width"),
         (lambda: Attention(4, 2, draws=0), "draws"),
         (lambda: Attention(4, 2, query_std=-1.0), "query_std"),
         (lambda: Attention(4, 2, bias_std=float("nan")), "bias_std"),
-        (lambda: PositionalEmbedding("product"), "kind"),
+        (lambda: PositionalEmbedding(cast(Any, "product")), "kind"),
         (lambda: PositionalEmbedding(std=-1.0), "std"),
         (lambda: PositionalEmbedding(channels=0), "channels"),
     ],

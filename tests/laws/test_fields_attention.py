@@ -1,6 +1,7 @@
 """Laws of attention, positional embeddings and masks: finite twins, a naive average over logits, padding."""
 
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -41,7 +42,7 @@ STDS = {"query_std": 1.2, "key_std": 0.9, "value_std": 0.8, "weight_std": 1.3, "
 DECAY = lambda distance: np.exp(-distance)
 
 
-def attention(n: int, mechanism: str = "softmax", scaling: str = "1/sqrt(d)", **options) -> Attention:
+def attention(n: int, mechanism: Any = "softmax", scaling: Any = "1/sqrt(d)", **options) -> Attention:
     return Attention(n, n, mechanism, scaling=scaling, **STDS, **options)
 
 
@@ -50,7 +51,7 @@ def network(n: int, *layers, hidden: bool = True) -> Serial:
     return Serial([*before, *layers, Flatten(), Dense(1, 1.1, 0.2)])
 
 
-def embedding(n: int, kind: str) -> PositionalEmbedding:
+def embedding(n: int, kind: Any) -> PositionalEmbedding:
     return PositionalEmbedding(kind, 0.7, DECAY, n)
 
 
@@ -187,10 +188,11 @@ def test_drawn_kernel_is_one_function_and_joint_draws_are_semidefinite():
 
 def test_standard_error_covers_and_joint_draws_have_the_law_of_pairs():
     x, y = fields(3), fields(2, seed=8)
-    k = TangentKernel(network(4, attention(4, draws=64), hidden=False))
+    layers = network(4, attention(4, draws=64), hidden=False)
+    k = TangentKernel(layers)
     mean, error = with_standard_error(k, x, y, key=jax.random.key(0), replicates=16)
     # the kernel itself draws otherwise, for every pair alone; linear layers follow, so both are unbiased
-    keyed = lambda key: eqx.tree_at(lambda n: n.network.layers[0], k, with_key(k.network.layers[0], key))
+    keyed = lambda key: eqx.tree_at(lambda n: n.network.layers[0], k, with_key(layers.layers[0], key))
     pairs = jnp.stack([keyed(key).cross(x, y) for key in jax.random.split(jax.random.key(1), 16)])
     both = jnp.sqrt(error**2 + jnp.var(pairs, axis=0, ddof=1) / 16)
     assert (jnp.abs(mean - jnp.mean(pairs, axis=0)) <= QUANTILE * both).all()
@@ -241,6 +243,7 @@ def test_kernels_between_different_lengths_are_those_of_finite_networks(readout)
     x = padded([fields(1, length=2, seed=1)[0], fields(1, length=4, seed=2)[0]])
     build = lambda n: Masked(Serial([Conv(n, 3, 1.2, 0.3), Relu(), readout, Dense(1, 1.1, 0.2)]))
     inner = build(256).network
+    assert isinstance(inner, Serial)
     hidden = Serial(inner.layers[:-1])
 
     @jax.jit

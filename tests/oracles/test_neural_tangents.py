@@ -3,6 +3,7 @@
 import json
 import math
 import pathlib
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -50,7 +51,7 @@ def conv(window=(3, 3), **options) -> Conv:
     return Conv(512, window, STD, BIAS, **options)
 
 
-def attention(mechanism: str, scaling: str = "1/d", kind: str | None = None) -> Attention:
+def attention(mechanism: Any, scaling: Any = "1/d", kind: Any = None) -> Attention:
     return Attention(
         512, 8, mechanism, scaling=scaling, query_std=1.2, key_std=1.1, value_std=0.9, weight_std=STD, bias_std=BIAS,
         positions=kind if kind is None else PositionalEmbedding(kind, 0.7),

@@ -122,7 +122,7 @@ class Attention(AbstractLayer):
         """
         *sites, c = field_shape("Attention", fan_in)
         keys, values = self.key_width or self.width, self.value_width or self.width
-        shapes = {"key": (self.heads, keys, c), "value": (self.heads, values, c)}
+        shapes: dict[str, tuple[int, ...]] = {"key": (self.heads, keys, c), "value": (self.heads, values, c)}
         shapes["out"] = (self.width, self.heads * values)
         tied = self.scaling == "1/d"
         if not tied:

@@ -158,7 +158,8 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
         jax.tree.map(lambda part: jnp.broadcast_to(part, shape), pair)
         for pair in ((logits, parts), (logits.swapped(), parts.swapped()))
     ]
-    found = jax.vmap(lambda pair: _drawn_in_order(*pair, normal))(jax.tree.map(lambda a, b: jnp.stack([a, b]), *orders))
+    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), *orders)
+    found = jax.vmap(lambda one, contracted: _drawn_in_order(one, contracted, normal))(*both)
     return Averages(*((part[0] + _t(part[1])) / 2 for part in found))
 
 

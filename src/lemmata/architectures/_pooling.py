@@ -127,11 +127,10 @@ class GlobalSumPool(GlobalAveragePool):
 
 def _pooled(name: str, state: State, pooled: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
     """The state whose arrays are pooled over pairs of positions; variances come from each input with itself."""
+    state = at_filled(state)
     if not state.sites or state.left is None or state.right is None:
         found = f"equal positions of a grid {state.sites} alone" if state.sites else "vectors"
         raise SettingError(f"input of {name}", found=found, rule="fields, with the moments of all pairs of positions")
-
-    state = at_filled(state)
 
     def mapped(part: State) -> State:
         means = None if part.means is None else Means(pooled(part, part.means.xy), part.means.xx, part.means.yy)

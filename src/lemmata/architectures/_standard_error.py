@@ -37,8 +37,8 @@ def with_standard_error(
     """A kernel of a network with softmax attention at 1/sqrt(d): mean over independent draws, and standard error.
 
     Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs, so the
-    matrix of a replicate, and the mean, is positive semidefinite by construction where y is not given. Where attention is
-    followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After
+    matrix of a replicate, and the mean, is positive semidefinite by construction where y is not given. Where attention
+    is followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After
     an activation or another softmax it has a bias of order 1/`draws`, which more replicates do not lower and the
     standard error does not show; the change from `draws` to twice as many does.
 
