@@ -1,6 +1,7 @@
 """Laws of attention, positional embeddings and masks: finite twins, a naive average over logits, padding."""
 
 import functools
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -31,6 +32,7 @@ from lemmata.architectures import (
     residual,
     with_standard_error,
 )
+from lemmata.architectures._attention_weights import Contracted, Logits, relu, softmax, softmax_averages
 from lemmata.architectures._fields import field_state
 from lemmata.kernels import gram
 
@@ -163,6 +165,47 @@ def test_moments_are_those_of_sampled_logits(mechanism):
         assert (np.abs(ours.mean(axis=0) - bias - np.mean(np.asarray(sampled), axis=0)) <= 5 * error).all(), face
 
 
+def moments(seed, size=3):
+    """Moments within and between two inputs, as `Logits` that all see each other but one, and what is averaged."""
+    root = np.random.default_rng(seed).normal(size=(4, 2 * size, 2 * size))
+    whole = [jnp.asarray(r @ r.T / size) for r in root]
+    blocks = [(m[:size, size:], m[:size, :size], m[size:, size:]) for m in whole]
+    sees = jnp.ones((size, size), bool).at[0, 2].set(False), jnp.ones((size, size), bool)
+    return Logits(*blocks[0], *sees), Contracted(*(block[0] for block in blocks))
+
+
+def test_relu_averages_are_those_of_loops():
+    logits, parts = moments(0)
+    found = relu(logits, parts)
+    q, xx, yy, sees, _ = map(np.asarray, logits)
+    expected, size = np.zeros((4, 3, 3)), range(3)
+    for a, b, c, d in itertools.product(size, repeat=4):
+        if sees[a, c]:
+            u, v = xx[a, a] * xx[c, c], yy[b, b] * yy[d, d]
+            rho = q[a, b] * q[c, d] / np.sqrt(u * v)
+            orthant = 0.25 + np.arcsin(rho) / (2 * np.pi)
+            value = np.sqrt(u * v) * (np.sqrt(1 - rho**2) / (2 * np.pi) + rho * orthant)
+            nngp, ntk, key_nngp, key_ntk = (float(part[c, d]) for part in parts)
+            expected[:, a, b] += value * nngp, value * ntk, orthant * nngp * key_nngp, orthant * nngp * key_ntk
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
+
+
+def test_softmax_averages_are_those_of_the_jacobian():
+    logits, parts = moments(1)
+    rule = lambda sees: lambda g: softmax(g, sees)
+    (z, jz), (u, ju) = (
+        (rule(sees)(g), jax.jacfwd(rule(sees))(g)) for g, sees in ((logits.xx, logits.sees_x), (logits.yy, logits.sees_y))
+    )
+    np.testing.assert_allclose(u, jax.nn.softmax(logits.yy, axis=-1), rtol=1e-13)
+    assert z[0, 2] == 0
+    moved = jnp.einsum("acae,bdbf,cd->abef", jz, ju, parts.nngp)
+    expected = [z @ part @ u.T for part in (parts.nngp, parts.ntk)]
+    expected += [jnp.einsum("abef,ef->ab", moved, part) for part in (parts.key_nngp, parts.key_ntk)]
+    for ours, theirs in zip(softmax_averages(z, u, parts), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-12)
+
+
 def with_key(layer, key):
     return eqx.tree_at(lambda a: a.key, layer, key, is_leaf=lambda leaf: leaf is None)
 
@@ -203,8 +246,8 @@ def test_standard_error_covers_and_joint_draws_have_the_law_of_pairs():
 PIECES = {
     "convolution": lambda: [Conv(8, 3, 1.2, 0.3), Relu(), Conv(8, 2), LayerNorm(), Erf(), GlobalAveragePool()],
     "valid": lambda: [Conv(8, 2, 1.2, 0.3, padding="VALID"), Relu(), AveragePool(2, 1), GlobalSumPool()],
-    "attention": lambda: [attention(8, causal=True, positions=embedding(8, "sum"), draws=32), GlobalAveragePool()],
-    "relu": lambda: [attention(8, "relu"), Relu(), GlobalAveragePool()],
+    "attention": lambda: [Dense(8, 1.2, 0.3), attention(8, causal=True, positions=embedding(8, "sum"), draws=32), GlobalAveragePool()],
+    "relu": lambda: [Dense(8, 1.2, 0.3), attention(8, "relu"), Relu(), GlobalAveragePool()],
     "fixed": lambda: [Conv(8, 3), Dropout(0.8), attention(8, "softmax", "1/d"), GlobalSumPool()],
     "residual": lambda: [
         Dense(8), residual(Serial([Erf(), Conv(8, 3)])), Relu(), AveragePool(3, 1, "SAME"), GlobalAveragePool()
