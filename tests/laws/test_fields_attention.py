@@ -193,10 +193,8 @@ def test_relu_averages_are_those_of_loops():
 
 def test_softmax_averages_are_those_of_the_jacobian():
     logits, parts = moments(1)
-    rule = lambda sees: lambda g: softmax(g, sees)
-    (z, jz), (u, ju) = (
-        (rule(sees)(g), jax.jacfwd(rule(sees))(g)) for g, sees in ((logits.xx, logits.sees_x), (logits.yy, logits.sees_y))
-    )
+    z, u = softmax(logits.xx, logits.sees_x), softmax(logits.yy, logits.sees_y)
+    jz, ju = jax.jacfwd(softmax)(logits.xx, logits.sees_x), jax.jacfwd(softmax)(logits.yy, logits.sees_y)
     np.testing.assert_allclose(u, jax.nn.softmax(logits.yy, axis=-1), rtol=1e-13)
     assert z[0, 2] == 0
     moved = jnp.einsum("acae,bdbf,cd->abef", jz, ju, parts.nngp)
@@ -246,7 +244,9 @@ def test_standard_error_covers_and_joint_draws_have_the_law_of_pairs():
 PIECES = {
     "convolution": lambda: [Conv(8, 3, 1.2, 0.3), Relu(), Conv(8, 2), LayerNorm(), Erf(), GlobalAveragePool()],
     "valid": lambda: [Conv(8, 2, 1.2, 0.3, padding="VALID"), Relu(), AveragePool(2, 1), GlobalSumPool()],
-    "attention": lambda: [Dense(8, 1.2, 0.3), attention(8, causal=True, positions=embedding(8, "sum"), draws=32), GlobalAveragePool()],
+    "attention": lambda: [
+        Dense(8, 1.2, 0.3), attention(8, causal=True, positions=embedding(8, "sum"), draws=32), GlobalAveragePool()
+    ],
     "relu": lambda: [Dense(8, 1.2, 0.3), attention(8, "relu"), Relu(), GlobalAveragePool()],
     "fixed": lambda: [Conv(8, 3), Dropout(0.8), attention(8, "softmax", "1/d"), GlobalSumPool()],
     "residual": lambda: [
