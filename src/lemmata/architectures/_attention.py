@@ -74,6 +74,15 @@ class Attention(AbstractLayer):
     Raises:
         SettingError: for an unknown mechanism or scaling, widths, heads or draws below 1, a negative deviation.
         ShapeError: for vectors instead of fields.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Attention, Dense, GlobalAveragePool, NNGPKernel, Serial
+        >>> attention = Attention(64, 8, "identity", scaling="1/d")
+        >>> kernel = NNGPKernel(Serial([attention, GlobalAveragePool(), Dense(1)]))
+        >>> x = jnp.ones((3, 4))  # three positions with four channels: all logits are 1
+        >>> round(float(kernel(x, x)), 4)
+        9.0
     """
 
     width: int
