@@ -3,12 +3,14 @@
 import json
 import math
 import pathlib
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from lemmata.architectures import (
+    Attention,
     AveragePool,
     Conv,
     Cos,
@@ -25,6 +27,7 @@ from lemmata.architectures import (
     LocallyConnected,
     Monomial,
     NNGPKernel,
+    PositionalEmbedding,
     Rbf,
     Relu,
     Serial,
@@ -48,6 +51,13 @@ def conv(window=(3, 3), **options) -> Conv:
     return Conv(512, window, STD, BIAS, **options)
 
 
+def attention(mechanism: Any, scaling: Any = "1/d", kind: Any = None) -> Attention:
+    return Attention(
+        512, 8, mechanism, scaling=scaling, query_std=1.2, key_std=1.1, value_std=0.9, weight_std=STD, bias_std=BIAS,
+        positions=kind if kind is None else PositionalEmbedding(kind, 0.7),
+    )
+
+
 RELU, OUT, MEAN = Relu(), Dense(1, STD, BIAS), GlobalAveragePool()
 STANDARD, CIRCULAR = {"parameterization": "standard"}, {"padding": "CIRCULAR"}
 FIELDS = {
@@ -68,6 +78,13 @@ FIELDS = {
     "image_residual": [
         conv(), residual(Serial([RELU, conv()])), RELU, AveragePool((2, 2), 1), conv((2, 2)), RELU, Flatten(), OUT
     ],
+    "sequence_attention_softmax_linear": [conv(3), RELU, attention("softmax"), RELU, MEAN, OUT],
+    "sequence_attention_identity_linear": [conv(3), RELU, attention("identity"), RELU, MEAN, OUT],
+    "sequence_attention_relu_linear": [conv(3), RELU, attention("relu"), RELU, MEAN, OUT],
+    "sequence_attention_identity_root": [conv(3), RELU, attention("linear", "1/sqrt(d)"), RELU, MEAN, OUT],
+    "sequence_attention_flatten": [attention("softmax"), RELU, Flatten(), OUT],
+    "sequence_attention_positions_sum": [attention("softmax", kind="sum"), RELU, MEAN, OUT],
+    "sequence_attention_positions_concat": [attention("softmax", kind="concat"), RELU, MEAN, OUT],
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from ._activations import Relu as Relu
 from ._activations import Sin as Sin
 from ._activations import absolute as absolute
 from ._angular import is_homogeneous as is_homogeneous
+from ._attention import Attention as Attention
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel
 from ._branches import residual as residual
@@ -28,6 +29,8 @@ from ._kernels import NNGPKernel as NNGPKernel
 from ._kernels import TangentKernel as TangentKernel
 from ._layer import AbstractLayer as AbstractLayer
 from ._layer import Shape as Shape
+from ._masked import Masked as Masked
+from ._masked import padded as padded
 from ._named import sigmoid as sigmoid
 from ._named import silu as silu
 from ._named import softplus as softplus
@@ -45,11 +48,14 @@ from ._pooling import AveragePool as AveragePool
 from ._pooling import GlobalAveragePool as GlobalAveragePool
 from ._pooling import GlobalSumPool as GlobalSumPool
 from ._pooling import SumPool as SumPool
+from ._positions import PositionalEmbedding as PositionalEmbedding
 from ._quadrature import Elementwise as Elementwise
 from ._serial import Serial as Serial
 from ._serial import erf_network as erf_network
 from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
+from ._standard_error import Estimate as Estimate
+from ._standard_error import with_standard_error as with_standard_error
 from ._state import State as State
 from ._state_space import StateSpace as StateSpace
 from ._tangent import combined_gradient as combined_gradient

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.errors import SettingError
 
@@ -76,6 +76,14 @@ class Parallel(AbstractLayer):
         values = [layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)]
         return functools.reduce(operator.add, values)
 
+    def apply_masked(
+        self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
+        """The sum of the branches at one field; it holds something where all of them do."""
+        values = [layer.apply_masked(own, x, mask) for layer, own in zip(self.branches, params, strict=True)]
+        outputs, masks = zip(*values, strict=True)
+        return functools.reduce(operator.add, outputs), functools.reduce(_both, masks)
+
     def push(self, state: State) -> State:
         """The sums of the branches' moments and tangent kernels."""
         level = state.law.level + 1
@@ -133,6 +141,10 @@ def _common_width(widths: list[Any]) -> Any:
     return widths[0]
 
 
+def _both(one: Any, other: Any) -> Any:
+    return one if other is None else one & other
+
+
 def _sum(one: State, other: State) -> State:
     """The moments of a sum whose terms have products of mean 0."""
     means = one.means if other.means is None else other.means
@@ -143,5 +155,5 @@ def _sum(one: State, other: State) -> State:
         own = {"left": _sum(one.left, other.left), "right": _sum(one.right, other.right)}
     return one.replace(
         nngp=one.nngp + other.nngp, ntk=one.ntk + other.ntk, xx=one.xx + other.xx, yy=one.yy + other.yy, means=means,
-        **own,
+        mask_x=_both(one.mask_x, other.mask_x), mask_y=_both(one.mask_y, other.mask_y), **own,
     )

@@ -5,10 +5,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from ._dense import Dense
-from ._fields import at_equal_positions, axes_of, field_shape
+from ._fields import at_equal_positions, at_filled, axes_of, field_shape, filled, visible_through
 from ._layer import AbstractLayer, Shape
 from ._parameterization import Parameterization
 from ._serial import Serial
@@ -38,14 +38,23 @@ class Patches(AbstractLayer):
         self.window.over("Patches", x.shape[:-1])
         return self.window.patches(x)
 
+    def apply_masked(
+        self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
+        """The patches, with zeros at empty positions."""
+        axes = [(axis,) for axis in range(mask.ndim)]
+        return self.apply(params, filled(x, mask)), self.window.visible(mask, axes)
+
     def push(self, state: State) -> State:
         """Means along the window, at equal places of both positions."""
+        state = at_filled(state)
         sites = self.window.over("Patches", state.sites)
         mean = lambda values, axes: self.window.total(values, axes) / self.window.count
         both, one, other = axes_of(state)
         return state.replace(
             nngp=mean(state.nngp, both), ntk=mean(state.ntk, both), xx=mean(state.xx, one), yy=mean(state.yy, other),
             fan_in=self.window.count * state.fan_in, law=state.law.perturbed(), means=None, sites=sites,
+            **visible_through(self.window, state),
         )
 
 
@@ -66,10 +75,17 @@ class Flatten(AbstractLayer):
         """The numbers of the field, position after position."""
         return x.reshape(-1)
 
+    def apply_masked(
+        self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, " fan_out"], None]:
+        """The same with zeros at empty positions."""
+        return self.apply(params, filled(x, mask)), None
+
     def push(self, state: State) -> State:
         """Means over positions."""
         if not state.sites:
             return state
+        state = at_filled(state)
         first = tuple(range(len(state.sites)))
         mean = lambda values: jnp.mean(at_equal_positions(state, values), axis=first)
         every = tuple(range((1 + state.pairs) * len(state.sites)))
@@ -77,6 +93,7 @@ class Flatten(AbstractLayer):
         return state.replace(
             nngp=mean(state.nngp), ntk=mean(state.ntk), xx=xx, yy=yy, fan_in=math.prod(state.sites) * state.fan_in,
             law=state.law.perturbed(), means=None, sites=(), pairs=False, left=None, right=None,
+            mask_x=None, mask_y=None,
         )
 
     def needs_pairs(self, pairs: bool) -> bool:

@@ -66,13 +66,18 @@ def with_masks(network: Any, key: Key[Array, ""]) -> Any:
     All points that this network is applied to share the masks; for masks of their own, map over keys and points:
     `jax.vmap(lambda key, x: with_masks(network, key).apply(params, x))(keys, points)`.
     """
+    return with_keys(network, Dropout, key)
+
+
+def with_keys(network: Any, kind: type, key: Key[Array, ""]) -> Any:
+    """The same network where every layer of a kind holds a key of its own, drawn from `key`."""
     count = itertools.count()
-    is_dropout = lambda part: isinstance(part, Dropout)
+    is_random = lambda part: isinstance(part, kind)
 
-    def masked(part: Any) -> Any:
-        if not is_dropout(part):
+    def keyed(part: Any) -> Any:
+        if not is_random(part):
             return part
-        mask_key = jax.random.fold_in(key, next(count))
-        return eqx.tree_at(lambda layer: layer.key, part, mask_key, is_leaf=lambda leaf: leaf is None)
+        own = jax.random.fold_in(key, next(count))
+        return eqx.tree_at(lambda layer: layer.key, part, own, is_leaf=lambda leaf: leaf is None)
 
-    return jax.tree.map(masked, network, is_leaf=is_dropout)
+    return jax.tree.map(keyed, network, is_leaf=is_random)

@@ -4,11 +4,12 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Shaped
 
 from lemmata.errors import ShapeError
 
 from ._state import INPUTS, Means, State
+from ._window import Window
 
 
 def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
@@ -44,10 +45,49 @@ def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
     return _at_positions(jnp.mean(x.reshape(len(x), -1, x.shape[-1]), axis=2), x.shape[1:-1], pairs)
 
 
-def _at_positions(values: Float[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
+def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: bool) -> tuple[Array, Array]:
     """Values at the positions of x and of y, shaped to broadcast with pairs of positions."""
     ones = (1,) * len(sites) if pairs else ()
     return values.T.reshape(*sites, *ones, -1), values.T.reshape(*ones, *sites, -1)
+
+
+def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *sites"]) -> State:
+    """The state, and those of inputs with themselves, with masks: of all pairs of inputs, or of each with itself."""
+    axes = lambda mask: _at_positions(mask.reshape(len(mask), -1), state.sites, state.pairs)
+    own = lambda side, mask: None if side is None else side.replace(mask_x=axes(mask)[0], mask_y=axes(mask)[1])
+    mask_x, mask_y = axes(x)[0], axes(y)[1]
+    if state.nngp.ndim - len(state.sites) * (1 + state.pairs) == 2:
+        mask_x, mask_y = mask_x[..., :, None], mask_y[..., None, :]
+    return state.replace(mask_x=mask_x, mask_y=mask_y, left=own(state.left, x), right=own(state.right, y))
+
+
+def at_filled(state: State) -> State:
+    """The state with moments 0 at empty positions; so are those of inputs with themselves."""
+    if state.mask_x is None or state.mask_y is None:
+        return state
+    one, other, both = state.mask_x, state.mask_y, state.mask_x & state.mask_y
+    zero = lambda values, mask: jnp.where(mask, values, 0.0)
+    means = state.means
+    if means is not None:
+        means = Means(zero(means.xy, both), zero(means.xx, one), zero(means.yy, other))
+    left, right = (None if side is None else at_filled(side) for side in (state.left, state.right))
+    return state.replace(
+        nngp=zero(state.nngp, both), ntk=zero(state.ntk, both), xx=zero(state.xx, one), yy=zero(state.yy, other),
+        means=means, left=left, right=right,
+    )
+
+
+def filled(x: Float[Array, "*sites c"], mask: Bool[Array, "*sites"]) -> Float[Array, "*sites c"]:
+    """The field with 0 at empty positions."""
+    return jnp.where(mask[..., None], x, 0.0)
+
+
+def visible_through(window: Window, state: State) -> dict[str, Any]:
+    """The masks of the state after a window."""
+    if state.mask_x is None or state.mask_y is None:
+        return {}
+    _, one, other = axes_of(state)
+    return {"mask_x": window.visible(state.mask_x, one), "mask_y": window.visible(state.mask_y, other)}
 
 
 def axes_of(state: State) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:

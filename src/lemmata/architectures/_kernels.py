@@ -13,8 +13,9 @@ from lemmata.kernels import AbstractKernel
 
 from ._angular import angular_push
 from ._embedding import own_token_state, token_points, token_state
-from ._fields import field_state, own_state
+from ._fields import field_state, own_state, with_masks_of
 from ._layer import AbstractLayer
+from ._masked import Masked, check_masks, split_mask
 from ._state import State, diagonal_state, matrix_state, pair_state
 
 # Entries of a tile, of pairs of points and of their positions: the caches of current processors hold them.
@@ -85,7 +86,7 @@ class NetworkEntries(eqx.Module):
     def __call__(self, x: Array, y: Array) -> Array:
         """All pairs, by the recursion over layers or a series that stands for it."""
         if x.ndim > 2:
-            return self.exact(self._fields(x, y))
+            return self.exact(self.fields(x, y))
         state = matrix_state(x, y)
         push = self.series_push(state)
         return self.exact(state) if push is None else push(state)
@@ -94,18 +95,24 @@ class NetworkEntries(eqx.Module):
         """Every point with itself, by the recursion."""
         if x.ndim == 2:
             return self.exact(diagonal_state(x))
+        values, mask = split_mask(x) if isinstance(self.network, Masked) else (x, None)
         own = own_state if self.network.token_count() is None else own_token_state
-        return self.exact(own(x, self.network.needs_pairs(False)))
+        state = own(values, self.network.needs_pairs(False))
+        return self.exact(state if mask is None else with_masks_of(state, mask, mask))
+
+    def fields(self, x: Array, y: Array) -> State:
+        """The state of all pairs of fields."""
+        pairs = self.network.needs_pairs(False)
+        if not isinstance(self.network, Masked):
+            return (field_state if self.network.token_count() is None else token_state)(x, y, pairs)
+        (x, mask_x), (y, mask_y) = split_mask(x), split_mask(y)
+        return with_masks_of(field_state(x, y, pairs), mask_x, mask_y)
 
     def pair(self, x: Array, y: Array) -> Array:
         """Two single points, by the recursion."""
         if x.ndim == 1:
             return self.exact(pair_state(x, y))
-        return self.exact(self._fields(x[None], y[None]))[0, 0]
-
-    def _fields(self, x: Array, y: Array) -> State:
-        state = field_state if self.network.token_count() is None else token_state
-        return state(x, y, self.network.needs_pairs(False))
+        return self.exact(self.fields(x[None], y[None]))[0, 0]
 
     def series_push(self, state: State) -> Callable[[State], Array] | None:
         """What stands for the recursion at less cost, if anything does."""
@@ -147,6 +154,9 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     if jnp.ndim(x) < 2 or jnp.ndim(x) != jnp.ndim(y) or x.shape[1:] != y.shape[1:]:
         rule = "(n, d) and (m, d), the same d, or fields (n, *sites, channels) on the same grid"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
+    if isinstance(entries.network, Masked):
+        check_masks(x)
+        check_masks(y)
     same, x = y is x, _read(entries.network, x)
     diagonal = _checked(_diagonal(entries, x))
     if same:

@@ -4,7 +4,7 @@ import abc
 from typing import Any, ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from ._state import State
 
@@ -39,6 +39,15 @@ class AbstractLayer(eqx.Module):
     @abc.abstractmethod
     def push(self, state: State) -> State:
         """The second moments of the outputs from those of the inputs, as the number of inputs goes to infinity."""
+
+    def apply_masked(
+        self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
+        """The layer at one field where only the positions of the mask hold something; and where its outputs do.
+
+        Here: as `apply`, which is right for layers that act at every position alone.
+        """
+        return self.apply(params, x), mask
 
     def needs_pairs(self, pairs: bool) -> bool:
         """Whether all pairs of positions are needed at the inputs, given whether they are at the outputs."""

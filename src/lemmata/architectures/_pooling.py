@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.errors import SettingError
 
-from ._fields import at_equal_positions, axes_of, field_shape
+from ._fields import at_equal_positions, at_filled, axes_of, field_shape, filled, visible_through
 from ._layer import AbstractLayer, Shape
 from ._state import Means, State
 from ._window import Padding, Size, Window
@@ -50,12 +50,19 @@ class AveragePool(AbstractLayer):
         self.window.over(type(self).__name__, x.shape[:-1])
         return self.factor * self.window.total(x, [(axis,) for axis in range(x.ndim - 1)])
 
+    def apply_masked(
+        self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
+        """The pooled field, with zeros at empty positions."""
+        axes = [(axis,) for axis in range(mask.ndim)]
+        return self.apply(params, filled(x, mask)), self.window.visible(mask, axes)
+
     def push(self, state: State) -> State:
         """Means over both windows, from all pairs of positions."""
         sites = self.window.over(type(self).__name__, state.sites)
         _, one, other = axes_of(state)
-        pooled = lambda values: self.factor**2 * self.window.total(self.window.total(values, one), other)
-        return _pooled(type(self).__name__, state, pooled, sites)
+        pooled = lambda _, values: self.factor**2 * self.window.total(self.window.total(values, one), other)
+        return _pooled(type(self).__name__, state, pooled, sites, self.window)
 
     def needs_pairs(self, pairs: bool) -> bool:
         """The variance of a mean needs all pairs."""
@@ -80,18 +87,31 @@ class GlobalAveragePool(AbstractLayer):
         """No parameters; as many outputs as the field has coordinates at a position."""
         return (), field_shape(type(self).__name__, fan_in)[-1]
 
-    def _factor(self, sites: tuple[int, ...]) -> float:
-        return 1.0 / math.prod(sites)
-
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_in"]:
         """The pooled vector."""
         *sites, c = field_shape(type(self).__name__, x.shape)
-        return self._factor(tuple(sites)) * jnp.sum(x.reshape(-1, c), axis=0)
+        return self._share(None, tuple(sites), ()) * jnp.sum(x.reshape(-1, c), axis=0)
+
+    def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        """What the sum over the filled positions is multiplied by."""
+        return 1.0 / math.prod(sites) if mask is None else 1.0 / jnp.sum(mask, axis=axes)
+
+    def apply_masked(
+        self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, " fan_in"], None]:
+        """The pooled vector of the filled positions."""
+        every = tuple(range(mask.ndim))
+        return self._share(mask, mask.shape, every) * jnp.sum(filled(x, mask), axis=every), None
 
     def push(self, state: State) -> State:
         """Means over all pairs of positions."""
-        every, factor = tuple(range(2 * len(state.sites))), self._factor(state.sites) ** 2
-        return _pooled(type(self).__name__, state, lambda values: factor * jnp.sum(values, axis=every), ())
+        every = tuple(range(2 * len(state.sites)))
+
+        def pooled(part: State, values: Array) -> Array:
+            one, other = (self._share(mask, part.sites, every) for mask in (part.mask_x, part.mask_y))
+            return one * other * jnp.sum(values, axis=every)
+
+        return _pooled(type(self).__name__, state, pooled, ())
 
     def needs_pairs(self, pairs: bool) -> bool:
         """The variance of a mean needs all pairs."""
@@ -101,21 +121,23 @@ class GlobalAveragePool(AbstractLayer):
 class GlobalSumPool(GlobalAveragePool):
     """The sum over all positions: `GlobalAveragePool` times their number."""
 
-    def _factor(self, sites: tuple[int, ...]) -> float:
+    def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return 1.0
 
 
-def _pooled(name: str, state: State, pooled: Any, sites: tuple[int, ...]) -> State:
+def _pooled(name: str, state: State, pooled: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
     """The state whose arrays are pooled over pairs of positions; variances come from each input with itself."""
+    state = at_filled(state)
     if not state.sites or state.left is None or state.right is None:
         found = f"equal positions of a grid {state.sites} alone" if state.sites else "vectors"
         raise SettingError(f"input of {name}", found=found, rule="fields, with the moments of all pairs of positions")
 
     def mapped(part: State) -> State:
-        means = None if part.means is None else Means(pooled(part.means.xy), part.means.xx, part.means.yy)
+        means = None if part.means is None else Means(pooled(part, part.means.xy), part.means.xx, part.means.yy)
+        masks = {"mask_x": None, "mask_y": None} if window is None else visible_through(window, part)
         return part.replace(
-            nngp=pooled(part.nngp), ntk=pooled(part.ntk), means=means, sites=sites, pairs=bool(sites), left=None,
-            right=None,
+            nngp=pooled(part, part.nngp), ntk=pooled(part, part.ntk), means=means, sites=sites, pairs=bool(sites),
+            left=None, right=None, **masks,
         )
 
     def variances(side: State, values: Array, like: Array, second: bool) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.errors import SettingError
 
@@ -47,6 +47,15 @@ class Serial(AbstractLayer):
         for layer, own in zip(self.layers, params, strict=True):
             x = layer.apply(own, x)
         return x
+
+    def apply_masked(
+        self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
+        """The layers in turn, as long as there are positions."""
+        visible: Any = mask
+        for layer, own in zip(self.layers, params, strict=True):
+            x, visible = (layer.apply(own, x), None) if visible is None else layer.apply_masked(own, x, visible)
+        return x, visible
 
     def push(self, state: State) -> State:
         """The layers' pushes in turn."""

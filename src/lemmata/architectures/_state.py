@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import SettingError
 
@@ -89,6 +89,9 @@ class State(eqx.Module):
         pairs: whether all pairs of positions are kept.
         left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
         right: the same of every y.
+        mask_x: where the positions of x hold something, if not everywhere (`Masked`); an array as `xx`.
+        mask_y: the same of y, an array as `yy`.
+        joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
     """
 
     nngp: Float[Array, "..."]
@@ -102,6 +105,9 @@ class State(eqx.Module):
     pairs: bool = eqx.field(static=True, default=False)
     left: "State | None" = None
     right: "State | None" = None
+    mask_x: Bool[Array, "..."] | None = None
+    mask_y: Bool[Array, "..."] | None = None
+    joint: bool = eqx.field(static=True, default=False)
 
     def replace(self, **changes: Any) -> "State":
         """The state with some attributes changed."""

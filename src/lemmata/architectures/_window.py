@@ -9,7 +9,7 @@ from typing import Any, Literal
 import equinox as eqx
 import jax.numpy as jnp
 from jax.lax import optimization_barrier, slice_in_dim
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import SettingError, ShapeError
 
@@ -83,6 +83,21 @@ class Window(eqx.Module):
             places = range(self.size[axis])
             values = functools.reduce(operator.add, (self._cut(padded, values, axis, group, o) for o in places))
         return values
+
+    def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
+        """Where windows hold something, given where positions do: the same positions, or where whole windows do.
+
+        Raises:
+            SettingError: for padding that depends on where the filled positions end.
+        """
+        if self.padding == "VALID":
+            return self.total(mask.astype(float), groups) > self.count - 0.5
+        if self.padding == "SAME" and set(self.strides) == {1}:
+            return mask
+        raise SettingError(
+            "window on masked fields", found=f"padding {self.padding!r} with strides {self.strides}",
+            rule="windows at the same positions for every length: 'VALID', or 'SAME' with strides 1",
+        )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:
         """What is in the window at each of its positions, place after place: p = count * c numbers."""

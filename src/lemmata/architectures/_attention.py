@@ -1,0 +1,264 @@
+"""Self-attention with infinitely many heads."""
+
+import math
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
+
+from lemmata.errors import SettingError
+
+from ._attention_weights import (
+    Averages,
+    Contracted,
+    Logits,
+    drawn_softmax,
+    fixed,
+    identity,
+    joint_softmax,
+    own_softmax,
+    relu,
+    weights,
+)
+from ._fields import at_equal_positions, field_shape, filled
+from ._layer import AbstractLayer, Shape, with_channels
+from ._positions import PositionalEmbedding
+from ._state import State
+
+
+class Attention(AbstractLayer):
+    r"""Self-attention over the positions of a field, in the NTK parameterisation (Hron et al., 2020).
+
+    Head h has queries Q = q X W_Q / sqrt(c), keys K = k X W_K / sqrt(c), values V = v X W_V / sqrt(c) for the s x c
+    matrix X of a field (q, k, v = `query_std`, `key_std`, `value_std`), logits G, weights zeta(G) and output zeta(G) V;
+    all heads side by side go through one dense layer, of w = `weight_std` and b = `bias_std`, to `width` outputs. All
+    weights are standard normal. With d = `key_width`, g = q k, N = nngp and T = ntk of the input, and as heads, key and
+    value widths go to infinity:
+
+    * `scaling="1/d"`: G = Q K^T / d, where queries and keys share their weights (else G tends to 0). The logits tend
+      to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
+    * `scaling="1/sqrt(d)"`: G = Q K^T / sqrt(d) is Gaussian, with Cov(G_ac(x), G_bd(y)) = g² N_ab N_cd, and
+      independent from head to head. With E the mean over it, J_a the Jacobian of row a of zeta by its logits and
+      S_ab(P) = sum_ef E[(J_a N J_b^T)_ef] P_ef
+
+          nngp' = (v w)² E[zeta N zeta^T] + b²,
+          ntk' = 2 nngp' - b² + (v w)² (E[zeta T zeta^T] + g² [(2 N + T) S(N) + N S(T)])   (products entry by entry).
+
+    The mechanism zeta is `"softmax"` over the keys; `"relu"`; or `"identity"`, also called `"linear"`. The last two do
+    not divide by the number of positions. The means are closed except for softmax at 1/sqrt(d): there they come by
+    Monte Carlo over the Gaussian logits of both inputs, unbiased in nngp' and ntk' of this layer; layers after it that
+    are not linear in the moments turn the variance, of order 1/`draws`, into a bias of that order.
+    `with_standard_error` gives a standard error on every entry of a kernel. For fixed `key` the estimate is a symmetric
+    function of the two inputs; it is positive semidefinite up to its error, and exactly so in `with_standard_error`,
+    which draws the logits of all inputs jointly.
+
+    Args:
+        width: number of output channels.
+        heads: number of heads of the finite network.
+        mechanism: zeta.
+        scaling: `"1/sqrt(d)"` or `"1/d"`.
+        query_std, key_std, value_std, weight_std, bias_std: standard deviations; only products of the first two, and of
+            the next two, matter.
+        key_width, value_width: channels of a head of the finite network; `width` where not given.
+        causal: whether a position sees only itself and those before it, in row-major order.
+        positions: embeddings of positions for queries and keys. They enter with weights of their own, so that kind
+            `"sum"` has the limit N + sigma² R for inputs with few channels too; their number of `channels` goes to
+            infinity with the widths. N and T above then stand for the moments of values only; those of queries and keys
+            are mixed with sigma² R as `PositionalEmbedding` says.
+        draws: for softmax at 1/sqrt(d), the number of standard normal matrices; each serves with both signs, and in
+            both orders of the inputs.
+        key: their key; `jax.random.key(0)` where not given.
+
+    Raises:
+        SettingError: for an unknown mechanism or scaling, widths, heads or draws below 1, a negative deviation.
+        ShapeError: for vectors instead of fields.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Attention, Dense, GlobalAveragePool, NNGPKernel, Serial
+        >>> attention = Attention(64, 8, "identity", scaling="1/d")
+        >>> kernel = NNGPKernel(Serial([attention, GlobalAveragePool(), Dense(1)]))
+        >>> x = jnp.ones((3, 4))  # three positions with four channels: all logits are 1
+        >>> round(float(kernel(x, x)), 4)
+        9.0
+    """
+
+    width: int
+    heads: int
+    mechanism: Literal["softmax", "relu", "identity", "linear"] = eqx.field(default="softmax", static=True)
+    scaling: Literal["1/sqrt(d)", "1/d"] = eqx.field(default="1/sqrt(d)", static=True, kw_only=True)
+    query_std: float = eqx.field(default=1.0, kw_only=True)
+    key_std: float = eqx.field(default=1.0, kw_only=True)
+    value_std: float = eqx.field(default=1.0, kw_only=True)
+    weight_std: float = eqx.field(default=1.0, kw_only=True)
+    bias_std: float = eqx.field(default=0.0, kw_only=True)
+    key_width: int | None = eqx.field(default=None, static=True, kw_only=True)
+    value_width: int | None = eqx.field(default=None, static=True, kw_only=True)
+    causal: bool = eqx.field(default=False, static=True, kw_only=True)
+    positions: PositionalEmbedding | None = eqx.field(default=None, kw_only=True)
+    draws: int = eqx.field(default=256, static=True, kw_only=True)
+    key: Key[Array, ""] | None = eqx.field(default=None, kw_only=True)
+    whole = True
+
+    def __check_init__(self):
+        if self.mechanism not in ("softmax", "relu", "identity", "linear"):
+            rule = "'softmax', 'relu', or 'identity' (also 'linear')"
+            raise SettingError("mechanism of attention", found=self.mechanism, rule=rule)
+        if self.scaling not in ("1/sqrt(d)", "1/d"):
+            raise SettingError("scaling of attention", found=self.scaling, rule="'1/sqrt(d)' or '1/d'")
+        for name in ("width", "heads", "key_width", "value_width", "draws"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SettingError(f"{name} of attention", found=value, rule="at least 1")
+        for name in ("query_std", "key_std", "value_std", "weight_std", "bias_std"):
+            if not 0 <= getattr(self, name) < math.inf:
+                found = getattr(self, name)
+                raise SettingError(name, found=found, rule="a standard deviation is finite and not negative")
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether its moments come by Monte Carlo."""
+        return self.mechanism == "softmax" and self.scaling == "1/sqrt(d)"
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:
+        """Draws "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
+
+        "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" where
+        `bias_std` > 0. With `positions` there are "positions", "position_key" and "position_query". All are standard
+        normal.
+        """
+        *sites, c = field_shape("Attention", fan_in)
+        keys, values = self.key_width or self.width, self.value_width or self.width
+        shapes: dict[str, tuple[int, ...]] = {"key": (self.heads, keys, c), "value": (self.heads, values, c)}
+        shapes["out"] = (self.width, self.heads * values)
+        tied = self.scaling == "1/d"
+        if not tied:
+            shapes["query"] = shapes["key"]
+        if self.bias_std > 0:
+            shapes["bias"] = (self.width,)
+        if self.positions is not None:
+            own = self.positions.channels or c
+            shapes |= {"positions": (math.prod(sites), own), "position_key": (self.heads, keys, own)}
+            shapes |= {} if tied else {"position_query": (self.heads, keys, own)}
+        split = jax.random.split(key, len(shapes))
+        params = {
+            name: jax.random.normal(one, shape, dtype) for one, (name, shape) in zip(split, shapes.items(), strict=True)
+        }
+        return params, with_channels(fan_in, self.width)
+
+    def apply(self, params: dict[str, Any], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
+        """Attention over one field."""
+        return self._applied(params, x, None)
+
+    def apply_masked(
+        self, params: dict[str, Any], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites fan_out"], Bool[Array, "*sites"] | None]:
+        """Attention over one field; empty positions are no keys."""
+        return self._applied(params, filled(x, mask), mask), mask
+
+    def _applied(self, params: dict[str, Any], x: Array, valid: Bool[Array, "*sites"] | None) -> Array:
+        *sites, c = field_shape("Attention", x.shape)
+        rows = x.reshape(-1, c)
+        tied, e, shares = self.scaling == "1/d", None, (1.0, 0.0)
+        if self.positions is not None:
+            shares = self.positions.shares(c)
+            e = self.positions.embedding(params["positions"], tuple(sites))
+
+        def projected(name: str) -> Array:
+            made = math.sqrt(shares[0] / c) * jnp.einsum("pc,hkc->hpk", rows, params[name])
+            if e is not None:
+                own = jnp.einsum("pc,hkc->hpk", e, params[f"position_{name}"])
+                made = made + math.sqrt(shares[1] / e.shape[-1]) * own
+            return made
+
+        keys = projected("key")
+        queries = keys if tied else projected("query")
+        logits = (self.query_std * self.key_std) * jnp.einsum("hpk,hqk->hpq", queries, keys)
+        logits = logits / keys.shape[-1] ** (1.0 if tied else 0.5)
+        zeta = weights(self.mechanism, logits, self._sees(len(rows), None if valid is None else valid.reshape(-1)))
+        heads = jnp.einsum("hpq,qc,hvc->phv", zeta, rows, params["value"]).reshape(len(rows), -1)
+        outputs = (self.value_std * self.weight_std / math.sqrt(c * heads.shape[-1])) * heads @ params["out"].T
+        if self.bias_std > 0:
+            outputs = outputs + self.bias_std * params["bias"]
+        return outputs.reshape(*sites, self.width)
+
+    def _sees(self, size: int, valid: Bool[Array, "... s"] | None) -> Bool[Array, "... s s"]:
+        """Which keys a query sees."""
+        sees = jnp.tril(jnp.ones((size, size), bool)) if self.causal else jnp.ones((size, size), bool)
+        return sees if valid is None else sees & valid[..., None, :]
+
+    def push(self, state: State) -> State:
+        """Both moments, by the formulas above."""
+        field_shape("Attention", (*state.sites, state.fan_in))
+        if state.left is None or state.right is None:
+            rule = "moments of all pairs of positions"
+            raise SettingError("input of Attention", found="equal positions alone", rule=rule)
+        left, right = state.left, state.right
+        moved = self._moments(state, left, right)
+        if state.joint:
+            # every input with itself is an entry of the matrix of all pairs, from the same draws
+            index = jnp.arange(state.nngp.shape[-1])
+            left = right = self._outputs(left, (part[index, index] for part in moved))
+        else:
+            same = right is left
+            left = self._outputs(left, self._moments(left, left, left))
+            right = left if same else self._outputs(right, self._moments(right, right, right))
+        xx, yy = at_equal_positions(left, left.nngp), at_equal_positions(right, right.nngp)
+        new = self._outputs(state, moved, xx, yy)
+        return new.replace(left=left, right=right)
+
+    def _outputs(self, state: State, moved: Any, xx: Array | None = None, yy: Array | None = None) -> State:
+        """The state of the outputs, from moments whose axes of positions come last."""
+        k, grid = len(state.sites), state.sites + state.sites
+        nngp, ntk = (jnp.moveaxis(part, (-2, -1), (0, 1)).reshape(*grid, *part.shape[:-2]) for part in moved)
+        own = at_equal_positions(state, nngp) if xx is None else xx
+        other = own if yy is None else yy
+        ones = (1,) * k
+        batch = (own.shape[k:], other.shape[k:])
+        if xx is not None and nngp.ndim == 2 * k + 2:
+            batch = ((*batch[0], 1), (1, *batch[1]))
+        return state.replace(
+            nngp=nngp, ntk=ntk, xx=own.reshape(*state.sites, *ones, *batch[0]),
+            yy=other.reshape(*ones, *state.sites, *batch[1]), fan_in=self.width, law=state.law.drawn(), means=None,
+        )
+
+    def _moments(self, state: State, left: State, right: State) -> tuple[Array, Array]:
+        """Both new moments, nngp' and ntk', between x and y; axes of positions come last."""
+        size, batch = math.prod(state.sites), state.nngp.ndim - 2 * len(state.sites)
+        flat = lambda part: part.reshape(size, size, *part.shape[2 * len(state.sites) :])
+        last = lambda part: jnp.moveaxis(flat(part), (0, 1), (-2, -1))
+        besides = lambda part, axis: jnp.expand_dims(part, axis) if batch == 2 and part.ndim == 3 else part
+        share, own = (1.0, 0.0) if self.positions is None else self.positions.shares(state.fan_in)
+        embedded = 0.0
+        if self.positions is not None:
+            embedded = own * jnp.asarray(self.positions.covariance(state.sites), state.nngp.dtype)
+        mixed = lambda part: share * last(part) + embedded
+        nngp, ntk = last(state.nngp), last(state.ntk)
+        parts = Contracted(nngp, ntk, mixed(state.nngp), mixed(state.ntk))
+        scale, sees = self.query_std * self.key_std, [
+            None if side.mask_x is None else side.mask_x.reshape(size, -1).T for side in (left, right)
+        ]
+        logits = Logits(
+            scale * parts.key_nngp, besides(scale * mixed(left.nngp), 1), besides(scale * mixed(right.nngp), 0),
+            besides(self._sees(size, sees[0]), 1), besides(self._sees(size, sees[1]), 0),
+        )
+        found = self._averages(logits, parts, state.joint)
+        w2, b2 = (self.value_std * self.weight_std) ** 2, self.bias_std**2
+        slopes = (2.0 * parts.key_nngp + parts.key_ntk) * found.slopes + parts.key_nngp * found.slope_tangents
+        return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
+
+    def _averages(self, logits: Logits, parts: Contracted, joint: bool) -> Averages:
+        if self.scaling == "1/d":
+            return fixed(self.mechanism, logits, parts)
+        if self.mechanism != "softmax":
+            return relu(logits, parts) if self.mechanism == "relu" else identity(logits, parts)
+        key = jax.random.key(0) if self.key is None else self.key
+        if logits.xy.ndim == 3:
+            return own_softmax(logits, parts, key, self.draws)
+        return (joint_softmax if joint else drawn_softmax)(logits, parts, key, self.draws)
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """The logits need all pairs."""
+        return True

@@ -1,0 +1,112 @@
+"""Fields of variable size: points that carry a mask of the positions that hold something."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._fields import field_shape
+from ._layer import AbstractLayer, Shape, with_channels
+from ._state import State
+
+
+class Masked(AbstractLayer):
+    r"""A network for fields with empty positions: sequences of different lengths, say, padded to one.
+
+    Points have one more channel, the last: 1 at positions that hold something and 0 at empty ones, whose other channels
+    are not looked at. Convolutions and windows see zeros there, `Attention` does not see them as keys, pooling over all
+    positions is over those that hold something, and `Flatten` puts zeros. After a window with `"VALID"` padding a
+    position holds something where its whole window did; with `"SAME"` padding and strides 1, where it did before. So a
+    padded sequence has the kernels of the sequence alone, except through Flatten, whose vector has a fixed length.
+
+    Masked stands around the whole network. `padded` makes such points of sequences.
+
+    Args:
+        network: the network for the channels without the last.
+
+    `push` raises SettingError inside another network, and for windows that depend on the length of a sequence:
+    `"CIRCULAR"` padding, or `"SAME"` with strides above 1. The kernels raise it for a point without any position.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Conv, Dense, GlobalAveragePool, Masked, NNGPKernel, Relu, Serial, padded
+        >>> network = Serial([Conv(8, 3), Relu(), GlobalAveragePool(), Dense(1)])
+        >>> x = padded([jnp.ones((2, 4)), jnp.ones((5, 4))])
+        >>> x.shape
+        (2, 5, 5)
+        >>> masked, alone = NNGPKernel(Masked(network)), NNGPKernel(network)
+        >>> bool(abs(masked.diagonal(x)[0] - alone.diagonal(jnp.ones((1, 2, 4)))[0]) < 1e-6)
+        True
+    """
+
+    network: AbstractLayer
+    whole = True
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
+        """The network's parameters, for one channel less."""
+        *_, c = field_shape("Masked", fan_in)
+        if c < 2:
+            raise ShapeError("input of Masked", found=f"{c} channel", rule="at least one channel, and the mask")
+        return self.network.init(key, with_channels(fan_in, c - 1), dtype=dtype)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
+        """The network on the positions that hold something."""
+        field_shape("Masked", x.shape)
+        values, mask = split_mask(x)
+        return self.network.apply_masked(params, values, mask)[0]
+
+    def push(self, state: State) -> State:
+        """The network's, with the masks of both inputs."""
+        if state.mask_x is None:
+            raise SettingError(
+                "input of Masked", found="a state without masks", rule="Masked stands around the whole network",
+                remedy="NNGPKernel(Masked(network)) on points whose last channel is the mask",
+            )
+        return self.network.push(state)
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """As the network."""
+        return self.network.needs_pairs(pairs)
+
+
+def split_mask(x: Float[Array, "*batch c"]) -> tuple[Float[Array, "*batch d"], Bool[Array, "*batch"]]:
+    """The channels without the last, 0 at empty positions, and where positions hold something."""
+    mask = x[..., -1] > 0.5
+    return jnp.where(mask[..., None], x[..., :-1], 0.0), mask
+
+
+def check_masks(x: Float[Array, "n *sites c"]) -> None:
+    """Refuses masks that hide everything, or that are not 0 and 1; nothing can be raised under a transformation."""
+    if jnp.ndim(x) < 3 or x.shape[-1] < 2:
+        rule = "fields (n, *sites, channels) whose last channel is the mask"
+        raise ShapeError("points of Masked", found=f"shape {x.shape}", rule=rule)
+    try:
+        mask = np.asarray(x[..., -1]).reshape(len(x), -1)
+    except jax.errors.TracerArrayConversionError:
+        return
+    if not np.isin(mask, (0.0, 1.0)).all():
+        found, rule = "values other than 0 and 1", "the last channel is 1 or 0"
+        raise SettingError("mask", found=found, rule=rule, remedy="padded(sequences)")
+    empty = np.flatnonzero(~mask.any(axis=1))
+    if empty.size:
+        raise SettingError("mask", found=f"nothing at any position of point {empty[0]}", rule="at least one position")
+
+
+def padded(sequences: Sequence[Float[Array, "_ c"]]) -> Float[Array, "n longest c_and_mask"]:
+    """Sequences of different lengths as points of `Masked`: zeros after their ends, and the mask as last channel.
+
+    Raises:
+        ShapeError: where they are not matrices with the same number of columns, or one of them is empty.
+    """
+    shapes = [jnp.shape(sequence) for sequence in sequences]
+    if not shapes or any(len(shape) != 2 or shape[1:] != shapes[0][1:] or shape[0] < 1 for shape in shapes):
+        rule = "(length, channels), the same number of channels, at least one position"
+        raise ShapeError("sequences", found=f"shapes {shapes}", rule=rule)
+    longest = max(length for length, _ in shapes)
+    masked = (jnp.concatenate([sequence, jnp.ones((len(sequence), 1))], axis=1) for sequence in sequences)
+    return jnp.stack([jnp.pad(rows, ((0, longest - len(rows)), (0, 0))) for rows in masked])

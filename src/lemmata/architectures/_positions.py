@@ -1,0 +1,148 @@
+"""Random positional embeddings: Gaussian vectors at the positions of a grid, added to a field or put beside it."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import NotPositiveDefiniteError, SettingError
+
+from ._fields import field_shape
+from ._layer import AbstractLayer, Shape
+from ._state import Means, State
+
+
+class PositionalEmbedding(AbstractLayer):
+    r"""A trained random vector at every position of a field, the same for all inputs.
+
+    Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q), sigma = `std` and
+    R(p, q) = decay(|p - q|), |.| the Euclidean distance on the grid; R is the identity where no `decay` is given.
+
+    * `"sum"`: h(p) = x(p) + e(p), so nngp' = nngp + sigma² R and ntk' = ntk + sigma² R.
+    * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, k = `channels` (or c): nngp' and ntk' are the means of
+      those of x, with weight c / (c + k), and of sigma² R, with weight k / (c + k).
+
+    A fixed table, sinusoidal say, is part of the inputs: add it to them. In `Attention(positions=...)` embeddings go to
+    queries and keys and not to values; put this layer before Attention to have them in all three.
+
+    Args:
+        kind: `"sum"` or `"concat"`.
+        std: sigma.
+        decay: a function of the distance, written in numpy or JAX, with decay(0) = 1 for vectors of variance sigma².
+        channels: how many coordinates e has; where not given, as many as x.
+
+    Raises:
+        SettingError: for another kind, a negative `std`, or `channels` below 1.
+        NotPositiveDefiniteError: where `decay` gives no covariance on the grid.
+
+    `push` raises SettingError for `"sum"` at the inputs of a network: there are too few coordinates for the products of
+    x and e to average out.
+    """
+
+    kind: Literal["sum", "concat"] = eqx.field(default="sum", static=True)
+    std: float = 1.0
+    decay: Callable[[Any], Any] | None = eqx.field(default=None, static=True)
+    channels: int | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        if self.kind not in ("sum", "concat"):
+            raise SettingError("kind of a positional embedding", found=self.kind, rule="'sum' or 'concat'")
+        if not 0 <= self.std < math.inf:
+            raise SettingError("std of a positional embedding", found=self.std, rule="finite and not negative")
+        if self.channels is not None and self.channels < 1:
+            raise SettingError("channels of a positional embedding", found=self.channels, rule="at least 1")
+
+    def covariance(self, sites: tuple[int, ...]) -> Float[np.ndarray, "s s"]:
+        """R between all positions of a grid, in row-major order."""
+        size = math.prod(sites)
+        if self.decay is None:
+            return np.eye(size)
+        grid = np.stack(np.unravel_index(np.arange(size), sites), axis=1)
+        distance = np.sqrt(np.sum((grid[:, None] - grid[None]) ** 2, axis=2))
+        with jax.ensure_compile_time_eval(), np.errstate(divide="ignore", invalid="ignore"):
+            matrix = np.broadcast_to(np.asarray(self.decay(distance), float), (size, size))
+        lowest, largest = np.linalg.eigvalsh(matrix)[[0, -1]] if np.isfinite(matrix).all() else (-np.inf, 1.0)
+        if lowest < -10 * size * np.finfo(float).eps * max(largest, 0.0):
+            raise NotPositiveDefiniteError(
+                "decay of a positional embedding", found=f"lowest eigenvalue {lowest:.3g} on a grid of shape {sites}",
+                rule="a positive semidefinite matrix decay(|p - q|)", remedy="exp(-|p - q|), for one",
+            )
+        return matrix
+
+    def shares(self, channels: int) -> tuple[float, float]:
+        """What multiplies the moments of x, and R, for x of so many coordinates."""
+        if self.kind == "sum":
+            return 1.0, self.std**2
+        own = self.channels or channels
+        return channels / (channels + own), self.std**2 * own / (channels + own)
+
+    def embedding(self, params: Float[Array, "s k"], sites: tuple[int, ...]) -> Float[Array, "s k"]:
+        """The Gaussian fields of covariance R, without `std`, from independent standard normal parameters."""
+        if self.decay is None:
+            return params
+        values, vectors = np.linalg.eigh(self.covariance(sites))
+        return jnp.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), params.dtype) @ params
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Float[Array, "s k"], Shape]:
+        """Draws a standard normal number for every position and coordinate of e."""
+        *sites, c = field_shape("PositionalEmbedding", fan_in)
+        own = self.channels or c
+        if self.kind == "sum" and own != c:
+            raise SettingError(
+                "channels of a positional embedding", found=own, rule=f"as many as the field has, {c}, for a sum"
+            )
+        self.covariance(tuple(sites))
+        return jax.random.normal(key, (math.prod(sites), own), dtype), (*sites, c if self.kind == "sum" else c + own)
+
+    def apply(
+        self, params: Float[Array, "s k"], x: Float[Array, "*sites fan_in"]
+    ) -> Float[Array, "*sites fan_out"]:
+        """The field x + e, or (x, e), at every position."""
+        sites = x.shape[:-1]
+        e = (self.std * self.embedding(params, sites)).reshape(*sites, -1)
+        return x + e if self.kind == "sum" else jnp.concatenate([x, e], axis=-1)
+
+    def push(self, state: State) -> State:
+        """Adds the covariance of the embedding."""
+        field_shape("PositionalEmbedding", (*state.sites, state.fan_in))
+        law = state.law
+        if self.kind == "sum" and not law.wide:
+            raise SettingError(
+                "input of PositionalEmbedding", found="the inputs of the network", rule="a sum needs many coordinates",
+                remedy="a Dense layer before it, or kind='concat'",
+            )
+        share, own = self.shares(state.fan_in)
+        covariance = own * jnp.asarray(self.covariance(state.sites), state.nngp.dtype)
+        added = self._added(covariance, state, state.nngp.ndim)
+        one, other = self._variances(covariance, state)
+        means = state.means
+        if means is not None:
+            means = Means(*(share * mean for mean in means))
+        if self.kind == "concat":
+            law, means = law.perturbed(), None
+        width = state.fan_in + (0 if self.kind == "sum" else self.channels or state.fan_in)
+        return state.replace(
+            nngp=share * state.nngp + added, ntk=share * state.ntk + added, xx=share * state.xx + one,
+            yy=share * state.yy + other, law=law, means=means, fan_in=width,
+        )
+
+    @staticmethod
+    def _added(covariance: Array, state: State, ndim: int) -> Array:
+        if not state.pairs:
+            values = jnp.diagonal(covariance).reshape(state.sites)
+        else:
+            values = covariance.reshape(*state.sites, *state.sites)
+        return values.reshape(*values.shape, *(1,) * (ndim - values.ndim))
+
+    @staticmethod
+    def _variances(covariance: Array, state: State) -> tuple[Array, Array]:
+        values, ones = jnp.diagonal(covariance).reshape(state.sites), (1,) * len(state.sites)
+        batch = (1,) * (state.nngp.ndim - len(state.sites) * (1 + state.pairs))
+        if not state.pairs:
+            return (values.reshape(*state.sites, *batch),) * 2
+        return values.reshape(*state.sites, *ones, *batch), values.reshape(*ones, *state.sites, *batch)

@@ -1,0 +1,91 @@
+"""Kernels that are estimated by Monte Carlo, with a standard error on every entry."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._attention import Attention
+from ._dropout import with_keys
+from ._kernels import NetworkEntries, NNGPKernel, TangentKernel
+
+
+class Estimate(NamedTuple):
+    """A matrix that was estimated by independent replicates.
+
+    Attributes:
+        mean: the mean over the replicates.
+        standard_error: their standard deviation, entry by entry, over the root of their number.
+    """
+
+    mean: Float[Array, "n m"]
+    standard_error: Float[Array, "n m"]
+
+
+def with_standard_error(
+    kernel: NNGPKernel | TangentKernel,
+    x: Float[Array, "n *sites c"],
+    y: Float[Array, "m *sites c"] | None = None,
+    *,
+    key: Key[Array, ""],
+    replicates: int = 16,
+) -> Estimate:
+    """A kernel of a network with softmax attention at 1/sqrt(d): mean over independent draws, and standard error.
+
+    Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs, so the
+    matrix of a replicate, and the mean, is positive semidefinite by construction where y is not given. Where attention
+    is followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After
+    an activation or another softmax it has a bias of order 1/`draws`, which more replicates do not lower and the
+    standard error does not show; the change from `draws` to twice as many does.
+
+    With N = n + m points on s positions a replicate holds matrices of N s rows, and costs `draws` products of such.
+
+    Args:
+        kernel: of the whole network.
+        x: fields.
+        y: other fields of the same shape; `None` means x itself.
+        key: of all replicates.
+        replicates: at least 2.
+
+    Raises:
+        SettingError: for fewer than 2 replicates, or where values are not finite.
+        ShapeError: where x and y are not fields of one shape.
+
+    Example:
+        >>> import jax
+        >>> from lemmata.architectures import Attention, Dense, Flatten, NNGPKernel, Serial, with_standard_error
+        >>> network = Serial([Attention(8, 2, draws=32), Flatten(), Dense(1)])
+        >>> x = jax.random.normal(jax.random.key(0), (5, 3, 4))
+        >>> mean, error = with_standard_error(NNGPKernel(network), x, key=jax.random.key(1), replicates=4)
+        >>> mean.shape, bool((error < 0.2 * mean[0, 0]).all())
+        ((5, 5), True)
+    """
+    if replicates < 2:
+        raise SettingError("replicates", found=replicates, rule="at least 2, for a standard error")
+    if jnp.ndim(x) < 3 or (y is not None and jnp.shape(y)[1:] != jnp.shape(x)[1:]):
+        found = f"shapes {jnp.shape(x)} and {jnp.shape(x if y is None else y)}"
+        raise ShapeError("points x and y", found=found, rule="fields (n, *sites, channels) on the same grid")
+    everything = x if y is None else jnp.concatenate([x, y])
+    face = "nngp" if isinstance(kernel, NNGPKernel) else "ntk"
+    mean, error = _replicated(NetworkEntries(kernel.network, face), everything, jax.random.split(key, replicates))
+    if not bool(jnp.isfinite(mean).all()):
+        rule = "finite inputs and moments"
+        raise SettingError("kernel of the network", found="values that are not finite", rule=rule)
+    columns = slice(None) if y is None else slice(len(x), None)
+    return Estimate(mean[: len(x), columns], error[: len(x), columns])
+
+
+@eqx.filter_jit
+def _replicated(entries: NetworkEntries, points: Array, keys: Key[Array, " r"]) -> tuple[Array, Array]:
+    def one(key: Key[Array, ""]) -> Array:
+        network = with_keys(entries.network, Attention, key)
+        drawn = NetworkEntries(network, entries.face)
+        matrix = drawn.exact(drawn.fields(points, points).replace(joint=True))
+        return (matrix + matrix.T) / 2
+
+    values = jax.lax.map(one, keys)
+    return jnp.mean(values, axis=0), jnp.std(values, axis=0, ddof=1) / len(keys) ** 0.5
