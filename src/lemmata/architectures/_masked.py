@@ -47,6 +47,13 @@ class Masked(AbstractLayer):
     network: AbstractLayer
     whole = True
 
+    def __check_init__(self):
+        if self.network.token_count() is not None:
+            raise SettingError(
+                "network of Masked", found="an Embedding", rule="fields whose last channel is the mask",
+                remedy="Dense on unit vectors in place of the Embedding, or sequences of one length",
+            )
+
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
         """The network's parameters, for one channel less."""
         *_, c = field_shape("Masked", fan_in)

@@ -8,11 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Key
+from jaxtyping import Array, Bool, Complex, Float, Key
 
 from lemmata.errors import SettingError, ShapeError
 
-from ._fields import at_equal_positions, field_shape
+from ._fields import at_equal_positions, at_filled, field_shape, filled
 from ._layer import AbstractLayer, Shape
 from ._moments import check_finite
 from ._state import State
@@ -131,6 +131,12 @@ class StateSpace(AbstractLayer):
         y = self.weight_std * math.sqrt(2.0 / len(self.poles)) * y
         return y + self.skip_std * params["skip"] * x if self.skip_std > 0 else y
 
+    def apply_masked(
+        self, params: Any, x: Float[Array, "t c"], mask: Bool[Array, " t"]
+    ) -> tuple[Float[Array, "t c"], Bool[Array, " t"]]:
+        """The outputs, with zeros at empty positions of the input."""
+        return self.apply(params, filled(x, mask)), mask
+
     def push(self, state: State) -> State:
         """The double sums above, by recurrences over both positions."""
         if len(state.sites) != 1:
@@ -140,6 +146,7 @@ class StateSpace(AbstractLayer):
                 "input of StateSpace", found="the inputs of the network", rule="StateSpace follows a layer that "
                 "becomes wide, since every channel has one random kernel", remedy="a Dense layer before it",
             )
+        state = at_filled(state)
         if state.left is None or state.right is None:
             rule = "sequences, with the moments of all pairs of positions"
             raise SettingError("input of StateSpace", found="equal positions alone", rule=rule)

@@ -35,7 +35,8 @@ class AbstractFieldWidth(AbstractTangentWidth):
     log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
     """
 
-    relation = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12)
+    widths = (16.0, 64.0, 256.0)
+    relation = Rate(along="m", rungs=widths, margin=0.05, resolution=0.12)
     trials = 96
     batch = 16  # gradients by all weights of a convolution are held for every point
 

@@ -49,6 +49,7 @@ class AbstractTangentWidth(Claim[Inputs]):
 
     relation = Rate(along="m", rungs=WIDTHS, margin=0.05, resolution=0.1)
     source = Source("yang2020", "Theorem 2.1; averages over m units have the rate m^(-1/2)")
+    widths = WIDTHS
     label = "rate"
     controls = "the tangent kernel of a network that has not been trained"
     unexplained = "the constant, and what training does to the kernel"
@@ -83,7 +84,7 @@ class AbstractTangentWidth(Claim[Inputs]):
     def measure(self, problem: Inputs, key: Key[Array, ""]) -> Array:
         """|finite - limit|_F / |limit|_F, with a new network for each width."""
         x = problem.x
-        networks = [self.network(int(width)) for width in self.relation.rungs]
+        networks = [self.network(int(width)) for width in self.widths]
         params = drawn_parameters(networks, x.shape[1] if x.ndim == 2 else x.shape[1:], key)
         limit = gram(TangentKernel(networks[0]), x)
         found = [self.kernel(network, own, x, key) for network, own in zip(networks, params, strict=True)]
