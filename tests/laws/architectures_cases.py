@@ -178,7 +178,7 @@ NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
 FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
 OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5), Softmax()]
-# Their laws are in test_fields.py and test_attention.py.
+# Their laws are in test_fields.py and test_fields_attention.py.
 ON_FIELDS = [
     Conv(1, 2), LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
     GlobalAveragePool(), GlobalSumPool(), StateSpace(), Embedding(2, 1),

@@ -10,6 +10,7 @@ import jax
 from jaxtyping import Array, Key
 
 from lemmata.architectures import (
+    Attention,
     AveragePool,
     Conv,
     Dense,
@@ -95,6 +96,26 @@ class SoftmaxUnitsWidth(AbstractFieldWidth):
         """Channels that compete at each position."""
         conv = Conv(width, 2, 0.8, 0.3)
         return Serial([conv, Softmax(0.7), Dense(width, 0.8, 0.3), Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
+
+
+class AttentionWidth(AbstractFieldWidth):
+    """The tangent kernel of a network with softmax attention of m heads on m channels, queries and keys of one matrix
+    scaled by 1/d, differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of softmax attention at finite width"
+    # A head has m³ weights, so the ladder begins low: c up to 4 turns the slope by log(1 + c/8)/(2 log 9), below 0.1.
+    widths = (8.0, 24.0, 72.0)
+    relation = Rate(along="m", rungs=widths, margin=0.1, resolution=0.15)
+    trials = 128
+    batch = 8
+
+    def network(self, width: int) -> Serial:
+        """Attention to what a convolution has found, then a mean over positions."""
+        conv, attention = Conv(width, 2, 1.1, 0.3), Attention(width, width, scaling="1/d", bias_std=0.3)
+        return Serial([conv, Erf(), attention, Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
 
 
 class LocalWidth(AbstractFieldWidth):
