@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-REPEATS, ROUNDS = 3, 3
+REPEATS, ROUNDS = 2, 2
 STD, BIAS = 2**0.5, 0.1
 VECTORS = (4000, 784)
 # For each case: activation, depth, standard deviation of the biases, shape of the points, and what is particular.
