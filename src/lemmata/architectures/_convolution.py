@@ -1,7 +1,7 @@
 """Convolutions: a dense layer on the patches of a field, with the same weights at all positions or with local ones."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -150,6 +150,8 @@ class Conv(Serial):
         ShapeError: where the points are not fields on such a grid.
     """
 
+    affine: ClassVar[type[Dense]] = Dense
+
     def __init__(
         self,
         width: int,
@@ -163,23 +165,10 @@ class Conv(Serial):
         parameterization: Parameterization = "ntk",
     ):
         patches = Patches(Window(window, strides, dilation, padding))
-        self.layers = (patches, Dense(width, weight_std, bias_std, parameterization))
+        self.layers = (patches, self.affine(width, weight_std, bias_std, parameterization))
 
 
-class LocallyConnected(Serial):
+class LocallyConnected(Conv):
     """A convolution with weights of its own at each position: LocalDense on patches; arguments as of `Conv`."""
 
-    def __init__(
-        self,
-        width: int,
-        window: Size,
-        weight_std: float = 1.0,
-        bias_std: float = 0.0,
-        *,
-        strides: Size | None = None,
-        dilation: Size | None = None,
-        padding: Padding = "SAME",
-        parameterization: Parameterization = "ntk",
-    ):
-        patches = Patches(Window(window, strides, dilation, padding))
-        self.layers = (patches, LocalDense(width, weight_std, bias_std, parameterization))
+    affine = LocalDense
