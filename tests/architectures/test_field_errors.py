@@ -14,6 +14,7 @@ from lemmata.architectures import (
     GlobalSumPool,
     LayerNorm,
     LocallyConnected,
+    Masked,
     NNGPKernel,
     Patches,
     Relu,
@@ -85,6 +86,21 @@ def test_a_limit_that_the_moments_do_not_give_is_refused(layers, words):
         for call in (lambda k: gram(k, IMAGES), lambda k: k.diagonal(IMAGES), lambda k: k(IMAGES[0], IMAGES[1])):
             with pytest.raises(SettingError, match=words):
                 call(kernel)
+
+
+def test_a_finite_network_on_another_grid_names_the_layer_and_both_shapes():
+    dense, local = Serial([Conv(4, 2), Flatten(), Dense(1)]), Serial([LocallyConnected(4, 2), Flatten(), Dense(1)])
+    for network, words in ((dense, r"Dense\(1\); found shape \(20,\).*24 at the end"), (local, "5 pos.*6 pos")):
+        params, _ = network.init(jax.random.key(0), (6, 3))
+        with pytest.raises(ShapeError, match=words):
+            network.apply(params, jnp.ones((5, 3)))
+        with pytest.raises(ShapeError, match=r"Dense\(4\)"):
+            network.apply(params, jnp.ones((6, 2)))
+
+
+def test_no_points_at_all():
+    kernel = NNGPKernel(Masked(Serial([Conv(8, 3), GlobalAveragePool(), Dense(1)])))
+    assert kernel.cross(jnp.ones((0, 6, 3)), jnp.ones((2, 6, 3))).shape == (0, 2)
 
 
 def test_pooling_of_vectors_is_refused():

@@ -15,6 +15,7 @@ from lemmata.architectures import (
     Hermite,
     Identity,
     LayerNorm,
+    LeakyRelu,
     Monomial,
     NNGPKernel,
     Parallel,
@@ -90,6 +91,40 @@ def test_an_expansion_that_is_not_resolved_is_refused(fn):
         with pytest.raises(SettingError, match="not finite"):
             call(NNGPKernel(network))
     assert jnp.isfinite(NNGPKernel(network).cross(0.1 * x, 0.1 * x)).all()
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda u: jnp.abs(u) ** -0.5, lambda u: jnp.abs(u) ** -1.0, lambda u: jnp.abs(u - 0.3) ** -0.5,
+        lambda u: jnp.log(jnp.abs(u)), lambda u: jnp.abs(u) ** -0.2,
+    ],
+    ids=["root", "pole", "shifted root", "logarithm", "weak"],
+)  # fmt: skip
+def test_a_singular_activation_is_refused_where_its_rule_is_wrong(fn):
+    with pytest.raises(SettingError, match="not finite"):
+        NNGPKernel(fully_connected(Elementwise(fn), 1)).diagonal(jnp.eye(3) + 1.0)
+
+
+def test_a_finite_network_names_the_layer_and_both_shapes():
+    network = Serial([Dense(8), Relu(), Dense(1)])
+    params, _ = network.init(jax.random.key(0), 5)
+    with pytest.raises(ShapeError, match=r"Dense\(8\); found shape \(6,\).*5 at the end.*\(8, 5\)"):
+        network.apply(params, jnp.ones(6))
+
+
+def test_the_highest_power_has_finite_moments():
+    kernel = NNGPKernel(Serial([Dense(2), Monomial(64), Dense(1)]))
+    assert jnp.isfinite(kernel.diagonal(0.1 * jnp.eye(3))).all()
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+@pytest.mark.parametrize(
+    "build", [lambda: Dense(2.5), lambda: LeakyRelu(float("nan")), lambda: Serial(Dense(3)), lambda: NNGPKernel("x")]
+)
+def test_arguments_of_the_wrong_kind(build):
+    with pytest.raises(SettingError):
+        build()
 
 
 def test_options_of_the_finite_kernel():

@@ -37,6 +37,9 @@ class LeakyRelu(AbstractLayer):
 
     slope: float = 0.01
 
+    def __check_init__(self):
+        check_finite("slope", self.slope)
+
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The leaky rectifier of every coordinate."""
         return jax.nn.leaky_relu(x, self.slope)

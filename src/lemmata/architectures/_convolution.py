@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
+from lemmata.errors import ShapeError
+
 from ._dense import Dense
 from ._fields import at_equal_positions, at_filled, axes_of, field_shape, filled, visible_through
 from ._layer import AbstractLayer, Shape
@@ -116,6 +118,12 @@ class LocalDense(Dense):
 
     def apply(self, params: dict[str, Array], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
         """The dense layers at their positions."""
+        drawn = params["weight"].shape
+        if len(drawn) != 3 or drawn[0] != math.prod(x.shape[:-1]):
+            raise ShapeError(
+                f"input of LocalDense({self.width})", found=f"shape {x.shape}, {math.prod(x.shape[:-1])} positions",
+                rule=f"{drawn[0]} positions, as its weights of shape {drawn} were drawn",
+            )
         rows = jax.vmap(lambda own, point: Dense.apply(self, own, point))(params, x.reshape(-1, x.shape[-1]))
         return rows.reshape(*x.shape[:-1], self.width)
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.errors import SettingError
+from lemmata.errors import SettingError, ShapeError
 
 from ._layer import AbstractLayer, Shape, channels, with_channels
 from ._parameterization import Parameterization, Scales, WidthExponents, scales
@@ -53,8 +53,8 @@ class Dense(AbstractLayer):
                 remedy="the mean-field and the maximal-update parameterisation differ between layers: "
                 "MAXIMAL_UPDATE.first, .hidden or .readout, or fully_connected(..., parameterization=...)",
             )
-        if self.width < 1:
-            raise SettingError("width of a dense layer", found=self.width, rule="at least 1")
+        if not isinstance(self.width, int) or self.width < 1:
+            raise SettingError("width of a dense layer", found=self.width, rule="a whole number, at least 1")
         for name, value in (("weight_std", self.weight_std), ("bias_std", self.bias_std)):
             try:
                 wrong = not value >= 0
@@ -79,6 +79,12 @@ class Dense(AbstractLayer):
 
     def apply(self, params: dict[str, Array], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
         """The affine map at one point, or at every position of a field."""
+        drawn = params["weight"].shape[-1]
+        if x.shape[-1] != drawn:
+            raise ShapeError(
+                f"input of Dense({self.width})", found=f"shape {x.shape}, which ends in {x.shape[-1]}",
+                rule=f"{drawn} at the end, as its weights of shape {params['weight'].shape} were drawn",
+            )
         own = self.scales(x.shape[-1])
         output = own.multiplier * (x @ params["weight"].T)
         if self.bias_std > 0:

@@ -35,6 +35,9 @@ class NNGPKernel(AbstractKernel):
 
     network: AbstractLayer
 
+    def __check_init__(self):
+        _check_network(self.network)
+
     def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
         """The covariance of the outputs at two points."""
         return _checked(_pair(self.network, "nngp", x, y))
@@ -63,6 +66,9 @@ class TangentKernel(AbstractKernel):
     """
 
     network: AbstractLayer
+
+    def __check_init__(self):
+        _check_network(self.network)
 
     def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
         """The tangent kernel at two points."""
@@ -129,6 +135,11 @@ class NetworkEntries(eqx.Module):
         return getattr(pushed, self.face)
 
 
+def _check_network(network: object) -> None:
+    if not isinstance(network, AbstractLayer):
+        raise SettingError("network", found=repr(network), rule="a layer", remedy="Serial([...]) of layers")
+
+
 def _pair(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
     if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
         rule = "two of shape (d,), or two fields of shape (*sites, channels)"
@@ -158,6 +169,8 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
         check_masks(x)
         check_masks(y)
     same, x = y is x, _read(entries.network, x)
+    if 0 in (len(x), len(y)):
+        return jnp.zeros((len(x), len(y)), jnp.result_type(x, y))
     diagonal = _checked(_diagonal(entries, x))
     if same:
         return _symmetric(entries, x, diagonal)

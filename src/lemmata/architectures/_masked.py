@@ -1,5 +1,6 @@
 """Fields of variable size: points that carry a mask of the positions that hold something."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,7 +94,7 @@ def check_masks(x: Float[Array, "n *sites c"]) -> None:
         rule = "fields (n, *sites, channels) whose last channel is the mask"
         raise ShapeError("points of Masked", found=f"shape {x.shape}", rule=rule)
     try:
-        mask = np.asarray(x[..., -1]).reshape(len(x), -1)
+        mask = np.asarray(x[..., -1]).reshape(len(x), math.prod(x.shape[1:-1]))
     except jax.errors.TracerArrayConversionError:
         return
     if not np.isin(mask, (0.0, 1.0)).all():

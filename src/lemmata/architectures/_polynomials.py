@@ -42,7 +42,7 @@ class Monomial(AbstractLayer):
         n = self.degree
 
         def moments(k, a, b):
-            values, slopes = (math.factorial(m) * _pairings(m, k, a * b) for m in (n, n - 1))
+            values, slopes = (float(math.factorial(m)) * _pairings(m, k, a * b) for m in (n, n - 1))
             return values, n**2 * slopes
 
         return push_moments(state, moments, odd=n % 2 == 1)

@@ -32,6 +32,22 @@ def hermite_rule(degree: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, np.stack(columns[:degree], axis=1) * root[:, None]
 
 
+@functools.lru_cache(maxsize=2)
+def _graded_rule(reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of a second rule for the standard normal law: panels that halve towards 0, out to `reach`."""
+    near, middle, far = 0.5 ** np.arange(30, 0, -1), np.arange(1.0, 8.0, 0.5), np.arange(8.0, reach + 1, 2.0)
+    edges = np.concatenate([[0.0], near, middle, far])
+    sizes = np.where(edges[1:] <= 0.5, 2, np.where(edges[1:] <= 8.0, 8, 6))
+    nodes, weights = [], []
+    for left, right, size in zip(edges[:-1], edges[1:], sizes, strict=True):
+        z, w = np.polynomial.legendre.leggauss(size)
+        nodes.append(0.5 * (left + right) + 0.5 * (right - left) * z)
+        weights.append(0.5 * (right - left) * w)
+    half, weight = np.concatenate(nodes), np.concatenate(weights)
+    weight = weight * np.exp(-0.5 * half**2) / np.sqrt(2.0 * np.pi)
+    return np.concatenate([-half, half]), np.concatenate([weight, weight])
+
+
 class Elementwise(AbstractLayer):
     r"""Any activation function, by Gauss-Hermite quadrature.
 
@@ -52,9 +68,10 @@ class Elementwise(AbstractLayer):
         fn: a function of one real number, written in JAX and differentiable almost everywhere.
         degree: number of nodes, at least 2.
 
-    `NNGPKernel` and `TangentKernel` raise SettingError where the expansion is not resolved, that is where more than
-    a quarter of E[fn(u)²] lies in the upper half of the coefficients (fn not square-integrable, or oscillating too
-    fast); `push` itself marks such moments as NaN, since under `jit` it cannot raise.
+    `NNGPKernel` and `TangentKernel` raise SettingError where the expansion is not resolved: where more than a quarter
+    of E[fn(u)²] lies in the upper half of the coefficients, or where a second rule, graded towards 0, gives another
+    E[fn(u)²] by more than 2 % (fn not square-integrable, singular, or oscillating too fast). `push` itself marks such
+    moments as NaN, since under `jit` it cannot raise.
     """
 
     fn: Callable[[Any], Any] = eqx.field(static=True)
@@ -73,7 +90,7 @@ class Elementwise(AbstractLayer):
         law = state.law.activated()
         _, c = correlation(state.nngp, state.xx, state.yy)
         one = jnp.ones((), c.dtype)
-        left, right = (self._coefficients(self.fn, v) for v in (state.xx, state.yy))
+        left, right = (self._agreeing(self._coefficients(self.fn, v), v) for v in (state.xx, state.yy))
         slope = jax.grad(self.fn)
         dot = _mehler(c, self._coefficients(slope, state.xx), self._coefficients(slope, state.yy))
         xx, yy = _mehler(one, left, left), _mehler(one, right, right)
@@ -87,6 +104,13 @@ class Elementwise(AbstractLayer):
         # What the nodes cannot tell apart spreads evenly over the coefficients: half of it falls in the upper half.
         resolved = jnp.sum(a[self.degree // 2 :] ** 2, axis=0) <= 0.25 * jnp.sum(a * a, axis=0)
         return jnp.where(resolved, a, jnp.nan)
+
+    def _agreeing(self, a: Float[Array, "degree ..."], variance: Float[Array, "..."]) -> Float[Array, "degree ..."]:
+        """The coefficients of `fn`, or NaN where a second rule gives another E[fn(u)²]."""
+        nodes, weights = _graded_rule(36.0 if variance.dtype == jnp.float64 else 12.0)
+        values = fn_at(self.fn, safe_sqrt(variance)[..., None] * jnp.asarray(nodes, variance.dtype))
+        second = (values * values) @ jnp.asarray(weights, variance.dtype)
+        return jnp.where(jnp.abs(jnp.sum(a * a, axis=0) - second) <= 0.02 * second, a, jnp.nan)
 
 
 def fn_at(fn: Callable[[Any], Any], points: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -24,6 +24,9 @@ class Serial(AbstractLayer):
     whole = True
 
     def __init__(self, layers: Sequence[AbstractLayer]):
+        if not isinstance(layers, Sequence):
+            found, remedy = repr(layers), "Serial([layer])"
+            raise SettingError("layers of Serial", found=found, rule="a list of layers", remedy=remedy)
         self.layers = tuple(layers)
 
     def __check_init__(self):
