@@ -52,7 +52,8 @@ def gram_on_disk(
         The array (`zarr.Array`), opened for reading; `zarr.open_array(path)` opens it later.
 
     Raises:
-        DataError: where the folder holds something else, a damaged array (names the tile), or the matrix of another problem.
+        DataError: where the folder holds something else, a damaged array (names the tile), or the matrix of another
+            problem.
         MemoryPlanError: where memory does not hold a tile, or the disk not the matrix; says the plan.
         SettingError: where zarr is not installed, or as `gram`.
         ShapeError: as `gram`.
@@ -106,12 +107,15 @@ def _fill(stored: Any, plan: GramPlan, done: pathlib.Path, problem: tuple[Abstra
             compared = True
             continue
         values = np.asarray(tile(i, j))
-        for chunk in _chunks(plan, done.parent, i, j):
+        chunks = _chunks(plan, done.parent, i, j)
+        for chunk in chunks:
             chunk.unlink(missing_ok=True)  # zarr reads what is there, damaged or not, before it writes a part
         stored[rows, columns] = values
         if plan.symmetric and i < j:
             stored[columns, rows] = values.T
-        (done / name).touch()  # chunks are written whole or not at all, and this after them
+        # Chunks are written whole or not at all, and this after them; one of nothing but nan is not written.
+        if all(chunk.is_file() for chunk in chunks):
+            (done / name).touch()
 
 
 def _chunks(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[pathlib.Path]:

@@ -32,8 +32,8 @@ def gram(
 
     The symmetric form is exactly symmetric. With `block` or `working_set` the matrix is computed in square tiles, and
     the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts; the
-    symmetric form then computes only the tiles on and above the diagonal. Matrices above 1 GiB always are, their plan (`gram_plan`) is printed to standard error, and they are
-    refused where the plan does not fit into free memory.
+    symmetric form then computes only the tiles on and above the diagonal. Matrices above 1 GiB always are, their plan
+    (`gram_plan`) is printed to standard error, and they are refused where the plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.

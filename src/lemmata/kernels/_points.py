@@ -33,11 +33,11 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
             remedy="NNGPKernel(network) or TangentKernel(network) for a network, a subclass of AbstractKernel for a "
             "function of two points",
         )  # fmt: skip
-    x, y = _array("x", x), None if y is None else _array("y", y)
-    if y is not None and x.shape[1:] != y.shape[1:]:
-        rule = "the same number of columns" if x.ndim == y.ndim == 2 else "points of one shape"
-        raise ShapeError("points x and y", found=f"{x.shape} and {y.shape}", rule=rule)
-    return x, y, all(_finite(name, points) for name, points in (("x", x), ("y", y)) if points is not None)
+    left, right = _array("x", x), None if y is None else _array("y", y)
+    if right is not None and left.shape[1:] != right.shape[1:]:
+        rule = "the same number of columns" if left.ndim == right.ndim == 2 else "points of one shape"
+        raise ShapeError("points x and y", found=f"{left.shape} and {right.shape}", rule=rule)
+    return left, right, all(_finite(name, p) for name, p in (("x", left), ("y", right)) if p is not None)
 
 
 def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
