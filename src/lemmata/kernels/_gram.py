@@ -69,7 +69,7 @@ def gram(
     if block is not None:
         return _tiled(kernel, x, y, block)
     matrix = entries(kernel.cross, x, other)
-    return checked_symmetric(*symmetrised(matrix), x) if y is None else matrix
+    return checked_symmetric(x, *symmetrised(matrix)) if y is None else matrix
 
 
 def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Array:

@@ -31,7 +31,7 @@ def tile_of(
         kernel.diagonal(points)
     other = x if y is None else y
     if y is None and block == 1:  # tiles of one entry say nothing
-        checked_symmetric(*diagonal_tile(kernel, x[:2]), x)
+        checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
 
     def rows(points: Array, i: int) -> tuple[Array, int]:
         # The last tile is moved back to end with the points, so that one shape is compiled; what it repeats is cut off.
@@ -41,7 +41,7 @@ def tile_of(
     def tile(i: int, j: int) -> Array:
         (left, down), (right, across) = rows(x, i), rows(other, j)
         own = y is None and i == j
-        values = checked_symmetric(*diagonal_tile(kernel, left), left) if own else cross_tile(kernel, left, right)
+        values = checked_symmetric(left, *diagonal_tile(kernel, left)) if own else cross_tile(kernel, left, right)
         return values[down:, across:] if down or across else values
 
     return tile
@@ -68,19 +68,19 @@ def symmetrised(matrix: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float
 
 
 def checked_symmetric(
-    mean: Float[Array, "n n"], gap: Float[Array, ""], largest: Float[Array, ""], x: Float[Array, "_ *shape"]
+    x: Float[Array, "_ *shape"], mean: Float[Array, "n n"], gap: Float[Array, ""], largest: Float[Array, ""]
 ) -> Float[Array, "n n"]:
-    """The first of three results of `symmetrised`, refused where the difference is more than rounding.
+    """The mean, first of the three results of `symmetrised`, refused where the difference is more than rounding.
 
     An inner product of d numbers carries an error of at most d eps relative to the norms, and the kernel may take its
     root (a distance or an angle that is zero up to rounding): K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of the
     largest entry.
 
     Args:
+        x: points, of d numbers each.
         mean: the symmetric matrix.
         gap: the largest |K(x, y) - K(y, x)|.
         largest: the largest |K(x, y)|.
-        x: points, of d numbers each.
 
     Raises:
         SettingError: where the numbers are known and the kernel is not symmetric.
