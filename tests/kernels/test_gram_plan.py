@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from lemmata.core import _memory, available_bytes
 from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError, ShapeError
 from lemmata.kernels import RBF, AbstractKernel, Compose, Linear, _gram, _plan, gram, gram_on_disk, gram_plan
-from lemmata.kernels._points import checked_points
+from lemmata.kernels._plan import check_blocks
+from lemmata.kernels._points import checked_problem
 
 
 def points(rows, columns=3, seed=0):
@@ -83,7 +85,94 @@ def test_points_of_any_shape():
     assert np.allclose(matrix, gram(Images(), images, block=4), rtol=1e-13)
     assert np.allclose(matrix[:, :6], gram(Images(), images, images[:6], working_set=30_000), rtol=1e-13)
     with pytest.raises(ShapeError, match="one shape"):
-        checked_points(images, images[:, :3])
+        checked_problem(Images(), images, images[:, :3])
+
+
+class Skew(AbstractKernel):
+    """x_0 + (1 - lean) y_0, of which only lean = 0 is symmetric."""
+
+    lean: float
+
+    def __call__(self, x, y):
+        return x[0] + (1 - self.lean) * y[0]
+
+
+@pytest.mark.parametrize("settings", [{}, {"block": 3}, {"block": 1}, {"working_set": 20_000}])
+def test_an_asymmetric_kernel_is_refused_in_every_form(settings):
+    x = points(8)
+    # |K(x, y) - K(y, x)| = lean |x_0 - y_0|, over the tile: all points, the first three, the first two.
+    seen = x[: {3: 3, 1: 2}.get(settings.get("block"), 8), 0]
+    gap = 3 * float(seen.max() - seen.min())
+    with pytest.raises(SettingError, match=rf"kernel; found .* up to {gap:.3g}, entries.*symmetric: equal up to"):
+        gram(Skew(3.0), x, **settings)
+    matrix = gram(Skew(1e-9), x, **settings)  # below the root of d eps, so it may be rounding
+    assert np.array_equal(matrix, matrix.T)
+    assert gram(Skew(3.0), x, x, **settings).shape == (8, 8)  # nothing is said of cross matrices
+
+
+def test_the_bound_on_asymmetry_is_the_root_of_the_rounding():
+    x = points(8)
+    bound = 2 * np.sqrt(3 * np.finfo(float).eps)
+    largest, spread = 2 * np.abs(x[:, 0]).max(), float(x[:, 0].max() - x[:, 0].min())
+    gram(Skew(0.99 * bound * largest / spread), x)
+    with pytest.raises(SettingError, match="symmetric"):
+        gram(Skew(1.01 * bound * largest / spread), x)
+    # Where values are unknown nothing is refused; numbers beyond the largest are no asymmetry.
+    assert jax.jit(lambda p: gram(Skew(3.0), p))(x).shape == (8, 8)
+    assert np.isfinite(jax.grad(lambda p: gram(RBF(), p).sum())(x)).all()
+    assert np.isinf(gram(Linear(), 1e200 * x)).any()
+
+
+class Outer(AbstractKernel):
+    """A function of two points that is no kernel: it returns a matrix."""
+
+    def __call__(self, x, y):
+        return jnp.outer(x, y)
+
+    def cross(self, x, y):
+        return jax.vmap(lambda a: jax.vmap(lambda b: jnp.outer(a, b))(y))(x)
+
+
+def test_kernels_and_points_that_do_not_fit_each_other():
+    x, images = points(6), jnp.ones((6, 4, 4, 3))
+    for settings in ({}, {"block": 2}, {"working_set": 10**6}):
+        with pytest.raises(ShapeError, match=r"kernel; found shape .*3, 3\) for .*one number a pair.*scalar"):
+            gram(Outer(), x, **settings)
+        for kernel in (RBF(), Linear(), RBF() + Linear()):
+            with pytest.raises(ShapeError, match=r"4, 4, 3\).*x\.reshape\(len\(x\), -1\)"):
+                gram(kernel, images, **settings)
+    with pytest.raises(TypeError, match="own mistake"):  # a mistake inside a kernel of vectors stays visible
+        gram(Compose(Linear(), own_mistake), x)
+
+
+def own_mistake(point):
+    raise TypeError("own mistake")
+
+
+def test_what_is_no_kernel_or_no_points():
+    x = points(4)
+    for wrong, word in ((own_mistake, "a function"), (RBF, "the class RBF"), (None, "a NoneType")):
+        with pytest.raises(SettingError, match=rf"kernel; found {word}; rule: .*AbstractKernel.*TangentKernel\(net"):
+            checked_problem(wrong, x, None)
+    rows, other, known = checked_problem(RBF(), [[1, 2], [3, 4]], np.ones((3, 2), int))
+    assert (rows.dtype, other.dtype, known) == (x.dtype, x.dtype, True)
+    assert np.array_equal(gram(RBF(), rows), gram(RBF(), jnp.asarray([[1.0, 2.0], [3.0, 4.0]])))
+    for wrong, error, text in (
+        (x + 0j, DataError, "complex128; rule: real numbers"),
+        (np.array([["a", "b"]]), DataError, "real numbers"),
+        ([[1.0, 2.0], [3.0]], DataError, "a list that is no array"),
+        (jnp.ones((4, 0)), ShapeError, "axis 1 has size 0"),
+        (jnp.ones((4, 2, 0)), ShapeError, "axis 2 has size 0"),
+        (jnp.ones((0, 0)), ShapeError, "axis 1 has size 0"),
+    ):
+        with pytest.raises(error, match=rf"points x.*{text}"):
+            checked_problem(RBF(), wrong, None)
+    with pytest.raises(DataError, match=r"points y.*real numbers"):
+        checked_problem(RBF(), x, x + 0j)
+    for block, working_set in ((2.5, None), (True, None), (None, "1G"), (None, 1e9)):
+        with pytest.raises(SettingError, match=r"a whole number of (rows|bytes)"):
+            check_blocks(block, working_set)
+    check_blocks(np.int64(2), None)
 
 
 def test_a_large_matrix_is_announced_or_refused(monkeypatch, capsys):
@@ -134,7 +223,7 @@ gram_on_disk(RBF(1.5), x, path={path!r}, block=10)
 """
 
 
-def test_a_killed_run_is_continued_with_the_missing_tiles(tmp_path):
+def test_a_killed_run_is_continued_with_the_missing_tiles(tmp_path, capsys):
     pytest.importorskip("zarr", reason="the extra `disk` is not installed")
     path = tmp_path / "gram"
     process = subprocess.Popen([sys.executable, "-c", RUN.format(path=str(path))])
@@ -148,9 +237,37 @@ def test_a_killed_run_is_continued_with_the_missing_tiles(tmp_path):
     x = points(300)
     matrix = gram_on_disk(RBF(1.5), x, path=path, block=7)  # the stored tiles decide
     assert matrix.chunks == (10, 10)
+    assert "keeps its tiles of 10 x 10, not 7 x 7" in capsys.readouterr().err
     assert np.array_equal(matrix[:], gram(RBF(1.5), x, block=10))
     assert len(list(done.iterdir())) == 465
     assert all((done / name).stat().st_mtime_ns == moment for name, moment in finished.items())
+
+
+def test_damaged_tiles_are_named_and_computed_again(tmp_path, capsys):
+    pytest.importorskip("zarr", reason="the extra `disk` is not installed")
+    x, path = points(12), tmp_path / "gram"
+    whole = gram_on_disk(RBF(), x, path=path, block=5)[:]
+    capsys.readouterr()
+    for chunk, tile, content in (
+        ("0/0", "0.0", b"?" * 20), ("2/1", "1.2", b"?" * 20), ("1/2", "1.2", None), ("2/2", "2.2", b"?" * 300),
+    ):  # fmt: skip
+        damaged = path / "c" / chunk
+        damaged.unlink() if content is None else damaged.write_bytes(content)
+        found = "no file" if content is None else f"a damaged array: {len(content)} bytes"
+        with pytest.raises(DataError, match=rf"tile {tile} .*{found}; rule: 200 bytes .*remove .*{tile}:"):
+            gram_on_disk(RBF(), x, path=path)
+        (path / "done" / tile).unlink()
+        assert np.array_equal(gram_on_disk(RBF(), x, path=path, block=5)[:], whole)
+    assert capsys.readouterr().err == ""
+    # zarr writes no chunk of nothing but nan: such a tile is no damaged one.
+    for _ in range(2):
+        unknown = gram_on_disk(Compose(RBF(), lambda u: jnp.nan * u), x, path=tmp_path / "nan", block=5)
+        assert np.isnan(unknown[:]).all()
+    # Damage that keeps the size shows in the tile that is compared.
+    first = path / "c" / "0" / "0"
+    first.write_bytes(b"?" * 20 + first.read_bytes()[20:])
+    with pytest.raises(DataError, match="other values"):
+        gram_on_disk(RBF(), x, path=path)
 
 
 def test_folders_of_something_else_are_refused(tmp_path):

@@ -4,6 +4,7 @@ import hashlib
 import pathlib
 import re
 import shutil
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +17,7 @@ from lemmata.errors import DataError, MemoryPlanError, SettingError
 
 from ._base import AbstractKernel
 from ._plan import GramPlan, check_blocks, gram_plan, size
-from ._points import checked_points
+from ._points import checked_problem
 from ._tiles import tile_of
 
 _FORMAT = "lemmata gram matrix 1"
@@ -36,22 +37,23 @@ def gram_on_disk(
     The chunks are the tiles of `gram_plan`; where `y` is None, half of them are computed and the others are their
     transposes. A tile counts once it is wholly written, so a run that was interrupted, even killed, is continued by the
     same call: only missing tiles are computed. A folder of another problem is refused: the points and the
-    kernel's description are compared by their digest, and the first finished tile, computed again, by its values.
-    Needs the extra `disk`.
+    kernel's description are compared by their digest, and the first finished tile, computed again, by its values; of
+    the other finished tiles only the size is checked. Needs the extra `disk`.
 
     Args:
         kernel: the kernel K.
         x: points, one a row.
         y: other points; `None` means `x` itself.
         path: the folder of the array; one that is there is continued, with the tiles that it has.
-        block: rows of a tile.
+        block: rows of a tile; a folder that is continued keeps its own, and a note on standard error says so.
         working_set: bytes that the work beside the points may take; `None` is 256 MiB.
 
     Returns:
         The array (`zarr.Array`), opened for reading; `zarr.open_array(path)` opens it later.
 
     Raises:
-        DataError: where the folder holds something else, a damaged array, or the matrix of another problem.
+        DataError: where the folder holds something else, a damaged array (names the tile), or the matrix of another
+            problem.
         MemoryPlanError: where memory does not hold a tile, or the disk not the matrix; says the plan.
         SettingError: where zarr is not installed, or as `gram`.
         ShapeError: as `gram`.
@@ -66,13 +68,17 @@ def gram_on_disk(
         ((5, 5), (2, 2), 1.0)
     """
     zarr = _zarr()
-    other, _ = checked_points(x, y)
+    x, y, _ = checked_problem(kernel, x, y)
+    other = x if y is None else y
     if 0 in (len(x), len(other)):
         raise DataError("points", found="none", rule="at least one row")
     folder, digest = pathlib.Path(path), _digest(kernel, x, y)
     check_blocks(block, working_set)
     stored = _stored(zarr, folder, digest) if folder.exists() and any(folder.iterdir()) else None
-    block = block if stored is None else stored.chunks[0]
+    if stored is not None:
+        if block not in (None, kept := stored.chunks[0]):
+            print(f"lemmata: {folder} keeps its tiles of {kept} x {kept}, not {block} x {block}", file=sys.stderr)
+        block = kept
     plan = gram_plan(kernel, x, y, block=block, working_set=working_set if block is None else None)
     _refuse_too_large(plan, folder)
     plan.announce()
@@ -88,9 +94,10 @@ def gram_on_disk(
 
 def _fill(stored: Any, plan: GramPlan, done: pathlib.Path, problem: tuple[AbstractKernel, Array, Array | None]) -> None:
     """Compute the missing tiles; compare the first of the finished ones."""
-    tile, b = tile_of(*problem, plan.block), plan.block
     done.mkdir(exist_ok=True)
     finished = {entry.name for entry in done.iterdir()}
+    _check_chunks(plan, done, finished)
+    tile, b = tile_of(*problem, plan.block), plan.block
     compared = False
     for i, j in plan.tiles:
         rows, columns = slice(i * b, (i + 1) * b), slice(j * b, (j + 1) * b)
@@ -100,10 +107,35 @@ def _fill(stored: Any, plan: GramPlan, done: pathlib.Path, problem: tuple[Abstra
             compared = True
             continue
         values = np.asarray(tile(i, j))
+        chunks = _chunks(plan, done.parent, i, j)
+        for chunk in chunks:
+            chunk.unlink(missing_ok=True)  # zarr reads what is there, damaged or not, before it writes a part
         stored[rows, columns] = values
         if plan.symmetric and i < j:
             stored[columns, rows] = values.T
-        (done / name).touch()  # chunks are written whole or not at all, and this after them
+        # Chunks are written whole or not at all, and this after them; one of nothing but nan is not written.
+        if all(chunk.is_file() for chunk in chunks):
+            (done / name).touch()
+
+
+def _chunks(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[pathlib.Path]:
+    """The files of a tile and of its transpose."""
+    places = [(i, j), (j, i)] if plan.symmetric and i < j else [(i, j)]
+    return [folder / "c" / str(row) / str(column) for row, column in places]
+
+
+def _check_chunks(plan: GramPlan, done: pathlib.Path, finished: set[str]) -> None:
+    """Refuse finished tiles whose files are missing or of another size: uncompressed, each is a whole tile."""
+    expected = plan.block**2 * plan.itemsize
+    for i, j in plan.tiles:
+        for chunk in _chunks(plan, done.parent, i, j) if f"{i}.{j}" in finished else ():
+            found = chunk.stat().st_size if chunk.is_file() else None
+            if found != expected:
+                raise DataError(
+                    f"tile {i}.{j} in {done.parent}", rule=f"{expected} bytes in {chunk.relative_to(done.parent)}",
+                    found="no file" if found is None else f"a damaged array: {found} bytes",
+                    remedy=f"remove {done / f'{i}.{j}'}: the same call then computes this tile again",
+                )
 
 
 def _compare(computed: np.ndarray, found: np.ndarray, folder: pathlib.Path) -> None:

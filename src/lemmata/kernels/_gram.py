@@ -12,8 +12,8 @@ from lemmata.errors import MemoryPlanError
 
 from ._base import AbstractKernel
 from ._plan import GramPlan, check_blocks, gram_plan, size
-from ._points import checked_points
-from ._tiles import symmetrised, tile_of
+from ._points import checked_problem, entries
+from ._tiles import checked_symmetric, symmetrised, tile_of
 
 # Matrices of fewer bytes than the first number are computed at once without a question, those of more than the second
 # never; between, where memory for four of them is free.
@@ -31,9 +31,9 @@ def gram(
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) where `y` is given.
 
     The symmetric form is exactly symmetric. With `block` or `working_set` the matrix is computed in square tiles, and
-    the peak of memory is the output and the working set; the symmetric form then computes only the tiles on and above
-    the diagonal. Matrices above 1 GiB always are, their plan (`gram_plan`) is printed to standard error, and they are
-    refused where the plan does not fit into free memory.
+    the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts; the
+    symmetric form then computes only the tiles on and above the diagonal. Matrices above 1 GiB always are, their plan
+    (`gram_plan`) is printed to standard error, and they are refused where the plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.
@@ -43,9 +43,10 @@ def gram(
         working_set: bytes that the work beside points and output may take; above 1 GiB `None` is 256 MiB.
 
     Raises:
-        ShapeError: where x and y are not rows of points of one shape.
-        DataError: for points in float16, and for a number that is not finite; names its row.
-        SettingError: where both block and working set are given, or one of them is below 1.
+        ShapeError: where x and y are not rows of points of one shape, or the kernel gives no number a pair.
+        DataError: for points in float16 or complex numbers, and for a number that is not finite; names its row.
+        SettingError: where both block and working set are given, or one of them is no whole number above 0; where the
+            kernel is none, or K(x, y) and K(y, x) differ by more than rounding (in tiles: in a tile on the diagonal).
         MemoryPlanError: where the matrix does not fit; says the plan.
 
     Example:
@@ -54,7 +55,8 @@ def gram(
         >>> gram(Linear(), jnp.eye(3), working_set=10_000).tolist()
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    other, known = checked_points(x, y)
+    x, y, known = checked_problem(kernel, x, y)
+    other = x if y is None else y
     check_blocks(block, working_set)
     if 0 in (len(x), len(other)):
         return jnp.zeros((len(x), len(other)), x.dtype)
@@ -66,15 +68,16 @@ def gram(
         block = plan.block
     if block is not None:
         return _tiled(kernel, x, y, block)
-    matrix = kernel.cross(x, other)
-    return symmetrised(matrix) if y is None else matrix
+    matrix = entries(kernel.cross, x, other)
+    return checked_symmetric(x, *symmetrised(matrix)) if y is None else matrix
 
 
 def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Array:
     other = x if y is None else y
+    dtype = entries(partial(jax.eval_shape, kernel.cross), x[:1], other[:1]).dtype
     tile = tile_of(kernel, x, y, block)
     rows, columns = (range(0, len(points), block) for points in (x, other))
-    matrix = jnp.zeros((len(x), len(other)), jax.eval_shape(kernel.cross, x[:1], other[:1]).dtype)
+    matrix = jnp.zeros((len(x), len(other)), dtype)
     for i, row in enumerate(rows):
         for j in range(i if y is None else 0, len(columns)):
             values = tile(i, j)

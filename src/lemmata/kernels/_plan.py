@@ -9,13 +9,14 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.core import available_bytes
 from lemmata.errors import MemoryPlanError, SettingError
 
 from ._base import AbstractKernel
-from ._points import checked_points
+from ._points import checked_problem, entries
 from ._tiles import cross_tile, diagonal_tile
 
 # Beside the output: a quarter of a gigabyte, where the caller says nothing.
@@ -79,7 +80,8 @@ class GramPlan:
         kind = "symmetric Gram matrix" if self.symmetric else "cross matrix"
         return (
             f"{kind} of {self.rows} x {self.columns} numbers of {self.itemsize} bytes = {size(self.output_bytes)}, in "
-            f"{len(self.tiles)} tiles of {self.block} x {self.block} with {size(self.working_bytes)} beside it"
+            f"{len(self.tiles)} tiles of {self.block} x {self.block} with {size(self.working_bytes)} beside it "
+            "(and once some 100 MiB to compile)"
         )
 
 
@@ -104,7 +106,8 @@ def gram_plan(
 ) -> GramPlan:
     """The plan by which `gram` and `gram_on_disk` compute a matrix, without computing it.
 
-    The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations.
+    The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations. What
+    the compiler takes for itself, some 100 MiB once, is not part of the plan.
 
     Args:
         kernel: the kernel K.
@@ -114,7 +117,8 @@ def gram_plan(
         working_set: bytes that the work beside points and output may take; `None` is 256 MiB.
 
     Raises:
-        SettingError: where both block and working set are given, or one of them is below 1.
+        SettingError: where both block and working set are given, or one of them is no whole number above 0; where the
+            kernel is none.
         MemoryPlanError: where not even a tile of one entry fits in the working set.
         ShapeError, DataError: as `gram`.
 
@@ -125,8 +129,11 @@ def gram_plan(
         >>> print(len(plan.tiles), plan.output_bytes // (jnp.ones(1).itemsize * 10**9))
         5050 10
     """
-    other, _ = checked_points(x, y)
+    x, y, _ = checked_problem(kernel, x, y)
+    other = x if y is None else y
     check_blocks(block, working_set)
+    if len(x) and len(other):
+        entries(partial(jax.eval_shape, kernel.cross), x[:1], other[:1])
     limit = WORKING_SET if working_set is None else working_set
     itemsize = x.dtype.itemsize
     plan = partial(GramPlan, len(x), len(other), itemsize, y is None)
@@ -145,8 +152,8 @@ def gram_plan(
     return plan(candidate, needed)
 
 
-def check_blocks(block: int | None, working_set: int | None) -> None:
-    """Refuse a block and a working set together, and numbers below 1.
+def check_blocks(block: object, working_set: object) -> None:
+    """Refuse a block and a working set together, and what is no whole number above 0.
 
     Args:
         block: rows of a tile.
@@ -158,7 +165,11 @@ def check_blocks(block: int | None, working_set: int | None) -> None:
     if block is not None and working_set is not None:
         raise SettingError("block and working_set", found="both", rule="at most one: either follows from the other")
     for name, value, unit in (("block", block, "row"), ("working_set", working_set, "byte")):
-        if value is not None and value < 1:
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise SettingError(name, found=repr(value), rule=f"a whole number of {unit}s (an int)")
+        if value < 1:
             raise SettingError(name, found=value, rule=f"at least 1 {unit}")
 
 
@@ -170,7 +181,7 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
     return _KEPT * (held if y is not None else max(held, _held(diagonal_tile, kernel, a) + tile))
 
 
-def _held(tile: Callable[..., Array], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
+def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
     """Bytes of the arguments and of what the compiled function holds beside its result."""
     arrays, rest = eqx.partition(kernel, eqx.is_array)
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), arrays)

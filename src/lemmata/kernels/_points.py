@@ -1,40 +1,103 @@
-"""What every Gram matrix asks of its points, before any work."""
+"""What every Gram matrix asks of its kernel and its points, before any work."""
+
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from lemmata.errors import DataError, ShapeError
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._base import AbstractKernel
 
 
-def checked_points(x: Array, y: Array | None) -> tuple[Array, bool]:
-    """The other points, and whether all values are known: under a transformation of JAX nothing can be said of them.
+def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, bool]:
+    """The points as arrays of floating-point numbers, and whether all values are known (not under `jit` or `vmap`).
 
     Args:
-        x: points, one a row.
-        y: other points; `None` means `x` itself.
+        kernel: what must be a kernel.
+        x: points, one a row: an array, or lists of numbers.
+        y: other points; `None`, which stays, means `x` itself.
 
     Raises:
+        SettingError: where the kernel is none.
         ShapeError: where points are no rows of one shape, of at least one number.
-        DataError: for numbers of 16 bits, and for one that is not finite; names its row.
+        DataError: for what is no real number, for numbers of 16 bits, and for one that is not finite; names its row.
     """
-    for name, points in (("x", x), ("y", x if y is None else y)):
-        if jnp.ndim(points) < 2 or 0 in jnp.shape(points)[1:]:
-            raise ShapeError(
-                f"points {name}", found=f"shape {jnp.shape(points)}", rule="one point a row: (n, d) or (n, *shape)",
-                remedy="reshape a single point with x[None]",
-            )
-        if jnp.issubdtype(points.dtype, jnp.floating) and points.dtype.itemsize < 4:
+    if not isinstance(kernel, AbstractKernel):
+        found = f"the class {kernel.__name__}" if isinstance(kernel, type) else f"a {type(kernel).__name__}"
+        raise SettingError(
+            "kernel", found=found, rule="a kernel (an instance of AbstractKernel)",
+            remedy="NNGPKernel(network) or TangentKernel(network) for a network, a subclass of AbstractKernel for a "
+            "function of two points",
+        )  # fmt: skip
+    left, right = _array("x", x), None if y is None else _array("y", y)
+    if right is not None and left.shape[1:] != right.shape[1:]:
+        rule = "the same number of columns" if left.ndim == right.ndim == 2 else "points of one shape"
+        raise ShapeError("points x and y", found=f"{left.shape} and {right.shape}", rule=rule)
+    return left, right, all(_finite(name, p) for name, p in (("x", left), ("y", right)) if p is not None)
+
+
+def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
+    """The matrix cross(x, y), or its shape and type where `cross` gives these.
+
+    Args:
+        cross: the function of all pairs.
+        x: points.
+        y: other points.
+
+    Raises:
+        ShapeError: where it is not one number a pair; where points are fields, also if the kernel takes none.
+    """
+    fields, remedy = x.ndim > 2, "x.reshape(len(x), -1) for a kernel of vectors"
+    try:
+        found = cross(x, y)
+    except (TypeError, ValueError) as error:
+        if not fields:
+            raise
+        raise ShapeError(
+            "points", found=f"fields of shape {x.shape[1:]}, on which the kernel fails", rule="points that it takes",
+            remedy=remedy,
+        ) from error
+    if found.shape != (len(x), len(y)):
+        raise ShapeError(
+            "kernel", found=f"shape {found.shape} for {len(x)} x {len(y)} points of shape {x.shape[1:]}",
+            rule="one number a pair", remedy=remedy if fields else "a kernel that returns a scalar",
+        )
+    return found
+
+
+def _array(name: str, given: Any) -> Any:
+    what, points = f"points {name}", given
+    if not isinstance(points, jax.Array | np.ndarray):
+        try:
+            points = jnp.asarray(points)
+        except (TypeError, ValueError) as error:
             raise DataError(
-                f"points {name}", found=f"{points.dtype}, which keeps 3 digits", rule="float64 or float32",
-                remedy="x.astype(float)",
-            )
-    other = x if y is None else y
-    if x.shape[1:] != other.shape[1:]:
-        rule = "the same number of columns" if x.ndim == other.ndim == 2 else "points of one shape"
-        raise ShapeError("points x and y", found=f"{x.shape} and {other.shape}", rule=rule)
-    return other, all(_finite(name, points) for name, points in (("x", x), ("y", y)) if points is not None)
+                what, found=f"a {type(given).__name__} that is no array ({str(error).splitlines()[0]})",
+                rule="an array of real numbers, one point a row", remedy="jnp.asarray(x, float)",
+            ) from error
+    if points.ndim < 2:
+        raise ShapeError(
+            what, found=f"shape {points.shape}", rule="one point a row: (n, d) or (n, *shape)",
+            remedy="reshape a single point with x[None]",
+        )
+    if 0 in points.shape[1:]:
+        raise ShapeError(
+            what, found=f"shape {points.shape}: axis {points.shape.index(0, 1)} has size 0",
+            rule="points of at least one number",
+        )
+    if not jnp.issubdtype(points.dtype, jnp.floating):
+        if not (jnp.issubdtype(points.dtype, jnp.integer) or points.dtype == bool):
+            raise DataError(what, found=f"{points.dtype}", rule="real numbers", remedy="jnp.real(x), or other columns")
+        points = jnp.asarray(points, float)
+    if points.dtype.itemsize < 4:
+        raise DataError(
+            what, found=f"{points.dtype}, which keeps 3 digits", rule="float64 or float32", remedy="x.astype(float)",
+        )
+    return points
 
 
 def _finite(name: str, points: Array) -> bool:

@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError
 
 from ._base import AbstractKernel
 
@@ -19,11 +22,16 @@ def tile_of(
         x: points.
         y: other points; `None` means `x` itself, with exactly symmetric tiles on the diagonal.
         block: rows of a tile.
+
+    Raises:
+        SettingError: the function, where a tile on the diagonal is not symmetric.
     """
     # A kernel that refuses points refuses them here; compiled, it can refuse nothing.
     for points in (x,) if y is None else (x, y):
         kernel.diagonal(points)
     other = x if y is None else y
+    if y is None and block == 1:  # tiles of one entry say nothing
+        checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
 
     def rows(points: Array, i: int) -> tuple[Array, int]:
         # The last tile is moved back to end with the points, so that one shape is compiled; what it repeats is cut off.
@@ -32,7 +40,8 @@ def tile_of(
 
     def tile(i: int, j: int) -> Array:
         (left, down), (right, across) = rows(x, i), rows(other, j)
-        values = diagonal_tile(kernel, left) if y is None and i == j else cross_tile(kernel, left, right)
+        own = y is None and i == j
+        values = checked_symmetric(left, *diagonal_tile(kernel, left)) if own else cross_tile(kernel, left, right)
         return values[down:, across:] if down or across else values
 
     return tile
@@ -45,12 +54,46 @@ def cross_tile(kernel: AbstractKernel, x: Array, y: Array) -> Array:
 
 
 @eqx.filter_jit
-def diagonal_tile(kernel: AbstractKernel, x: Array) -> Array:
-    """K(x_i, x_j), exactly symmetric, compiled as a whole."""
+def diagonal_tile(kernel: AbstractKernel, x: Array) -> tuple[Array, Array, Array]:
+    """K(x_i, x_j), exactly symmetric, and what `checked_symmetric` asks, compiled as a whole."""
     return symmetrised(kernel.cross(x, x))
 
 
 @jax.jit
-def symmetrised(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """The mean of a matrix and its transpose."""
-    return (matrix + matrix.T) / 2
+def symmetrised(matrix: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float[Array, ""], Float[Array, ""]]:
+    """The mean of a matrix and its transpose, the largest difference between the two, and the largest entry."""
+    mean = (matrix + matrix.T) / 2
+    given, half = jax.lax.stop_gradient((matrix, mean))
+    return mean, 2 * jnp.max(jnp.abs(given - half)), jnp.max(jnp.abs(half))
+
+
+def checked_symmetric(
+    x: Float[Array, "_ *shape"], mean: Float[Array, "n n"], gap: Float[Array, ""], largest: Float[Array, ""]
+) -> Float[Array, "n n"]:
+    """The mean, first of the three results of `symmetrised`, refused where the difference is more than rounding.
+
+    An inner product of d numbers carries an error of at most d eps relative to the norms, and the kernel may take its
+    root (a distance or an angle that is zero up to rounding): K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of the
+    largest entry.
+
+    Args:
+        x: points, of d numbers each.
+        mean: the symmetric matrix.
+        gap: the largest |K(x, y) - K(y, x)|.
+        largest: the largest |K(x, y)|.
+
+    Raises:
+        SettingError: where the numbers are known and the kernel is not symmetric.
+    """
+    share = 2 * (x[0].size * float(jnp.finfo(mean.dtype).eps)) ** 0.5
+    try:
+        asymmetric = bool(gap > share * largest)
+    except jax.errors.ConcretizationTypeError:
+        return mean
+    if asymmetric:
+        raise SettingError(
+            "kernel", found=f"|K(x, y) - K(y, x)| up to {float(gap):.3g}, entries up to {float(largest):.3g}",
+            rule=f"symmetric: equal up to rounding, {share:.1e} of the largest entry",
+            remedy="a symmetric function, such as (k(x, y) + k(y, x)) / 2",
+        )
+    return mean
