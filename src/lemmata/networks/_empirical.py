@@ -15,6 +15,8 @@ from lemmata.errors import SettingError, ShapeError, SolverError
 from ._modules import check_variables
 
 Outputs = Literal["all", "each", "mean"] | int
+# Bytes held beside a result, where the caller sets no other number.
+WORKING_SET = 2**28
 # Points whose outputs are computed at once.
 _BATCH = 256
 
@@ -52,7 +54,7 @@ class EmpiricalKernel(eqx.Module):
 
     f: Any
     params: Any
-    working_set: int = eqx.field(default=2**28, static=True)
+    working_set: int = eqx.field(default=WORKING_SET, static=True)
 
     def __check_init__(self):
         if not (hasattr(self.f, "apply") or callable(self.f)):

@@ -13,7 +13,7 @@ from jaxtyping import Array, Inexact, Key, Shaped
 from lemmata.core import ResultPlan, check_whole
 from lemmata.errors import SettingError, ShapeError, SolverError
 
-from ._empirical import EmpiricalKernel, Outputs, is_true, options
+from ._empirical import WORKING_SET, EmpiricalKernel, Outputs, is_true, options
 from ._torch import TorchEmpiricalKernel
 
 
@@ -86,7 +86,7 @@ def monte_carlo_kernel(
         return (count, mean, squares + before * (found - mean)), None
 
     one = jax.eval_shape(lambda k: kernel(init(k)), key)
-    plan = ResultPlan("mean of kernels", one.shape, one.dtype.itemsize, 4, EmpiricalKernel(f, 0).working_set)
+    plan = ResultPlan("mean of kernels", one.shape, one.dtype.itemsize, 4, WORKING_SET)
     plan.require(x, remedy="outputs='mean', or fewer points at a time")
     zero = jnp.zeros(one.shape, one.dtype)
     start = (jnp.zeros((), zero.dtype), zero, zero)
@@ -117,10 +117,11 @@ def torch_monte_carlo_kernel(
 
     Raises:
         SettingError: for fewer than two draws, outputs beside `nngp`, and what `TorchEmpiricalKernel` refuses.
-        MemoryPlanError: where a kernel does not fit beside the mean and the variance.
+        MemoryPlanError: where a kernel needs more bytes than are free.
     """
     _check(draws, outputs, nngp)
-    mean, squares = np.zeros(()), np.zeros(())
+    mean: Any = 0.0
+    squares: Any = 0.0
     for seed in range(draws):
         kernel = TorchEmpiricalKernel(make(seed))
         found = kernel.nngp(x, y) if nngp else kernel.gram(x, y, outputs=outputs)

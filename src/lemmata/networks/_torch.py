@@ -11,7 +11,7 @@ from jaxtyping import Inexact
 from lemmata.core import ResultPlan, check_whole
 from lemmata.errors import PrecisionError, SettingError, ShapeError, SolverError
 
-from ._empirical import Outputs, options
+from ._empirical import WORKING_SET, Outputs, options
 
 # Points whose outputs are computed at once.
 _BATCH = 256
@@ -36,13 +36,13 @@ class TorchEmpiricalKernel(eqx.Module):
         SettingError: where PyTorch is not installed, for what is no module or has no parameters that need gradients.
         PrecisionError: for parameters in half precision.
 
-    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses, SettingError
-    for a module with dropout or batch normalisation in training mode, MemoryPlanError for a result that does not fit
-    into free memory, and SolverError for results that are not finite.
+    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses,
+    SettingError for a module with dropout or batch normalisation in training mode, MemoryPlanError for a result that
+    does not fit into free memory, and SolverError for results that are not finite.
     """
 
     module: Any
-    working_set: int = 2**28
+    working_set: int = WORKING_SET
 
     def __check_init__(self):
         torch = _torch()
@@ -117,7 +117,8 @@ class TorchEmpiricalKernel(eqx.Module):
 
         # d(J J'^T) = J dJ'^T + dJ J'^T
         swapped = lambda both: both[len(both) // 2 :] + both[: len(both) // 2]
-        return self._matrix("velocity of the tangent kernel", train if x is None else x, y, outputs, moving, swapped)
+        half = TorchEmpiricalKernel(self.module, max(1, self.working_set // 2))
+        return half._matrix("velocity of the tangent kernel", train if x is None else x, y, outputs, moving, swapped)
 
     def relative_change(
         self, module: Any, x: Any, y: Any = None, *, outputs: Outputs = "all"
@@ -232,12 +233,11 @@ class TorchEmpiricalKernel(eqx.Module):
             raise ShapeError("points x and y", found=found, rule="at least one point each, of one shape")
         modules = _torch().nn.modules
         for name, part in self.module.named_modules():
-            kinds = (modules.dropout._DropoutNd, modules.batchnorm._NormBase)
+            kinds = (modules.dropout._DropoutNd, modules.batchnorm._BatchNorm)
             if part.training and isinstance(part, kinds) and getattr(part, "p", 1.0) > 0:
-                raise SettingError(
-                    f"module {name}".strip(), found=f"{part} in training mode", rule="every point has an output of its own",
-                    remedy="module.eval()",
-                )
+                rule = "the output at a point is a function of that point"
+                found = f"{part} in training mode"
+                raise SettingError(f"module {name}".strip(), found=found, rule=rule, remedy="module.eval()")
         try:
             return tuple(self._at(x[:1])(self._params()).shape[1:])
         except (SettingError, ShapeError):
