@@ -220,7 +220,7 @@ def test_results_that_do_not_fit_are_refused(outputs):
     ):
         with pytest.raises(MemoryPlanError, match=shape + r".*GiB that are free.*remedy"):
             call()
-    with pytest.raises(MemoryPlanError, match="of the outputs.*2 times"):
+    with pytest.raises(MemoryPlanError, match=r"of the outputs.*2 times"):
         kernel.nngp(points)
 
 

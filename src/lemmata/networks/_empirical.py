@@ -74,10 +74,8 @@ class EmpiricalKernel(eqx.Module):
         one = lambda point: tangent_gram(
             self.f, self.params, point[None], **options(outputs), working_set=self.working_set
         )[0, 0]
-        out = output_structure(self.f, self.params, x)
-        self._plan("diagonal of the tangent kernel", out, (len(x),), outputs).require(
-            x, remedy="outputs='mean', or fewer points at a time"
-        )
+        plan = self.plan("diagonal of the tangent kernel", (x,), outputs)
+        plan.require(x, remedy="outputs='mean', or fewer points at a time")
         return self._finite("tangent kernel", jax.lax.map(one, x), x)
 
     def product(
@@ -103,9 +101,7 @@ class EmpiricalKernel(eqx.Module):
         self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None
     ) -> Inexact[Array, "n m"]:
         """The mean over outputs of f_a(x_i) f_a(y_j): at infinite width, over draws, the covariance of an output."""
-        others = x if y is None else y
-        out = output_structure(self.f, self.params, x, y)
-        plan = self._plan("kernel of the outputs", out, (len(x), len(others)), "mean", copies=2)
+        plan = self.plan("kernel of the outputs", (x, x if y is None else y), "mean", copies=2)
         plan.require(x, remedy="fewer points at a time, or float32")
         left = self.values(x).reshape(len(x), -1)
         right = left if y is None else self.values(y).reshape(len(y), -1)
@@ -134,11 +130,8 @@ class EmpiricalKernel(eqx.Module):
             outputs: as for `gram`.
         """
         points = train if x is None else x
-        others = points if y is None else y
-        out = output_structure(self.f, self.params, points, y)
-        self._plan("velocity of the tangent kernel", out, (len(points), len(others)), outputs, copies=2).require(
-            points, remedy="outputs='mean', fewer points at a time, or float32"
-        )
+        plan = self.plan("velocity of the tangent kernel", (points, points if y is None else y), outputs, copies=2)
+        plan.require(points, remedy="outputs='mean', fewer points at a time, or float32")
         values = self.values(train)
         if jnp.shape(targets) != values.shape:
             rule = f"{values.shape}, as the outputs at train"
@@ -172,12 +165,19 @@ class EmpiricalKernel(eqx.Module):
             raise ShapeError("params", found=f"outputs of shape {after}", rule=f"{before}, as at the kernel's own")
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 
-    def _plan(
-        self, what: str, out: jax.ShapeDtypeStruct, pairs: tuple[int, ...], outputs: Outputs, copies: int = 1
-    ) -> ResultPlan:
+    def plan(self, what: str, points: tuple[Array, ...], outputs: Outputs, *, copies: int = 1) -> ResultPlan:
+        """The bytes of a result with a row or an entry for each of some points.
+
+        Args:
+            what: the result.
+            points: x, or x and y.
+            outputs: as for `gram`.
+            copies: how many such results are alive at once.
+        """
+        out = output_structure(self.f, self.params, *points)
         k = math.prod(out.shape)
         last = {"all": (k, k), "each": (k,)}.get(str(outputs), ())
-        return ResultPlan(what, (*pairs, *last), out.dtype.itemsize, copies, self.working_set)
+        return ResultPlan(what, (*map(len, points), *last), out.dtype.itemsize, copies, self.working_set)
 
     def _finite(self, what: str, found: Array, *points: Array) -> Array:
         if is_true(~_all_finite(found)):

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Inexact, Key, Shaped
 
-from lemmata.core import ResultPlan, check_whole
+from lemmata.core import check_whole
 from lemmata.errors import SettingError, ShapeError, SolverError
 
-from ._empirical import WORKING_SET, EmpiricalKernel, Outputs, is_true, options
+from ._empirical import EmpiricalKernel, Outputs, is_true, options
 from ._torch import TorchEmpiricalKernel
 
 
@@ -85,10 +85,13 @@ def monte_carlo_kernel(
         mean = mean + before / count
         return (count, mean, squares + before * (found - mean)), None
 
-    one = jax.eval_shape(lambda k: kernel(init(k)), key)
-    plan = ResultPlan("mean of kernels", one.shape, one.dtype.itemsize, 4, WORKING_SET)
-    plan.require(x, remedy="outputs='mean', or fewer points at a time")
-    zero = jnp.zeros(one.shape, one.dtype)
+    def planned(one: Any) -> Any:
+        plan = EmpiricalKernel(f, init(one)).plan("mean of kernels", (x, x if y is None else y), outputs, copies=4)
+        plan.require(x, remedy="outputs='mean', or fewer points at a time")
+        return one
+
+    jax.eval_shape(planned, key)
+    zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(lambda k: kernel(init(k)), key))
     start = (jnp.zeros((), zero.dtype), zero, zero)
     (_, mean, squares), _ = jax.jit(lambda keys: jax.lax.scan(add, start, keys))(jax.random.split(key, draws))
     if is_true(~jnp.all(jnp.isfinite(squares))):
