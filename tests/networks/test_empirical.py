@@ -186,7 +186,7 @@ def test_running_statistics_of_flax_modules_are_no_parameters():
     kernel = EmpiricalKernel(apply, params)
     close(kernel.gram(x), np.einsum("iap,jbp->ijab", rows, rows))
     close(kernel.diagonal(x), np.einsum("iap,ibp->iab", rows, rows))
-    close(kernel.product(x, np.ones((3, 2))), np.einsum("iap,jbp->ia", rows, rows))
+    close(kernel.product(x, jnp.ones((3, 2))), np.einsum("iap,jbp->ia", rows, rows))
     for function in (Normalised(), lambda own, a: Normalised().apply(own, a, train=False)):
         with pytest.raises(SettingError, match=r"batch_stats.*flax_function"):
             EmpiricalKernel(function, variables)
