@@ -183,7 +183,7 @@ def test_a_large_matrix_is_announced_or_refused(monkeypatch, capsys):
     matrix = gram(RBF(), x)
     assert np.allclose(matrix, RBF().cross(x, x), atol=1e-14)
     assert "60 x 60 numbers of 8 bytes = 28800 bytes" in capsys.readouterr().err
-    monkeypatch.setattr(_gram, "available_bytes", lambda: 20_000)
+    monkeypatch.setattr(_gram, "free_bytes", lambda _: 20_000)
     with pytest.raises(MemoryPlanError, match=r"28800 bytes.*20000 bytes that are free.*gram_on_disk"):
         gram(RBF(), x)
 

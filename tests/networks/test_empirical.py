@@ -11,13 +11,15 @@ from flax import nnx
 from scipy import stats
 
 import lemmata.architectures._tangent as tangent
-from lemmata.architectures import Dense, Relu, Serial, TangentKernel, combined_gradient, relu_network
-from lemmata.errors import LemmataError, PrecisionError, SettingError, ShapeError, SolverError
+import lemmata.core._result_plan as result_plan
+from lemmata.architectures import Dense, Relu, Serial, TangentKernel, combined_gradient, relu_network, tangent_gram
+from lemmata.errors import LemmataError, MemoryPlanError, PrecisionError, SettingError, ShapeError, SolverError
 from lemmata.kernels import gram
 from lemmata.networks import (
     EmpiricalKernel,
     KernelEstimate,
     equinox_function,
+    flax_function,
     infinite_width,
     monte_carlo_kernel,
 )
@@ -168,6 +170,83 @@ def test_modules_of_other_libraries():
     close(EmpiricalKernel(lambda p, a: jnp.tanh(nnx.merge(graph, p, rest)(a)), params).gram(x), expected)
 
 
+def test_running_statistics_of_flax_modules_are_no_parameters():
+    class Normalised(linen.Module):
+        @linen.compact
+        def __call__(self, a, train):
+            a = linen.BatchNorm(use_running_average=not train, param_dtype=jnp.float64)(linen.Dense(3)(a))
+            return linen.Dense(2, param_dtype=jnp.float64)(jnp.tanh(a))
+
+    x = jnp.asarray(RANDOM.normal(size=(3, 4)))
+    variables = jax.tree.map(
+        lambda leaf: leaf.astype(float) + 0.1, Normalised().init(jax.random.key(0), x[0], train=False)
+    )
+    apply, params = flax_function(Normalised(), variables, train=False)
+    rows = jacobian(lambda own, a: Normalised().apply({**variables, "params": own}, a, train=False), params, x)
+    kernel = EmpiricalKernel(apply, params)
+    close(kernel.gram(x), np.einsum("iap,jbp->ijab", rows, rows))
+    close(kernel.diagonal(x), np.einsum("iap,ibp->iab", rows, rows))
+    close(kernel.product(x, jnp.ones((3, 2))), np.einsum("iap,jbp->ia", rows, rows))
+    for function in (Normalised(), lambda own, a: Normalised().apply(own, a, train=False)):
+        with pytest.raises(SettingError, match=r"batch_stats.*flax_function"):
+            EmpiricalKernel(function, variables)
+    with pytest.raises(SettingError, match="batch_stats"):
+        flax_function(Normalised(), {"batch_stats": variables["batch_stats"]})
+    with pytest.raises(SettingError, match="apply"):
+        flax_function(apply, variables)
+
+
+def test_functions_of_equinox_modules_are_called():
+    module = eqx.nn.Linear(3, 2, key=jax.random.key(0))
+    apply, params = equinox_function(module)
+    np.testing.assert_array_equal(apply(params, jnp.ones(3)), module(jnp.ones(3)))
+    for wrong in (3, lambda x: x):
+        with pytest.raises(SettingError, match=r"equinox\.Module"):
+            equinox_function(wrong)
+
+
+@pytest.mark.parametrize("outputs", ["all", "mean"])
+def test_results_that_do_not_fit_are_refused(outputs):
+    kernel = EmpiricalKernel(lambda w, x: w @ x, jnp.ones((2, 4)))
+    points, few = jnp.zeros((3_000_000, 4)), jnp.zeros((2, 4))
+    shape = r"3000000 x 3000000 x 2 x 2 " if outputs == "all" else r"3000000 x 3000000 numbers"
+    init = lambda key: jax.random.normal(key, (2, 4))
+    for call in (
+        lambda: kernel.gram(points, outputs=outputs),
+        lambda: kernel.velocity(few, jnp.zeros((2, 2)), points, outputs=outputs),
+        lambda: kernel.relative_change(jnp.ones((2, 4)), points, outputs=outputs),
+        lambda: tangent_gram(kernel.f, kernel.params, points, trace=outputs == "mean"),
+        lambda: monte_carlo_kernel(init, kernel.f, points, key=jax.random.key(0), draws=2, outputs=outputs),
+    ):
+        with pytest.raises(MemoryPlanError, match=shape + r".*GiB that are free.*remedy"):
+            call()
+    with pytest.raises(MemoryPlanError, match=r"of the outputs.*2 times"):
+        kernel.nngp(points)
+
+
+def test_plans_say_the_bytes_and_are_announced(monkeypatch, capsys):
+    kernel = EmpiricalKernel(lambda w, x: w @ x, jnp.ones((2, 4)), 10**6)
+    x = jnp.ones((20, 4))
+    need = {"gram": 20 * 20 * 4 * 8, "diagonal": 20 * 4 * 8}
+    monkeypatch.setattr(result_plan, "_SMALL", 0)
+    monkeypatch.setattr(result_plan, "_ANNOUNCED", 1000)
+    for name, result in need.items():
+        monkeypatch.setattr(result_plan, "available_bytes", lambda result=result: result + 10**6 - 1)
+        with pytest.raises(MemoryPlanError, match="tangent kernel"):
+            getattr(kernel, name)(x)
+        monkeypatch.setattr(result_plan, "available_bytes", lambda result=result: result + 10**6)
+        getattr(kernel, name)(x)
+    printed = capsys.readouterr().err
+    assert printed.count("lemmata:") == 1
+    assert "tangent kernel of 20 x 20 x 2 x 2 numbers of 8 bytes" in printed
+    # Inside other computations the kernel is not planned again, and products need no plan.
+    monkeypatch.setattr(result_plan, "available_bytes", lambda: 2 * need["gram"] + 10**6)
+    kernel.velocity(x, jnp.ones((20, 2)))
+    assert capsys.readouterr().err.count("lemmata:") == 1
+    monkeypatch.setattr(result_plan, "available_bytes", lambda: 0)
+    kernel.product(x, jnp.ones((20, 2)))
+
+
 def test_scalars_in_and_out():
     kernel = EmpiricalKernel(lambda w, x: jnp.sin(w * x), jnp.asarray(0.3))
     x = jnp.asarray([0.5, -1.0])
@@ -285,6 +364,36 @@ BAD = {
         lambda: monte_carlo_kernel(lambda key: PARAMS, f, X, key=jax.random.key(0), draws=1), SettingError,
         "at least 2",
     ),
+    "draws-whole": (
+        lambda: monte_carlo_kernel(lambda key: PARAMS, f, X, key=jax.random.key(0), draws=2.5), SettingError,
+        "2.5.*whole number",
+    ),
+    "key": (
+        lambda: monte_carlo_kernel(lambda key: PARAMS, f, X, key=0, draws=2), SettingError, r"jax\.random\.key\(0\)",
+    ),
+    "nngp-outputs": (
+        lambda: monte_carlo_kernel(
+            lambda key: PARAMS, f, X, key=jax.random.key(0), draws=2, outputs="all", nngp=True
+        ),
+        SettingError, "'all'.*nngp",
+    ),
+    "list": (lambda: KERNEL.gram([[1.0, 2.0, 3.0]]), ShapeError, "found list.*asarray"),
+    "list-values": (lambda: KERNEL.values([[1.0, 2.0, 3.0]]), ShapeError, "found list.*asarray"),
+    "no-leaves": (lambda: EmpiricalKernel(f, {}).gram(X), SettingError, "no floating-point"),
+    "raises": (lambda: EmpiricalKernel(f, {"other": jnp.ones(2)}).gram(X), ShapeError, "KeyError: 'in'"),
+    "half-points": (lambda: KERNEL.gram(jnp.ones((2, 3), jnp.float16)), PrecisionError, "float16.*x.astype"),
+    "working-set-text": (lambda: EmpiricalKernel(f, PARAMS, "1GB"), SettingError, "'1GB'.*whole number of bytes"),
+    "working-set-of-gram": (
+        lambda: tangent_gram(KERNEL.f, KERNEL.params, jnp.ones((2, 3)), working_set=0.5), SettingError, "whole number",
+    ),
+    "trace": (lambda: KERNEL.gram(jnp.ones((2, 3)), outputs="trace"), SettingError, "'mean' is the trace"),
+    "other-tree": (
+        lambda: KERNEL.relative_change((jnp.ones((2, 3)),), jnp.ones((2, 3))), ShapeError, "the tree",
+    ),
+    "other-outputs": (
+        lambda: KERNEL.relative_change(jnp.ones((4, 3)), jnp.ones((2, 3))), ShapeError, r"\(4,\).*\(2,\)",
+    ),
+    "empty-product": (lambda: KERNEL.product(jnp.ones((0, 3)), jnp.ones((0, 2))), ShapeError, "at least one"),
     "widths": (lambda: infinite_width([KernelEstimate(X, X)] * 2, [4, 4]), SettingError, "two different"),
     "estimates": (lambda: infinite_width([KernelEstimate(X, X)], [4, 8]), ShapeError, "2 widths"),
 }  # fmt: skip

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact, Int, Shaped
 
+from lemmata.core import ResultPlan, check_whole
 from lemmata.errors import LemmataError, PrecisionError, SettingError, ShapeError
 
 from ._gradients import (
@@ -47,7 +48,8 @@ def tangent_gram(
     The gradients of `Dense` layers are products (output gradient times input) and are never formed: a network of
     layers costs one gradient by the outputs of each layer for each point and output, and one matrix product for each
     layer. The gradients of other layers with parameters are formed. For a plain function either all gradients are
-    formed, or one at a time, along which the outputs are differentiated: whichever takes fewer operations.
+    formed, or one at a time, along which the outputs are differentiated: whichever takes fewer operations. The plan of
+    a result above 1 GiB is printed to standard error.
 
     Args:
         network: a function f(params, x) of one point, or anything with such an `apply`; layers of this room take the
@@ -69,7 +71,8 @@ def tangent_gram(
     Raises:
         ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
         SettingError: where two of `output`, `each` and `trace` are given, or the output does not exist.
-        PrecisionError: for parameters or outputs in half precision.
+        PrecisionError: for parameters, points or outputs in half precision.
+        MemoryPlanError: where the result and the working set need more bytes than are free.
 
     Example:
         >>> import jax
@@ -85,6 +88,7 @@ def tangent_gram(
         raise SettingError(
             "output, each and trace", found=f"output={output}, each={each}, trace={trace}", rule="at most one of them"
         )
+    check_whole("working_set", working_set, 1)
     network, params = differentiable(network, params)
     out = output_structure(network, params, x, y)
     k = math.prod(out.shape)
@@ -94,8 +98,7 @@ def tangent_gram(
     if output is not None:
         basis = basis[output : output + 1]
     which = "all" if output is None and not (each or trace) else "each" if each else "sum"
-    found = _blocked(network, params, x, y, basis, which, working_set)
-    return found / k if trace else found
+    return _blocked(network, params, x, y, basis, which, working_set)
 
 
 def tangent_product(
@@ -125,6 +128,7 @@ def tangent_product(
         ShapeError: where v does not fit the points y and the outputs, and as `tangent_gram` does.
         PrecisionError: for parameters or outputs in half precision.
     """
+    check_whole("working_set", working_set, 1)
     network, params = differentiable(network, params)
     out = output_structure(network, params, x, y)
     batch = _batch(network, params, x, out, working_set)
@@ -156,10 +160,25 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
     Raises:
         ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
         SettingError: for parameters without a floating-point number.
-        PrecisionError: for parameters or outputs in half precision.
+        PrecisionError: for parameters, points or outputs in half precision.
     """
     network, params = differentiable(network, params)
     y = x if y is None else y
+    for name, points in (("x", x), ("y", y)):
+        if not hasattr(points, "shape"):
+            raise ShapeError(
+                f"points {name}", found=type(points).__name__, rule="an array of points, one a row",
+                remedy=f"jax.numpy.asarray({name})",
+            )
+        if jnp.issubdtype(points.dtype, jnp.floating) and points.dtype.itemsize < 4:
+            raise PrecisionError(
+                f"points {name}", found=f"{points.dtype}", rule="a tangent kernel needs float32 or float64",
+                remedy=f"{name}.astype(jax.numpy.float32)",
+            )
+    if not jax.tree.leaves(params):
+        raise SettingError(
+            "parameters", found="no floating-point numbers", rule="a tangent kernel is about derivatives by parameters"
+        )
     if jnp.ndim(x) == 0 or jnp.ndim(y) == 0 or x.shape[1:] != y.shape[1:]:
         raise ShapeError(
             "points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}",
@@ -171,11 +190,11 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
         out = jax.eval_shape(network.apply, params, x[0])
     except LemmataError:
         raise
-    except (TypeError, ValueError, IndexError) as error:
+    except Exception as error:  # whatever a user's function raises
         shapes = ", ".join(str(leaf.shape) for leaf in jax.tree.leaves(params)) or "none"
         raise ShapeError(
             "points x", found=f"points of shape {x.shape[1:]}; parameters of shapes {shapes}",
-            rule="the function f(params, x[0]) is defined", remedy=f"it says: {error}",
+            rule="the function f(params, x[0]) is defined", remedy=f"it says: {type(error).__name__}: {error}",
         ) from error
     if not isinstance(out, jax.ShapeDtypeStruct):
         raise ShapeError("output of the function", found=f"{type(out).__name__}", rule="one array, of any shape")
@@ -183,10 +202,6 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
         raise PrecisionError(
             "outputs of the function", found=f"{out.dtype}", rule="a tangent kernel needs float32 or float64",
             remedy="parameters and points in float32 or float64",
-        )
-    if not jax.tree.leaves(params):
-        raise SettingError(
-            "parameters", found="no floating-point numbers", rule="a tangent kernel is about derivatives by parameters"
         )
     return out
 
@@ -208,11 +223,19 @@ def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
 def _blocked(
     network: Any, params: Any, x: Array, y: Array | None, basis: Array, which: str, working_set: int
 ) -> Inexact[Array, "n m *outputs"]:
-    """The kernel in square blocks of rows, on and above the diagonal where y is None."""
+    """The kernel in square blocks of rows, on and above the diagonal where y is None; of "sum" the mean."""
     others, symmetric = x if y is None else y, y is None
     entries = working_set // basis.dtype.itemsize
+    outputs = {"all": (len(basis),) * 2, "each": (len(basis),), "sum": ()}[which]
+    shape = (len(x), len(others), *outputs)
+    if _known((params, x, others)):
+        plan = ResultPlan("tangent kernel", shape, basis.dtype.itemsize, other=working_set)
+        plan.require(x, remedy="product(x, v) needs no kernel; outputs='mean', fewer points or float32")
     if prefers_vectors(network, params, x, basis, which):
-        rows = entries // (4 * activations_of_a_point(network, params, x))
+        # Beside the activations, a tile of all pairs of outputs, as it is computed, and in two further orders.
+        rows = min(
+            entries // (8 * activations_of_a_point(network, params, x)), math.isqrt(entries // (6 * len(basis) ** 2))
+        )
         left, right = x, others
         part: Any = lambda points, i: points[i : i + rows]
         block: Any = partial(_by_vectors, network, params, basis, which)
@@ -226,23 +249,31 @@ def _blocked(
         else:
             left, right = x, others
             part = lambda points, i: side(network, params, points[i : i + rows], basis)
+    scaled = (lambda *sides: block(*sides) / len(basis)) if which == "sum" else block
     if symmetric:
         rows = min(rows, max(_SHORTEST, -(-len(x) // _STRIPES)))
     rows = max(1, rows)
     if rows >= max(len(x), len(others)):
-        tile = block(part(left, 0), part(right, 0))
+        tile = scaled(part(left, 0), part(right, 0))
         return _symmetrised(tile) if symmetric else tile
-    outputs = {"all": (len(basis),) * 2, "each": (len(basis),), "sum": ()}[which]
-    matrix = jnp.zeros((len(x), len(others), *outputs), basis.dtype)
+    matrix = jnp.zeros(shape, basis.dtype)
     for i in range(0, len(x), rows):
         row = part(left, i)
         for j in range(i if symmetric else 0, len(others), rows):
             own = symmetric and i == j
-            tile = block(row, row if own else part(right, j))
+            tile = scaled(row, row if own else part(right, j))
             matrix = _place(matrix, _symmetrised(tile) if own else tile, i, j)
             if symmetric and i < j:
                 matrix = _place(matrix, _transposed(tile), j, i)
     return matrix
+
+
+def _known(tree: Any) -> bool:
+    """Whether all arrays have values: under a transformation of JAX the caller has planned, or the compiler will."""
+    try:
+        return all(leaf.devices() for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
+    except jax.errors.ConcretizationTypeError:
+        return False
 
 
 def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y: Array) -> Array:
@@ -275,11 +306,11 @@ def _place(matrix: Array, tile: Array, row: Int[ArrayLike, ""], column: Int[Arra
 
 
 def _weights(v: Array, out: jax.ShapeDtypeStruct, x: Array) -> Array:
-    if v.shape != (len(x), *out.shape):
+    if jnp.shape(v) != (len(x), *out.shape):
         raise ShapeError(
-            "vector v", found=f"shape {v.shape}", rule=f"{(len(x), *out.shape)}: an output for each of its points"
+            "vector v", found=f"shape {jnp.shape(v)}", rule=f"{(len(x), *out.shape)}: an output for each of its points"
         )
-    return v.astype(out.dtype)
+    return jnp.asarray(v, out.dtype)
 
 
 def _batch(network: Any, params: Any, x: Array, out: jax.ShapeDtypeStruct, working_set: int) -> int:

@@ -5,4 +5,7 @@ from ._float64 import require_float64 as require_float64
 from ._memory import MemoryPlan as MemoryPlan
 from ._memory import available_bytes as available_bytes
 from ._randomness import key_from as key_from
+from ._result_plan import ResultPlan as ResultPlan
+from ._result_plan import free_bytes as free_bytes
+from ._settings import check_whole as check_whole
 from ._threads import one_blas_thread as one_blas_thread

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
-from lemmata.core import available_bytes
+from lemmata.core import free_bytes
 from lemmata.errors import MemoryPlanError
 
 from ._base import AbstractKernel
@@ -92,26 +92,16 @@ def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Arr
 
 def _is_large(x: Array, y: Array) -> bool:
     needed = len(x) * len(y) * x.dtype.itemsize
-    return needed > _SMALL and (needed > _LARGE or 4 * needed > _free_bytes(x))
+    return needed > _SMALL and (needed > _LARGE or 4 * needed > free_bytes(x))
 
 
 def _refuse_too_large(plan: GramPlan, x: Array) -> None:
-    free = _free_bytes(x)
+    free = free_bytes(x)
     if not plan.fits(free):
         raise MemoryPlanError(
             "Gram matrix", found=str(plan), rule=f"at most the {size(free)} that are free",
             remedy="gram_on_disk(kernel, x, path=...), fewer points, or float32",
         )
-
-
-def _free_bytes(x: Array) -> int:
-    """Free memory where the points are: of this machine, or of their device, if it says."""
-    try:
-        device = next(iter(x.devices()))
-    except (AttributeError, jax.errors.ConcretizationTypeError):
-        return available_bytes()
-    found = None if device.platform == "cpu" else device.memory_stats()
-    return available_bytes() if not found else int(found["bytes_limit"] - found["bytes_in_use"])
 
 
 @partial(jax.jit, donate_argnums=0)

@@ -1,10 +1,12 @@
 """Floor 1: finite networks, their training by gradient descent, and transformers."""
 
 from ._empirical import EmpiricalKernel as EmpiricalKernel
-from ._empirical import equinox_function as equinox_function
+from ._modules import equinox_function as equinox_function
+from ._modules import flax_function as flax_function
 from ._monte_carlo import KernelEstimate as KernelEstimate
 from ._monte_carlo import infinite_width as infinite_width
 from ._monte_carlo import monte_carlo_kernel as monte_carlo_kernel
+from ._monte_carlo import torch_monte_carlo_kernel as torch_monte_carlo_kernel
 from ._softmax import SoftmaxNetwork as SoftmaxNetwork
 from ._torch import TorchEmpiricalKernel as TorchEmpiricalKernel
 from ._training import Trajectory as Trajectory

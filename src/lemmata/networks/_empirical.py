@@ -1,5 +1,6 @@
 """Kernels of a finite network at its parameters: of any function f(params, x)."""
 
+import math
 from typing import Any, Literal
 
 import equinox as eqx
@@ -8,9 +9,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Inexact, Shaped
 
 from lemmata.architectures import combined_gradient, output_structure, tangent_gram, tangent_product
+from lemmata.core import ResultPlan, check_whole
 from lemmata.errors import SettingError, ShapeError, SolverError
 
+from ._modules import check_variables
+
 Outputs = Literal["all", "each", "mean"] | int
+# Bytes held beside a result, where the caller sets no other number.
+WORKING_SET = 2**28
 # Points whose outputs are computed at once.
 _BATCH = 256
 
@@ -24,15 +30,16 @@ class EmpiricalKernel(eqx.Module):
     (n, m).
 
     Args:
-        f: a function f(params, x) of one point, or anything with such an `apply`: a plain function, a layer, a Flax
-            linen module; `equinox_function` splits an Equinox module. Layers take the faster route of `tangent_gram`.
+        f: a function f(params, x) of one point, or anything with such an `apply`: a plain function, a layer.
+            `equinox_function` and `flax_function` make one of a module. Layers take the faster route of `tangent_gram`.
         params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
         working_set: bytes of gradients, activations and products that are held at once beside the result; at
             least those of two points.
 
     The methods raise ShapeError where points are empty, of different shapes or do not fit the function, PrecisionError
     for half precision, SettingError for parameters without a floating-point number or an output that does not exist,
-    and SolverError where the kernel is not finite.
+    MemoryPlanError where the result and the working set need more bytes than are free, and SolverError where the kernel
+    is not finite. The plan of a result above 1 GiB is printed to standard error.
 
     Example:
         >>> import jax.numpy as jnp
@@ -47,13 +54,13 @@ class EmpiricalKernel(eqx.Module):
 
     f: Any
     params: Any
-    working_set: int = eqx.field(default=2**28, static=True)
+    working_set: int = eqx.field(default=WORKING_SET, static=True)
 
     def __check_init__(self):
         if not (hasattr(self.f, "apply") or callable(self.f)):
             raise SettingError("f", found=repr(self.f), rule="a function f(params, x), or an object with such an apply")
-        if self.working_set < 1:
-            raise SettingError("working_set", found=self.working_set, rule="a positive number of bytes")
+        check_whole("working_set", self.working_set, 1)
+        check_variables(self.f, self.params)
 
     def gram(
         self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None, *, outputs: Outputs = "all"
@@ -67,7 +74,8 @@ class EmpiricalKernel(eqx.Module):
         one = lambda point: tangent_gram(
             self.f, self.params, point[None], **options(outputs), working_set=self.working_set
         )[0, 0]
-        output_structure(self.f, self.params, x)
+        plan = self.plan("diagonal of the tangent kernel", (x,), outputs)
+        plan.require(x, remedy="outputs='mean', or fewer points at a time")
         return self._finite("tangent kernel", jax.lax.map(one, x), x)
 
     def product(
@@ -93,6 +101,8 @@ class EmpiricalKernel(eqx.Module):
         self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None
     ) -> Inexact[Array, "n m"]:
         """The mean over outputs of f_a(x_i) f_a(y_j): at infinite width, over draws, the covariance of an output."""
+        plan = self.plan("kernel of the outputs", (x, x if y is None else y), "mean", copies=2)
+        plan.require(x, remedy="fewer points at a time, or float32")
         left = self.values(x).reshape(len(x), -1)
         right = left if y is None else self.values(y).reshape(len(y), -1)
         return self._finite("kernel of the outputs", left @ right.T / left.shape[1], x, x if y is None else y)
@@ -119,13 +129,16 @@ class EmpiricalKernel(eqx.Module):
             y: other points, x itself by default.
             outputs: as for `gram`.
         """
+        points = train if x is None else x
+        plan = self.plan("velocity of the tangent kernel", (points, points if y is None else y), outputs, copies=2)
+        plan.require(points, remedy="outputs='mean', fewer points at a time, or float32")
         values = self.values(train)
-        if targets.shape != values.shape:
-            raise ShapeError("targets", found=f"shape {targets.shape}", rule=f"{values.shape}, as the outputs at train")
-        descent = (targets - values).astype(values.dtype)
+        if jnp.shape(targets) != values.shape:
+            rule = f"{values.shape}, as the outputs at train"
+            raise ShapeError("targets", found=f"shape {jnp.shape(targets)}", rule=rule)
+        descent = jnp.asarray(targets, values.dtype) - values
         motion = combined_gradient(self.f, self.params, descent, train, working_set=self.working_set)
         free, fixed = eqx.partition(self.params, eqx.is_inexact_array)
-        points = train if x is None else x
         kernel = lambda own: tangent_gram(
             self.f, eqx.combine(own, fixed), points, y, **options(outputs), working_set=self.working_set // 2
         )
@@ -140,13 +153,34 @@ class EmpiricalKernel(eqx.Module):
         *,
         outputs: Outputs = "all",
     ) -> Inexact[Array, ""]:
-        """||Theta' - Theta||_F / ||Theta||_F with Theta' the kernel at other parameters, those after training say."""
-        start = self.gram(x, y, outputs=outputs)
-        end = EmpiricalKernel(self.f, params, self.working_set).gram(x, y, outputs=outputs)
-        return jnp.linalg.norm((end - start).ravel()) / jnp.linalg.norm(start.ravel())
+        """||Theta' - Theta||_F / ||Theta||_F with Theta' the kernel at other parameters, those after training say.
+
+        The other parameters form the same tree and give outputs of the same shape.
+        """
+        if (found := jax.tree.structure(params)) != (own := jax.tree.structure(self.params)):
+            raise ShapeError("params", found=f"the tree {found}", rule=f"that of the parameters of the kernel, {own}")
+        other = EmpiricalKernel(self.f, params, self.working_set)
+        before, after = (output_structure(self.f, some, x, y).shape for some in (self.params, params))
+        if before != after:
+            raise ShapeError("params", found=f"outputs of shape {after}", rule=f"{before}, as at the kernel's own")
+        return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
+
+    def plan(self, what: str, points: tuple[Array, ...], outputs: Outputs, *, copies: int = 1) -> ResultPlan:
+        """The bytes of a result with a row or an entry for each of some points.
+
+        Args:
+            what: the result.
+            points: x, or x and y.
+            outputs: as for `gram`.
+            copies: how many such results are alive at once.
+        """
+        out = output_structure(self.f, self.params, *points)
+        k = math.prod(out.shape)
+        last = {"all": (k, k), "each": (k,)}.get(str(outputs), ())
+        return ResultPlan(what, (*map(len, points), *last), out.dtype.itemsize, copies, self.working_set)
 
     def _finite(self, what: str, found: Array, *points: Array) -> Array:
-        if is_true(~jnp.all(jnp.isfinite(found))):
+        if is_true(~_all_finite(found)):
             bad = [jnp.flatnonzero(~jnp.isfinite(self.values(p)).reshape(len(p), -1).all(axis=1)) for p in points]
             rows = sorted({int(row) for some in bad for row in some})
             cause = f"outputs at points {rows[:5]} are not" if rows else "outputs are, derivatives are not"
@@ -154,21 +188,14 @@ class EmpiricalKernel(eqx.Module):
         return found
 
 
-def equinox_function(module: Any) -> tuple[Any, Any]:
-    """(f, params) of an Equinox module that is called with one point: f(params, x) = module(x) at those parameters.
-
-    Args:
-        module: the module; every floating-point array in it is a parameter, all else is part of f.
-    """
-    params, rest = eqx.partition(module, eqx.is_inexact_array)
-    return _Called(rest), params
+@jax.jit
+def _change(start: Array, end: Array) -> Array:
+    return jnp.linalg.norm((end - start).ravel()) / jnp.linalg.norm(start.ravel())
 
 
-class _Called(eqx.Module):
-    rest: Any
-
-    def apply(self, params: Any, x: Any) -> Any:
-        return eqx.combine(params, self.rest)(x)
+@jax.jit
+def _all_finite(found: Array) -> Array:
+    return jnp.all(jnp.isfinite(found))
 
 
 def options(outputs: Outputs) -> dict[str, Any]:
@@ -177,7 +204,10 @@ def options(outputs: Outputs) -> dict[str, Any]:
         return {"each": outputs == "each", "trace": outputs == "mean"}
     if isinstance(outputs, int) and not isinstance(outputs, bool):
         return {"output": outputs}
-    raise SettingError("outputs", found=repr(outputs), rule="'all', 'each', 'mean', or the number of one output")
+    raise SettingError(
+        "outputs", found=repr(outputs), rule="'all', 'each', 'mean', or the number of one output",
+        remedy="'mean' is the trace over outputs divided by their number",
+    )
 
 
 def is_true(condition: Bool[Array, ""]) -> bool:

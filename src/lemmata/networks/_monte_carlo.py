@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Inexact, Key, Shaped
 
+from lemmata.core import check_whole
 from lemmata.errors import SettingError, ShapeError, SolverError
 
-from ._empirical import EmpiricalKernel, Outputs, is_true
+from ._empirical import EmpiricalKernel, Outputs, is_true, options
+from ._torch import TorchEmpiricalKernel
 
 
 class KernelEstimate(eqx.Module):
@@ -23,8 +25,8 @@ class KernelEstimate(eqx.Module):
         standard_error: its standard error, entry by entry.
     """
 
-    mean: Inexact[Array, "n m *outputs"]
-    standard_error: Inexact[Array, "n m *outputs"]
+    mean: Inexact[Array | np.ndarray, "n m *outputs"]
+    standard_error: Inexact[Array | np.ndarray, "n m *outputs"]
 
 
 def monte_carlo_kernel(
@@ -54,7 +56,8 @@ def monte_carlo_kernel(
         nngp: average `EmpiricalKernel.nngp` instead; its limit is the NNGP kernel.
 
     Raises:
-        SettingError: for fewer than two draws.
+        SettingError: for fewer than two draws, no key, or outputs beside `nngp`, which is a mean over them.
+        MemoryPlanError: where three kernels and the work of one need more bytes than are free.
         SolverError: where a draw gave a kernel that is not finite.
 
     Example:
@@ -67,8 +70,9 @@ def monte_carlo_kernel(
         >>> found.mean.shape, found.standard_error.shape
         ((3, 3), (3, 3))
     """
-    if draws < 2:
-        raise SettingError("draws", found=draws, rule="at least 2: a standard error needs two")
+    _check(draws, outputs, nngp)
+    if not (isinstance(key, jax.Array) and (jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.shape == (2,))):
+        raise SettingError("key", found=repr(key), rule="a key of jax.random", remedy="jax.random.key(0)")
 
     def kernel(own: Any) -> Array:
         empirical = EmpiricalKernel(f, own)
@@ -81,12 +85,60 @@ def monte_carlo_kernel(
         mean = mean + before / count
         return (count, mean, squares + before * (found - mean)), None
 
+    def planned(one: Any) -> Any:
+        plan = EmpiricalKernel(f, init(one)).plan("mean of kernels", (x, x if y is None else y), outputs, copies=4)
+        plan.require(x, remedy="outputs='mean', or fewer points at a time")
+        return one
+
+    jax.eval_shape(planned, key)
     zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(lambda k: kernel(init(k)), key))
     start = (jnp.zeros((), zero.dtype), zero, zero)
     (_, mean, squares), _ = jax.jit(lambda keys: jax.lax.scan(add, start, keys))(jax.random.split(key, draws))
     if is_true(~jnp.all(jnp.isfinite(squares))):
         raise SolverError("kernels of the draws", found="entries that are not finite", rule="every draw's are finite")
     return KernelEstimate(mean, jnp.sqrt(squares / (draws * (draws - 1.0))))
+
+
+def torch_monte_carlo_kernel(
+    make: Callable[[int], Any],
+    x: Any,
+    y: Any = None,
+    *,
+    draws: int,
+    outputs: Outputs = "mean",
+    nngp: bool = False,
+) -> KernelEstimate:
+    """As `monte_carlo_kernel` for PyTorch modules: the mean kernel of make(0), ..., make(draws - 1), in NumPy arrays.
+
+    Args:
+        make: gives a module with independent random parameters for every seed: it calls `torch.manual_seed(seed)`.
+        x: points, as for `TorchEmpiricalKernel`.
+        y: other points, x itself by default.
+        draws: how many modules, at least 2.
+        outputs: as for `TorchEmpiricalKernel.gram`.
+        nngp: average `TorchEmpiricalKernel.nngp` instead.
+
+    Raises:
+        SettingError: for fewer than two draws, outputs beside `nngp`, and what `TorchEmpiricalKernel` refuses.
+        MemoryPlanError: where a kernel needs more bytes than are free.
+    """
+    _check(draws, outputs, nngp)
+    mean: Any = 0.0
+    squares: Any = 0.0
+    for seed in range(draws):
+        kernel = TorchEmpiricalKernel(make(seed))
+        found = kernel.nngp(x, y) if nngp else kernel.gram(x, y, outputs=outputs)
+        before = found - mean
+        mean = mean + before / (seed + 1)
+        squares = squares + before * (found - mean)
+    return KernelEstimate(mean, np.sqrt(squares / (draws * (draws - 1))))
+
+
+def _check(draws: Any, outputs: Outputs, nngp: bool) -> None:
+    check_whole("draws", draws, 2, "draws (a standard error needs two)")
+    options(outputs)
+    if nngp and outputs != "mean":
+        raise SettingError("outputs", found=repr(outputs), rule="'mean' with nngp, which is a mean over outputs")
 
 
 def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -> KernelEstimate:

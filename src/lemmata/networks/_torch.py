@@ -1,41 +1,52 @@
 """The empirical kernel of a PyTorch module, through torch.func."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Inexact
 
+from lemmata.core import ResultPlan, check_whole
 from lemmata.errors import PrecisionError, SettingError, ShapeError, SolverError
 
-from ._empirical import Outputs, options
+from ._empirical import WORKING_SET, Outputs, options
+
+# Points whose outputs are computed at once.
+_BATCH = 256
+_PRODUCTS = {"all": "iap,jbp->ijab", "each": "iap,jap->ija"}
+_MEAN = "iap,jap->ij"
 
 
 class TorchEmpiricalKernel(eqx.Module):
-    """The tangent kernel of a PyTorch module at its parameters, the faces of `EmpiricalKernel` that need no JAX.
+    """The tangent kernel of a PyTorch module at its parameters, with the methods of `EmpiricalKernel`.
 
-    The module is called with a batch of one point, so that it sees the shapes it was written for; set `module.eval()`
-    first where it has dropout or batch normalisation. Its parameters with `requires_grad` count. Points are tensors,
-    one a row; results are NumPy arrays in the precision of the module. Gradients are formed in blocks of rows.
+    The module is called with a batch of one point, so that it sees the shapes it was written for. Its parameters with
+    `requires_grad` count; they are read at every call, so a module that is trained in place changes the kernel. Points
+    are tensors or NumPy arrays, one a row; results are NumPy arrays in the precision of the module. Gradients are
+    formed in blocks of rows.
 
     Args:
         module: a `torch.nn.Module` with floating-point parameters in single or double precision.
-        working_set: bytes of gradients that are held at once; at least those of two points.
+        working_set: bytes of gradients and products that are held at once beside the result; at least those of two
+            points.
 
     Raises:
         SettingError: where PyTorch is not installed, for what is no module or has no parameters that need gradients.
         PrecisionError: for parameters in half precision.
 
-    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses, and
-    SolverError for results that are not finite.
+    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses,
+    SettingError for a module with dropout or batch normalisation in training mode, MemoryPlanError for a result that
+    does not fit into free memory, and SolverError for results that are not finite.
     """
 
     module: Any
-    working_set: int = 2**28
+    working_set: int = WORKING_SET
 
     def __check_init__(self):
         torch = _torch()
+        check_whole("working_set", self.working_set, 1)
         if not isinstance(self.module, torch.nn.Module):
             raise SettingError("module", found=type(self.module).__name__, rule="a torch.nn.Module")
         params = self._params()
@@ -50,82 +61,195 @@ class TorchEmpiricalKernel(eqx.Module):
 
     def gram(self, x: Any, y: Any = None, *, outputs: Outputs = "all") -> Inexact[np.ndarray, "n m *outputs"]:
         """The matrix Theta(x_i, y_j), y = x by default, with `outputs` as in `EmpiricalKernel`."""
-        chosen, others = options(outputs), x if y is None else y
-        k = math.prod(self._output(x, others))
-        output = chosen.get("output")
-        if output is not None and not 0 <= output < k:
-            raise SettingError("output", found=output, rule=f"between 0 and {k - 1}")
-        product = "iap,jbp->ijab" if outputs == "all" else "iap,jap->ija" if outputs == "each" else "iap,jap->ij"
-        entries = k * sum(leaf.numel() * leaf.element_size() for leaf in self._params().values())
-        rows = max(1, self.working_set // (2 * entries))
-        shape = {4: (k, k), 3: (k,)}.get(len(product.split("->")[1]), ())
-        kept = slice(None) if output is None else slice(output, output + 1)
-        found = np.empty((len(x), len(others), *shape), self._numpy_type())
+        return self._matrix("tangent kernel", x, y, outputs, self._jacobian, lambda rows: rows)
+
+    def diagonal(self, x: Any, *, outputs: Outputs = "all") -> Inexact[np.ndarray, "n *outputs"]:
+        """Theta(x_i, x_i), point by point: (n, k, k), (n, k), or (n,)."""
+        x = self._points("x", x)
+        k, kept, last = self._kept(x, x, outputs)
+        self._plan("diagonal of the tangent kernel", (len(x), *last))
+        product = {"all": "iap,ibp->iab", "each": "iap,iap->ia"}.get(str(outputs), "iap,iap->i")
+        rows, found = self._rows(k), np.empty((len(x), *last), self._numpy_type())
         for i in range(0, len(x), rows):
-            left = self._jacobian(x[i : i + rows], kept)
+            terms = (_torch().einsum(product, leaf, leaf) for leaf in self._jacobian(x[i : i + rows], kept))
+            found[i : i + rows] = _numpy(sum(terms)) / (k if outputs == "mean" else 1)
+        return _finite("tangent kernel", found)
+
+    def product(self, x: Any, v: Any, y: Any = None, *, batch: int = _BATCH) -> Inexact[np.ndarray, "n *out"]:
+        """(Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without Theta, `batch` points at a time."""
+        check_whole("batch", batch, 1, "points")
+        x = self._points("x", x)
+        others = x if y is None else self._points("y", y)
+        out = self._output(x, others)
+        direction = self._pulled(self._outputs_at("vector v", v, others, out), others, batch)
+        push = lambda points: _torch().func.jvp(self._at(points), (self._params(),), (direction,))[1]
+        return _finite("product with the tangent kernel", _by_batches(push, x, batch))
+
+    def values(self, x: Any) -> Inexact[np.ndarray, "n *out"]:
+        """The outputs of the module at every point, in batches."""
+        x = self._points("x", x)
+        self._output(x, x)
+        return _by_batches(lambda points: self._at(points)(self._params()), x, _BATCH)
+
+    def nngp(self, x: Any, y: Any = None) -> Inexact[np.ndarray, "n m"]:
+        """The mean over outputs of f_a(x_i) f_a(y_j)."""
+        x = self._points("x", x)
+        others = x if y is None else self._points("y", y)
+        self._output(x, others)
+        self._plan("kernel of the outputs", (len(x), len(others)), copies=2)
+        left = self.values(x).reshape(len(x), -1)
+        right = left if y is None else self.values(others).reshape(len(others), -1)
+        return _finite("kernel of the outputs", left @ right.T / left.shape[1])
+
+    def velocity(
+        self, train: Any, targets: Any, x: Any = None, y: Any = None, *, outputs: Outputs = "all"
+    ) -> Inexact[np.ndarray, "n m *outputs"]:
+        """dTheta(x_i, y_j)/dt along the gradient flow of squared loss at `train`, as in `EmpiricalKernel`."""
+        train = self._points("train", train)
+        out = self._output(train, train)
+        values = _torch().as_tensor(self.values(train), device=train.device)
+        motion = self._pulled(self._outputs_at("targets", targets, train, out) - values, train, _BATCH)
+
+        def moving(points: Any, kept: slice) -> list[Any]:
+            """The gradients J and their derivatives dJ along the motion."""
+            both = _torch().func.jvp(lambda own: self._by_params(own, points, kept), (self._params(),), (motion,))
+            return [leaf.detach() for part in both for leaf in part]
+
+        # d(J J'^T) = J dJ'^T + dJ J'^T
+        swapped = lambda both: both[len(both) // 2 :] + both[: len(both) // 2]
+        half = TorchEmpiricalKernel(self.module, max(1, self.working_set // 2))
+        return half._matrix("velocity of the tangent kernel", train if x is None else x, y, outputs, moving, swapped)
+
+    def relative_change(
+        self, module: Any, x: Any, y: Any = None, *, outputs: Outputs = "all"
+    ) -> Inexact[np.ndarray, ""]:
+        """||Theta' - Theta||_F / ||Theta||_F with Theta' the kernel of another module, a copy after training say.
+
+        Both modules give outputs of the same shape.
+        """
+        other = TorchEmpiricalKernel(module, self.working_set)
+        x = self._points("x", x)
+        before, after = (kernel._output(x, x) for kernel in (self, other))
+        if before != after:
+            raise ShapeError("module", found=f"outputs of shape {after}", rule=f"{before}, as those of the kernel's")
+        start, end = (kernel.gram(x, y, outputs=outputs) for kernel in (self, other))
+        return np.asarray(np.linalg.norm((end - start).ravel()) / np.linalg.norm(start.ravel()))
+
+    def _matrix(
+        self, what: str, x: Any, y: Any, outputs: Outputs, side: Callable[..., Any], turned: Callable[..., Any]
+    ) -> np.ndarray:
+        """The products of side(x) and turned(side(y)) in blocks, on and above the diagonal where y is None."""
+        x = self._points("x", x)
+        others = x if y is None else self._points("y", y)
+        k, kept, last = self._kept(x, others, outputs)
+        self._plan(what, (len(x), len(others), *last))
+        rows, found = self._rows(k), np.empty((len(x), len(others), *last), self._numpy_type())
+        for i in range(0, len(x), rows):
+            left = side(x[i : i + rows], kept)
             for j in range(0 if y is not None else i, len(others), rows):
-                own = y is None and i == j
-                right = left if own else self._jacobian(others[j : j + rows], kept)
-                terms = [_torch().einsum(product, *pair).numpy() for pair in zip(left, right, strict=True)]
-                tile = np.sum(terms, axis=0) / (k if outputs == "mean" else 1)
+                right = turned(left if y is None and i == j else side(others[j : j + rows], kept))
+                product = _PRODUCTS.get(str(outputs), _MEAN)
+                terms = (_torch().einsum(product, *pair) for pair in zip(left, right, strict=True))
+                tile = _numpy(sum(terms)) / (k if outputs == "mean" else 1)
                 found[i : i + rows, j : j + rows] = tile
                 if y is None and i < j:
                     order = (1, 0, 3, 2) if tile.ndim == 4 else (1, 0, *range(2, tile.ndim))
                     found[j : j + rows, i : i + rows] = np.transpose(tile, order)
-        return _finite("tangent kernel", found)
+        return _finite(what, found)
 
-    def product(self, x: Any, v: Any, y: Any = None, *, batch: int = 256) -> Inexact[np.ndarray, "n *out"]:
-        """(Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb without Theta, `batch` points at a time."""
-        func, others, params = _torch().func, x if y is None else y, self._params()
-        out = self._output(x, others)
-        if tuple(v.shape) != (len(others), *out):
-            raise ShapeError("vector v", found=f"shape {tuple(v.shape)}", rule=f"{(len(others), *out)}")
-        direction = {name: _torch().zeros_like(leaf) for name, leaf in params.items()}
-        values = lambda points: lambda own: func.vmap(lambda point: self._apply(own, point))(points)
-        for start in range(0, len(others), batch):
-            _, pullback = func.vjp(values(others[start : start + batch]), params)
-            (gradient,) = pullback(v[start : start + batch])
-            direction = {name: direction[name] + gradient[name] for name in params}
-        parts = [
-            func.jvp(values(x[start : start + batch]), (params,), (direction,))[1]
-            for start in range(0, len(x), batch)
-        ]
-        return _finite("product with the tangent kernel", _torch().cat(parts).numpy())
+    def _kept(self, x: Any, y: Any, outputs: Outputs) -> tuple[int, slice, tuple[int, ...]]:
+        """Number of outputs, those of which gradients are needed, and the shape that is given of every pair."""
+        output = options(outputs).get("output")
+        k = math.prod(self._output(x, y))
+        if output is not None and not 0 <= output < k:
+            raise SettingError("output", found=output, rule=f"between 0 and {k - 1}")
+        kept = slice(None) if output is None else slice(output, output + 1)
+        return k, kept, {"all": (k, k), "each": (k,)}.get(str(outputs), ())
 
-    def nngp(self, x: Any, y: Any = None) -> Inexact[np.ndarray, "n m"]:
-        """The mean over outputs of f_a(x_i) f_a(y_j)."""
-        self._output(x, x if y is None else y)
-        values = _torch().func.vmap(lambda point: self._apply(self._params(), point))
-        left, right = (values(points).flatten(1) for points in (x, x if y is None else y))
-        return _finite("kernel of the outputs", (left @ right.T).numpy() / left.shape[1])
+    def _rows(self, k: int) -> int:
+        """Rows of a block: two sides of gradients in one half of the working set, three tiles in the other."""
+        size, entries = self._numpy_type().itemsize, sum(leaf.numel() for leaf in self._params().values())
+        half = self.working_set // (2 * size)
+        return max(1, min(half // (2 * k * entries), math.isqrt(half // (3 * k * k))))
+
+    def _plan(self, what: str, shape: tuple[int, ...], copies: int = 1) -> None:
+        plan = ResultPlan(what, shape, self._numpy_type().itemsize, copies, self.working_set)
+        plan.require(remedy="product(x, v) needs no kernel; outputs='mean', fewer points or module.float()")
 
     def _params(self) -> dict[str, Any]:
         return {name: leaf.detach() for name, leaf in self.module.named_parameters() if leaf.requires_grad}
 
     def _apply(self, params: dict[str, Any], point: Any) -> Any:
-        return _torch().func.functional_call(self.module, params, (point[None],))[0]
+        out = _torch().func.functional_call(self.module, params, (point[None],))
+        if not isinstance(out, _torch().Tensor) or tuple(out.shape[:1]) != (1,):
+            found = tuple(out.shape) if isinstance(out, _torch().Tensor) else type(out).__name__
+            raise ShapeError("output of the module", found=found, rule="one tensor, for a batch of one point (1, ...)")
+        return out[0]
+
+    def _at(self, points: Any) -> Callable[[dict[str, Any]], Any]:
+        return lambda own: _torch().func.vmap(lambda point: self._apply(own, point))(points)
+
+    def _pulled(self, v: Any, points: Any, batch: int) -> dict[str, Any]:
+        """The gradient of sum_ia v_ia f_a(x_i) by the parameters."""
+        params = self._params()
+        total = {name: _torch().zeros_like(leaf) for name, leaf in params.items()}
+        for start in range(0, len(points), batch):
+            _, pullback = _torch().func.vjp(self._at(points[start : start + batch]), params)
+            (gradient,) = pullback(v[start : start + batch])
+            total = {name: total[name] + gradient[name].detach() for name in params}
+        return total
+
+    def _by_params(self, params: dict[str, Any], points: Any, kept: slice) -> tuple[Any, ...]:
+        func = _torch().func
+        flat = lambda own, point: self._apply(own, point).reshape(-1)[kept]
+        by_params = func.vmap(func.jacrev(flat), in_dims=(None, 0))(params, points)
+        return tuple(leaf.reshape(*leaf.shape[:2], -1) for leaf in by_params.values())
 
     def _jacobian(self, points: Any, kept: slice) -> list[Any]:
         """For every parameter the gradients (n, k, entries) of the outputs that are kept."""
-        func = _torch().func
-        flat = lambda own, point: self._apply(own, point).reshape(-1)[kept]
-        by_params = func.vmap(func.jacrev(flat), in_dims=(None, 0))(self._params(), points)
-        return [leaf.detach().reshape(*leaf.shape[:2], -1) for leaf in by_params.values()]
+        return [leaf.detach() for leaf in self._by_params(self._params(), points, kept)]
+
+    def _points(self, name: str, points: Any) -> Any:
+        if not hasattr(points, "shape"):
+            rule = "a tensor or an array of points, one a row"
+            raise ShapeError(f"points {name}", found=type(points).__name__, rule=rule, remedy=f"torch.tensor({name})")
+        return self._tensor(points)
+
+    def _tensor(self, values: Any) -> Any:
+        device = next(iter(self._params().values())).device
+        tensor = values if isinstance(values, _torch().Tensor) else _torch().tensor(np.asarray(values))
+        return tensor.detach().to(device)
+
+    def _outputs_at(self, name: str, values: Any, points: Any, out: tuple[int, ...]) -> Any:
+        """A vector of the shape of the outputs at points, in the precision of the module."""
+        if tuple(np.shape(values)) != (len(points), *out):
+            raise ShapeError(name, found=f"shape {tuple(np.shape(values))}", rule=f"{(len(points), *out)}")
+        return self._tensor(values).to(next(iter(self._params().values())).dtype)
 
     def _output(self, x: Any, y: Any) -> tuple[int, ...]:
-        if not len(x) or not len(y) or x.shape[1:] != y.shape[1:]:
+        """The shape of an output, for a module and points that have a tangent kernel."""
+        if not x.ndim or not y.ndim or not len(x) or not len(y) or x.shape[1:] != y.shape[1:]:
             found = f"shapes {tuple(x.shape)} and {tuple(y.shape)}"
             raise ShapeError("points x and y", found=found, rule="at least one point each, of one shape")
+        modules = _torch().nn.modules
+        for name, part in self.module.named_modules():
+            kinds = (modules.dropout._DropoutNd, modules.batchnorm._BatchNorm)
+            if part.training and isinstance(part, kinds) and getattr(part, "p", 1.0) > 0:
+                rule = "the output at a point is a function of that point"
+                found = f"{part} in training mode"
+                raise SettingError(f"module {name}".strip(), found=found, rule=rule, remedy="module.eval()")
         try:
-            return tuple(self._apply(self._params(), x[0]).shape)
-        except (RuntimeError, TypeError, ValueError) as error:
+            return tuple(self._at(x[:1])(self._params()).shape[1:])
+        except (SettingError, ShapeError):
+            raise
+        except Exception as error:  # whatever a user's module raises
             raise ShapeError(
                 "points x", found=f"points of shape {tuple(x.shape[1:])}, {x.dtype}", rule="module(x[:1]) is defined",
                 remedy=f"it says: {error}",
             ) from error
 
     def _numpy_type(self) -> np.dtype:
-        return next(iter(self._params().values())).new_zeros(0).numpy().dtype
+        return _numpy(next(iter(self._params().values())).new_zeros(0)).dtype
 
 
 def _torch() -> Any:
@@ -139,7 +263,15 @@ def _torch() -> Any:
     return torch
 
 
+def _by_batches(of: Callable[[Any], Any], points: Any, batch: int) -> np.ndarray:
+    return np.concatenate([_numpy(of(points[i : i + batch])) for i in range(0, len(points), batch)])
+
+
+def _numpy(tensor: Any) -> np.ndarray:
+    return tensor.detach().cpu().numpy()
+
+
 def _finite(what: str, found: np.ndarray) -> np.ndarray:
-    if not np.isfinite(found).all():
+    if not all(np.isfinite(found[i : i + _BATCH]).all() for i in range(0, len(found), _BATCH)):
         raise SolverError(what, found="entries that are not finite", rule="the module and its gradient are finite")
     return found

@@ -1,0 +1,80 @@
+"""Modules of other libraries as functions f(params, x) of their trainable parameters."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+
+from lemmata.errors import SettingError
+
+
+def equinox_function(module: Any) -> tuple[Any, Any]:
+    """(f, params) of an Equinox module that is called with one point: f(params, x) = module(x) at those parameters.
+
+    Args:
+        module: the module; every floating-point array in it is a parameter, all else is part of f.
+
+    Raises:
+        SettingError: for what is no Equinox module, or one that cannot be called.
+    """
+    if not (isinstance(module, eqx.Module) and callable(module)):
+        raise SettingError("module", found=repr(module), rule="an equinox.Module that is called with one point")
+    params, rest = eqx.partition(module, eqx.is_inexact_array)
+    return _Called(rest), params
+
+
+def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) -> tuple[Any, Any]:
+    """(f, params) of a Flax linen module at its variables: f(params, x) = module.apply(variables, x, **settings).
+
+    Only the collection "params" is trained; all others (running statistics of batch normalisation, say) are part of f.
+
+    Args:
+        module: anything with such an `apply`, called with one point.
+        variables: its collections, as `module.init` gives them.
+        settings: further arguments of every call, `train=False` say.
+
+    Raises:
+        SettingError: for a module without `apply`, or variables without "params".
+    """
+    if not callable(getattr(module, "apply", None)):
+        raise SettingError("module", found=repr(module), rule="an object with apply(variables, x)")
+    if not isinstance(variables, Mapping) or "params" not in variables:
+        found = sorted(variables) if isinstance(variables, Mapping) else type(variables).__name__
+        raise SettingError("variables", found=found, rule="a mapping with the collection 'params'")
+    rest = {name: part for name, part in variables.items() if name != "params"}
+    return _Applied(module, rest, settings), variables["params"]
+
+
+def check_variables(f: Any, params: Any) -> None:
+    """Refuse the variables of a Flax module in place of its parameters: running statistics are not trained.
+
+    Args:
+        f: the function or module.
+        params: what was given as its parameters.
+
+    Raises:
+        SettingError: where other collections stand beside "params"; names `flax_function`.
+    """
+    if not isinstance(params, Mapping) or "params" not in params or len(params) == 1:
+        return
+    if hasattr(f, "apply") or "batch_stats" in params:
+        raise SettingError(
+            "params", found=f"the collections {sorted(params)}", rule="only 'params' is trained",
+            remedy="EmpiricalKernel(*flax_function(module, variables))",
+        )
+
+
+class _Called(eqx.Module):
+    rest: Any
+
+    def __call__(self, params: Any, x: Any) -> Any:
+        return eqx.combine(params, self.rest)(x)
+
+
+class _Applied(eqx.Module):
+    module: Any
+    rest: dict[str, Any]
+    settings: dict[str, Any]
+
+    def __call__(self, params: Any, x: Any) -> Any:
+        return self.module.apply({**self.rest, "params": params}, x, **self.settings)
