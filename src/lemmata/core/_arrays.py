@@ -1,5 +1,7 @@
 """What every computation on arrays and Gram matrices asks of them before it starts."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -51,7 +53,7 @@ def check_numbers(name: str, array: ArrayLike) -> None:
         raise DataError(name, found=f"{missing} entries that are not finite", rule="finite numbers")
 
 
-def check_gram(name: str, matrix: ArrayLike) -> None:
+def check_gram(name: str, matrix: Any) -> None:
     """Refuse what is no square symmetric matrix of finite floating-point numbers; a traced one by shape and type alone.
 
     Symmetric means |A - A^T| <= 16 n eps |A| in every entry, with |A| the Frobenius norm.

@@ -19,8 +19,8 @@ from ._kernel_ridge import chosen_network, jax_leaves, numpy_leaves
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
-    Each column of the targets is centred and divided by its root mean square, so that the prior, whose scale is that of the network's
-    initial outputs, fits them; standard deviations come back in the units of the targets.
+    Each column of the targets is centred and divided by its root mean square, so that the prior, whose scale is that of
+    the network's initial outputs, fits them; standard deviations come back in the units of the targets.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation

@@ -13,18 +13,19 @@ from lemmata.errors import SettingError, ShapeError
 from lemmata.spectra import Spectrum
 
 
-def check_targets(y: ArrayLike, rows: int) -> None:
+def check_targets(y: ArrayLike, rows: int, name: str = "targets") -> None:
     """Refuse targets that are not finite, or of another number of rows.
 
     Args:
         y: targets, one row a point.
         rows: the number of points.
+        name: of the targets, for the message.
     """
     shape = np.shape(y)
     if len(shape) == 0 or shape[0] != rows:
         found = f"{shape[0]} rows" if shape else "a single number"
-        raise ShapeError("targets", found=found, rule=f"one row for each of the {rows} points")
-    check_numbers("targets", y)
+        raise ShapeError(name, found=found, rule=f"one row for each of the {rows} points")
+    check_numbers(name, y)
 
 
 def check_at_least(name: str, value: float | ArrayLike, smallest: int | float) -> None:

@@ -116,7 +116,7 @@ def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
             "labels", found=f"entries of type {np.asarray(labels).dtype}", rule="whole numbers from 0",
             remedy="numpy.unique(labels, return_inverse=True)[1]",
         )
-    check_targets(labels, rows)
+    check_targets(labels, rows, "labels")
     if np.ndim(labels) != 1:
         raise ShapeError("labels", found=f"shape {np.shape(labels)}", rule=f"({rows},), one number a point")
     wrong = np.flatnonzero(np.asarray(labels) % 1 != 0) if kind == "f" else []
