@@ -2,8 +2,8 @@
 
 import json
 import re
-import signal
 import runpy
+import signal
 import subprocess
 import sys
 import time

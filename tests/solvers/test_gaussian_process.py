@@ -109,7 +109,7 @@ def test_wrong_arguments_are_refused():
         log_evidence(K, y[:2], 0.1)
     with pytest.raises(DataError, match="targets"):
         log_evidence(K, y.at[0].set(jnp.nan), 0.1)
-    with pytest.raises(SettingError, match="noise; found -0.1"):
+    with pytest.raises(SettingError, match=r"noise; found -0\.1"):
         log_evidence(K, y, -0.1)
     with pytest.raises(ShapeError, match="symmetric"):
         log_evidence(K.at[0, 1].set(0.5), y, 0.1)
