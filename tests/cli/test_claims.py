@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -124,3 +125,11 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
     assert process.returncode == 3
     assert record["status"] == "inconclusive"
     assert 0 < record["executed"] < 100
+
+
+def test_the_package_runs_as_a_module(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["lemmata", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("lemmata", run_name="__main__")
+    assert ended.value.code == 0
+    assert "lemmata" in capsys.readouterr().out

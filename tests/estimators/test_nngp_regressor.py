@@ -40,6 +40,22 @@ def test_random_features_of_an_rbf_kernel_are_that_process():
     assert model.log_evidence_ == pytest.approx(peer.log_marginal_likelihood_value_, rel=1e-10)
 
 
+def test_columns_have_their_own_scale_as_in_the_peer():
+    x, y, new = data()
+    targets = np.column_stack([y, 1000 * x[:, 1] ** 2, np.full(30, 0.1)])
+    model = NNGPRegressor(Serial([Dense(64), Rbf(0.75)]), noise=0.1).fit(x, targets)
+    peer = GaussianProcessRegressor(RBF(2**0.5), optimizer=None, alpha=0.1, normalize_y=True).fit(x, targets)
+    (mean, deviation), (expected, wide) = (each.predict(new, return_std=True) for each in (model, peer))
+    assert deviation.shape == wide.shape == mean.shape == (6, 3)
+    assert np.allclose(mean, expected, rtol=1e-10, atol=1e-10)
+    assert np.allclose(deviation, wide, rtol=1e-10)
+    assert deviation[0, 1] > 100 * deviation[0, 0]
+    assert np.array_equal(model.target_scale_[2], 1.0)
+    for column in range(3):
+        alone = NNGPRegressor(Serial([Dense(64), Rbf(0.75)]), noise=0.1).fit(x, targets[:, column])
+        assert np.allclose(alone.predict(new, return_std=True), (mean[:, column], deviation[:, column]), rtol=1e-10)
+
+
 def test_deviations_cover_functions_of_the_prior():
     rng = np.random.default_rng(1)
     x = rng.normal(size=(40, 2))

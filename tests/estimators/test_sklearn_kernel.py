@@ -95,6 +95,19 @@ def test_support_vectors_and_kernel_ridge_take_the_function_or_the_matrix():
     assert np.allclose(fitted.predict(new), direct, atol=1e-9)
 
 
+def test_the_representation_shows_the_kernel_and_its_values():
+    kernel = SklearnKernel(RBF(0.3), ["lengthscale"])
+    assert repr(kernel) == "SklearnKernel(RBF(lengthscale=0.3), learn=['lengthscale'])"
+    assert repr(SklearnKernel(RBF(2.0))) == "SklearnKernel(RBF(lengthscale=2.0))"
+    moved = repr(kernel.clone_with_theta([np.log(1.5)]) + WhiteKernel(0.1))
+    assert moved == "SklearnKernel(RBF(lengthscale=1.5), learn=['lengthscale']) + WhiteKernel(noise_level=0.1)"
+    network = repr(SklearnKernel(NNGPKernel(relu_network(depth=1, weight_std=1.25))))
+    assert network.startswith("SklearnKernel(NNGPKernel(")
+    assert "weight_std=1.25" in network
+    assert repr(SklearnKernel(RBF(), ["width"])).startswith("SklearnKernel(RBF")
+    assert repr(SklearnKernel("rbf")) == "SklearnKernel('rbf')"
+
+
 def test_clones_and_copies_are_equal():
     x, _, _ = data()
     kernel = SklearnKernel(RBF(0.3), ["lengthscale"], value_bounds=(0.1, 10.0))

@@ -1,5 +1,6 @@
 """Iterative solvers against dense algebra, and low-rank approximations against their defining laws."""
 
+import inspect
 import itertools
 
 import jax
@@ -169,3 +170,38 @@ def test_wrong_arguments_are_refused(key):
         KernelOperator(RBF(), x, 0)
     with pytest.raises(ShapeError, match="factors"):
         kernel_product(RBF(), x, x, y[:-1])
+    with pytest.raises(SettingError, match="matrix; found a str"):
+        inspect.unwrap(conjugate_gradients)("rbf", y, 0.1)  # as without checks of types
+    for solve in (conjugate_gradients, lambda matrix, y, ridge: randomly_pivoted_cholesky(matrix, 3, key)):
+        with pytest.raises(ShapeError, match="symmetric"):
+            solve(K.at[0, 1].add(1e-6), y, 0.1)
+        with pytest.raises(ShapeError, match="square"):
+            solve(K[:10], y[:10], 0.1)
+        with pytest.raises(PrecisionError, match="float16"):
+            solve(K.astype(jnp.float16), y, 0.1)
+
+
+def test_operators_and_preconditioners_of_another_size_are_refused(key):
+    y = jnp.asarray(Y)
+    low = randomly_pivoted_cholesky(K[:40, :40], 5, key)
+    for wrong in (Preconditioner(low, 0.1), lambda v: v[:40], lambda v: v.sum()):
+        with pytest.raises(ShapeError, match="the preconditioner"):
+            conjugate_gradients(K, y, 0.1, preconditioner=wrong)
+    for wrong in (lambda v: K[:40, :40] @ v, lambda v: K[:40] @ v):
+        with pytest.raises(ShapeError, match="the product with K"):
+            conjugate_gradients(wrong, y, 0.1)
+
+
+def test_numpy_and_single_precision():
+    found = conjugate_gradients(np.asarray(K), Y, 0.3)
+    expected = conjugate_gradients(K, jnp.asarray(Y), 0.3)
+    np.testing.assert_array_equal(found.coefficients, expected.coefficients)
+    single = conjugate_gradients(K.astype(jnp.float32), jnp.asarray(Y, jnp.float32), 0.3)
+    assert single.coefficients.dtype == jnp.float32
+    A = np.asarray(K) + 0.3 * np.eye(150)
+    missed = np.linalg.norm(A @ np.asarray(single.coefficients, float) - Y, axis=0) / np.linalg.norm(Y, axis=0)
+    # K itself is rounded to eps, and |alpha| <= |y| / ridge
+    assert missed.max() <= 2e-4 + 16 * 150 * np.finfo(np.float32).eps * np.linalg.norm(K, 2) / 0.3
+    assert expected.residuals[-1] <= 1e-8 < single.residuals[-1] <= 2e-4
+    with jax.enable_x64(False):
+        assert float(conjugate_gradients(np.float32(K), np.float32(Y), 0.3).residual) <= 2e-4

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.solvers import cross_entropy_flow
 
 RNG = np.random.default_rng(0)
@@ -65,14 +65,33 @@ def test_a_stiff_problem_is_the_other_with_time_rescaled():
     assert float(stiff.loss[2]) < float(stiff.loss[1])
 
 
+def test_labels_may_be_truth_values_or_whole_floats():
+    k, labels = jnp.asarray(K), jnp.asarray(LABELS == 0)
+    expected = cross_entropy_flow(k, labels.astype(int), 1.0).path.train
+    for given in (labels, np.asarray(labels), labels.astype(float)):
+        np.testing.assert_array_equal(cross_entropy_flow(k, given, 1.0).path.train, expected)
+
+
 def test_wrong_arguments_are_refused():
     k, labels = jnp.asarray(K), jnp.asarray(LABELS)
     with pytest.raises(SettingError, match="time"):
         cross_entropy_flow(k, labels, float("inf"))
     with pytest.raises(SettingError, match="labels"):
         cross_entropy_flow(k, labels, 1.0, classes=2)
-    with pytest.raises(ShapeError, match="targets"):
+    with pytest.raises(ShapeError, match="labels"):
         cross_entropy_flow(k, labels[:-1], 1.0)
+    with pytest.raises(NotPositiveDefiniteError, match="K is not positive semidefinite"):
+        cross_entropy_flow(-k, labels, 1.0)
+    with pytest.raises(ShapeError, match="symmetric"):
+        cross_entropy_flow(k.at[0, 1].add(1.0), labels, 1.0)
+    with pytest.raises(DataError, match=r"labels; found 0\.5 at row 2"):
+        cross_entropy_flow(k, labels.astype(float).at[2].set(0.5), 1.0)
+    with pytest.raises(DataError, match="labels; found 1 entries"):
+        cross_entropy_flow(k, labels.astype(float).at[2].set(jnp.nan), 1.0)
+    with pytest.raises(DataError, match=r"labels; found entries of type <U1.*return_inverse"):
+        cross_entropy_flow(k, np.array(list("abababab")), 1.0)
+    with pytest.raises(DataError, match="cross"):
+        cross_entropy_flow(k, labels, 1.0, jnp.full((2, 8), jnp.nan))
     with pytest.raises(ShapeError, match="matrices"):
         cross_entropy_flow(k, labels, 1.0, jnp.ones((2, 7)))
     with pytest.raises(DataError, match="K"):

@@ -1,9 +1,11 @@
+import inspect
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from lemmata.errors import DataError, ShapeError
+from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.solvers import (
     OtherPoints,
     gradient_descent_ensemble,
@@ -98,3 +100,14 @@ def test_wrong_arguments_are_refused():
         gradient_flow_ensemble(FOUND, NNGP, y, 1.0, OtherPoints(theta[1:], nngp[1:], prior[0, :2]))
     with pytest.raises(DataError, match="nngp"):
         gradient_descent_ensemble(FOUND, NNGP.at[0, 0].set(jnp.nan), y, 0.1, 2)
+    with pytest.raises(NotPositiveDefiniteError, match="nngp is not positive semidefinite"):
+        gradient_flow_ensemble(FOUND, -NNGP, y, 1.0)
+    with pytest.raises(DataError, match="prior"):
+        gradient_flow_ensemble(FOUND, NNGP, y, 1.0, OtherPoints(theta, nngp, prior * jnp.nan))
+    # As without checks of types:
+    with pytest.raises(SettingError, match=r"others; found a tuple.*OtherPoints\(tangent, nngp, prior\)"):
+        inspect.unwrap(gradient_flow_ensemble)(FOUND, NNGP, y, 1.0, (theta, nngp, prior))
+    with pytest.raises(SettingError, match=r"spectrum\(K\)"):
+        inspect.unwrap(gradient_descent_ensemble)(NNGP, NNGP, y, 0.1, 2)
+    with pytest.raises(SettingError, match=r"spectrum; found an array.*spectrum\(K\)"):
+        inspect.unwrap(gradient_flow)(NNGP, y, 1.0)

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF as PeerRBF
 from sklearn.gaussian_process.kernels import WhiteKernel
 
 from lemmata.architectures import Dense, Erf, NNGPKernel, Serial
-from lemmata.errors import PrecisionError, ShapeError
+from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import kernel_ridge, log_evidence, posterior
 
@@ -101,3 +101,15 @@ def test_wrong_arguments_are_refused():
         posterior(solution, jnp.ones((2, 3)), jnp.ones(3))
     with jax.enable_x64(False), pytest.raises(PrecisionError):
         log_evidence(K, y, 0.1)
+    with pytest.raises(DataError, match="cross matrix"):
+        posterior(solution, jnp.full((2, 3), jnp.nan), jnp.ones(2))
+    with pytest.raises(DataError, match="prior"):
+        posterior(solution, jnp.ones((2, 3)), jnp.array([1.0, jnp.inf]))
+    with pytest.raises(ShapeError, match="targets; found 2 rows"):
+        log_evidence(K, y[:2], 0.1)
+    with pytest.raises(DataError, match="targets"):
+        log_evidence(K, y.at[0].set(jnp.nan), 0.1)
+    with pytest.raises(SettingError, match=r"noise; found -0\.1"):
+        log_evidence(K, y, -0.1)
+    with pytest.raises(ShapeError, match="symmetric"):
+        log_evidence(K.at[0, 1].set(0.5), y, 0.1)

@@ -1,10 +1,12 @@
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from lemmata.errors import DataError, NotPositiveDefiniteError, PrecisionError, SettingError, ShapeError
-from lemmata.solvers import kernel_ridge, leave_one_out_residuals, predict, ridge_path
+from lemmata.solvers import kernel_ridge, leave_one_out_residuals, predict, require_positive_semidefinite, ridge_path
 from lemmata.spectra import spectrum
 
 EPS = np.finfo(float).eps
@@ -52,6 +54,18 @@ def test_wrong_arguments_are_refused():
         kernel_ridge(K, y[:-1], 1.0)
     with jax.enable_x64(False), pytest.raises(PrecisionError):
         kernel_ridge(K, y, 1.0)
+    with pytest.raises(PrecisionError, match="float16"):
+        kernel_ridge(K.astype(jnp.float16), y, 1.0)
+    with pytest.raises(ShapeError, match="square"):
+        kernel_ridge(K[:5], y[:5], 1.0)
+    with pytest.raises(ShapeError, match="symmetric"):
+        leave_one_out_residuals(K.at[0, 1].add(1e-6), y, 1.0)
+    with pytest.raises(DataError, match="Gram matrix K"):
+        kernel_ridge(K.at[0, 0].set(jnp.nan), y, 1.0)
+    with pytest.raises(ShapeError, match="symmetric"):
+        require_positive_semidefinite(K.at[0, 1].add(1e-6))
+    with pytest.raises(SettingError, match=r"spectrum; found an array of shape \(10, 10\).*spectrum\(K\)"):
+        inspect.unwrap(ridge_path)(K, y, [0.1])  # as without checks of types
 
 
 def test_leave_one_out_residuals_are_those_of_refits():

@@ -3,7 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.errors import NotPositiveDefiniteError, PrecisionError, SettingError, ShapeError
+from lemmata.core import check_gram
+from lemmata.errors import DataError, NotPositiveDefiniteError, PrecisionError, SettingError, ShapeError
 from lemmata.spectra import condition_number, cumulative_alignment, effective_dimension, spectrum, target_power
 
 EPS = np.finfo(float).eps
@@ -62,8 +63,39 @@ def test_the_target_power_obeys_parseval_and_alignment_ends_at_one():
 def test_an_indefinite_matrix_names_its_smallest_eigenvalue():
     with pytest.raises(NotPositiveDefiniteError, match=r"smallest eigenvalue -0\.25"):
         spectrum(jnp.diag(jnp.array([2.0, 1.0, -0.25])))
-    with pytest.raises(NotPositiveDefiniteError, match="nan"):
-        spectrum(jnp.full((3, 3), jnp.nan))
+
+
+UNSOUND = [
+    (jnp.full((3, 3), jnp.nan), DataError, "9 entries that are not finite"),
+    (jnp.eye(3, dtype=jnp.float16), PrecisionError, "float16"),
+    (jnp.eye(3)[:2], ShapeError, "square"),
+    (jnp.eye(3)[:0, :0], ShapeError, "no dimension is 0"),
+    (jnp.ones(3), ShapeError, "square"),
+    (jnp.eye(3).at[0, 2].set(1e-12), ShapeError, "symmetric"),
+    (jnp.eye(3, dtype=int), PrecisionError, "int"),
+    (np.full((2, 2), "a"), DataError, "real numbers"),
+    (np.eye(2) * 1j, DataError, "real numbers"),
+    ([[1.0]], DataError, "a list"),
+]
+
+
+@pytest.mark.parametrize(("matrix", "error", "word"), UNSOUND)
+def test_an_unsound_matrix_is_refused(matrix, error, word):
+    with pytest.raises(error, match=word):
+        check_gram("the matrix", matrix)
+    if np.ndim(matrix) == 2 and getattr(matrix, "dtype", None) in (jnp.float16, jnp.float64):
+        with pytest.raises(error, match=word):
+            spectrum(matrix)
+
+
+def test_the_rounding_of_large_matrices_is_no_asymmetry():
+    matrix = np.ones((700, 700))
+    matrix[650, 3] += 15 * 700 * EPS * 700
+    check_gram("the matrix", matrix)
+    matrix[650, 3] += 2 * 700 * EPS * 700
+    with pytest.raises(ShapeError, match="symmetric"):
+        check_gram("the matrix", matrix)
+    jax.jit(lambda traced: check_gram("the matrix", traced))(jnp.asarray(matrix))
 
 
 def test_an_asymmetric_matrix_and_a_negative_ridge_are_refused():

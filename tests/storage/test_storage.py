@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
+from sklearn.gaussian_process.kernels import WhiteKernel
 
 from lemmata.architectures import (
     AngularKernel,
@@ -37,6 +38,7 @@ from lemmata.errors import DataError, PrecisionError, SettingError
 from lemmata.estimators import (
     KernelRegressor,
     NNGPRegressor,
+    SklearnKernel,
     SoftmaxRegressor,
     TangentKernelClassifier,
     TangentKernelRegressor,
@@ -124,14 +126,28 @@ def test_a_fitted_estimator_predicts_the_same_even_without_x64(estimator, tmp_pa
             assert np.array_equal(back.predict_proba(x), estimator.predict_proba(x))
 
 
+def test_a_kernel_of_scikit_learn_keeps_its_values_even_without_x64(tmp_path):
+    x = np.random.default_rng(2).normal(size=(5, 2))
+    kernel = SklearnKernel(0.7 * RBF(1 / 3), ["kernel.lengthscale"], (0.1, 10.0))
+    moved = kernel.clone_with_theta([0.3])
+    save([kernel, moved, SklearnKernel(RBF(1.0))], tmp_path / "kernels")
+    with jax.enable_x64(False):
+        back = load(tmp_path / "kernels")
+        assert back[0].kernel.factor.dtype == jnp.float64
+        assert all(np.array_equal(found(x), known(x)) for found, known in zip(back, (kernel, moved), strict=False))
+    assert back[:2] == [kernel, moved]
+    assert np.array_equal(back[2](x), gram(RBF(1.0), jnp.asarray(x)))
+
+
 @pytest.mark.parametrize(
     ("value", "where"),
     [
         (Serial([Dense(3), Elementwise(lambda u: u**3)]), r"layers\.1\.fn.*function of the caller.*tanh\(\)"),
         (Compose(RBF(), lambda u: 2 * u), r"transform.*function of the caller"),
         (RBF() + Stranger(jnp.ones(1)), r"right; found an object of class .*Stranger.*storable\(Stranger\)"),
+        (SklearnKernel(RBF()) + WhiteKernel(), r"class sklearn\.gaussian_process\.kernels\.Sum.*storable\(Sum\)"),
         ({1: 2.0}, "keys that are text"),
-        ((1j,), "at 0; found a complex"),
+        ((b"a",), "at 0; found a bytes"),
         (np.array([object()]), "array of objects"),
     ],
 )

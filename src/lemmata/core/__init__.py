@@ -1,5 +1,8 @@
 """Floor 0: numerics, randomness and typing that every other room stands on."""
 
+from ._arrays import check_gram as check_gram
+from ._arrays import check_numbers as check_numbers
+from ._arrays import known as known
 from ._float64 import float64_enabled as float64_enabled
 from ._float64 import require_float64 as require_float64
 from ._memory import MemoryPlan as MemoryPlan

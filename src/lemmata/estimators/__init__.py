@@ -10,5 +10,7 @@ from ._kernel_ridge import TangentKernelRegressor as TangentKernelRegressor
 from ._sklearn_kernel import SklearnKernel as SklearnKernel
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor
 
-for _estimator in (KernelRegressor, NNGPRegressor, SoftmaxRegressor, TangentKernelClassifier, TangentKernelRegressor):
+for _estimator in (
+    KernelRegressor, NNGPRegressor, SklearnKernel, SoftmaxRegressor, TangentKernelClassifier, TangentKernelRegressor,
+):
     _storable(_estimator)

@@ -19,8 +19,8 @@ from ._kernel_ridge import chosen_network, jax_leaves, numpy_leaves
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
-    Targets are centred and divided by their root mean square, so that the prior, whose scale is that of the network's
-    initial outputs, fits them; standard deviations come back in the units of the targets.
+    Each column of the targets is centred and divided by its root mean square, so that the prior, whose scale is that of
+    the network's initial outputs, fits them; standard deviations come back in the units of the targets.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -29,10 +29,10 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes:
         network_: the network that is used.
-        log_evidence_: the log marginal likelihood of the scaled targets.
+        log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns.
         jitter_: what had to be added to the diagonal beyond the noise.
-        offset_: the mean of the targets.
-        target_scale_: what centred targets are divided by.
+        offset_: the mean of the targets, a number or (k,).
+        target_scale_: what centred targets are divided by, a number or (k,); 1 for a column constant to rounding.
 
     Example:
         >>> import numpy as np
@@ -65,7 +65,9 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
             raise SettingError("noise", found=repr(self.noise), rule="a number, at least 0 and finite")
         self.offset_ = y.mean(axis=0)
-        self.target_scale_ = float(np.sqrt(np.mean((y - self.offset_) ** 2))) or 1.0
+        scale = np.sqrt(np.mean((y - self.offset_) ** 2, axis=0))
+        rounding = len(y) * np.finfo(float).eps * np.abs(y).max(axis=0)  # what a mean may be off by
+        self.target_scale_ = np.where(scale > rounding, scale, 1.0)[()]
         self._points, self._targets = X, (y - self.offset_) / self.target_scale_
         with jax.enable_x64(True):
             matrix, targets = gram(NNGPKernel(chosen), jnp.asarray(X)), jnp.asarray(self._targets)
@@ -76,9 +78,10 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X, return_std=False):
-        """The posterior mean (m,) or (m, k) at the inputs X (m, d), and with `return_std` its standard deviation (m,).
+        """The posterior mean (m,) or (m, k) at the inputs X (m, d), and with `return_std` its standard deviation.
 
-        The deviation is that of the function, without the noise, and the same for every target.
+        The deviation has the shape of the mean. It is that of the function, without the noise; columns differ by their
+        scale alone.
         """
         check_is_fitted(self)
         X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
@@ -87,4 +90,5 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             cross, solution = gram(kernel, points, jnp.asarray(self._points)), jax_leaves(self._solution)
             found = posterior(solution, cross, kernel.diagonal(points))
             mean = self.offset_ + self.target_scale_ * np.asarray(found.mean)
-            return (mean, self.target_scale_ * np.sqrt(np.asarray(found.covariance))) if return_std else mean
+            deviation = np.multiply.outer(np.sqrt(np.asarray(found.covariance)), self.target_scale_)
+            return (mean, deviation) if return_std else mean

@@ -62,7 +62,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self._coefficients = np.asarray(solution.coefficients)
             return
         system, unit = spectrum(matrix), float(jnp.mean(jnp.diagonal(matrix))) or 1.0
-        errors = [float(leave_one_out(system, targets, unit * ridge)) for ridge in _RIDGES]
+        size = jnp.sqrt(jnp.mean(targets**2, axis=0))
+        scaled = targets / jnp.where(size > 0, size, 1.0)
+        errors = [float(leave_one_out(system, scaled, unit * ridge)) for ridge in _RIDGES]
         self.ridge_ = unit * float(_RIDGES[int(np.argmin(errors))])
         values, vectors = np.asarray(system.eigenvalues), np.asarray(system.eigenvectors)
         self._coefficients = (vectors / (values + self.ridge_)) @ (vectors.T @ self._residual)
@@ -88,7 +90,8 @@ class KernelRegressor(AbstractKernelRegressor):
     Args:
         kernel: a kernel; None is an RBF kernel whose squared lengthscale is half the number of columns.
         ridge: the ridge on the diagonal of the Gram matrix; used where `time` is None. None takes the one of least
-            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal.
+            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal; every column of the targets
+            counts in units of its own root mean square.
         time: training time, in units where the flow is df/dt = -K (f - y); infinity is the interpolant.
 
     Attributes:
@@ -128,7 +131,8 @@ class TangentKernelRegressor(AbstractKernelRegressor):
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
             0.1.
         ridge: the ridge on the diagonal of the Gram matrix; used where `time` is None. None takes the one of least
-            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal.
+            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal; every column of the targets
+            counts in units of its own root mean square.
         time: training time, in units where the flow is df/dt = -K (f - y).
 
     Attributes:

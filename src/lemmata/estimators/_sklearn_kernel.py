@@ -104,12 +104,23 @@ class SklearnKernel(Kernel):
         """The logarithms of the hyper-parameters (k,)."""
         found = self.values
         if found is None:
-            found = [_number(self._whole(), paths) for paths in self._paths()]
+            with jax.enable_x64(True):
+                found = [_number(self._whole(), paths) for paths in self._paths()]
         return np.log(np.asarray(found, float))
 
     @theta.setter
     def theta(self, theta):
         self.values = np.exp(np.asarray(theta, float))
+
+    def __repr__(self):
+        """The kernel with its parameters as they are now, and which of them are learnt."""
+        try:
+            with jax.enable_x64(True):
+                shown = jax.tree.map(_rounded, self._current())
+        except SettingError:  # a message about a bad setting may want to show it
+            shown = self.kernel
+        learnt = f", learn={self.learn!r}" if self.learn else ""
+        return f"{type(self).__name__}({eqx.tree_pformat(shown, width=10**6)}{learnt})"
 
     def _paths(self) -> tuple[tuple[str, ...], ...]:
         given = [self.learn] if isinstance(self.learn, str) else self.learn
@@ -123,6 +134,11 @@ class SklearnKernel(Kernel):
     def _current(self) -> AbstractKernel:
         paths = self._paths()
         return _placed(self._whole(), paths, jnp.exp(jnp.asarray(self.theta))) if paths else self._whole()
+
+
+def _rounded(leaf: Any) -> Any:
+    """Six digits of a JAX array that is one number; other leaves as they are."""
+    return float(f"{float(leaf):.6g}") if isinstance(leaf, jax.Array) and leaf.ndim == 0 else leaf
 
 
 def _at(tree: Any, path: str) -> Any:

@@ -1,54 +1,31 @@
-"""What every solver asks of its points, targets and settings before it starts."""
+"""What every solver asks of its targets, settings and eigensystems before it starts."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
+from lemmata.core import check_numbers as check_numbers
+from lemmata.core import known as known
+from lemmata.errors import SettingError, ShapeError
+from lemmata.spectra import Spectrum
 
 
-def known(array: ArrayLike) -> np.ndarray | None:
-    """The numbers of an array, or None where it is traced."""
-    try:
-        return np.asarray(array)
-    except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError):
-        return None
-
-
-def check_numbers(name: str, array: ArrayLike) -> None:
-    """Refuse an array that is empty, of less than single precision, or not finite; a traced one by its shape alone.
-
-    Args:
-        name: of the array, for the message.
-        array: the numbers.
-
-    Raises:
-        ShapeError: where a dimension is 0.
-        PrecisionError: for float16 and its like.
-        DataError: for NaN or infinity.
-    """
-    if 0 in jnp.shape(array):
-        raise ShapeError(name, found=f"shape {jnp.shape(array)}", rule="no dimension is 0")
-    dtype = jnp.result_type(array)
-    if jnp.issubdtype(dtype, jnp.floating) and jnp.finfo(dtype).bits < 32:
-        raise PrecisionError(f"{name} in {dtype}", found=str(dtype), rule="float32 or float64", remedy="use astype")
-    values = known(array)
-    if values is not None and not np.all(np.isfinite(values)):
-        missing = int(np.sum(~np.isfinite(values)))
-        raise DataError(name, found=f"{missing} entries that are not finite", rule="finite numbers")
-
-
-def check_targets(y: ArrayLike, rows: int) -> None:
+def check_targets(y: ArrayLike, rows: int, name: str = "targets") -> None:
     """Refuse targets that are not finite, or of another number of rows.
 
     Args:
         y: targets, one row a point.
         rows: the number of points.
+        name: of the targets, for the message.
     """
-    if jnp.shape(y)[0] != rows:
-        raise ShapeError("targets", found=f"{jnp.shape(y)[0]} rows", rule=f"one row for each of the {rows} points")
-    check_numbers("targets", y)
+    shape = np.shape(y)
+    if len(shape) == 0 or shape[0] != rows:
+        found = f"{shape[0]} rows" if shape else "a single number"
+        raise ShapeError(name, found=found, rule=f"one row for each of the {rows} points")
+    check_numbers(name, y)
 
 
 def check_at_least(name: str, value: float | ArrayLike, smallest: int | float) -> None:
@@ -56,3 +33,13 @@ def check_at_least(name: str, value: float | ArrayLike, smallest: int | float) -
     number = known(value)
     if number is not None and not (np.all(number >= smallest) and np.all(np.isfinite(number))):
         raise SettingError(name, found=number.tolist(), rule=f"a finite number, at least {smallest:g}")
+
+
+def check_spectrum(spectrum: Any) -> None:
+    """Refuse what is no eigensystem, above all the matrix itself."""
+    if not isinstance(spectrum, Spectrum):
+        matrix = isinstance(spectrum, jax.Array | np.ndarray)
+        raise SettingError(
+            "spectrum", found=f"an array of shape {jnp.shape(spectrum)}" if matrix else f"a {type(spectrum).__name__}",
+            rule="the eigensystem of a Gram matrix K", remedy="lemmata.spectra.spectrum(K)",
+        )

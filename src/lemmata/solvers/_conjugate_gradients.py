@@ -1,6 +1,7 @@
 """Kernel ridge regression by conjugate gradients."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.errors import DataError, SettingError, SolverError
+from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 
 from ._checks import check_at_least, check_targets
 from ._operators import KernelOperator, MatrixOperator, as_operator, refuse_curvature
 
 Product = Callable[[Float[Array, "n k"]], Float[Array, "n k"]]
 
+_TOLERANCES = {8: 1e-8, 4: 2e-4}  # by the bytes of a number: about the square root of its eps
 _ROUNDING = 16.0  # the multiple of n eps |K| that a product with K may be off by, as for eigenvalues in spectra
 
 
@@ -44,11 +46,11 @@ class _State(eqx.Module):
 
 
 def conjugate_gradients(
-    matrix: Float[Array, "n n"] | MatrixOperator | KernelOperator | Product,
-    y: Float[Array, "rows *k"],
+    matrix: Float[Array, "n columns"] | Float[np.ndarray, "n columns"] | MatrixOperator | KernelOperator | Product,
+    y: Float[Array, "rows *k"] | Float[np.ndarray, "rows *k"],
     ridge: float | Float[Array, ""],
     *,
-    tolerance: float = 1e-8,
+    tolerance: float | None = None,
     preconditioner: Product | None = None,
     most: int = 1000,
 ) -> Iterations:
@@ -63,16 +65,20 @@ def conjugate_gradients(
         matrix: K, or an operator such as `KernelOperator(kernel, x)`, or any function v -> K v of (n, k) arrays.
         y: targets, one row a point.
         ridge: the ridge on the diagonal, at least 0.
-        tolerance: of the relative residual of each column.
+        tolerance: of the relative residual of each column; None is 1e-8 where y is float64 and 2e-4 where it is
+            float32, about the square root of the rounding.
         preconditioner: v -> P^-1 v with P positive definite, such as `Preconditioner(...)`.
         most: iterations that are allowed.
 
     Raises:
         SolverError: where the tolerance was not reached; says how far it came, and why it ended.
         NotPositiveDefiniteError: where a direction of negative curvature shows that K is not positive semidefinite.
-        SettingError: for a negative ridge, or a tolerance or limit that is not positive.
-        ShapeError: where y does not fit K or is empty.
+        SettingError: for a negative ridge, a tolerance or limit that is not positive, or a matrix that is none and
+            cannot be called.
+        ShapeError: where K is not square or not symmetric to rounding, or K, y and the preconditioner do not fit, or
+            one is empty.
         DataError: for NaN.
+        PrecisionError: for half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -81,12 +87,15 @@ def conjugate_gradients(
         >>> [round(float(value), 12) for value in found.coefficients], found.iterations
         ([1.0, 1.0], 2)
     """
-    multiply = as_operator(matrix) if isinstance(matrix, jax.Array) else matrix
-    check_targets(y, len(multiply) if isinstance(multiply, MatrixOperator | KernelOperator) else len(y))
+    operator = matrix if callable(matrix) else as_operator(matrix)
+    check_targets(y, len(operator) if isinstance(operator, MatrixOperator | KernelOperator) else len(y))
     check_at_least("ridge", ridge, 0.0)
+    y = jnp.asarray(y, jnp.result_type(y, float))
+    tolerance = _TOLERANCES[y.dtype.itemsize] if tolerance is None else tolerance
     if not (tolerance > 0 and most >= 1):
         raise SettingError("tolerance and most", found=f"{tolerance} and {most}", rule="positive, at least 1")
-    solve = preconditioner or _same
+    multiply = _fitting("the product with K", operator)
+    solve = _fitting("the preconditioner", preconditioner) if preconditioner else _same
     flat, ridge = y.reshape(len(y), -1), jnp.asarray(ridge, y.dtype)
     size = jnp.linalg.norm(flat, axis=0)
     size = jnp.where(size > 0, size, 1.0)
@@ -137,6 +146,22 @@ def conjugate_gradient_path(
         return state, state.alpha
 
     return jnp.concatenate([start.alpha[None], jax.lax.scan(iterate, start, length=steps)[1]])
+
+
+def _fitting(name: str, function: Any) -> Product:
+    """The function, whose values must have the shape of its arguments."""
+
+    def apply(v: Float[Array, "n k"]) -> Float[Array, "n k"]:
+        rule = f"a function from arrays of shape {v.shape}, rows of y by columns, to such arrays"
+        try:
+            found = jnp.asarray(function(v))
+        except (TypeError, ValueError) as error:
+            raise ShapeError(name, found=f"{type(error).__name__}: {error}", rule=rule) from error
+        if found.shape != v.shape:
+            raise ShapeError(name, found=f"shape {found.shape}", rule=rule)
+        return found
+
+    return apply
 
 
 def _same(v: Float[Array, "n k"]) -> Float[Array, "n k"]:

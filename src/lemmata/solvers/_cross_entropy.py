@@ -1,19 +1,21 @@
 """Cross-entropy training of a linearised network, by an ordinary differential equation."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
 
 from lemmata.core import require_float64
-from lemmata.errors import SettingError, ShapeError, SolverError
+from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 
 from ._checks import check_numbers, check_targets
 from ._modes import Trajectory
+from ._ridge import require_positive_semidefinite
 
 
 class Logits(eqx.Module):
@@ -32,7 +34,7 @@ class Logits(eqx.Module):
 
 def cross_entropy_flow(
     K: Float[Array, "n m"],
-    labels: Int[Array, " rows"],
+    labels: Shaped[Array, " rows"] | Shaped[np.ndarray, " rows"],
     time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
     cross: Float[Array, "t columns"] | None = None,
     *,
@@ -50,7 +52,7 @@ def cross_entropy_flow(
 
     Args:
         K: the Gram matrix of the training points.
-        labels: whole numbers from 0, one a point.
+        labels: whole numbers from 0, one a point; False and True are 0 and 1.
         time: finite times t >= 0, in any order.
         cross: K(other points, training points).
         classes: how many outputs; None means as many as the labels show.
@@ -59,8 +61,9 @@ def cross_entropy_flow(
 
     Raises:
         SettingError: for a time that is negative or not finite, a label out of range, a tolerance not in (0, 1).
-        ShapeError: where K, labels, cross or start do not fit each other.
-        DataError: for NaN.
+        ShapeError: where K is not symmetric to rounding, or K, labels, cross or start do not fit each other.
+        DataError: for NaN, and for labels that are no whole numbers.
+        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
         SolverError: where the integrator needs too many steps.
         PrecisionError: without float64.
 
@@ -72,8 +75,9 @@ def cross_entropy_flow(
         True
     """
     require_float64("cross-entropy training")
+    require_positive_semidefinite(K, "K")
     n, times = len(K), np.atleast_1d(np.asarray(time, float))
-    check_targets(labels, n)
+    labels = _whole(labels, n)
     if times.ndim != 1 or times.size == 0 or not np.all((times >= 0) & np.isfinite(times)):
         raise SettingError("time", found=times.tolist(), rule="a list of finite numbers, each at least 0")
     outputs = int(labels.max()) + 1 if classes is None else classes
@@ -83,10 +87,12 @@ def cross_entropy_flow(
     cross = jnp.zeros((0, n)) if cross is None else cross
     first, other = (jnp.zeros((n, outputs)), jnp.zeros((len(cross), outputs))) if start is None else start
     other = jnp.zeros((len(cross), outputs)) if other is None else other
-    if K.shape != (n, n) or cross.shape[1] != n or first.shape != (n, outputs) or other.shape != (len(cross), outputs):
+    if cross.shape[1] != n or first.shape != (n, outputs) or other.shape != (len(cross), outputs):
         found = f"K {K.shape}, cross {cross.shape}, start {first.shape} and {other.shape}"
         raise ShapeError("matrices", found=found, rule=f"(n, n), (t, n), (n, {outputs}) and (t, {outputs})")
-    check_numbers("K", K)
+    for name, part in (("cross", cross), ("start", first), ("start elsewhere", other)):
+        if part.size:
+            check_numbers(name, part)
     order = np.argsort(times)
     ordered, wanted = jnp.asarray(times[order]), jnp.asarray(tolerance)
     moved, steps, finished = _integrate(K, labels, first, ordered, wanted, _is_stiff(K, times))
@@ -100,6 +106,24 @@ def cross_entropy_flow(
     loss = -jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(train), labels[None, :, None], axis=2), axis=(1, 2))
     path = Trajectory(jnp.asarray(times), train, test if len(cross) else None)
     return Logits(path, loss, int(steps))
+
+
+def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
+    """The labels as whole numbers."""
+    kind = np.asarray(labels).dtype.kind
+    if kind not in "biuf":
+        raise DataError(
+            "labels", found=f"entries of type {np.asarray(labels).dtype}", rule="whole numbers from 0",
+            remedy="numpy.unique(labels, return_inverse=True)[1]",
+        )
+    check_targets(labels, rows, "labels")
+    if np.ndim(labels) != 1:
+        raise ShapeError("labels", found=f"shape {np.shape(labels)}", rule=f"({rows},), one number a point")
+    wrong = np.flatnonzero(np.asarray(labels) % 1 != 0) if kind == "f" else []
+    if len(wrong):
+        found = f"{np.asarray(labels)[wrong[0]]} at row {wrong[0]} (counted from 0)"
+        raise DataError("labels", found=found, rule="whole numbers from 0")
+    return jnp.asarray(labels).astype(int)
 
 
 _MOST_STEPS = 10_000

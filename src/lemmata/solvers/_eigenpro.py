@@ -10,12 +10,12 @@ from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float, Key
 
 from lemmata.core import available_bytes, require_float64
-from lemmata.errors import MemoryPlanError, SettingError, SolverError
+from lemmata.errors import DataError, MemoryPlanError, SettingError, SolverError
 from lemmata.kernels import AbstractKernel
 
 from ._checks import check_numbers, check_targets
 from ._operators import kernel_product, rows_of_a_block
-from ._ridge import kernel_ridge
+from ._ridge import factored
 
 _SUBSAMPLE = 2000
 
@@ -96,7 +96,7 @@ def eigenpro(
     Raises:
         SettingError: for a number of centres outside 2..n, or of epochs or rows below 1.
         ShapeError: where x and y do not fit or are empty.
-        DataError: for NaN.
+        DataError: for NaN, and where the centres' Gram matrix has rank below 2, as where all rows are equal.
         MemoryPlanError: where the centres' matrices do not fit in memory.
         NotPositiveDefiniteError: where the kernel is not positive semidefinite on the centres.
         SolverError: where the error grew: the subsample does not represent the data.
@@ -123,10 +123,10 @@ def eigenpro(
     order = jax.random.permutation(jax.random.fold_in(key, 0), n)
     z = x[order[:centres]]
     # A jitter above the backward error of the factorisation, n eps |K|, keeps the inverse positive definite.
-    factored = kernel_ridge(kernel.cross(z, z), jnp.zeros(centres, x.dtype), 16 * eps * jnp.sum(kernel.diagonal(z)))
-    inverse = cho_solve((factored.factor, True), jnp.eye(centres, dtype=x.dtype))
-    jitter = factored.ridge + factored.jitter
-    del factored
+    solved = factored(kernel.cross(z, z), jnp.zeros(centres, x.dtype), 16 * eps * jnp.sum(kernel.diagonal(z)))
+    inverse = cho_solve((solved.factor, True), jnp.eye(centres, dtype=x.dtype))
+    jitter = solved.ridge + solved.jitter
+    del solved
     unseen = x[order[-subsample:]]
     precondition = _precondition(kernel, z[:subsample], unseen, wanted, eps)
     rows = max(1, min(wanted, 1 + int(precondition.largest / precondition.top)))
@@ -170,6 +170,11 @@ def _precondition(
     values, vectors = jnp.linalg.eigh(kernel.cross(seen, seen))
     values, vectors, size = values[::-1], vectors[:, ::-1], len(seen)
     most = int(jnp.sum(values > 16 * size * eps * values[0]))
+    if most < 2:
+        raise DataError(
+            "centres", found=f"a Gram matrix of rank {most}, as of points that are all equal",
+            rule="rank at least 2, one eigenfunction to damp and one to stop at", remedy="kernel_ridge on a few rows",
+        )
     most = max(1, min(most - 1, size // 2))  # tail eigenvalues of a subsample say little of the operator's
     values, vectors = values[: most + 1], vectors[:, :most]
     squares = (kernel.cross(unseen, seen) @ vectors) ** 2 / values[:most]  # the eigenfunctions, squared

@@ -1,6 +1,7 @@
 """The law of infinitely wide networks trained from random initialisations, at any time."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.errors import ShapeError
+from lemmata.errors import SettingError, ShapeError
 from lemmata.spectra import Spectrum
 
 from ._checks import check_numbers
@@ -23,6 +24,7 @@ from ._modes import (
     filters_at,
     flow_filter,
 )
+from ._ridge import require_positive_semidefinite
 
 
 class OtherPoints(eqx.Module):
@@ -83,7 +85,8 @@ def gradient_flow_ensemble(
         others: the kernels of other points.
 
     Raises:
-        SettingError: for a negative time.
+        SettingError: for a negative time, or a matrix in place of its eigensystem.
+        NotPositiveDefiniteError: where nngp has an eigenvalue below its rounding floor; names the smallest one.
         ShapeError: where the matrices or y do not fit each other.
         DataError: for NaN.
         PrecisionError: without float64.
@@ -96,7 +99,7 @@ def gradient_flow_ensemble(
         >>> found.mean.train.tolist(), found.train.tolist()
         ([[0.0], [1.0]], [[[4.0]], [[0.0]]])
     """
-    times = check_training(tangent, y, time, None if others is None else others.tangent, "time")
+    times = check_training(tangent, y, time, _tangent_of(others), "time")
     return _ensemble(tangent, nngp, y, times, others, flow_filter)
 
 
@@ -121,22 +124,34 @@ def gradient_descent_ensemble(
         others: the kernels of other points.
 
     Raises:
-        SettingError: for a negative or fractional number of steps or a learning rate that is not positive.
+        SettingError: for a negative or fractional number of steps or a learning rate that is not positive, or a
+            matrix in place of its eigensystem.
+        NotPositiveDefiniteError: where nngp has an eigenvalue below its rounding floor; names the smallest one.
         ShapeError: where the matrices or y do not fit each other.
         DataError: for NaN.
         PrecisionError: without float64.
     """
-    counts = check_training(tangent, y, steps, None if others is None else others.tangent, "steps")
+    counts = check_training(tangent, y, steps, _tangent_of(others), "steps")
     check_steps(learning_rate, counts)
     return _ensemble(tangent, nngp, y, counts, others, lambda a, s: descent_filter(a, s, learning_rate))
+
+
+def _tangent_of(others: Any) -> Float[Array, "t n"] | None:
+    """The tangent kernel of the other points, where there are any."""
+    if not (others is None or isinstance(others, OtherPoints)):
+        raise SettingError(
+            "others", found=f"a {type(others).__name__}", rule="OtherPoints or None",
+            remedy="OtherPoints(tangent, nngp, prior)",
+        )
+    return None if others is None else others.tangent
 
 
 def _ensemble(tangent, nngp, y, times, others: OtherPoints | None, path_filter: Filter) -> Ensemble:
     n = len(tangent.eigenvalues)
     if nngp.shape != (n, n):
         raise ShapeError("nngp", found=f"shape {nngp.shape}", rule=f"({n}, {n}), as the tangent kernel's")
-    check_numbers("nngp", nngp)
-    mean = along(tangent, y, times, None if others is None else others.tangent, path_filter)
+    require_positive_semidefinite(nngp, "nngp")
+    mean = along(tangent, y, times, _tangent_of(others), path_filter)
     vectors, known = tangent.eigenvectors, jnp.asarray(times)
     filters = filters_at(tangent, known, path_filter)
     inside = vectors.T @ nngp @ vectors
@@ -147,7 +162,8 @@ def _ensemble(tangent, nngp, y, times, others: OtherPoints | None, path_filter: 
     if others.nngp.shape != others.tangent.shape or len(others.prior) != len(others.tangent):
         found = f"tangent {others.tangent.shape}, nngp {others.nngp.shape}, prior {others.prior.shape}"
         raise ShapeError("kernels of the other points", found=found, rule=f"(t, {n}), (t, {n}) and (t, t) or (t,)")
-    check_numbers("kernels of the other points", others.nngp)
+    check_numbers("nngp of the other points", others.nngp)
+    check_numbers("prior of the other points", others.prior)
     parts, start = cross_modes(tangent, others.tangent), others.nngp @ vectors
     return Ensemble(mean, train, jax.lax.map(lambda phi: _moved(parts * phi, start, inside, others.prior), filters))
 

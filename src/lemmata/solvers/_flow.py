@@ -31,7 +31,7 @@ def gradient_flow(
         cross: K(other points, training points).
 
     Raises:
-        SettingError: for a negative time.
+        SettingError: for a negative time, or a matrix in place of its eigensystem.
         ShapeError: where the rows of y or the columns of cross do not fit the spectrum.
         PrecisionError: without float64.
 
@@ -67,7 +67,8 @@ def gradient_descent(
         cross: K(other points, training points).
 
     Raises:
-        SettingError: for a negative or fractional number of steps or a learning rate that is not positive.
+        SettingError: for a negative or fractional number of steps or a learning rate that is not positive, or
+            a matrix in place of its eigensystem.
         ShapeError: where the rows of y or the columns of cross do not fit the spectrum.
         PrecisionError: without float64.
     """

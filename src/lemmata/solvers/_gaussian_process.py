@@ -7,9 +7,10 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
-from lemmata.core import require_float64
+from lemmata.core import check_gram, check_numbers, require_float64
 from lemmata.errors import ShapeError
 
+from ._checks import check_at_least, check_targets
 from ._ridge import Solution
 
 
@@ -41,6 +42,8 @@ def posterior(
 
     Raises:
         ShapeError: where cross or prior does not fit the solution.
+        DataError: for NaN.
+        PrecisionError: for half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -53,6 +56,8 @@ def posterior(
     if cross.shape[1] != rows or len(prior) != len(cross):
         found = f"cross {cross.shape}, prior {prior.shape}"
         raise ShapeError("matrices of the other points", found=found, rule=f"(t, {rows}) and (t, t) or (t,)")
+    check_numbers("cross matrix", cross)
+    check_numbers("prior covariance", prior)
     half = solve_triangular(solution.factor, cross.T, lower=True)
     if prior.ndim == 2:
         return Posterior(cross @ solution.coefficients, prior - half.T @ half)
@@ -61,7 +66,7 @@ def posterior(
 
 
 def log_evidence(
-    K: Float[Array, "n n"], y: Float[Array, "n *k"], noise: float | Float[Array, ""]
+    K: Float[Array, "n columns"], y: Float[Array, "rows *k"], noise: float | Float[Array, ""]
 ) -> Float[Array, ""]:
     """The log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over columns; differentiable.
 
@@ -71,10 +76,13 @@ def log_evidence(
     Args:
         K: Gram matrix.
         y: values, one row a point.
-        noise: variance of the noise.
+        noise: variance of the noise, at least 0.
 
     Raises:
-        PrecisionError: without float64.
+        ShapeError: where K is empty, not square or not symmetric to rounding, or y has another number of rows.
+        SettingError: for a negative noise.
+        DataError: for NaN.
+        PrecisionError: without float64, or for half precision.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -84,6 +92,9 @@ def log_evidence(
         0.0
     """
     require_float64("log evidence")
+    check_gram("the Gram matrix K", K)
+    check_targets(y, len(K))
+    check_at_least("noise", noise, 0.0)
     values = y.reshape(len(y), -1)
     factor = jnp.linalg.cholesky(K + noise * jnp.eye(len(K), dtype=K.dtype))
     fit = jnp.sum(values * cho_solve((factor, True), values))

@@ -32,7 +32,7 @@ class LowRank(eqx.Module):
 
 
 def randomly_pivoted_cholesky(
-    matrix: Float[Array, "n n"] | MatrixOperator | KernelOperator,
+    matrix: Float[Array, "n columns"] | Float[np.ndarray, "n columns"] | MatrixOperator | KernelOperator,
     rank: int,
     key: Key[Array, ""],
     *,
@@ -123,7 +123,9 @@ def _accepted(
 
 
 def nystrom_approximation(
-    matrix: Float[Array, "n n"] | MatrixOperator | KernelOperator, rank: int, key: Key[Array, ""]
+    matrix: Float[Array, "n columns"] | Float[np.ndarray, "n columns"] | MatrixOperator | KernelOperator,
+    rank: int,
+    key: Key[Array, ""],
 ) -> LowRank:
     """The randomised Nyström approximation (K W)(W^T K W)^+ (K W)^T from products with a random orthonormal W.
 

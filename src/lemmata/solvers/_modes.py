@@ -1,6 +1,7 @@
 """Training of linear models mode by mode: filters of the eigenvalues, and the predictions they give."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,7 +13,7 @@ from lemmata.core import require_float64
 from lemmata.errors import SettingError, ShapeError
 from lemmata.spectra import Spectrum
 
-from ._checks import check_numbers, check_targets
+from ._checks import check_numbers, check_spectrum, check_targets
 
 Filter = Callable[[Float[Array, " n"], Float[Array, ""]], Float[Array, " n"]]
 """phi(a, t) with f(t) = K_cross phi(K, t) y: what training for t made of a mode with eigenvalue a."""
@@ -34,9 +35,10 @@ class Trajectory(eqx.Module):
     test: Float[Array, "s t *k"] | None
 
 
-def check_training(spectrum: Spectrum, y, time, cross, name: str) -> np.ndarray:
-    """The times as an array, where they and the shapes of targets and cross matrix fit."""
+def check_training(spectrum: Any, y, time, cross, name: str) -> np.ndarray:
+    """The times as an array, where they, the eigensystem and the shapes of targets and cross matrix fit."""
     require_float64("training through time")
+    check_spectrum(spectrum)
     times = np.atleast_1d(np.asarray(time, float))
     if times.ndim != 1 or times.size == 0 or not np.all(times >= 0):
         raise SettingError(name, found=times.tolist(), rule="a list of numbers, each at least 0")

@@ -1,10 +1,15 @@
 """Gram matrices that need not be formed: products with them, single columns, the diagonal."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
-from lemmata.errors import NotPositiveDefiniteError, ShapeError
+from lemmata.core import check_gram
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.kernels import AbstractKernel
 
 from ._checks import check_at_least, check_numbers
@@ -18,12 +23,17 @@ class MatrixOperator(eqx.Module):
 
     Args:
         matrix: the matrix.
+
+    Raises:
+        ShapeError: where it is empty, not square or not symmetric to rounding.
+        DataError: for NaN or infinity.
+        PrecisionError: for half precision.
     """
 
-    matrix: Float[Array, "n n"]
+    matrix: Float[Array, "n columns"]
 
     def __check_init__(self):
-        check_numbers("the matrix", self.matrix)
+        check_gram("the matrix", self.matrix)
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -88,11 +98,25 @@ class KernelOperator(eqx.Module):
         return self.kernel.diagonal(self.x)
 
 
-def as_operator(
-    matrix: "Float[Array, 'n n'] | MatrixOperator | KernelOperator",
-) -> MatrixOperator | KernelOperator:
-    """The operator of a matrix; an operator is itself."""
-    return matrix if isinstance(matrix, MatrixOperator | KernelOperator) else MatrixOperator(matrix)
+def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
+    """The operator of a matrix of JAX or NumPy; an operator is itself.
+
+    Args:
+        matrix: the matrix.
+
+    Raises:
+        SettingError: for anything else.
+    """
+    if isinstance(matrix, MatrixOperator | KernelOperator):
+        return matrix
+    if not isinstance(matrix, jax.Array | np.ndarray):
+        raise SettingError(
+            "matrix", found=f"a {type(matrix).__name__}", rule="a symmetric matrix of JAX or NumPy, or an operator",
+            remedy="KernelOperator(kernel, x) for a kernel on points",
+        )
+    if not isinstance(matrix, jax.Array):
+        check_gram("the matrix", matrix)
+    return MatrixOperator(jnp.asarray(matrix))
 
 
 def rows_of_a_block(block: int | None, columns: int, itemsize: int) -> int:

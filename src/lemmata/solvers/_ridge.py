@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Bool, Float
 
-from lemmata.core import require_float64
+from lemmata.core import check_gram, require_float64
 from lemmata.errors import NotPositiveDefiniteError, SolverError
 
 from ._checks import check_at_least, check_targets, known
@@ -32,7 +32,9 @@ class Solution(eqx.Module):
     factor: Float[Array, "n n"]
 
 
-def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]) -> Solution:
+def kernel_ridge(
+    K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]
+) -> Solution:
     """Kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
 
     Where the Cholesky factorisation of K + ridge I fails although K is positive semidefinite to rounding, jitters
@@ -46,12 +48,12 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: floa
         ridge: the ridge on the diagonal, at least 0 (not divided by n).
 
     Raises:
-        ShapeError: where y has another number of rows than K.
+        ShapeError: where K is empty, not square or not symmetric to rounding, or y has another number of rows.
         SettingError: for a negative ridge.
-        DataError: for targets that are not finite.
+        DataError: for entries of K or y that are not finite.
         NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
         SolverError: where no jitter of the ladder is enough.
-        PrecisionError: without float64.
+        PrecisionError: without float64, or for K or y in half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -61,8 +63,20 @@ def kernel_ridge(K: Float[Array, "n n"], y: Float[Array, "rows *k"], ridge: floa
         [0.5, 1.0]
     """
     require_float64("kernel ridge regression")
+    check_gram("the Gram matrix K", K)
     check_targets(y, len(K))
     check_at_least("ridge", ridge, 0.0)
+    return factored(K, y, ridge)
+
+
+def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Solution:
+    """`kernel_ridge` of a matrix and targets that are known to be sound.
+
+    Args:
+        K: Gram matrix of the training points.
+        y: targets, one row a point.
+        ridge: the ridge on the diagonal, at least 0.
+    """
     alpha, residual, factor = _solve(K, y, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype))
     if known(factor) is None or jnp.all(jnp.isfinite(factor)):
         return Solution(alpha, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype), residual, factor)
@@ -88,16 +102,20 @@ def _solve(K, y, ridge, jitter):
     return alpha, jnp.linalg.norm(missed) / jnp.where(size > 0, size, 1.0), factor
 
 
-def require_positive_semidefinite(K: Float[Array, "n n"]) -> None:
-    """Refuse a symmetric matrix with an eigenvalue below its rounding floor, for the price of a factorisation.
+def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the Gram matrix") -> None:
+    """Refuse a matrix that is not symmetric, or has an eigenvalue below its rounding floor, by a factorisation.
 
     K + f I has a Cholesky factor where no eigenvalue is below -f, f = 16 n eps |K| with |K| the Frobenius norm. Where
-    it has none, the eigenvalues are computed and judged.
+    it has none, the eigenvalues are computed and judged. Of a traced matrix only shape and type are judged.
 
     Args:
         K: a Gram matrix.
+        name: what it is, for the message.
 
     Raises:
+        ShapeError: where it is empty, not square or not symmetric to rounding.
+        DataError: for NaN or infinity.
+        PrecisionError: for half precision.
         NotPositiveDefiniteError: names the smallest eigenvalue.
 
     Example:
@@ -105,8 +123,9 @@ def require_positive_semidefinite(K: Float[Array, "n n"]) -> None:
         >>> from lemmata.solvers import require_positive_semidefinite
         >>> require_positive_semidefinite(jnp.ones((2, 2)))
     """
-    if not bool(_has_factor(K)):
-        _refuse_indefinite(K)
+    check_gram(name, K)
+    if known(K) is not None and not bool(_has_factor(K)):
+        _refuse_indefinite(K, name)
 
 
 @jax.jit
@@ -116,13 +135,13 @@ def _has_factor(K: Float[Array, "n n"]) -> Bool[Array, ""]:
     return jnp.all(jnp.isfinite(jnp.linalg.cholesky(K.at[diagonal, diagonal].add(floor))))
 
 
-def _refuse_indefinite(K: Float[Array, "n n"]) -> None:
+def _refuse_indefinite(K: Float[Array, "n n"], name: str = "the Gram matrix") -> None:
     values = jnp.linalg.eigvalsh(K)
     floor = float(16 * len(K) * jnp.finfo(K.dtype).eps * jnp.max(jnp.abs(values)))
     smallest = float(values[0])
     if not smallest >= -floor:
         raise NotPositiveDefiniteError(
-            "the Gram matrix is not positive semidefinite", found=f"smallest eigenvalue {smallest:.6g}",
+            f"{name} is not positive semidefinite", found=f"smallest eigenvalue {smallest:.6g}",
             rule=f"at least -16 n eps times the largest eigenvalue = {-floor:.3g}",
             remedy="check that the kernel is positive semidefinite and the points are finite",
         )
@@ -139,8 +158,8 @@ def predict(solution: Solution, K_test: Float[Array, "t n"]) -> Float[Array, "t 
 
 
 def leave_one_out_residuals(
-    K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Float[Array, ""]
-) -> Float[Array, "n *k"]:
+    K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]
+) -> Float[Array, "rows *k"]:
     """y_i minus the prediction at x_i of a fit to the other rows: [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii.
 
     One factorisation instead of n. Raises as `kernel_ridge` does.

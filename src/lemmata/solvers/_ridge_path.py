@@ -12,7 +12,7 @@ from lemmata.core import require_float64
 from lemmata.errors import SettingError
 from lemmata.spectra import Spectrum
 
-from ._checks import check_targets, known
+from ._checks import check_spectrum, check_targets, known
 
 
 class RidgePath(eqx.Module):
@@ -50,7 +50,8 @@ def ridge_path(
         ridges: positive numbers, not divided by n.
 
     Raises:
-        SettingError: for a ridge that is not positive and finite, or none; for ridge 0 use `kernel_ridge`.
+        SettingError: for a ridge that is not positive and finite, or none; for ridge 0 use `kernel_ridge`. For a
+            matrix in place of its eigensystem.
         ShapeError: where y has another number of rows than the spectrum.
         DataError: for NaN.
         PrecisionError: without float64.
@@ -63,6 +64,7 @@ def ridge_path(
         [[1.0, 2.0], [0.5, 1.0]]
     """
     require_float64("a path of ridges")
+    check_spectrum(spectrum)
     check_targets(y, len(spectrum.eigenvalues))
     given = jnp.asarray(ridges, float)
     numbers = known(given)

@@ -3,10 +3,11 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.core import require_float64
-from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError
+from lemmata.core import check_gram, require_float64
+from lemmata.errors import NotPositiveDefiniteError, SettingError
 
 # A symmetric eigensolver returns eigenvalues within a modest multiple of n eps lambda_max of those of the stored
 # matrix, and the entries of the stored matrix carry the rounding of the kernel itself; 16 covers both.
@@ -41,7 +42,7 @@ class Spectrum(eqx.Module):
         return int(jnp.sum(self.eigenvalues > self.floor))
 
 
-def spectrum(matrix: Float[Array, "n n"]) -> Spectrum:
+def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows columns"]) -> Spectrum:
     """The eigensystem of a symmetric positive semidefinite matrix, largest eigenvalue first.
 
     Eigenvalues in [-floor, 0), floor = 16 n eps a_1, are rounding: they are clipped to zero and counted in `clipped`.
@@ -50,10 +51,10 @@ def spectrum(matrix: Float[Array, "n n"]) -> Spectrum:
         matrix: a Gram matrix.
 
     Raises:
-        ShapeError: where the matrix is not symmetric to rounding.
-        NotPositiveDefiniteError: where an eigenvalue is negative beyond rounding, or not finite; the message names
-            the smallest one.
-        PrecisionError: without float64.
+        ShapeError: where the matrix is empty, not square, or not symmetric to rounding.
+        DataError: for NaN or infinity.
+        NotPositiveDefiniteError: where an eigenvalue is negative beyond rounding; the message names the smallest one.
+        PrecisionError: without float64, or for a matrix in half precision or of whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -62,15 +63,11 @@ def spectrum(matrix: Float[Array, "n n"]) -> Spectrum:
         [3.0, 1.0]
     """
     require_float64("the eigensystem of a Gram matrix")
-    values, vectors, asymmetry = _eigensystem(matrix)
+    check_gram("the matrix", matrix)
+    values, vectors = _eigensystem(matrix)
     n, size = len(values), float(jnp.max(jnp.abs(values)))
     eps = float(jnp.finfo(values.dtype).eps)
     floor, smallest = _ROUNDING * n * eps * size, float(values[-1])
-    if not float(asymmetry) <= floor and size == size:
-        raise ShapeError(
-            "the matrix", found=f"|A - A^T| up to {float(asymmetry):.3g}", rule="a Gram matrix is symmetric",
-            remedy="use gram(kernel, x), or (A + A.T) / 2 if the asymmetry is meant to be rounding",
-        )
     if not smallest >= -floor:
         raise NotPositiveDefiniteError(
             "the matrix is not positive semidefinite", found=f"smallest eigenvalue {smallest:.6g}",
@@ -85,7 +82,7 @@ def spectrum(matrix: Float[Array, "n n"]) -> Spectrum:
 @jax.jit
 def _eigensystem(matrix):
     values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
-    return values[::-1], vectors[:, ::-1], jnp.max(jnp.abs(matrix - matrix.T))
+    return values[::-1], vectors[:, ::-1]
 
 
 def effective_dimension(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> Float[Array, ""]:

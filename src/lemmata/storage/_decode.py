@@ -8,12 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
-from sklearn.base import BaseEstimator
 
 from lemmata.core import float64_enabled
 from lemmata.errors import DataError, PrecisionError
 
-from ._registry import CLASSES, FUNCTIONS
+from ._registry import CLASSES, FUNCTIONS, settings_of
 
 
 def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
@@ -55,7 +54,7 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
         case {"class": name, "fields": fields}:
             kind = _known(CLASSES, "class", name)
             # An estimator computes in float64 wherever it is loaded, so its arrays keep it.
-            with jax.enable_x64(True) if issubclass(kind, BaseEstimator) else contextlib.nullcontext():
+            with jax.enable_x64(True) if settings_of(kind) is not None else contextlib.nullcontext():
                 return _object(kind, {field: decoded(part, tensors) for field, part in fields.items()})
     raise ValueError(f"no value is written as {str(body)[:80]}")
 
@@ -70,10 +69,10 @@ def _known(registry: dict[str, Any], what: str, name: str) -> Any:
 
 
 def _object(kind: type, fields: dict[str, Any]) -> Any:
-    estimator = issubclass(kind, BaseEstimator)
-    if not estimator and set(fields) != (wanted := {field.name for field in dataclasses.fields(kind)}):
+    settings = settings_of(kind)
+    if settings is None and set(fields) != (wanted := {field.name for field in dataclasses.fields(kind)}):
         raise DataError(f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule=f"fields {sorted(wanted)}")
-    if estimator and not (set(kind._get_param_names()) <= set(fields) and all(map(str.isidentifier, fields))):
+    if settings is not None and not (settings <= set(fields) and all(map(str.isidentifier, fields))):
         raise DataError(f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule="the settings of the class")
     value = object.__new__(kind)
     for name, part in fields.items():

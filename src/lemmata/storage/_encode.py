@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
-from sklearn.base import BaseEstimator
 
 from lemmata.errors import SettingError
 
-from ._registry import CLASSES, FUNCTIONS, name_of
+from ._registry import CLASSES, FUNCTIONS, name_of, settings_of
 
 
 def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
@@ -43,7 +42,8 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
         return {"dict": {name: inside(name, part) for name, part in value.items()}}
     if isinstance(value, Partial) and not value.args and not value.keywords:
         return {"partial": encoded(value.func, place, tensors)}
-    if isinstance(value, BaseEstimator) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+    is_object = dataclasses.is_dataclass(value) or settings_of(type(value)) is not None
+    if is_object and not isinstance(value, type):
         return _object(value, place, inside)
     if callable(value) and (name := name_of(FUNCTIONS, value)):
         return {"function": name}
@@ -61,7 +61,7 @@ def _object(value: Any, place: str, inside: Any) -> dict[str, Any]:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         _refuse(place, f"an object of class {kind}", "a public class of lemmata, or one given to storable",
                 "lemmata.storage.storable(" + type(value).__name__ + ")")  # fmt: skip
-    if isinstance(value, BaseEstimator):
+    if settings_of(type(value)) is not None:
         fields = dict(vars(value))
     else:
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}

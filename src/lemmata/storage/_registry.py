@@ -1,6 +1,7 @@
 """Which classes and functions a file may name: the library's own, and those that a program has registered."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -40,7 +41,7 @@ def storable(kind: type) -> type:
 
     Args:
         kind: an `equinox.Module` whose fields are arrays, numbers, text, tuples or other storable objects; or a
-            scikit-learn estimator.
+            scikit-learn estimator or kernel.
 
     Raises:
         SettingError: where another class has the name.
@@ -57,6 +58,15 @@ def storable(kind: type) -> type:
     if CLASSES.setdefault(name, kind) is not kind:
         raise SettingError("storable class", found=f"a second {name}", rule="one class of a name")
     return kind
+
+
+def settings_of(kind: type) -> set[str] | None:
+    """The settings of a class of scikit-learn's kind (estimators, kernels), or None for any other class.
+
+    Args:
+        kind: the class.
+    """
+    return set(inspect.signature(kind).parameters) if hasattr(kind, "get_params") else None
 
 
 def name_of(registry: dict[str, Any], member: Any) -> str | None:

@@ -1,0 +1,89 @@
+"""What every computation on arrays and Gram matrices asks of them before it starts."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from lemmata.errors import DataError, PrecisionError, ShapeError
+
+_ROUNDING = 16.0  # the multiple of n eps |K| that the entries and eigenvalues of a Gram matrix may be off by
+_BLOCK = 512
+
+
+def known(array: ArrayLike) -> np.ndarray | None:
+    """The numbers of an array, or None where it is traced.
+
+    Args:
+        array: the numbers.
+    """
+    try:
+        return np.asarray(array)
+    except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError):
+        return None
+
+
+def check_numbers(name: str, array: ArrayLike) -> None:
+    """Refuse an array that is empty, of less than single precision, or not finite; a traced one by its shape alone.
+
+    Args:
+        name: of the array, for the message.
+        array: the numbers.
+
+    Raises:
+        ShapeError: where a dimension is 0.
+        PrecisionError: for float16 and its like.
+        DataError: for NaN or infinity, and for what are no real numbers.
+    """
+    if not isinstance(array, jax.Array):
+        array = np.asarray(array)
+    if 0 in array.shape:
+        raise ShapeError(name, found=f"shape {array.shape}", rule="no dimension is 0")
+    if not (jnp.issubdtype(array.dtype, jnp.number) or array.dtype == bool) or np.dtype(array.dtype).kind == "c":
+        raise DataError(name, found=f"entries of type {array.dtype}", rule="real numbers")
+    if jnp.issubdtype(array.dtype, jnp.floating) and jnp.finfo(array.dtype).bits < 32:
+        raise PrecisionError(
+            f"{name} in {array.dtype}", found=str(array.dtype), rule="float32 or float64", remedy="use astype"
+        )
+    values = known(array)
+    if values is not None and not np.all(np.isfinite(values)):
+        missing = int(np.sum(~np.isfinite(values)))
+        raise DataError(name, found=f"{missing} entries that are not finite", rule="finite numbers")
+
+
+def check_gram(name: str, matrix: Any) -> None:
+    """Refuse what is no square symmetric matrix of finite floating-point numbers; a traced one by shape and type alone.
+
+    Symmetric means |A - A^T| <= 16 n eps |A| in every entry, with |A| the Frobenius norm.
+
+    Args:
+        name: of the matrix, for the message.
+        matrix: a Gram matrix.
+
+    Raises:
+        ShapeError: where it is not square, empty, or not symmetric.
+        PrecisionError: for float16 and its like, and for whole numbers.
+        DataError: for NaN or infinity, and for what is no array of numbers.
+    """
+    if not isinstance(matrix, jax.Array | np.ndarray):
+        raise DataError(name, found=f"a {type(matrix).__name__}", rule="an array of JAX or NumPy")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ShapeError(name, found=f"shape {matrix.shape}", rule="a Gram matrix is square, (n, n)")
+    check_numbers(name, matrix)
+    if not jnp.issubdtype(matrix.dtype, jnp.floating):
+        raise PrecisionError(
+            f"{name} in {matrix.dtype}", found=str(matrix.dtype), rule="float32 or float64", remedy="use astype(float)"
+        )
+    values = known(matrix)
+    if values is None:
+        return
+    floor = _ROUNDING * len(values) * float(jnp.finfo(matrix.dtype).eps) * float(np.linalg.norm(values))
+    starts = range(0, len(values), _BLOCK)
+    gap = max(float(np.max(np.abs(values[i : i + _BLOCK] - values[:, i : i + _BLOCK].T))) for i in starts)
+    if gap > floor:
+        raise ShapeError(
+            name, found=f"|A - A^T| up to {gap:.3g}", rule="a Gram matrix is symmetric",
+            remedy="use gram(kernel, x), or (A + A.T) / 2 if the asymmetry is meant to be rounding",
+        )
