@@ -180,3 +180,4 @@ class LocallyConnected(Conv):
     """A convolution with weights of its own at each position: LocalDense on patches; arguments as of `Conv`."""
 
     affine = LocalDense
+    __init__ = Conv.__init__

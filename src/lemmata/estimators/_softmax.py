@@ -179,10 +179,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 each = [self._network.predict(jax_leaves(self._params(time)), jnp.asarray(x)) for time in times]
                 return np.asarray(each).reshape(-1, len(x), self._targets.shape[1])
             cross = gram(SoftmaxTangent(sigma=self._sigma), jnp.asarray(x), jnp.asarray(self._points))
-            known = np.isfinite(np.asarray(cross)).all(axis=1)
-            cross = jnp.where(known[:, None], cross, 0.0)
+            known = np.isfinite(np.asarray(cross)).all(axis=1, keepdims=True)
+            cross = jnp.where(known, cross, 0.0)
             path = gradient_flow(jax_leaves(self._spectrum), jnp.asarray(self._targets), times, cross)
-            return np.where(known[:, None], np.asarray(path.test), np.nan)
+            return np.where(known, np.asarray(path.test), np.nan)
 
     def _check_settings(self) -> None:
         sigma, time = _numbers(self.sigma), _numbers(self.time)
