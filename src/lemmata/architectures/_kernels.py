@@ -34,6 +34,7 @@ class NNGPKernel(AbstractKernel):
     """
 
     network: AbstractLayer
+    exactly_symmetric = True
 
     def __check_init__(self):
         _check_network(self.network)
@@ -66,6 +67,7 @@ class TangentKernel(AbstractKernel):
     """
 
     network: AbstractLayer
+    exactly_symmetric = True
 
     def __check_init__(self):
         _check_network(self.network)
@@ -233,6 +235,7 @@ def _tiled(
         i, j = corners[t, 0], corners[t, 1]
         values = entries(*(jax.lax.dynamic_slice_in_dim(*part) for part in ((x, i, rows), (y, j, columns))))
         if mirrored:
+            values = jnp.where(i == j, (values + values.T) / 2, values)
             matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j, i))
         return jax.lax.dynamic_update_slice(matrix, values, (i, j))
 

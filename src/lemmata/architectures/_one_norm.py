@@ -52,6 +52,7 @@ class AngularKernel(AbstractKernel):
     norm: float = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
     series: tuple[float, ...] | None = eqx.field(static=True)
+    exactly_symmetric = True
 
     def __init__(self, kernel: NNGPKernel | TangentKernel, *, norm: float, dimension: int):
         if not isinstance(kernel, NNGPKernel | TangentKernel):

@@ -1,6 +1,7 @@
 """The contract of a kernel: two single points in, one number out; everything else follows."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -17,7 +18,12 @@ class AbstractKernel(eqx.Module):
     `tests/laws` compare the override with the pointwise form.
 
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
+
+    Attributes:
+        exactly_symmetric: whether `cross(x, x)`, given one array twice, is symmetric to the bit, and need not be made so.
     """
+
+    exactly_symmetric: ClassVar[bool] = False
 
     # A NumPy number on the left then leaves `number * kernel` to the kernel.
     __array_ufunc__ = None

@@ -69,7 +69,8 @@ def gram(
     if block is not None:
         return _tiled(kernel, x, y, block)
     matrix = entries(kernel.cross, x, other)
-    return checked_symmetric(x, *symmetrised(matrix)) if y is None else matrix
+    given = y is not None or kernel.exactly_symmetric
+    return matrix if given else checked_symmetric(x, *symmetrised(matrix))
 
 
 def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Array:
