@@ -20,7 +20,7 @@ class AbstractKernel(eqx.Module):
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
 
     Attributes:
-        exactly_symmetric: whether `cross(x, x)`, given one array twice, is symmetric to the bit, and need not be made so.
+        exactly_symmetric: whether `cross(x, x)`, given one array twice, is symmetric to the bit already.
     """
 
     exactly_symmetric: ClassVar[bool] = False
