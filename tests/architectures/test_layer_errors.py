@@ -78,7 +78,7 @@ def test_things_of_the_wrong_kind():
     with pytest.raises(ShapeError):
         kernel(jnp.ones(3), jnp.ones(4))
     with pytest.raises(ShapeError):
-        tangent_gram(relu_network(1), (), jnp.ones(3))
+        tangent_gram(relu_network(1), relu_network(1).init(jax.random.key(0), 3)[0], jnp.ones(3))
 
 
 @pytest.mark.parametrize(
