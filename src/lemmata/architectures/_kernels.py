@@ -213,10 +213,23 @@ def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
     else:
         starts = [(i, j) for i in _starts(len(x), rows) for j in _starts(len(x), columns) if i < j + columns]
         matrix = _tiled(entries, x, x, starts, mirrored=rows == columns)
-        matrix = matrix if rows == columns else jnp.triu(matrix) + jnp.triu(matrix, 1).T
+        even = rows == columns
+        matrix = _even_on_diagonal(matrix, rows) if even else jnp.triu(matrix) + jnp.triu(matrix, 1).T
     # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
     index = jnp.arange(len(x))
     return matrix.at[index, index].set(diagonal, unique_indices=True)
+
+
+def _even_on_diagonal(matrix: Array, size: int) -> Array:
+    """The matrix with exactly symmetric tiles on its diagonal: a product of a tile with itself may round unevenly."""
+    corners = jnp.asarray(_starts(len(matrix), size), jnp.int32)
+
+    def write(t: Array, matrix: Array) -> Array:
+        i = corners[t]
+        tile = jax.lax.dynamic_slice(matrix, (i, i), (size, size))
+        return jax.lax.dynamic_update_slice(matrix, (tile + tile.T) / 2, (i, i))
+
+    return jax.lax.fori_loop(0, len(corners), write, matrix)
 
 
 def _starts(length: int, size: int) -> list[int]:
@@ -235,7 +248,6 @@ def _tiled(
         i, j = corners[t, 0], corners[t, 1]
         values = entries(*(jax.lax.dynamic_slice_in_dim(*part) for part in ((x, i, rows), (y, j, columns))))
         if mirrored:
-            values = jnp.where(i == j, (values + values.T) / 2, values)
             matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j, i))
         return jax.lax.dynamic_update_slice(matrix, values, (i, j))
 
