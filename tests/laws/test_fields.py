@@ -58,7 +58,10 @@ CASES = [
     Case("standard", (4, 2), lambda n: [conv(n, 3, parameterization="standard"), Erf(), GlobalSumPool()]),
     Case(
         "flatten", (3, 4, 2),
-        lambda n: [conv(n, strides=(1, 2)), Relu(), conv(n, dilation=(2, 1), padding="CIRCULAR"), Gelu(), Flatten()],
+        lambda n: [
+            conv(n, strides=(1, 2)), Relu(), conv(n, dilation=(2, 1), padding="CIRCULAR"), Gelu(), Flatten(),
+            LayerNorm(0.1),
+        ],
     ),
     Case(
         "pool", (4, 4, 1),

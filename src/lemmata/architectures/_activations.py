@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._correlation import arc_cosine_kernels, correlation
+from ._correlation import arc_cosine_kernels, correlation, safe_sqrt
 from ._layer import AbstractLayer
 from ._moments import check_finite, push_moments
 from ._state import Means, State
@@ -64,8 +64,8 @@ def _piecewise_linear(state: State, a: float) -> State:
     half = 0.5 * (bend + line)
     nngp = scale * (0.5 * (bend * kappa1 + line * c)) if a else scale * (0.5 * kappa1)
     ntk = state.ntk * (0.5 * (bend * kappa0 + line))
-    mean = 0.5 * bend / math.pi  # of two independent values, over the product of their standard deviations
-    means = Means(mean * scale, mean * state.xx, mean * state.yy)
+    mean = (1.0 - a) / math.sqrt(2.0 * math.pi)
+    means = Means(mean * safe_sqrt(state.xx), mean * safe_sqrt(state.yy))
     return state.replace(nngp=nngp, ntk=ntk, xx=half * state.xx, yy=half * state.yy, law=law, means=means)
 
 
@@ -86,7 +86,7 @@ class Erf(AbstractLayer):
             root = jnp.sqrt(1.0 + 2.0 * (a + b) + 4.0 * (a * b - k * k))
             return (2.0 / math.pi) * jnp.arctan2(2.0 * k, root), (4.0 / math.pi) / root
 
-        return push_moments(state, moments, odd=True)
+        return push_moments(state, moments)
 
 
 class Gelu(AbstractLayer):
@@ -116,7 +116,7 @@ class Gelu(AbstractLayer):
             nngp = k * both + top / (2.0 * math.pi * root)
             return nngp, both + k * (1.0 + 2.0 * mix + top / square) / (2.0 * math.pi * root)
 
-        return push_moments(state, moments)
+        return push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
 
 
 class Sin(AbstractLayer):
@@ -139,7 +139,8 @@ class Sin(AbstractLayer):
     def push(self, state: State) -> State:
         """The two exponentials above."""
         moments = _sine_moments(self.frequency, math.cos(2.0 * self.phase))
-        return push_moments(state, moments, odd=self.phase == 0.0)
+        mean = lambda a: math.sin(self.phase) * jnp.exp(-0.5 * self.frequency**2 * a)
+        return push_moments(state, moments, None if self.phase == 0.0 else mean)
 
 
 class Cos(AbstractLayer):
@@ -156,7 +157,8 @@ class Cos(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The exponentials of `Sin`, with cos(2 beta) = -1."""
-        return push_moments(state, _sine_moments(self.frequency, -1.0))
+        mean = lambda a: jnp.exp(-0.5 * self.frequency**2 * a)
+        return push_moments(state, _sine_moments(self.frequency, -1.0), mean)
 
 
 def _sine_moments(frequency: float, double_phase: float):

@@ -149,7 +149,7 @@ def _sum(one: State, other: State) -> State:
     """The moments of a sum whose terms have products of mean 0."""
     means = one.means if other.means is None else other.means
     if one.means is not None and other.means is not None:
-        means = Means(*(a + b for a, b in zip(one.means, other.means, strict=True)))
+        means = Means(one.means.x + other.means.x, one.means.y + other.means.y)
     own = {}
     if one.left is not None and other.left is not None and one.right is not None and other.right is not None:
         own = {"left": _sum(one.left, other.left), "right": _sum(one.right, other.right)}

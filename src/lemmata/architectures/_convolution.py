@@ -14,7 +14,7 @@ from ._fields import at_equal_positions, at_filled, axes_of, field_shape, filled
 from ._layer import AbstractLayer, Shape
 from ._parameterization import Parameterization
 from ._serial import Serial
-from ._state import State
+from ._state import Means, State
 from ._window import Padding, Size, Window
 
 
@@ -53,9 +53,12 @@ class Patches(AbstractLayer):
         sites = self.window.over("Patches", state.sites)
         mean = lambda values, axes: self.window.total(values, axes) / self.window.count
         both, one, other = axes_of(state)
+        means = state.means
+        if means is not None:
+            means = Means(mean(means.x, one), mean(means.y, other))
         return state.replace(
             nngp=mean(state.nngp, both), ntk=mean(state.ntk, both), xx=mean(state.xx, one), yy=mean(state.yy, other),
-            fan_in=self.window.count * state.fan_in, law=state.law.perturbed(), means=None, sites=sites,
+            fan_in=self.window.count * state.fan_in, law=state.law.perturbed(), means=means, sites=sites,
             **visible_through(self.window, state),
         )
 
@@ -91,11 +94,12 @@ class Flatten(AbstractLayer):
         first = tuple(range(len(state.sites)))
         mean = lambda values: jnp.mean(at_equal_positions(state, values), axis=first)
         every = tuple(range((1 + state.pairs) * len(state.sites)))
-        xx, yy = (jnp.sum(values, axis=every) / math.prod(state.sites) for values in (state.xx, state.yy))
+        alone = lambda values: jnp.sum(values, axis=every) / math.prod(state.sites)
+        means = None if state.means is None else Means(*map(alone, state.means))
         return state.replace(
-            nngp=mean(state.nngp), ntk=mean(state.ntk), xx=xx, yy=yy, fan_in=math.prod(state.sites) * state.fan_in,
-            law=state.law.perturbed(), means=None, sites=(), pairs=False, left=None, right=None,
-            mask_x=None, mask_y=None,
+            nngp=mean(state.nngp), ntk=mean(state.ntk), xx=alone(state.xx), yy=alone(state.yy),
+            fan_in=math.prod(state.sites) * state.fan_in, law=state.law.perturbed(), means=means, sites=(),
+            pairs=False, left=None, right=None, mask_x=None, mask_y=None,
         )
 
     def needs_pairs(self, pairs: bool) -> bool:

@@ -36,7 +36,7 @@ class Exp(AbstractLayer):
             nngp = jnp.exp(self.scale**2 * (0.5 * (a + b) + k))
             return nngp, self.scale**2 * nngp
 
-        return push_moments(state, moments)
+        return push_moments(state, moments, lambda a: jnp.exp(0.5 * self.scale**2 * a))
 
 
 class Softmax(AbstractLayer):
@@ -70,7 +70,7 @@ class Softmax(AbstractLayer):
             nngp = jnp.exp(self.scale**2 * k)
             return nngp, self.scale**2 * nngp
 
-        return push_moments(state, moments)
+        return push_moments(state, moments, jnp.ones_like)
 
 
 class Gaussian(AbstractLayer):
@@ -99,7 +99,7 @@ class Gaussian(AbstractLayer):
             nngp = 1.0 / jnp.sqrt(square)
             return nngp, twice**2 * k * nngp / square
 
-        return push_moments(state, moments)
+        return push_moments(state, moments, lambda a: 1.0 / jnp.sqrt(1.0 + twice * a))
 
 
 class Rbf(AbstractLayer):
@@ -126,4 +126,4 @@ class Rbf(AbstractLayer):
             nngp = jnp.exp(-self.gamma * ((a - k) + (b - k)))
             return nngp, 2.0 * self.gamma * nngp
 
-        return push_moments(state, moments)
+        return push_moments(state, moments, lambda a: jnp.exp(-self.gamma * a))

@@ -25,8 +25,7 @@ def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pa
     a, b = (points.reshape(len(points), -1, c) for points in (x, y))
     nngp = jnp.einsum("npc,mqc->pqnm" if pairs else "npc,mpc->pnm", a, b) / c
     nngp = nngp.reshape(*(sites + sites if pairs else sites), len(x), len(y))
-    mean_x, mean_y = _position_means(x, pairs)[0][..., None], _position_means(y, pairs)[1][..., None, :]
-    means = Means(mean_x * mean_y, mean_x**2, mean_y**2)
+    means = Means(_position_means(x, pairs)[0][..., None], _position_means(y, pairs)[1][..., None, :])
     xx, yy = left.xx[..., None], right.yy[..., None, :]
     state = State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, means, sites, pairs)
     return state.replace(left=left, right=right) if pairs else state
@@ -37,8 +36,8 @@ def _own(x: Array, pairs: bool) -> State:
     points = x.reshape(len(x), -1, c)
     xx, yy = _at_positions(jnp.mean(points**2, axis=2), sites, pairs)
     nngp = (jnp.einsum("npc,nqc->pqn", points, points) / c).reshape(*sites, *sites, -1) if pairs else xx
-    one, other = _position_means(x, pairs)
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, Means(one * other, one**2, other**2), sites, pairs)
+    means = Means(*_position_means(x, pairs))
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, means, sites, pairs)
 
 
 def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
@@ -69,7 +68,7 @@ def at_filled(state: State) -> State:
     zero = lambda values, mask: jnp.where(mask, values, 0.0)
     means = state.means
     if means is not None:
-        means = Means(zero(means.xy, both), zero(means.xx, one), zero(means.yy, other))
+        means = Means(zero(means.x, one), zero(means.y, other))
     left, right = (None if side is None else at_filled(side) for side in (state.left, state.right))
     return state.replace(
         nngp=zero(state.nngp, both), ntk=zero(state.ntk, both), xx=zero(state.xx, one), yy=zero(state.yy, other),

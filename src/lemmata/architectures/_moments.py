@@ -9,20 +9,18 @@ from lemmata.errors import SettingError
 from ._state import Means, State
 
 
-def push_moments(state: State, moments: Callable[[Any, Any, Any], tuple[Any, Any]], odd: bool = False) -> State:
+def push_moments(
+    state: State, moments: Callable[[Any, Any, Any], tuple[Any, Any]], mean: Callable[[Any], Any] | None = None
+) -> State:
     """A push from moments(k, a, b) -> (E[phi phi], E[phi' phi']) for covariance k and variances a and b.
 
-    At covariance 0 the two values are independent, so the first moment there is the product of their means.
+    `mean` gives E[phi] for a variance; an odd function has none.
     """
-    law = state.law.activated(odd)
+    law = state.law.activated(odd=mean is None)
     nngp, dot = moments(state.nngp, state.xx, state.yy)
     xx, yy = (moments(v, v, v)[0] for v in (state.xx, state.yy))
-    means = None if odd else Means(*(moments(0.0 * a, a, b)[0] for a, b in _variances(state)))
+    means = None if mean is None else Means(mean(state.xx), mean(state.yy))
     return state.replace(nngp=nngp, ntk=state.ntk * dot, xx=xx, yy=yy, law=law, means=means)
-
-
-def _variances(state: State) -> list[tuple[Any, Any]]:
-    return [(state.xx, state.yy), (state.xx, state.xx), (state.yy, state.yy)]
 
 
 def check_finite(name: str, *values: float) -> None:

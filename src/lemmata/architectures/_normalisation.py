@@ -54,8 +54,9 @@ class LayerNorm(AbstractLayer):
         nngp' = r s (nngp - m(x) m(y)),    ntk' = r s ntk,    xx' = r² (xx - m(x)²).
 
     Coordinates have mean 0 after Dense, after odd activations of it, and after sums of such; an activation's mean is
-    the root of its second moment at covariance 0. At the inputs of a network nngp' is exact at every number of
-    coordinates. In a field every position is normalised over its own coordinates.
+    E[phi(sqrt(xx) z)], z standard normal; after Flatten, patches and pools it is the mean over positions. At the inputs
+    of a network nngp' is exact at every number of coordinates. In a field every position is normalised over its own
+    coordinates.
 
     Args:
         epsilon: added to the variance. At 0 a point with equal coordinates is mapped to 0.
@@ -63,7 +64,7 @@ class LayerNorm(AbstractLayer):
     Raises:
         SettingError: for an epsilon that is negative or not finite.
 
-    `push` raises SettingError after Flatten, and where a state does not tell the means over coordinates.
+    `push` raises SettingError where a state does not tell the means over coordinates.
     """
 
     epsilon: float = 0.0
@@ -82,11 +83,11 @@ class LayerNorm(AbstractLayer):
             if state.means is None:
                 raise SettingError(
                     "input of LayerNorm", found="coordinates whose mean is not known",
-                    rule="LayerNorm follows the inputs, Dense, Conv or an activation, at every position of a field",
+                    rule="LayerNorm follows layers that tell the means over their coordinates",
                     remedy="RMSNorm, which subtracts no mean, or LayerNorm after the next Dense layer",
                 )
-            xy, xx, yy = state.means
-            state = state.replace(nngp=state.nngp - xy, xx=state.xx - xx, yy=state.yy - yy)
+            x, y = state.means
+            state = state.replace(nngp=state.nngp - x * y, xx=state.xx - x * x, yy=state.yy - y * y)
         none = None if state.means is None else Means(*(jnp.zeros_like(mean) for mean in state.means))
         return _normalised(state, self.epsilon).replace(means=none)
 
@@ -97,7 +98,7 @@ def _normalised(state: State, epsilon: float) -> State:
     xx, yy = state.xx * (left * left), state.yy * (right * right)
     means = state.means
     if means is not None:
-        means = Means(means.xy * both, means.xx * (left * left), means.yy * (right * right))
+        means = Means(means.x * left, means.y * right)
     return state.replace(nngp=state.nngp * both, ntk=state.ntk * both, xx=xx, yy=yy, means=means)
 
 

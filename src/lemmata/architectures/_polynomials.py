@@ -45,7 +45,8 @@ class Monomial(AbstractLayer):
             values, slopes = (float(math.factorial(m)) * _pairings(m, k, a * b) for m in (n, n - 1))
             return values, n**2 * slopes
 
-        return push_moments(state, moments, odd=n % 2 == 1)
+        mean = lambda a: math.factorial(n) / (math.factorial(n // 2) * 2 ** (n // 2)) * a ** (n // 2)
+        return push_moments(state, moments, None if n % 2 else mean)
 
 
 class Hermite(AbstractLayer):
@@ -78,7 +79,8 @@ class Hermite(AbstractLayer):
             rest = (a - 1.0) * (b - 1.0)
             return _pairings(n, k, rest), n * _pairings(n - 1, k, rest)
 
-        return push_moments(state, moments, odd=n % 2 == 1)
+        share = math.sqrt(math.factorial(n)) / (math.factorial(n // 2) * 2 ** (n // 2))
+        return push_moments(state, moments, None if n % 2 else lambda a: share * (a - 1.0) ** (n // 2))
 
 
 def _pairings(n: int, k: Float[Array, "..."], r: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -60,9 +60,10 @@ class AveragePool(AbstractLayer):
     def push(self, state: State) -> State:
         """Means over both windows, from all pairs of positions."""
         sites = self.window.over(type(self).__name__, state.sites)
-        _, one, other = axes_of(state)
-        pooled = lambda _, values: self.factor**2 * self.window.total(self.window.total(values, one), other)
-        return _pooled(type(self).__name__, state, pooled, sites, self.window)
+        _, *sides = axes_of(state)
+        alone = lambda _, values, side: self.factor * self.window.total(values, sides[side])
+        pooled = lambda part, values: alone(part, alone(part, values, 0), 1)
+        return _pooled(type(self).__name__, state, (pooled, alone), sites, self.window)
 
     def needs_pairs(self, pairs: bool) -> bool:
         """The variance of a mean needs all pairs."""
@@ -107,11 +108,10 @@ class GlobalAveragePool(AbstractLayer):
         """Means over all pairs of positions."""
         every = tuple(range(2 * len(state.sites)))
 
-        def pooled(part: State, values: Array) -> Array:
-            one, other = (self._share(mask, part.sites, every) for mask in (part.mask_x, part.mask_y))
-            return one * other * jnp.sum(values, axis=every)
-
-        return _pooled(type(self).__name__, state, pooled, ())
+        share = lambda part, side: self._share((part.mask_x, part.mask_y)[side], part.sites, every)
+        alone = lambda part, values, side: share(part, side) * jnp.sum(values, axis=every)
+        pooled = lambda part, values: share(part, 0) * share(part, 1) * jnp.sum(values, axis=every)
+        return _pooled(type(self).__name__, state, (pooled, alone), ())
 
     def needs_pairs(self, pairs: bool) -> bool:
         """The variance of a mean needs all pairs."""
@@ -125,15 +125,18 @@ class GlobalSumPool(GlobalAveragePool):
         return 1.0
 
 
-def _pooled(name: str, state: State, pooled: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
-    """The state whose arrays are pooled over pairs of positions; variances come from each input with itself."""
-    state = at_filled(state)
+def _pooled(name: str, state: State, over: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
+    """The state whose arrays are pooled: over pairs of positions by the first of two functions, means by the other.
+
+    Variances come from the pairs of positions of each input with itself.
+    """
+    (pooled, alone), state = over, at_filled(state)
     if not state.sites or state.left is None or state.right is None:
         found = f"equal positions of a grid {state.sites} alone" if state.sites else "vectors"
         raise SettingError(f"input of {name}", found=found, rule="fields, with the moments of all pairs of positions")
 
     def mapped(part: State) -> State:
-        means = None if part.means is None else Means(pooled(part, part.means.xy), part.means.xx, part.means.yy)
+        means = None if part.means is None else Means(*(alone(part, part.means[i], i) for i in (0, 1)))
         masks = {"mask_x": None, "mask_y": None} if window is None else visible_through(window, part)
         return part.replace(
             nngp=pooled(part, part.nngp), ntk=pooled(part, part.ntk), means=means, sites=sites, pairs=bool(sites),
@@ -145,12 +148,8 @@ def _pooled(name: str, state: State, pooled: Any, sites: tuple[int, ...], window
         return at_equal_positions(side, values).reshape(*(ones + sites if second else sites + ones), *batch)
 
     def complete(part: State, like: State, left: State, right: State) -> State:
-        means = part.means
-        if means is not None and left.means is not None and right.means is not None:
-            xx, yy = variances(left, left.means.xy, like.xx, False), variances(right, right.means.xy, like.yy, True)
-            means = Means(means.xy, xx, yy)
         xx, yy = variances(left, left.nngp, like.xx, False), variances(right, right.nngp, like.yy, True)
-        return part.replace(xx=xx, yy=yy, means=means)
+        return part.replace(xx=xx, yy=yy)
 
     left, right = mapped(state.left), mapped(state.right)
     new = complete(mapped(state), state, left, right)

@@ -124,7 +124,7 @@ class PositionalEmbedding(AbstractLayer):
         if means is not None:
             means = Means(*(share * mean for mean in means))
         if self.kind == "concat":
-            law, means = law.perturbed(), None
+            law = law.perturbed()
         width = state.fan_in + (0 if self.kind == "sum" else self.channels or state.fan_in)
         return state.replace(
             nngp=share * state.nngp + added, ntk=share * state.ntk + added, xx=share * state.xx + one,

@@ -94,7 +94,7 @@ class Elementwise(AbstractLayer):
         slope = jax.grad(self.fn)
         dot = _mehler(c, self._coefficients(slope, state.xx), self._coefficients(slope, state.yy))
         xx, yy = _mehler(one, left, left), _mehler(one, right, right)
-        means = Means(left[0] * right[0], left[0] ** 2, right[0] ** 2)
+        means = Means(left[0], right[0])
         return state.replace(nngp=_mehler(c, left, right), ntk=state.ntk * dot, xx=xx, yy=yy, law=law, means=means)
 
     def _coefficients(self, fn: Callable[[Any], Any], variance: Float[Array, "..."]) -> Float[Array, "degree ..."]:

@@ -59,11 +59,10 @@ INPUTS = Law(gaussian=False, centred=-1, wide=False)
 
 
 class Means(NamedTuple):
-    """Products of the means over coordinates: E[h(x)] E[h(y)], E[h(x)]², E[h(y)]²; arrays as those of a `State`."""
+    """The means over coordinates, E[h(x)] and E[h(y)]: arrays as `xx` and `yy` of a `State`."""
 
-    xy: Float[Array, "..."]
-    xx: Float[Array, "..."]
-    yy: Float[Array, "..."]
+    x: Float[Array, "..."]
+    y: Float[Array, "..."]
 
 
 class State(eqx.Module):
@@ -84,7 +83,7 @@ class State(eqx.Module):
         fan_in: the number of coordinates (at one position); the standard parameterisation depends on it to leading
             order.
         law: what else is known about the coordinates; by default that they are Gaussian with mean 0.
-        means: products of the coordinates' means, where these are known and may differ from 0.
+        means: the means of the coordinates, where these are known and may differ from 0.
         sites: the shape of the grid of positions; () for vectors.
         pairs: whether all pairs of positions are kept.
         left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
@@ -139,17 +138,15 @@ def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
     """The state of the inputs themselves for a single pair: nngp = <x, y> / d, and no parameters before them."""
     # The three products are contracted by the same operation, so that for y equal to x they agree to the last bit.
     product = jax.vmap(jnp.dot)(jnp.stack([x, x, y]), jnp.stack([y, x, y])) / x.size
-    a, b = jnp.mean(x), jnp.mean(y)
-    means = Means(a * b, a * a, b * b)
+    means = Means(jnp.mean(x), jnp.mean(y))
     return State(product[0], jnp.zeros_like(product[0]), product[1], product[2], x.size, INPUTS, means)
 
 
 def diagonal_state(x: Float[Array, "n d"]) -> State:
     """The state of every input with itself."""
     square = jnp.sum(x * x, axis=1) / x.shape[1]
-    mean = jnp.mean(x, axis=1) ** 2
-    means = Means(mean, mean, mean)
-    return State(square, jnp.zeros_like(square), square, square, x.shape[1], INPUTS, means)
+    mean = jnp.mean(x, axis=1)
+    return State(square, jnp.zeros_like(square), square, square, x.shape[1], INPUTS, Means(mean, mean))
 
 
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
@@ -157,5 +154,5 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     dim = x.shape[1]
     xx, yy = jnp.sum(x * x, axis=1)[:, None] / dim, jnp.sum(y * y, axis=1)[None, :] / dim
     nngp = x @ y.T / dim
-    a, b = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[None, :]
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, dim, INPUTS, Means(a * b, a * a, b * b))
+    means = Means(jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[None, :])
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, dim, INPUTS, means)
