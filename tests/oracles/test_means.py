@@ -44,7 +44,7 @@ ACTIVATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("layer", ACTIVATIONS, ids=repr)
+@pytest.mark.parametrize("layer", ACTIVATIONS, ids=lambda layer: type(layer).__name__)
 def test_the_mean_of_an_activation_is_its_integral_with_its_sign(layer):
     a, b = (jnp.asarray(v) for v in VARIANCES)
     found = layer.push(State(0.2 * a, 0.0 * a, a, b, fan_in=1)).means

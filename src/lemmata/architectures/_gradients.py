@@ -14,6 +14,7 @@ from ._convolution import LocalDense
 from ._dense import Dense
 from ._probes import probed
 from ._serial import Serial
+from ._shapes import of_shapes, split, traced
 
 
 class Factor(eqx.Module):
@@ -102,13 +103,13 @@ def side(
 _PRODUCTS = {
     "all": ("iap,jbp->iajb", (slice(None), None, slice(None), None), (0, 2, 1, 3)),
     "each": ("iap,jap->aij", (None,), (1, 2, 0)),
-    "sum": ("iap,jap->ij", (), (0, 1)),
+    "mean": ("iap,jap->ij", (), (0, 1)),
 }
 
 
 @partial(jax.jit, static_argnames="which")
 def contract(left: tuple[Factor, ...], right: tuple[Factor, ...], which: str) -> Array:
-    """The kernel between two sides: "all" pairs of outputs (i, j, a, b), "each" output (i, j, a) or their "sum"."""
+    """The kernel between two sides: "all" pairs of outputs (i, j, a, b), "each" output (i, j, a) or their "mean"."""
     product, spread, order = _PRODUCTS[which]
     total = 0.0
     for one, other in zip(left, right, strict=True):
@@ -116,7 +117,7 @@ def contract(left: tuple[Factor, ...], right: tuple[Factor, ...], which: str) ->
         if one.features is not None and other.features is not None:
             term = (one.features @ other.features.T)[spread] * term
         total = total + term
-    return jnp.transpose(total, order)
+    return jnp.transpose(total / left[0].gradients.shape[1] if which == "mean" else total, order)
 
 
 @eqx.filter_jit
@@ -151,38 +152,50 @@ def along(network: Any, params: Any, x: Array, direction: Any) -> Array:
     return jax.jvp(lambda own: network.apply(own, x), (params,), (direction,))[1]
 
 
-def prefers_vectors(network: Any, params: Any, x: Array, basis: Array, which: str) -> bool:
+@of_shapes
+def prefers_vectors(network: Any, params: Any, x: Any, basis: Any, which: str) -> bool:
     """Whether products with vectors need fewer operations than products of gradients, over many pairs of points.
 
     A pair of points costs 2 p operations for each pair of outputs by products of gradients with p entries in all
     factors, and one derivative along a direction for each output by products with vectors.
     """
     pairs = len(basis) ** 2 if which == "all" else len(basis)
-    held = jax.eval_shape(lambda own, points: side(network, own, points, basis), params, x[:1])
+    held = traced(_side_of_one, network, params, x, basis)
     gradients = 2 * sum(factor.gradients.shape[2] for factor in held) * pairs
     if gradients <= 2 * len(basis) * sum(leaf.size for leaf in jax.tree.leaves(params)):
         return False
-    derivative = lambda own, point: along(network, own, point, own)
-    shapes = jax.eval_shape(lambda own, points: (own, points[0]), params, x)
+    shapes, rest = split((network, params, x))
+
+    def derivative(arrays: Any) -> Array:
+        network, params, x = eqx.combine(arrays, rest)
+        return along(network, params, x[0], params)
+
     try:
-        cost = jax.jit(derivative).lower(*shapes).cost_analysis()
+        cost = jax.jit(derivative).lower(shapes).cost_analysis()
     except (RuntimeError, TypeError, jax.errors.JAXTypeError):  # no estimate on this platform, or inside a trace
         return False
     return len(basis) * float((cost or {}).get("flops", math.inf)) < gradients
 
 
-def entries_of_a_point(network: Any, params: Any, x: Array, basis: Array) -> int:
+@of_shapes
+def entries_of_a_point(network: Any, params: Any, x: Any, basis: Any) -> int:
     """Entries of the factors of one point."""
-    found = jax.eval_shape(lambda own, points: side(network, own, points, basis), params, x[:1])
-    return sum(leaf.size for leaf in jax.tree.leaves(found))
+    return sum(leaf.size for leaf in jax.tree.leaves(traced(_side_of_one, network, params, x, basis)))
 
 
-def activations_of_a_point(network: Any, params: Any, x: Array) -> int:
+def _side_of_one(network: Any, params: Any, x: Array, basis: Array) -> tuple[Factor, ...]:
+    return side(network, params, x[:1], basis)
+
+
+@of_shapes
+def activations_of_a_point(network: Any, params: Any, x: Any) -> int:
     """Entries that automatic differentiation keeps for each further point."""
 
-    def kept(points: int) -> int:
-        shapes = jax.eval_shape(lambda one: jnp.broadcast_to(one, (points, *one.shape)), x[0])
-        batched = lambda own, many: jax.vjp(lambda p: jax.vmap(lambda a: network.apply(p, a))(many), own)[1]
-        return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(batched, params, shapes)))
+    def kept(count: int) -> int:
+        def pullback(network: Any, params: Any, x: Array) -> Any:
+            points = jnp.broadcast_to(x[0], (count, *x.shape[1:]))
+            return jax.vjp(lambda own: jax.vmap(partial(network.apply, own))(points), params)[1]
+
+        return sum(leaf.size for leaf in jax.tree.leaves(traced(pullback, network, params, x)))
 
     return max(1, kept(2) - kept(1))

@@ -18,8 +18,9 @@ from ._layer import AbstractLayer
 from ._masked import Masked, check_masks, split_mask
 from ._state import State, diagonal_state, matrix_state, pair_state
 
-# Entries of a tile, of pairs of points and of their positions: the caches of current processors hold them.
-_TILE, _FIELD_TILE = 512, 2**17
+# Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
+# diagonal; entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
+_TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
 class NNGPKernel(AbstractKernel):
@@ -157,7 +158,7 @@ def _read(network: AbstractLayer, x: Array) -> Array:
 
 @eqx.filter_jit
 def _diagonal(entries: NetworkEntries, x: Array) -> Array:
-    if x.ndim == 2 or len(x) <= (size := _field_tile(entries, x)[1]):
+    if x.ndim == 2 or len(x) <= (size := _field_tile(entries, x) ** 2):
         return entries.diagonal(x)
     return jax.lax.map(lambda one: entries.diagonal(one[None])[0], x, batch_size=size)
 
@@ -181,40 +182,38 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     return _rectangle(entries, x, y)
 
 
-def _field_tile(entries: NetworkEntries, x: Array) -> tuple[int, int]:
-    """Rows and columns of a tile of pairs of fields; columns come last in memory, so they are many."""
+def _field_tile(entries: NetworkEntries, x: Array) -> int:
+    """Rows of a square tile of pairs of fields: at least 8, which are computed at once, where four such tiles fit."""
     positions = math.prod(x.shape[1:-1]) ** (2 if entries.network.needs_pairs(False) else 1)
-    count = max(1, _FIELD_TILE // positions)
-    columns = min(count, 32)
-    return max(1, min(count // columns, 32)), columns
+    side = math.isqrt(_FIELD_TILE // positions)
+    return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
 
 
-def _tile(entries: NetworkEntries, x: Array, y: Array) -> tuple[int, int]:
+def _tile(entries: NetworkEntries, x: Array, y: Array, side: int) -> tuple[int, int]:
+    """Rows and columns of a tile, of `side` points where they are vectors."""
     if x.ndim == 2:
-        return (_TILE, _TILE) if min(len(x), len(y)) >= 2 * _TILE else (len(x), len(y))
-    rows, columns = _field_tile(entries, x)
-    return min(rows, len(x)), min(columns, len(y))
+        return (side, side) if min(len(x), len(y)) >= 2 * _TILE else (len(x), len(y))
+    side = _field_tile(entries, x)
+    return min(side, len(x)), min(side, len(y))
 
 
 @eqx.filter_jit
 def _rectangle(entries: NetworkEntries, x: Array, y: Array) -> Array:
-    rows, columns = _tile(entries, x, y)
-    if (rows, columns) == (len(x), len(y)):
+    shape = rows, columns = _tile(entries, x, y, _TILE)
+    if shape == (len(x), len(y)):
         return entries(x, y)
-    return _tiled(entries, x, y, [(i, j) for i in _starts(len(x), rows) for j in _starts(len(y), columns)])
+    return _tiled(entries, x, y, shape, [(i, j) for i in _starts(len(x), rows) for j in _starts(len(y), columns)])
 
 
 @eqx.filter_jit
 def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
-    rows, columns = _tile(entries, x, x)
-    if (rows, columns) == (len(x), len(x)):
+    shape = side, _ = _tile(entries, x, x, _SYMMETRIC_TILE)
+    if side == len(x):
         matrix = entries(x, x)
         matrix = (matrix + matrix.T) / 2
     else:
-        starts = [(i, j) for i in _starts(len(x), rows) for j in _starts(len(x), columns) if i < j + columns]
-        matrix = _tiled(entries, x, x, starts, mirrored=rows == columns)
-        even = rows == columns
-        matrix = _even_on_diagonal(matrix, rows) if even else jnp.triu(matrix) + jnp.triu(matrix, 1).T
+        starts = [(i, j) for i in _starts(len(x), side) for j in _starts(len(x), side) if i <= j]
+        matrix = _even_on_diagonal(_tiled(entries, x, x, shape, starts, mirrored=True), side)
     # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
     index = jnp.arange(len(x))
     return matrix.at[index, index].set(diagonal, unique_indices=True)
@@ -238,20 +237,27 @@ def _starts(length: int, size: int) -> list[int]:
 
 
 def _tiled(
-    entries: NetworkEntries, x: Array, y: Array, starts: list[tuple[int, int]], mirrored: bool = False
+    entries: NetworkEntries, x: Array, y: Array, shape: tuple[int, int], starts: list[tuple[int, int]],
+    mirrored: bool = False,
 ) -> Array:
     """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
-    corners = jnp.asarray(starts, jnp.int32)
-    rows, columns = _tile(entries, x, y)
+    # A tile is written one step after it was computed: what is written in its own step the compiler computes entry by
+    # entry into the matrix, on one core. The first step writes zeros, where the second writes the first tile.
+    corners = jnp.asarray([starts[0], *starts], jnp.int32)
+    rows, columns = shape
 
-    def write(t: Array, matrix: Array) -> Array:
-        i, j = corners[t, 0], corners[t, 1]
-        values = entries(*(jax.lax.dynamic_slice_in_dim(*part) for part in ((x, i, rows), (y, j, columns))))
+    def placed(matrix: Array, tile: Array, corner: Array) -> Array:
         if mirrored:
-            matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j, i))
-        return jax.lax.dynamic_update_slice(matrix, values, (i, j))
+            matrix = jax.lax.dynamic_update_slice(matrix, tile.T, (corner[1], corner[0]))
+        return jax.lax.dynamic_update_slice(matrix, tile, (corner[0], corner[1]))
 
-    return jax.lax.fori_loop(0, len(starts), write, jnp.zeros((len(x), len(y)), jnp.result_type(x)))
+    def step(t: Array, carried: tuple[Array, Array]) -> tuple[Array, Array]:
+        matrix, i, j = placed(*carried, corners[t]), *corners[t + 1]
+        return matrix, entries(*(jax.lax.dynamic_slice_in_dim(*part) for part in ((x, i, rows), (y, j, columns))))
+
+    dtype = jnp.result_type(x)
+    empty = jnp.zeros((len(x), len(y)), dtype), jnp.zeros((rows, columns), dtype)
+    return placed(*jax.lax.fori_loop(0, len(starts), step, empty), corners[-1])
 
 
 def _checked(values: Array) -> Array:

@@ -23,13 +23,13 @@ from ._gradients import (
     prefers_vectors,
     side,
 )
+from ._shapes import of_shapes, traced
 
 # Bytes held beside points, parameters and result, where the caller sets no other number.
 _WORKING_SET = 2**28
-# A symmetric kernel is computed in this many rows of blocks, so that little more than half of it is computed.
-_STRIPES = 4
-# And no block is made shorter than this for that.
-_SHORTEST = 32
+# A symmetric kernel is computed in this many rows of blocks, so that little more than half of it is computed, but none
+# has fewer rows than this, counted with their outputs: products of shorter ones are slower than twice as many.
+_STRIPES, _SHORTEST = 4, 256
 
 
 def tangent_gram(
@@ -97,7 +97,7 @@ def tangent_gram(
     basis = jnp.eye(k, dtype=out.dtype).reshape(k, *out.shape)
     if output is not None:
         basis = basis[output : output + 1]
-    which = "all" if output is None and not (each or trace) else "each" if each else "sum"
+    which = "all" if output is None and not (each or trace) else "each" if each else "mean"
     return _blocked(network, params, x, y, basis, which, working_set)
 
 
@@ -187,7 +187,7 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
     if not len(x) or not len(y):
         raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="at least one point each")
     try:
-        out = jax.eval_shape(network.apply, params, x[0])
+        out = _output(network, params, x)
     except LemmataError:
         raise
     except Exception as error:  # whatever a user's function raises
@@ -204,6 +204,11 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
             remedy="parameters and points in float32 or float64",
         )
     return out
+
+
+@of_shapes
+def _output(network: Any, params: Any, x: Any) -> Any:
+    return traced(lambda network, params, x: jax.tree.map(jnp.asarray, network.apply(params, x[0])), network, params, x)
 
 
 def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
@@ -223,10 +228,10 @@ def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
 def _blocked(
     network: Any, params: Any, x: Array, y: Array | None, basis: Array, which: str, working_set: int
 ) -> Inexact[Array, "n m *outputs"]:
-    """The kernel in square blocks of rows, on and above the diagonal where y is None; of "sum" the mean."""
+    """The kernel in square blocks of rows, on and above the diagonal where y is None."""
     others, symmetric = x if y is None else y, y is None
     entries = working_set // basis.dtype.itemsize
-    outputs = {"all": (len(basis),) * 2, "each": (len(basis),), "sum": ()}[which]
+    outputs = {"all": (len(basis),) * 2, "each": (len(basis),), "mean": ()}[which]
     shape = (len(x), len(others), *outputs)
     if _known((params, x, others)):
         plan = ResultPlan("tangent kernel", shape, basis.dtype.itemsize, other=working_set)
@@ -249,20 +254,18 @@ def _blocked(
         else:
             left, right = x, others
             part = lambda points, i: side(network, params, points[i : i + rows], basis)
-    scaled = (lambda *sides: block(*sides) / len(basis)) if which == "sum" else block
     if symmetric:
-        rows = min(rows, max(_SHORTEST, -(-len(x) // _STRIPES)))
+        rows = min(rows, _stripe(len(x), len(basis) if which == "all" else 1))
     rows = max(1, rows)
-    if rows >= max(len(x), len(others)):
-        tile = scaled(part(left, 0), part(right, 0))
-        return _symmetrised(tile) if symmetric else tile
-    matrix = jnp.zeros(shape, basis.dtype)
+    matrix = jnp.zeros(shape, basis.dtype) if rows < max(len(x), len(others)) else None
     for i in range(0, len(x), rows):
         row = part(left, i)
         for j in range(i if symmetric else 0, len(others), rows):
             own = symmetric and i == j
-            tile = scaled(row, row if own else part(right, j))
-            matrix = _place(matrix, _symmetrised(tile) if own else tile, i, j)
+            tile = _symmetrised(block(row, row)) if own else block(row, part(right, j))
+            if matrix is None:
+                return tile
+            matrix = _place(matrix, tile, i, j)
             if symmetric and i < j:
                 matrix = _place(matrix, _transposed(tile), j, i)
     return matrix
@@ -280,13 +283,19 @@ def _by_vectors(network: Any, params: Any, basis: Array, which: str, x: Array, y
     found = by_vectors(network, params, x, y, basis)
     if which == "all":
         return found
-    return jnp.einsum("ijaa->ija" if which == "each" else "ijaa->ij", found)
+    found = jnp.einsum("ijaa->ija", found)
+    return found if which == "each" else jnp.mean(found, axis=2)
 
 
 def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
     """The largest r with 2 r sides + 3 products of r x r points in `entries`."""
     product = 3 * (outputs**2 if which == "all" else outputs if which == "each" else 1)
     return int((math.sqrt(side_of_a_point**2 + product * entries) - side_of_a_point) / product)
+
+
+def _stripe(points: int, outputs: int) -> int:
+    """Rows of the blocks of a symmetric kernel."""
+    return max(_SHORTEST // outputs, -(-points // _STRIPES))
 
 
 @jax.jit

@@ -1,0 +1,53 @@
+"""Facts that depend on the shapes of arrays alone, found once for each combination of them."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import numpy as np
+
+_KEPT = 256
+Found = TypeVar("Found")
+
+
+def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
+    """The same fact, remembered: its arguments are trees in which arrays are replaced by their shapes and types.
+
+    A trace of a network takes longer than its kernel on a few points. What else the arguments hold, functions among
+    it, takes part by its hash; where something has none the fact is found anew each time. A function that closes over
+    arrays is taken to keep their shapes, as under `jax.jit`.
+    """
+
+    @functools.lru_cache(maxsize=_KEPT)
+    def remembered(tree: Any, leaves: tuple[Any, ...], kinds: tuple[type, ...], x64: bool) -> Found:
+        return fact(*jax.tree.unflatten(tree, leaves))
+
+    @functools.wraps(fact)
+    def found(*arguments: Any) -> Found:
+        leaves, tree = jax.tree.flatten(jax.tree.map(_shape, arguments))
+        key = tree, tuple(leaves), tuple(map(type, leaves)), bool(jax.config.jax_enable_x64)
+        try:
+            hash(key)
+        except TypeError:
+            return fact(*jax.tree.unflatten(tree, leaves))
+        return remembered(*key)
+
+    return found
+
+
+def traced(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Shapes and types of what a function makes of arguments with arrays, or their shapes, in them."""
+    return eqx.filter_eval_shape(function, *arguments)
+
+
+def split(arguments: Any) -> tuple[Any, Any]:
+    """The shapes in a tree, and the rest."""
+    return eqx.partition(arguments, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+
+
+def _shape(leaf: Any) -> Any:
+    if isinstance(leaf, jax.Array):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf
