@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-POINTS, DIMENSIONS, CENTRES, TEST, LENGTHSCALE, NOISE, EPOCHS, RIDGE = 100_000, 50, 5_000, 10_000, 1.5, 0.3, 8, 0.03
+POINTS, DIMENSIONS, CENTRES, TEST, LENGTHSCALE, NOISE, EPOCHS, RIDGE = 100_000, 50, 5_000, 10_000, 1.5, 0.3, 16, 0.03
 PEER = "scikit-learn Nystroem + Ridge"
 CONTENDERS = ("EigenPro, float64", "EigenPro, float32", PEER)
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 _KEPT = 256
@@ -21,13 +22,13 @@ def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
     """
 
     @functools.lru_cache(maxsize=_KEPT)
-    def remembered(tree: Any, leaves: tuple[Any, ...], kinds: tuple[type, ...], x64: bool) -> Found:
+    def remembered(tree: Any, leaves: tuple[Any, ...], kinds: tuple[type, ...], default: Any) -> Found:
         return fact(*jax.tree.unflatten(tree, leaves))
 
     @functools.wraps(fact)
     def found(*arguments: Any) -> Found:
         leaves, tree = jax.tree.flatten(jax.tree.map(_shape, arguments))
-        key = tree, tuple(leaves), tuple(map(type, leaves)), bool(jax.config.jax_enable_x64)
+        key = tree, tuple(leaves), tuple(map(type, leaves)), jnp.result_type(float)
         try:
             hash(key)
         except TypeError:

@@ -242,7 +242,7 @@ def _blocked(
             entries // (8 * activations_of_a_point(network, params, x)), math.isqrt(entries // (6 * len(basis) ** 2))
         )
         left, right = x, others
-        part: Any = lambda points, i: points[i : i + rows]
+        part: Any = lambda points, i: _cut(points, i, rows)
         block: Any = partial(_by_vectors, network, params, basis, which)
     else:
         one = entries_of_a_point(network, params, x, basis)
@@ -250,25 +250,30 @@ def _blocked(
         if 2 * one * (len(x) + len(others)) <= entries:
             left = side(network, params, x, basis)
             right = left if symmetric else side(network, params, others, basis)
-            part = lambda whole, i: jax.tree.map(lambda leaf: leaf[i : i + rows], whole)
+            part = lambda whole, i: _cut(whole, i, rows)
         else:
             left, right = x, others
-            part = lambda points, i: side(network, params, points[i : i + rows], basis)
+            part = lambda points, i: side(network, params, _cut(points, i, rows), basis)
     if symmetric:
         rows = min(rows, _stripe(len(x), len(basis) if which == "all" else 1))
     rows = max(1, rows)
-    matrix = jnp.zeros(shape, basis.dtype) if rows < max(len(x), len(others)) else None
+    if rows >= max(len(x), len(others)):
+        tile = block(part(left, 0), part(right, 0))
+        return _symmetrised(tile) if symmetric else tile
+    matrix = jnp.zeros(shape, basis.dtype)
     for i in range(0, len(x), rows):
         row = part(left, i)
         for j in range(i if symmetric else 0, len(others), rows):
             own = symmetric and i == j
             tile = _symmetrised(block(row, row)) if own else block(row, part(right, j))
-            if matrix is None:
-                return tile
             matrix = _place(matrix, tile, i, j)
             if symmetric and i < j:
                 matrix = _place(matrix, _transposed(tile), j, i)
     return matrix
+
+
+def _cut(whole: Any, i: int, rows: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf if rows >= len(leaf) else leaf[i : i + rows], whole)
 
 
 def _known(tree: Any) -> bool:
