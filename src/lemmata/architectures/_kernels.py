@@ -252,13 +252,14 @@ def _tiled(
         return jax.lax.dynamic_update_slice(matrix, tile, (corner[0], corner[1]))
 
     def step(t: Array, carried: tuple[Array, Array]) -> tuple[Array, Array]:
-        matrix, i, j = placed(*carried, corners[t]), corners[t + 1, 0], corners[t + 1, 1]
+        matrix, i, j = placed(carried[0], carried[1], corners[t]), corners[t + 1, 0], corners[t + 1, 1]
         left = jax.lax.dynamic_slice_in_dim(x, i, rows)
         return matrix, entries(left, jax.lax.dynamic_slice_in_dim(y, j, columns))
 
     dtype = jnp.result_type(x)
     empty = jnp.zeros((len(x), len(y)), dtype), jnp.zeros((rows, columns), dtype)
-    return placed(*jax.lax.fori_loop(0, len(starts), step, empty), corners[-1])
+    matrix, last = jax.lax.fori_loop(0, len(starts), step, empty)
+    return placed(matrix, last, corners[-1])
 
 
 def _checked(values: Array) -> Array:
