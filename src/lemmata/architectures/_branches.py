@@ -77,7 +77,7 @@ class Parallel(AbstractLayer):
         return functools.reduce(operator.add, values)
 
     def apply_masked(
-        self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+        self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
         """The sum of the branches at one field; it holds something where all of them do."""
         values = [layer.apply_masked(own, x, mask) for layer, own in zip(self.branches, params, strict=True)]

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.errors import SettingError
 
@@ -64,6 +64,12 @@ class Embedding(AbstractLayer):
         known = ~jnp.isnan(tokens)
         rows = params["table"][jnp.where(known, tokens, 0.0)[..., 0].astype(int)]
         return jnp.where(known, self.weight_std * rows, jnp.nan)
+
+    def apply_masked(
+        self, params: dict[str, Array], x: Float[Array, "*sites"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites width"], Bool[Array, "*sites"]]:
+        """The rows of the table, with whatever token stands at empty positions."""
+        return self.apply(params, x), mask
 
     def push(self, state: State) -> State:
         """w² where the tokens are equal."""

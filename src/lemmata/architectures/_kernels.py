@@ -15,7 +15,7 @@ from ._angular import angular_push
 from ._embedding import own_token_state, token_points, token_state
 from ._fields import field_state, own_state, with_masks_of
 from ._layer import AbstractLayer
-from ._masked import Masked, check_masks, split_mask
+from ._masked import Masked, split_mask
 from ._state import State, diagonal_state, matrix_state, pair_state
 
 # Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
@@ -50,7 +50,7 @@ class NNGPKernel(AbstractKernel):
 
     def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
         """The variance of the output at every point."""
-        return _checked(_diagonal(NetworkEntries(self.network, "nngp"), _read(self.network, x)))
+        return _checked(_diagonal(NetworkEntries(self.network, "nngp"), as_read(self.network, x)))
 
 
 class TangentKernel(AbstractKernel):
@@ -83,7 +83,7 @@ class TangentKernel(AbstractKernel):
 
     def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
         """The squared norm of the gradient at every point."""
-        return _checked(_diagonal(NetworkEntries(self.network, "ntk"), _read(self.network, x)))
+        return _checked(_diagonal(NetworkEntries(self.network, "ntk"), as_read(self.network, x)))
 
 
 class NetworkEntries(eqx.Module):
@@ -104,18 +104,23 @@ class NetworkEntries(eqx.Module):
         """Every point with itself, by the recursion."""
         if x.ndim == 2:
             return self.exact(diagonal_state(x))
-        values, mask = split_mask(x) if isinstance(self.network, Masked) else (x, None)
-        own = own_state if self.network.token_count() is None else own_token_state
-        state = own(values, self.network.needs_pairs(False))
+        values, mask, tokens = self._split(x)
+        state = (own_token_state if tokens else own_state)(values, self.network.needs_pairs(False))
         return self.exact(state if mask is None else with_masks_of(state, mask, mask))
 
     def fields(self, x: Array, y: Array) -> State:
         """The state of all pairs of fields."""
-        pairs = self.network.needs_pairs(False)
+        (x, mask_x, tokens), (y, mask_y, _) = self._split(x), self._split(y)
+        state = (token_state if tokens else field_state)(x, y, self.network.needs_pairs(False))
+        return state if mask_x is None or mask_y is None else with_masks_of(state, mask_x, mask_y)
+
+    def _split(self, x: Array) -> tuple[Array, Array | None, bool]:
+        """Fields, their masks, and whether they are tokens."""
         if not isinstance(self.network, Masked):
-            return (field_state if self.network.token_count() is None else token_state)(x, y, pairs)
-        (x, mask_x), (y, mask_y) = split_mask(x), split_mask(y)
-        return with_masks_of(field_state(x, y, pairs), mask_x, mask_y)
+            return x, None, self.network.token_count() is not None
+        values, mask = split_mask(x)
+        count = self.network.network.token_count()
+        return (values if count is None else token_points(values[..., 0], count)), mask, count is not None
 
     def pair(self, x: Array, y: Array) -> Array:
         """Two single points, by the recursion."""
@@ -147,10 +152,10 @@ def _pair(network: AbstractLayer, face: str, x: Array, y: Array) -> Array:
     if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
         rule = "two of shape (d,), or two fields of shape (*sites, channels)"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
-    return NetworkEntries(network, face).pair(_read(network, x), _read(network, y))
+    return NetworkEntries(network, face).pair(as_read(network, x), as_read(network, y))
 
 
-def _read(network: AbstractLayer, x: Array) -> Array:
+def as_read(network: AbstractLayer, x: Array) -> Array:
     """The points as the network reads them: tokens as fields of single numbers."""
     count = network.token_count()
     return x if count is None else token_points(x, count)
@@ -169,15 +174,15 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
         rule = "(n, d) and (m, d), the same d, or fields (n, *sites, channels) on the same grid"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
     if isinstance(entries.network, Masked):
-        check_masks(x)
-        check_masks(y)
-    same, x = y is x, _read(entries.network, x)
+        entries.network.check(x)
+        entries.network.check(y)
+    same, x = y is x, as_read(entries.network, x)
     if 0 in (len(x), len(y)):
         return jnp.zeros((len(x), len(y)), jnp.result_type(x, y))
     diagonal = _checked(_diagonal(entries, x))
     if same:
         return _symmetric(entries, x, diagonal)
-    y = _read(entries.network, y)
+    y = as_read(entries.network, y)
     _checked(_diagonal(entries, y))
     return _rectangle(entries, x, y)
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.errors import SettingError, ShapeError
 
+from ._embedding import token_points
 from ._fields import field_shape
 from ._layer import AbstractLayer, Shape, with_channels
 from ._state import State
@@ -25,7 +26,8 @@ class Masked(AbstractLayer):
     position holds something where its whole window did; with `"SAME"` padding and strides 1, where it did before. So a
     padded sequence has the kernels of the sequence alone, except through Flatten, whose vector has a fixed length.
 
-    Masked stands around the whole network. `padded` makes such points of sequences.
+    Masked stands around the whole network. `padded` makes such points of sequences. Where the network begins with an
+    Embedding there is one channel beside the mask, that of the tokens.
 
     Args:
         network: the network for the channels without the last.
@@ -48,25 +50,23 @@ class Masked(AbstractLayer):
     network: AbstractLayer
     whole = True
 
-    def __check_init__(self):
-        if self.network.token_count() is not None:
-            raise SettingError(
-                "network of Masked", found="an Embedding", rule="fields whose last channel is the mask",
-                remedy="Dense on unit vectors in place of the Embedding, or sequences of one length",
-            )
-
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
         """The network's parameters, for one channel less."""
-        *_, c = field_shape("Masked", fan_in)
+        *sites, c = field_shape("Masked", fan_in)
         if c < 2:
             raise ShapeError("input of Masked", found=f"{c} channel", rule="at least one channel, and the mask")
-        return self.network.init(key, with_channels(fan_in, c - 1), dtype=dtype)
+        self._check_tokens(c - 1)
+        tokens = self.network.token_count() is not None
+        return self.network.init(key, tuple(sites) if tokens else with_channels(fan_in, c - 1), dtype=dtype)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
         """The network on the positions that hold something."""
         field_shape("Masked", x.shape)
         values, mask = split_mask(x)
-        return self.network.apply_masked(params, values, mask)[0]
+        self._check_tokens(values.shape[-1])
+        return self.network.apply_masked(
+            params, values if self.network.token_count() is None else values[..., 0], mask
+        )[0]
 
     def push(self, state: State) -> State:
         """The network's, with the masks of both inputs."""
@@ -81,6 +81,22 @@ class Masked(AbstractLayer):
         """As the network."""
         return self.network.needs_pairs(pairs)
 
+    def check(self, x: Float[Array, "n *sites c"]) -> None:
+        """Refuses points without masks of 0 and 1, masks that hide everything, and unknown tokens.
+
+        Nothing is raised for values that are not known yet, under a transformation of JAX.
+        """
+        _check_masks(x)
+        count = self.network.token_count()
+        if count is not None:
+            self._check_tokens(x.shape[-1] - 1)
+            token_points(split_mask(x)[0][..., 0], count)
+
+    def _check_tokens(self, c: int) -> None:
+        if c != 1 and self.network.token_count() is not None:
+            rule = "tokens and the mask: two channels, for a network that begins with an Embedding"
+            raise ShapeError("points of Masked", found=f"{c} channels and the mask", rule=rule)
+
 
 def split_mask(x: Float[Array, "*batch c"]) -> tuple[Float[Array, "*batch d"], Bool[Array, "*batch"]]:
     """The channels without the last, 0 at empty positions, and where positions hold something."""
@@ -88,8 +104,7 @@ def split_mask(x: Float[Array, "*batch c"]) -> tuple[Float[Array, "*batch d"], B
     return jnp.where(mask[..., None], x[..., :-1], 0.0), mask
 
 
-def check_masks(x: Float[Array, "n *sites c"]) -> None:
-    """Refuses masks that hide everything, or that are not 0 and 1; nothing can be raised under a transformation."""
+def _check_masks(x: Float[Array, "n *sites c"]) -> None:
     if jnp.ndim(x) < 3 or x.shape[-1] < 2:
         rule = "fields (n, *sites, channels) whose last channel is the mask"
         raise ShapeError("points of Masked", found=f"shape {x.shape}", rule=rule)
@@ -105,12 +120,16 @@ def check_masks(x: Float[Array, "n *sites c"]) -> None:
         raise SettingError("mask", found=f"nothing at any position of point {empty[0]}", rule="at least one position")
 
 
-def padded(sequences: Sequence[Float[Array, "_ c"]]) -> Float[Array, "n longest c_and_mask"]:
+def padded(sequences: Sequence[Float[Array, "_ *c"]]) -> Float[Array, "n longest c_and_mask"]:
     """Sequences of different lengths as points of `Masked`: zeros after their ends, and the mask as last channel.
 
+    Args:
+        sequences: matrices (length, channels), or vectors of tokens (length,).
+
     Raises:
-        ShapeError: where they are not matrices with the same number of columns, or one of them is empty.
+        ShapeError: where they do not have the same number of channels, or one of them is empty.
     """
+    sequences = [sequence[:, None] if jnp.ndim(sequence) == 1 else sequence for sequence in sequences]
     shapes = [jnp.shape(sequence) for sequence in sequences]
     if not shapes or any(len(shape) != 2 or shape[1:] != shapes[0][1:] or shape[0] < 1 for shape in shapes):
         rule = "(length, channels), the same number of channels, at least one position"

@@ -52,7 +52,7 @@ class Serial(AbstractLayer):
         return x
 
     def apply_masked(
-        self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+        self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
         """The layers in turn, as long as there are positions."""
         visible: Any = mask

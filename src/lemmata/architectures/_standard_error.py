@@ -11,7 +11,7 @@ from lemmata.errors import SettingError, ShapeError
 
 from ._attention import Attention
 from ._dropout import with_keys
-from ._kernels import NetworkEntries, NNGPKernel, TangentKernel
+from ._kernels import NetworkEntries, NNGPKernel, TangentKernel, as_read
 
 
 class Estimate(NamedTuple):
@@ -46,7 +46,7 @@ def with_standard_error(
 
     Args:
         kernel: of the whole network.
-        x: fields.
+        x: fields, or grids of tokens (n, *sites) where the network begins with an Embedding.
         y: other fields of the same shape; `None` means x itself.
         key: of all replicates.
         replicates: at least 2.
@@ -66,6 +66,7 @@ def with_standard_error(
     """
     if replicates < 2:
         raise SettingError("replicates", found=replicates, rule="at least 2, for a standard error")
+    x, y = (None if points is None else as_read(kernel.network, points) for points in (x, y))
     if jnp.ndim(x) < 3 or (y is not None and jnp.shape(y)[1:] != jnp.shape(x)[1:]):
         found = f"shapes {jnp.shape(x)} and {jnp.shape(x if y is None else y)}"
         raise ShapeError("points x and y", found=found, rule="fields (n, *sites, channels) on the same grid")
