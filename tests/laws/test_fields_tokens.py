@@ -84,6 +84,6 @@ def test_what_is_wrong_with_masked_tokens_is_named():
         gram(kernel, jnp.ones((2, 5, 3)))
     with pytest.raises(ShapeError, match="2 channels and the mask"):
         Masked(network).init(jax.random.key(0), (5, 3))
+    inside = NNGPKernel(Serial([PositionalEmbedding("concat"), Masked(network)]))
     with pytest.raises(SettingError, match="whole network"):
-        inside = Serial([PositionalEmbedding("concat"), Masked(network)])
-        gram(NNGPKernel(inside), jnp.ones((2, 5, 2)))
+        gram(inside, jnp.ones((2, 5, 2)))
