@@ -22,7 +22,7 @@ from lemmata.architectures import (
     padded,
     with_standard_error,
 )
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import MemoryPlanError, SettingError, ShapeError
 from lemmata.kernels import gram
 
 SHORT, LONG = jnp.array([3.0, 0.0, 2.0]), jnp.array([1.0, 2.0, 2.0, 0.0, 3.0])
@@ -72,6 +72,12 @@ def test_standard_errors_of_attention_on_tokens_are_those_on_unit_vectors():
         TangentKernel(Masked(Serial([Embedding(4, 8, 0.9), *rest]))), padded(list(tokens)), **options
     )
     np.testing.assert_allclose(masked.mean, found.mean, rtol=1e-11)
+
+
+def test_joint_draws_that_do_not_fit_are_refused_with_their_plan():
+    kernel = NNGPKernel(Serial([Attention(8, 2, draws=32), GlobalAveragePool(), Dense(1)]))
+    with pytest.raises(MemoryPlanError, match=r"48 x 400000 x 400000 numbers of 8 bytes.*fewer points"):
+        with_standard_error(kernel, jnp.ones((4000, 100, 2)), key=jax.random.key(0))
 
 
 def test_what_is_wrong_with_masked_tokens_is_named():

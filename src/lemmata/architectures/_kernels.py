@@ -197,7 +197,7 @@ def _field_tile(entries: NetworkEntries, x: Array) -> int:
 def _tile(entries: NetworkEntries, x: Array, y: Array, side: int) -> tuple[int, int]:
     """Rows and columns of a tile, of `side` points where they are vectors."""
     if x.ndim == 2:
-        return (side, side) if min(len(x), len(y)) >= 2 * _TILE else (len(x), len(y))
+        return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
     side = _field_tile(entries, x)
     return min(side, len(x)), min(side, len(y))
 

@@ -1,5 +1,6 @@
 """Kernels that are estimated by Monte Carlo, with a standard error on every entry."""
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -7,11 +8,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from lemmata.core import ResultPlan
 from lemmata.errors import SettingError, ShapeError
 
 from ._attention import Attention
 from ._dropout import with_keys
 from ._kernels import NetworkEntries, NNGPKernel, TangentKernel, as_read
+
+# Matrices of all pairs of positions that a replicate was seen to hold, with one or two layers of attention.
+_MATRICES = 48
 
 
 class Estimate(NamedTuple):
@@ -42,7 +47,8 @@ def with_standard_error(
     an activation or another softmax it has a bias of order 1/`draws`, which more replicates do not lower and the
     standard error does not show; the change from `draws` to twice as many does.
 
-    With N = n + m points on s positions a replicate holds matrices of N s rows, and costs `draws` products of such.
+    With N = n + m points on s positions a replicate holds up to 48 matrices of N s rows at once, and costs `draws`
+    products of such.
 
     Args:
         kernel: of the whole network.
@@ -54,6 +60,7 @@ def with_standard_error(
     Raises:
         SettingError: for fewer than 2 replicates, or where values are not finite.
         ShapeError: where x and y are not fields of one shape.
+        MemoryPlanError: where those matrices do not fit.
 
     Example:
         >>> import jax
@@ -66,11 +73,15 @@ def with_standard_error(
     """
     if replicates < 2:
         raise SettingError("replicates", found=replicates, rule="at least 2, for a standard error")
-    x, y = (None if points is None else as_read(kernel.network, points) for points in (x, y))
+    x = as_read(kernel.network, x)
+    y = None if y is None else as_read(kernel.network, y)
     if jnp.ndim(x) < 3 or (y is not None and jnp.shape(y)[1:] != jnp.shape(x)[1:]):
         found = f"shapes {jnp.shape(x)} and {jnp.shape(x if y is None else y)}"
         raise ShapeError("points x and y", found=found, rule="fields (n, *sites, channels) on the same grid")
     everything = x if y is None else jnp.concatenate([x, y])
+    size = len(everything) * math.prod(everything.shape[1:-1])
+    plan = ResultPlan("joint moments of all positions", (_MATRICES, size, size), everything.dtype.itemsize)
+    plan.require(everything, remedy="fewer points or positions at a time, or float32; NNGPKernel draws pair by pair")
     face = "nngp" if isinstance(kernel, NNGPKernel) else "ntk"
     mean, error = _replicated(NetworkEntries(kernel.network, face), everything, jax.random.split(key, replicates))
     if not bool(jnp.isfinite(mean).all()):
