@@ -17,12 +17,12 @@ def run(names: list[str]) -> None:
     unknown = sorted(set(names) - set(known))
     if unknown:
         sys.exit(f"unknown benchmark {', '.join(unknown)}; known: {', '.join(known)}")
-    print(f"{'what':<50}{'peer':<50}{'ratio':>10}")
+    print(f"{'what':<66}{'peer':<50}{'ratio':>10}")
     for name in names or known:
         module = importlib.import_module(name)
         if hasattr(module, "main"):
             for what, peer, ratio in module.main():
-                print(f"{what:<50}{peer:<50}{ratio:>10.3g}", flush=True)
+                print(f"{what:<66}{peer:<50}{ratio:>10.3g}", flush=True)
 
 
 if __name__ == "__main__":
