@@ -1,19 +1,23 @@
 """The conformance suite that every claim passes, lemmata's own and third parties'."""
 
 import dataclasses
+import inspect
 from functools import partial
 
 import jax
 import numpy as np
 
-from lemmata.core import key_from
 from lemmata.errors import ClaimError
 
-from ._claim import LABELS, Claim, Status
-from ._ladders import Limit, Order, Rate
-from ._trials import Outcome, compiled, trial, trial_key
+from ._bounds import AbstractBound
+from ._claim import Claim, Status
+from ._family import budget_of
+from ._population import Population
+from ._trials import Outcome, compiled, root_key, trial, trial_key
 from ._verdict import Verdict
 from ._verify import verify
+
+TENTH = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +32,10 @@ class Conformance:
 def check_claim(claim: Claim, *, seed: int = 0, samples: int = 4) -> Conformance:
     """Check that a claim obeys the grammar, and return its verdict.
 
-    It names its source, title, statement and what it controls; sampled problems are of its type and satisfy its
-    hypotheses; prediction, control and measurement have the same shapes for every key and are finite; a ladder has
-    one measurement a rung; at the default budget the verdict is the expected one and the control is refuted.
+    It names its source, title, statement and what it controls; a bound has a trivial value or says why not; no concrete
+    method is overridden; sampled problems are of the population's type; prediction, control and measurement have the same
+    shapes for every key and are finite; at the default budget the verdict is the expected one, hypotheses drop no more
+    trials than the population declares, and the control is near and refuted.
 
     Args:
         claim: the claim.
@@ -40,25 +45,20 @@ def check_claim(claim: Claim, *, seed: int = 0, samples: int = 4) -> Conformance
     Raises:
         ClaimError: the first rule that the claim breaks, and how to mend it.
     """
-    _check_words(claim)
+    check_words(claim)
+    check_methods(claim)
     _check_samples(claim, seed, samples)
     verdict = verify(claim, seed=seed, progress=False)
-    if verdict.judged == 0:
-        raise _broken(claim, f"no trial was judged: {verdict.status}, {verdict.reason}", "at least one trial is judged")
-    if verdict.status is not claim.expected:
-        raise _broken(
-            claim, f"verdict {verdict.status}: {verdict.reason}", f"at the default budget it is {claim.expected}"
-        )
-    if verdict.control is not Status.REFUTED:
-        raise _broken(claim, f"control {verdict.control}", f"the control is refuted: {claim.control().statement}")
+    check_verdict(claim, verdict)
     return Conformance(claim.name, verdict, samples)
 
 
-def _broken(claim: Claim, found: str, rule: str) -> ClaimError:
-    return ClaimError(f"claim {claim.name}", found=found, rule=rule)
+def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> ClaimError:
+    return ClaimError(f"claim {claim.name}", found=found, rule=rule, remedy=remedy)
 
 
-def _check_words(claim: Claim) -> None:
+def check_words(claim: Claim) -> None:
+    """Check what a claim says in words; ClaimError where a word is missing."""
     for attribute in ("title", "statement", "controls", "unexplained"):
         if not getattr(claim, attribute).strip():
             raise _broken(claim, f"no {attribute}", "a claim says what it states, controls and leaves unexplained")
@@ -66,56 +66,120 @@ def _check_words(claim: Claim) -> None:
         raise _broken(claim, f"title {claim.title!r}", "a title begins with a capital letter")
     if not str(claim.source) or not claim.source.locator:
         raise _broken(claim, f"source {claim.source}", "the statement names its source and the place in it")
-    if claim.label not in LABELS:
-        raise _broken(claim, f"label {claim.label!r}", f"one of {LABELS}")
-    if not claim.control().statement.strip():
+    if not claim.control.statement.strip():
         raise _broken(claim, "a control without words", "the control says which false statement it is")
+    if isinstance(claim.relation, AbstractBound) and not claim.trivial:
+        raise _broken(
+            claim,
+            "no trivial value",
+            "a bound knows the value that every reader knows",
+            'define trivial(problem), or say why there is none: trivial = "..."',
+        )
+
+
+def check_methods(claim: Claim) -> None:
+    """Check that nothing concrete is overridden, and that there is one measurement; ClaimError elsewhere."""
+    for thing in (claim, claim.population):
+        owners: dict[str, type] = {}
+        for cls in reversed(type(thing).__mro__):
+            if cls.__module__.startswith(("equinox", "typing", "builtins", "abc", "collections")):
+                continue
+            for name, value in vars(cls).items():
+                concrete = inspect.isfunction(value) and not getattr(value, "__isabstractmethod__", False)
+                if concrete and name in owners and not name.startswith("__"):
+                    found = f"{cls.__name__}.{name} overrides {owners[name].__name__}.{name}"
+                    raise _broken(claim, found, "nothing concrete is overridden", "make the first one abstract")
+                if concrete:
+                    owners[name] = cls
+    if (claim.measure is None) == (claim.measure_at is None):
+        raise _broken(claim, "measure and measure_at", "a claim defines one of measure and measure_at")
+    if claim.measure is None and not claim.relation.rungs:
+        raise _broken(claim, "measure_at without rungs", "measure_at belongs to a relation along rungs")
+
+
+def check_verdict(claim: Claim, verdict: Verdict) -> None:
+    """Check that a verdict is the expected one and rests on enough; ClaimError elsewhere."""
+    if verdict.judged == 0:
+        raise _broken(claim, f"no trial was judged: {verdict.status}, {verdict.reason}", "at least one trial is judged")
+    if verdict.status is not claim.expected:
+        raise _broken(
+            claim,
+            f"verdict {verdict.status} at seed {verdict.seed}: {verdict.reason}",
+            f"at the default budget it is {claim.expected}",
+        )
+    share = 1 - verdict.judged / verdict.executed
+    if share > claim.population.drops:
+        counts = ", ".join(f"'{name}' in {count}" for name, count in verdict.dropped.items())
+        raise _broken(
+            claim,
+            f"{share:.0%} of the trials dropped: {counts}",
+            f"at most {claim.population.drops:.0%} of the sampled problems fail a hypothesis",
+            "sample problems that satisfy the hypotheses, or declare `drops` in the population",
+        )
+    _check_control(claim, verdict)
+
+
+def _check_control(claim: Claim, verdict: Verdict) -> None:
+    control, rule = verdict.control, claim.control.statement
+    if claim.control.loose:
+        return
+    remedy = 'a nearer control, problems on which the bound is tighter, or Control(..., loose="why")'
+    if control.status is not Status.REFUTED:
+        raise _broken(claim, f"control {control.status}", f"the control is refuted: {rule}", remedy)
+    if control.violating is not None and control.violating < TENTH:
+        found = f"control refuted by {control.violating:.0%} of the trials"
+        raise _broken(claim, found, f"a tenth of the trials refute it: {rule}", remedy)
+    limit, exponents = claim.relation.farthest, claim.relation.label == "rate"
+    if limit is not None and control.farthest is not None and control.farthest > limit * (1 + 1e-9):
+        found = f"control at a distance of {control.farthest:.3g}"
+        raise _broken(claim, found, f"it is at most {limit:g} away: {rule}", remedy)
+    untouched = 0.0 if exponents or limit is None else 1.0
+    if control.nearest is not None and control.nearest <= untouched:
+        raise _broken(claim, "a component that the control leaves as it is", f"every component has one: {rule}", remedy)
+    _check_resolution(claim, verdict, remedy)
+
+
+def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
+    """The resolution is at most half of the distance to the control, where support rests on a resolution."""
+    resolution, near = getattr(claim.relation, "resolution", None), verdict.control.nearest
+    if resolution is None or near is None or isinstance(claim.relation, AbstractBound) or claim.relation.farthest is None:
+        return
+    apart = near if claim.relation.label == "rate" and claim.relation.farthest < 1 else 1 - 1 / near
+    relative = getattr(claim.relation, "relative", True)
+    if not relative:
+        apart = (near - 1) * (claim.relation.margin + resolution)  # pyright: ignore[reportAttributeAccessIssue]
+    if resolution > apart / 2 * (1 + 1e-9):
+        found = f"resolution {resolution:g}, control {apart:.3g} away"
+        raise _broken(claim, found, "the resolution is at most half of the distance to the control", remedy)
 
 
 def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:
     """The first trials under a seed; a traced claim runs the batch that verification has compiled."""
     if not claim.traced:
         return [trial(claim, setting, trial_key(claim, seed, number)) for number in range(samples)]
-    run = compiled(claim, tuple(setting.items()))
-    batch = run(key_from(seed, claim.name), np.arange(max(samples, min(claim.batch, claim.trials))))
-    return [jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], batch) for row in range(samples)]
+    run, size = compiled(claim, tuple(setting.items()), budget_of(claim))
+    batch = run(root_key(claim, seed), np.arange(size))
+    return [jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], batch) for row in range(min(samples, size))]
 
 
 def _check_samples(claim: Claim, seed: int, samples: int) -> None:
-    setting = claim.settings().resolve(None)
-    sample = lambda key: claim.sample(setting, key)
+    population: Population = claim.population
+    setting = population.settings().resolve(None)
+    sample = lambda key: population.sample(setting, key)
     problem = (partial(jax.eval_shape, sample) if claim.traced else sample)(trial_key(claim, seed + 1, 0))
-    if claim.pose(problem) is None:
-        raise _broken(claim, f"a {type(problem).__name__}", f"sample() gives a {claim.problem.__name__}")
+    if not isinstance(problem, population.problem):
+        raise _broken(claim, f"a {type(problem).__name__}", f"the population samples a {population.problem.__name__}")
     shapes = set()
     for found in _outcomes(claim, setting, samples, seed + 1):
-        for hypothesis in found.hypotheses:
-            if not bool(np.all(hypothesis.holds)):
-                raise _broken(
-                    claim,
-                    f"'{hypothesis.name}' fails: {hypothesis.value} {hypothesis.relation} {hypothesis.threshold}",
-                    "hypotheses hold on sampled problems",
-                )
         if np.isnan(found.predicted).any() or not np.isfinite(found.measured).all():
-            raise _broken(
-                claim,
-                f"predicted {found.predicted}, measured {found.measured}",
-                "predictions and measurements are finite",
-            )
+            values = f"predicted {found.predicted}, measured {found.measured}"
+            raise _broken(claim, values, "predictions and measurements are finite")
         shapes.add((found.predicted.shape, found.false.shape, found.measured.shape))
     if len(shapes) != 1:
         raise _broken(claim, f"shapes {shapes}", "shapes do not depend on the key")
     ((predicted, false, measured),) = shapes
     if predicted != false:
         raise _broken(claim, f"shapes {predicted} and {false}", "the control predicts what the claim predicts")
-    if isinstance(claim.relation, (Rate, Limit, Order)):
-        if measured != (len(claim.relation.rungs),):
-            raise _broken(
-                claim,
-                f"shape {measured}",
-                f"measure() gives one value for each of the {len(claim.relation.rungs)} rungs",
-            )
-        if isinstance(claim.relation, (Rate, Order)) and predicted != ():
-            raise _broken(claim, f"shape {predicted}", "predict() gives one number, the exponent or the sign")
-    elif predicted != measured:
-        raise _broken(claim, f"shapes {predicted} and {measured}", "prediction and measurement have the same shape")
+    broken = claim.relation.misfit(predicted, measured)
+    if broken:
+        raise _broken(claim, f"shapes {predicted} and {measured}", broken)

@@ -8,14 +8,14 @@ import numpy as np
 from lemmata.core import require_float64
 
 from ._claim import Claim
-from ._ladders import Rate
-from ._relations import AtLeast, AtMost, Sample
-from ._trials import outcome
+from ._hypothesis import Hypothesis, Standing
+from ._relations import Sample, columns
+from ._trials import Outcome, outcome
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A hypothesis on this problem."""
+    """A hypothesis on this problem: `holds` is None where nobody can tell (not checked, or NaN)."""
 
     name: str
     value: float | None
@@ -37,8 +37,8 @@ class Examination:
         predicted, measured: the numbers; for a rate the stated and the measured exponent; for several components the
             one with the largest measured / predicted.
         ratio: predicted / measured.
-        trivial: the value every reader already knows.
-        vacuous: the bound is beyond the trivial value; None where there is none.
+        trivial: the value every reader already knows, of the same component.
+        vacuous: the share of components in which the bound is beyond the trivial value; None where there is none.
         agrees: prediction and measurement compare as stated; None where a single problem cannot tell.
         culprit: where a hypothesis fails, the likeliest cause.
     """
@@ -50,7 +50,7 @@ class Examination:
     measured: float
     ratio: float
     trivial: float | None
-    vacuous: bool | None
+    vacuous: float | None
     agrees: bool | None
     culprit: str | None
 
@@ -60,7 +60,7 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
 
     Args:
         claim: the claim.
-        problem: a problem that the claim speaks about (`claim.pose` decides).
+        problem: a problem that the claim speaks about (`claim.population.posed` decides).
         key: randomness of the measurement.
 
     Raises:
@@ -68,7 +68,7 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
         PrecisionError: float64 is off.
     """
     require_float64(f"examination of {claim.name}")
-    posed = claim.pose(problem)
+    posed = claim.population.posed(problem)
     if posed is None:
         raise ValueError(f"{claim.name} does not speak about a {type(problem).__name__}")
     found = outcome(claim, posed, key)
@@ -76,45 +76,50 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
     sample = Sample(predicted[None], measured[None], np.asarray(found.condition)[None])
     findings = [_finding(hypothesis) for hypothesis in found.hypotheses]
     failing = [finding for finding in findings if finding.holds is False]
-    shown, seen = _numbers(claim, sample)
-    trivial = float(np.max(found.trivial)) if np.isfinite(np.asarray(found.trivial)).all() else None
-    vacuous = None
-    if trivial is not None and isinstance(claim.relation, (AtMost, AtLeast)):
-        vacuous = shown >= trivial if isinstance(claim.relation, AtMost) else shown <= trivial
+    undefined = bool(found.undefined)
+    shown, seen = claim.relation.shown(sample)
+    trivial, vacuous = _trivial(claim, sample, found)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.divide(shown, seen))
-    agrees = claim.relation.compare(sample) if np.isfinite(measured).all() else None
+    agrees = claim.relation.compare(sample) if np.isfinite(measured).all() and not undefined else None
     culprit = None
     if failing:
-        worst = min(failing, key=lambda finding: -np.inf if finding.margin is None else finding.margin)
-        culprit = (
-            claim.culprit(posed) or f"{worst.name}: {worst.value:.4g}, asked {worst.relation} {worst.threshold:.4g}"
-        )
-    return Examination(claim.name, not failing, findings, shown, seen, ratio, trivial, vacuous, agrees, culprit)
+        worst = min(failing, key=lambda finding: np.inf if finding.margin is None else finding.margin)
+        culprit = claim.population.cause(posed) or _said(worst)
+    applies = not failing and not undefined
+    return Examination(claim.name, applies, findings, shown, seen, ratio, trivial, vacuous, agrees, culprit)
 
 
-def _finding(hypothesis) -> Finding:
+def _said(finding: Finding) -> str:
+    if finding.value is None:
+        return f"{finding.name}: known to be false, {finding.why}"
+    return f"{finding.name}: {finding.value:.4g}, asked {finding.relation} {finding.threshold:.4g}"
+
+
+def _finding(hypothesis: Hypothesis) -> Finding:
     if not hypothesis.checkable:
-        return Finding(hypothesis.name, None, hypothesis.relation, None, None, None, hypothesis.why)
+        holds = False if hypothesis.standing is Standing.VIOLATED else None
+        return Finding(hypothesis.name, None, hypothesis.relation, None, holds, None, hypothesis.why)
     return Finding(
         hypothesis.name,
         float(hypothesis.value),
         hypothesis.relation,
         float(hypothesis.threshold),
-        bool(hypothesis.holds),
+        None if bool(hypothesis.undefined) else bool(hypothesis.holds),
         float(hypothesis.margin),
         hypothesis.why,
     )
 
 
-def _numbers(claim: Claim, sample: Sample) -> tuple[float, float]:
-    """One predicted and one measured number to show."""
-    if isinstance(claim.relation, Rate):
-        return float(sample.predicted.reshape(-1)[0]), claim.relation.judge(sample, 0.05).estimate
-    if sample.predicted.size == 1 and sample.measured.size > 1:
-        return float(sample.predicted.reshape(-1)[0]), float(sample.measured.reshape(-1)[-1])
-    predicted, measured = sample.predicted.reshape(-1), sample.measured.reshape(-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.nan_to_num(np.abs(measured / predicted), nan=-1.0, posinf=np.inf)
-    at = int(np.argmin(ratio) if isinstance(claim.relation, AtLeast) else np.argmax(ratio))
-    return float(predicted[at]), float(measured[at])
+def _trivial(claim: Claim, sample: Sample, found: Outcome) -> tuple[float | None, float | None]:
+    """The trivial value to show, that of the nearest component, and the share of components beyond theirs."""
+    trivial = np.asarray(found.trivial)
+    if not np.isfinite(trivial).all():
+        return None, None
+    beyond = claim.relation.vacuous(sample.predicted, trivial[None])
+    if beyond is None:
+        return None, None
+    wide = np.broadcast_to(columns(trivial[None]), columns(sample.predicted).shape)[0]
+    shown = claim.relation.shown(sample)[0]
+    at = int(np.argmin(np.abs(columns(sample.predicted)[0] - shown)))
+    return float(wide[at]), float(np.broadcast_to(beyond, (1, len(wide))).mean())

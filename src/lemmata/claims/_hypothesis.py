@@ -1,5 +1,7 @@
 """A hypothesis of a theorem, evaluated on a problem: value, threshold, margin."""
 
+import enum
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -7,16 +9,25 @@ from jaxtyping import Array
 RELATIONS = ("<=", "<", ">=", ">", "==")
 
 
+class Standing(enum.StrEnum):
+    """What is known of a hypothesis: its value, nothing, or that it is false here."""
+
+    CHECKED = "checked"
+    UNCHECKED = "unchecked"
+    VIOLATED = "violated"
+
+
 class Hypothesis(eqx.Module):
     """One condition of a theorem and the value it takes on a problem.
 
     Args:
         name: the condition in words ("inputs lie in the unit ball").
-        value: what was found.
+        value: what was found, a number.
         relation: how value and threshold must compare: <=, <, >=, >, ==.
-        threshold: what the theorem asks for.
+        threshold: what the theorem asks for, a number.
         why: what the condition protects, or why it cannot be checked.
         rounding: slack for rounding, relative to the larger of |value| and |threshold|.
+        standing: checked, unchecked or violated (use `Hypothesis.unchecked` and `Hypothesis.violated`).
     """
 
     name: str = eqx.field(static=True)
@@ -25,16 +36,36 @@ class Hypothesis(eqx.Module):
     threshold: Array = eqx.field(converter=jnp.asarray)
     why: str = eqx.field(static=True, default="")
     rounding: float = eqx.field(static=True, default=1e-12)
-    checkable: bool = eqx.field(static=True, default=True)
+    standing: Standing = eqx.field(static=True, default=Standing.CHECKED)
 
     @classmethod
     def unchecked(cls, name: str, why: str) -> "Hypothesis":
         """A condition that cannot be checked on data, with the reason; it never holds and never fails."""
-        return cls(name, jnp.nan, "==", jnp.nan, why, checkable=False)
+        return cls(name, jnp.nan, "==", jnp.nan, why, standing=Standing.UNCHECKED)
+
+    @classmethod
+    def violated(cls, name: str, why: str) -> "Hypothesis":
+        """A condition known to be false on these problems, with the reason why they are judged all the same.
+
+        A claim with such a condition is judged outside its theorem's hypotheses, and its verdict says so.
+        """
+        return cls(name, jnp.nan, "==", jnp.nan, why, standing=Standing.VIOLATED)
 
     def __check_init__(self):
         if self.relation not in RELATIONS:
             raise ValueError(f"relation {self.relation!r} of hypothesis '{self.name}' is not one of {RELATIONS}")
+
+    @property
+    def checkable(self) -> bool:
+        """Whether the condition has a value on this problem."""
+        return self.standing is Standing.CHECKED
+
+    @property
+    def undefined(self) -> Array:
+        """Whether value or threshold is NaN: then nobody can tell, and the trial has failed."""
+        if not self.checkable:
+            return jnp.zeros(self.value.shape, bool)
+        return jnp.isnan(self.value) | jnp.isnan(self.threshold)
 
     @property
     def margin(self) -> Array:
@@ -56,7 +87,7 @@ class Hypothesis(eqx.Module):
 
     @property
     def holds(self) -> Array:
-        """Whether the condition holds; true where it cannot be checked. Strict relations ask for a positive margin."""
+        """Whether the condition holds; true where it is not checked. Strict relations ask for a positive margin."""
         if not self.checkable:
             return jnp.ones(self.value.shape, bool)
         return self.margin > 0 if self.relation in ("<", ">") else self.margin >= -self.rounding

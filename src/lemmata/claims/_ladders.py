@@ -1,35 +1,71 @@
 """Relations along a ladder: rates, limits and orders. One trial is one ladder; the trials give the interval."""
 
 import dataclasses
+from typing import ClassVar
 
 import numpy as np
 
-from ._relations import Judgement, Relation, Sample, against_band, columns, difference_of, judge_means
+from ._equalities import difference_of, judge_means
+from ._relations import EXPONENT, WHOLE, Judgement, Relation, Sample, against_band, columns, factors, not_finite
 from ._statistics import mean_interval
 
 
-def _ladder(rungs: tuple[float, ...]) -> str:
-    return ", ".join(f"{rung:g}" for rung in rungs)
-
-
 @dataclasses.dataclass(frozen=True)
-class Rate(Relation):
-    """measured ~ C rung^exponent along a geometric ladder; `predict` gives the exponent, `measure` one value a rung.
+class AbstractLadder(Relation):
+    """A statement about one value a rung.
 
-    Each trial is one ladder and gives one log-log slope; the slopes give the interval. With `upper`, the statement is
-    an upper bound O(rung^exponent), refuted only by a slope above exponent + margin. `margin` is the declared
-    allowance for finite sizes. Rungs where the median measurement is at the rounding floor are dropped, and said so.
+    Args:
+        along: what the rungs are, in a word or a symbol.
+        rungs: Python numbers, so that sizes that come from them may set shapes.
     """
 
     along: str = "n"
     rungs: tuple[float, ...] = ()
+
+    def compare(self, sample: Sample) -> bool | None:
+        """A single ladder has no interval."""
+        return None
+
+    def budget(self, level: float) -> int | None:
+        """It depends on the spread of the measurement."""
+        return None
+
+    def broken(self, sample: Sample) -> np.ndarray:
+        """NaN or infinity anywhere."""
+        return not_finite(sample.measured) | not_finite(sample.predicted)
+
+    def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
+        """There is no trivial exponent."""
+        return None
+
+    @property
+    def _ladder(self) -> str:
+        return ", ".join(f"{rung:g}" for rung in self.rungs)
+
+    def _one_a_rung(self, measured: tuple[int, ...]) -> str | None:
+        count = len(self.rungs)
+        return None if measured == (count,) else f"measure() gives one value for each of the {count} rungs"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rate(AbstractLadder):
+    """measured ~ C rung^exponent along a geometric ladder; `predict` gives the exponent, `measure` one value a rung.
+
+    Each trial is one ladder and gives one log-log slope; the slopes give the interval. With `upper`, the statement is
+    an upper bound O(rung^exponent), refuted only by a slope above exponent + margin. `margin` is the declared
+    allowance for finite sizes; support needs the interval within margin + resolution. Rungs where the median measurement is
+    at the rounding floor of the trial are dropped, and said so.
+    """
+
     upper: bool = False
     margin: float = 0.05
     resolution: float = 0.1
+    label: ClassVar[str] = "rate"
+    farthest: ClassVar[float | None] = EXPONENT
 
     def _slopes(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
         measured = columns(sample.measured)
-        floor = sample.tolerance[:, None]
+        floor = columns(sample.tolerance(WHOLE))
         kept = (np.median(measured - floor, axis=0) > 0) & (measured > 0).all(axis=0)
         if kept.sum() < 3:
             return np.full(sample.trials, np.nan), kept
@@ -50,72 +86,141 @@ class Rate(Relation):
         slopes, kept = self._slopes(sample)
         dropped = f"; {int((~kept).sum())} rungs at the rounding floor dropped" if not kept.all() else ""
         if not np.isfinite(slopes).all():
-            return Judgement(
-                None, np.nan, (-np.inf, np.inf), f"fewer than 3 rungs of {self.along} above the rounding floor{dropped}"
-            )
+            text = f"fewer than 3 rungs of {self.along} above the rounding floor{dropped}"
+            return Judgement(None, np.nan, (-np.inf, np.inf), text)
         excess = slopes - columns(sample.predicted)[:, 0]
         interval = mean_interval(excess, level)
         lowest = -np.inf if self.upper else -self.margin
         holds, needed = against_band(lowest, self.margin, interval, sample.trials, self.resolution)
         exponent = float(columns(sample.predicted)[:, 0].mean())
         shown = (exponent + interval[0], exponent + interval[1])
-        stated = f"{'at most ' if self.upper else ''}{exponent:.3f}"
+        band = (exponent + lowest - self.resolution, exponent + self.margin + self.resolution)
+        decides = f"at most {band[1]:.3f}" if self.upper else f"[{band[0]:.3f}, {band[1]:.3f}]"
         reason = (
             f"slope along {self.along} {exponent + excess.mean():.3f}, interval [{shown[0]:.3f}, {shown[1]:.3f}], "
-            f"stated {stated}, allowance {self.margin:g}; {self._constant(sample, kept)}{dropped}"
+            f"stated {'at most ' if self.upper else ''}{exponent:.3f}, supported within {decides}; "
+            f"{self._constant(sample, kept)}{dropped}"
         )
-        return Judgement(holds, float(exponent + excess.mean()), shown, reason, needed if holds is None else None)
+        needed = needed if holds is None else None
+        return Judgement(holds, float(exponent + excess.mean()), shown, reason, band, needed)
 
-    def compare(self, sample: Sample) -> bool | None:
-        """A single ladder has no interval."""
-        return None
+    def gaps(self, sample: Sample) -> np.ndarray:
+        """The difference of slope and exponent."""
+        excess = self._slopes(sample)[0] - columns(sample.predicted)[:, 0]
+        return excess if self.upper else np.abs(excess)
+
+    def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
+        """Differences of exponents."""
+        return np.abs(columns(false) - columns(predicted))
+
+    def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
+        """One exponent, one value a rung."""
+        return "predict() gives one number, the exponent" if predicted != () else self._one_a_rung(measured)
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """The stated and the measured exponent."""
+        return float(columns(sample.predicted)[0, 0]), float(self._slopes(sample)[0][0])
+
+    @property
+    def band(self) -> str:
+        """Exponents."""
+        wide, narrow = self.margin + self.resolution, self.margin
+        if self.upper:
+            return f"supported up to the exponent + {wide:g}, refuted where shown to be above the exponent + {narrow:g}"
+        return f"supported within the exponent ± {wide:g}, refuted where shown to be outside ± {narrow:g}"
 
     def __str__(self) -> str:
         sign = "<=" if self.upper else "~"
-        return f"measured {sign} C {self.along}^predicted along {self.along} = {_ladder(self.rungs)}"
+        return f"measured {sign} C {self.along}^predicted along {self.along} = {self._ladder}"
 
 
 @dataclasses.dataclass(frozen=True)
-class Limit(Relation):
-    """measured -> predicted along a ladder: the mean relative difference at the last rung is within `margin`.
+class Limit(AbstractLadder):
+    """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
 
-    Refuted where the difference at the last rung is outside the margin and has not fallen below half of that at the
-    first rung; undecided while it is outside but still falling.
+    Where the difference at the last rung is outside the margin, the last three rungs are continued as a geometric sequence
+    (Aitken's extrapolation): a plateau outside the margin refutes, a sequence that still falls towards it is undecided.
+    Fewer than three rungs cannot be continued, and then the last one decides.
     """
 
-    along: str = "n"
-    rungs: tuple[float, ...] = ()
     margin: float = 0.05
     resolution: float = 0.05
     relative: bool = True
+    label: ClassVar[str] = "rate"
+
+    def _differences(self, sample: Sample) -> np.ndarray:
+        return difference_of(sample, self.relative)[:, 0]
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence interval of the difference at the last rung, and whether it still falls."""
-        difference = difference_of(sample, self.relative)
-        last = judge_means(
-            difference[:, -1:], level, self.margin, self.resolution, f"difference at {self.along} = {self.rungs[-1]:g}"
+        """Confidence interval of the difference at the last rung, and where the sequence goes."""
+        difference, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
+        last = judge_means(difference[:, -1:], level / 2, self.margin, self.resolution, what)
+        if last.holds is not False or difference.shape[1] < 3:
+            return last
+        low, high = extrapolated(difference, level / 2)
+        if low > self.margin or high < -self.margin:
+            return dataclasses.replace(last, reason=f"{last.reason}; it tends to a value in [{low:.3g}, {high:.3g}]")
+        return dataclasses.replace(
+            last, holds=None, reason=f"{last.reason}; it may still fall to [{low:.3g}, {high:.3g}]: extend the ladder"
         )
-        first = mean_interval(difference[:, 0], level)
-        least_now = max(last.interval[0], -last.interval[1], 0.0)
-        most_before = max(abs(first[0]), abs(first[1]))
-        if last.holds is False and least_now < most_before / 2:
-            return dataclasses.replace(last, holds=None, reason=f"{last.reason}; it still falls: extend the ladder")
-        return last
 
-    def compare(self, sample: Sample) -> bool | None:
-        """A single ladder has no interval."""
-        return None
+    def gaps(self, sample: Sample) -> np.ndarray:
+        """The difference at the last rung."""
+        return np.abs(self._differences(sample)[:, -1])
+
+    def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
+        """Factors; for differences 1 + |f - p| / (margin + resolution)."""
+        if self.relative:
+            return factors(predicted, false)
+        return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
+
+    def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
+        """One limit or one a rung, one value a rung."""
+        return self._one_a_rung(measured)
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """Limit and last rung."""
+        return float(columns(sample.predicted)[0, -1]), float(columns(sample.measured)[0, -1])
+
+    @property
+    def band(self) -> str:
+        """Differences at the last rung."""
+        return (
+            f"supported where the last rung is within ±{self.margin + self.resolution:g}, refuted where the sequence "
+            f"is shown to end outside ±{self.margin:g}"
+        )
 
     def __str__(self) -> str:
-        return f"measured -> predicted along {self.along} = {_ladder(self.rungs)}, within {self.margin:g}"
+        return f"measured -> predicted along {self.along} = {self._ladder}, within {self.margin:g}"
+
+
+def extrapolated(difference: np.ndarray, level: float) -> tuple[float, float]:
+    """Where the means of a ladder's rungs go: Aitken's extrapolation of the last three, with a jackknife interval.
+
+    For rungs a + b q^k the extrapolation x3 - (x3 - x2)²/((x3 - x2) - (x2 - x1)) is a. Where the sequence does not slow
+    down (q >= 1) it has no limit to speak of, and the interval is everything.
+
+    Args:
+        difference: one row a trial, one column a rung.
+        level: the interval misses with about this probability.
+    """
+    trials, tail = len(difference), difference[:, -3:]
+    total = tail.sum(axis=0)
+    means = np.vstack([total / trials, (total - tail) / (trials - 1)])
+    before, after = means[:, 1] - means[:, 0], means[:, 2] - means[:, 1]
+    if not 0 <= after[0] / before[0] < 1:
+        falls = abs(means[0, 2]) < abs(means[0, 1])
+        return (-np.inf, np.inf) if falls else mean_interval(tail[:, -1], level)
+    limits = means[:, 2] - after**2 / (after - before)
+    return mean_interval(trials * limits[0] - (trials - 1) * limits[1:], level)
 
 
 @dataclasses.dataclass(frozen=True)
-class Order(Relation):
+class Order(AbstractLadder):
     """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each rung to the next."""
 
-    along: str = "n"
-    rungs: tuple[float, ...] = ()
+    label: ClassVar[str] = "rate"
+    farthest: ClassVar[float | None] = None
 
     def _steps(self, sample: Sample) -> np.ndarray:
         measured = columns(sample.measured)
@@ -128,27 +233,38 @@ class Order(Relation):
         lowest = min(intervals, key=lambda interval: interval[1])
         wrong = [k for k, interval in enumerate(intervals) if interval[1] < 0]
         unsure = [k for k, interval in enumerate(intervals) if interval[0] <= 0]
-        estimate = float(steps.mean(axis=0).min())
+        estimate, band = float(steps.mean(axis=0).min()), (0.0, np.inf)
         if wrong:
             k = wrong[0]
             text = f"the order is reversed from {self.along} = {self.rungs[k]:g} to {self.rungs[k + 1]:g}"
-            return Judgement(False, estimate, lowest, text)
+            return Judgement(False, estimate, lowest, text, band)
         if not unsure:
-            return Judgement(
-                True, estimate, lowest, f"all {len(intervals)} steps along {self.along} have the stated sign"
-            )
+            text = f"all {len(intervals)} steps along {self.along} have the stated sign"
+            return Judgement(True, estimate, lowest, text, band)
         needed = 4 * sample.trials
-        return Judgement(
-            None,
-            estimate,
-            lowest,
-            f"{len(unsure)} of {len(intervals)} steps undecided; {needed} trials could settle it",
-            needed,
-        )
+        text = f"{len(unsure)} of {len(intervals)} steps undecided; {needed} trials could settle it"
+        return Judgement(None, estimate, lowest, text, band, needed)
 
-    def compare(self, sample: Sample) -> bool | None:
-        """Whether every step of this trial has the stated sign."""
-        return bool((self._steps(sample) > 0).all())
+    def gaps(self, sample: Sample) -> np.ndarray:
+        """The largest step of the wrong sign."""
+        return -self._steps(sample).min(axis=1)
+
+    def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
+        """A sign has no neighbour but its opposite."""
+        return np.abs(columns(false) - columns(predicted))
+
+    def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
+        """One sign, one value a rung."""
+        return "predict() gives one number, the sign" if predicted != () else self._one_a_rung(measured)
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """The sign, and the value at the last rung."""
+        return float(columns(sample.predicted)[0, 0]), float(columns(sample.measured)[0, -1])
+
+    @property
+    def band(self) -> str:
+        """Steps."""
+        return "supported where every step is shown to have the stated sign, refuted where one is shown to have the other"
 
     def __str__(self) -> str:
-        return f"measured is ordered as predicted along {self.along} = {_ladder(self.rungs)}"
+        return f"measured is ordered as predicted along {self.along} = {self._ladder}"

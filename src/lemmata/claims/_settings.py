@@ -1,20 +1,35 @@
-"""Settings of a claim: named, typed, bounded; the default case and the region in which it speaks."""
+"""Settings of a population: named, typed, bounded; the default case, the region, and the corners of a verification."""
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from lemmata.errors import SettingError, UnknownNameError
+
+_DRAWS = 200  # attempts to draw a corner that satisfies the rules of a space
 
 
 @dataclasses.dataclass(frozen=True)
 class Integer:
-    """A whole number between `low` and `high`, both included."""
+    """A whole number between `low` and `high`, both included.
+
+    Args:
+        default: the default.
+        low, high: the region in which the claims speak.
+        meaning: what it is, in words.
+        step: the number is a multiple of this.
+        corners: the cheap part of the region from which verifications draw other cases; None is half to twice the default.
+    """
 
     default: int
     low: int
     high: int
     meaning: str = ""
+    step: int = 1
+    corners: tuple[int, int] | None = None
 
     def check(self, name: str, value: object) -> int:
         """The value as an integer, or SettingError."""
@@ -22,17 +37,27 @@ class Integer:
             number = int(str(value)) if not isinstance(value, bool) else None
         except ValueError:
             number = None
-        return _bounded(self, name, value, number, "a whole number")
+        if number is not None and number % self.step:
+            number = None
+        kind = "a whole number" if self.step == 1 else f"a multiple of {self.step}"
+        return _bounded(self, name, value, number, kind)
+
+    def corner(self, rng: np.random.Generator) -> int:
+        """A number of the corners' region, evenly on a logarithmic scale where it is positive."""
+        low, high = _region(self)
+        drawn = round(_between(rng, low, high) / self.step) * self.step
+        return int(min(max(drawn, math.ceil(low / self.step) * self.step), math.floor(high / self.step) * self.step))
 
 
 @dataclasses.dataclass(frozen=True)
 class Real:
-    """A finite number between `low` and `high`, both included."""
+    """A finite number between `low` and `high`, both included; `corners` as for `Integer`."""
 
     default: float
     low: float
     high: float
     meaning: str = ""
+    corners: tuple[float, float] | None = None
 
     def check(self, name: str, value: object) -> float:
         """The value as a float, or SettingError."""
@@ -42,20 +67,47 @@ class Real:
             number = None
         return _bounded(self, name, value, number, "a number")
 
+    def corner(self, rng: np.random.Generator) -> float:
+        """A number of three digits from the corners' region, evenly on a logarithmic scale where it is positive."""
+        low, high = _region(self)
+        return min(max(float(f"{_between(rng, low, high):.3g}"), low), high)
+
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """One of a few named options."""
+    """One of a few named options; `corners` are those that verifications draw from, all of them by default."""
 
     default: str
     options: tuple[str, ...]
     meaning: str = ""
+    corners: tuple[str, ...] = ()
 
     def check(self, name: str, value: object) -> str:
         """The value as one of the options, or SettingError."""
         if str(value) not in self.options:
             raise SettingError(f"setting {name}", found=repr(value), rule=f"one of {', '.join(self.options)}")
         return str(value)
+
+    def corner(self, rng: np.random.Generator) -> str:
+        """One of the options."""
+        options = self.corners or self.options
+        return options[int(rng.integers(len(options)))]
+
+
+Variable = Integer | Real | Choice
+
+
+def _region(variable: Integer | Real) -> tuple[float, float]:
+    """The corners' region: as declared, else half to twice the default within the bounds."""
+    if variable.corners is not None:
+        return variable.corners
+    ends = sorted((variable.default / 2, variable.default * 2))
+    return max(variable.low, ends[0]), min(variable.high, ends[1])
+
+
+def _between(rng: np.random.Generator, low: float, high: float) -> float:
+    share = rng.uniform()
+    return low * (high / low) ** share if low > 0 else low + (high - low) * share
 
 
 def _bounded(variable, name: str, value: object, number, kind: str):
@@ -70,14 +122,28 @@ def _bounded(variable, name: str, value: object, number, kind: str):
 
 
 class Space:
-    """The named settings of a claim.
+    """The named settings of a population, and rules that they satisfy together.
 
     >>> Space(n=Integer(100, 2, 1000)).resolve({"n": "50"})
     {'n': 50}
     """
 
-    def __init__(self, **variables: Integer | Real | Choice):
+    def __init__(self, **variables: Variable):
         self.variables = variables
+        self.rules: dict[str, Callable[[dict], bool]] = {}
+
+    def where(self, rule: str, holds: Callable[[dict], bool]) -> "Space":
+        """The same space with a rule on several settings: its words, and whether a setting satisfies it.
+
+        >>> space = Space(n=Integer(8, 1, 64), d=Integer(4, 1, 64)).where("n is above d", lambda s: s["n"] > s["d"])
+        >>> space.resolve({"n": 3})
+        Traceback (most recent call last):
+        ...
+        lemmata.errors.SettingError: settings n=3, d=4; rule: n is above d
+        """
+        narrowed = Space(**self.variables)
+        narrowed.rules = {**self.rules, rule: holds}
+        return narrowed
 
     @property
     def default(self) -> dict:
@@ -96,4 +162,20 @@ class Space:
                     remedy=f"did you mean '{near[0]}'?" if near else None,
                 )
             setting[name] = self.variables[name].check(name, value)
+        for rule, holds in self.rules.items():
+            if not holds(setting):
+                shown = ", ".join(f"{name}={value}" for name, value in setting.items())
+                raise SettingError(f"settings {shown}", rule=rule)
         return setting
+
+    def corners(self, count: int, seed: int) -> list[dict]:
+        """Distinct settings other than the default, drawn from the corners' regions; fewer where there are fewer."""
+        rng, found = np.random.default_rng(seed), []
+        for _ in range(_DRAWS if self.variables else 0):
+            setting = {name: variable.corner(rng) for name, variable in self.variables.items()}
+            allowed = all(holds(setting) for holds in self.rules.values())
+            if allowed and setting != self.default and setting not in found:
+                found.append(setting)
+            if len(found) == count:
+                break
+        return found

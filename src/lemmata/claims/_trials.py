@@ -21,6 +21,8 @@ from ._hypothesis import Hypothesis
 
 # Trials are small: most claims spend their time in compilation, which this level nearly halves.
 _COMPILER = {"xla_backend_optimization_level": 1}
+_BATCH = 128  # trials in one compiled call, where its temporaries fit
+_TEMPORARIES = 2**29  # bytes
 Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
 
 
@@ -29,6 +31,7 @@ class Outcome(eqx.Module):
 
     hypotheses: list[Hypothesis]
     holds: Values
+    undefined: Values
     predicted: Values
     false: Values
     measured: Values
@@ -36,31 +39,63 @@ class Outcome(eqx.Module):
     trivial: Values
 
 
+def hypotheses_of(claim: Claim, problem: Any) -> list[Hypothesis]:
+    """The hypotheses of the population's problems, then those that the claim adds."""
+    return [*claim.population.hypotheses(problem), *(claim.hypotheses(problem) if claim.hypotheses else ())]
+
+
+def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
+    """The measurement: as the claim makes it, or rung by rung, with a key for each rung."""
+    if claim.measure is not None:
+        return jnp.asarray(claim.measure(problem, key), float)
+    rungs = claim.relation.rungs
+    keys = jax.random.split(key, len(rungs))
+    values = [claim.measure_at(problem, own, rung) for own, rung in zip(keys, rungs, strict=True)]
+    return jnp.stack([jnp.asarray(value, float) for value in values])
+
+
+def _replicated(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
+    """As many independent measurements of one problem as the relation asks for; the first has the trial's own key."""
+    count = claim.relation.replicates
+    if count == 1:
+        return measured(claim, problem, key)
+    keys = [key, *(jax.random.fold_in(key, number) for number in range(1, count))]
+    if claim.traced:
+        return jax.vmap(lambda own: measured(claim, problem, own))(jnp.stack(keys))
+    return jnp.stack([measured(claim, problem, own) for own in keys])
+
+
 def outcome(claim: Claim, problem: Any, key: jax.Array) -> Outcome:
     """Check the hypotheses on a problem, predict, predict falsely (the control), and measure."""
-    hypotheses = claim.hypotheses(problem)
+    hypotheses = hypotheses_of(claim, problem)
     predicted = jnp.asarray(claim.predict(problem), float)
-    trivial = claim.trivial(problem)
+    every = lambda values: jnp.stack(values) if values else jnp.zeros(0, bool)
     return Outcome(
         hypotheses,
-        jnp.all(jnp.stack([hypothesis.holds for hypothesis in hypotheses])) if hypotheses else jnp.asarray(True),
+        jnp.all(every([hypothesis.holds for hypothesis in hypotheses])),
+        jnp.any(every([hypothesis.undefined for hypothesis in hypotheses])),
         predicted,
-        jnp.asarray(claim.control().predict(predicted, problem), float),
-        jnp.asarray(claim.measure(problem, key), float),
-        jnp.asarray(claim.condition(problem), float),
-        jnp.asarray(jnp.nan if trivial is None else trivial, float),
+        jnp.asarray(claim.control.predict(predicted, problem), float),
+        _replicated(claim, problem, key),
+        jnp.asarray(1.0 if claim.condition is None else claim.condition(problem), float),
+        jnp.asarray(claim.trivial(problem) if callable(claim.trivial) else jnp.nan, float),
     )
+
+
+def root_key(claim: Claim, seed: int) -> jax.Array:
+    """The root of a claim's keys: its class's name, so that a file can move without redrawing its trials."""
+    return key_from(seed, type(claim).__name__)
 
 
 def trial_key(claim: Claim, seed: int, number: int) -> jax.Array:
     """The key of a trial: the seed, the claim's name and the number replay it."""
-    return key_from(seed, claim.name, number)
+    return jax.random.fold_in(root_key(claim, seed), number)
 
 
 def trial(claim: Claim, setting: dict, key: jax.Array) -> Outcome:
     """One trial: sample a problem, then its outcome."""
     sample_key, measure_key = jax.random.split(key)
-    return outcome(claim, claim.sample(setting, sample_key), measure_key)
+    return outcome(claim, claim.population.sample(setting, sample_key), measure_key)
 
 
 def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) -> Outcome | str:
@@ -68,7 +103,7 @@ def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) ->
     with jax.enable_x64(x64):
         try:
             return jax.tree.map(np.asarray, trial(claim, setting, trial_key(claim, seed, number)))
-        except Exception as error:  # as above
+        except Exception as error:  # a claim's own code may raise anything: its failure is a verdict
             return f"trial {number}: {_line(error)}"
 
 
@@ -126,26 +161,38 @@ def run_trials(
     return finished
 
 
-@functools.lru_cache(maxsize=16)
-def compiled(claim: Claim, setting: tuple[tuple[str, object], ...]) -> Callable[[jax.Array, np.ndarray], Outcome]:
-    """Trials of a traced claim as one compiled call, from the root of their keys and their numbers.
+@functools.lru_cache(maxsize=4)
+def compiled(
+    claim: Claim, setting: tuple[tuple[str, object], ...], trials: int
+) -> tuple[Callable[[jax.Array, np.ndarray], Outcome], int]:
+    """Trials of a traced claim as one compiled call, from the root of their keys and their numbers, and its size.
+
+    A call takes up to 128 trials, fewer where its temporaries would hold more than 512 MiB.
 
     Args:
         claim: the claim.
         setting: names and values of its settings.
+        trials: how many are wanted.
     """
 
     def run(root: jax.Array, numbers: jax.Array) -> Outcome:
         keys = jax.vmap(lambda number: jax.random.fold_in(root, number))(numbers)
         return jax.vmap(lambda key: trial(claim, dict(setting), key))(keys)
 
-    return jax.jit(run, compiler_options=_COMPILER)
+    size = min(_BATCH, trials)
+    while True:
+        program = jax.jit(run, compiler_options=_COMPILER).lower(root_key(claim, 0), np.arange(size)).compile()
+        memory = program.memory_analysis()
+        held = 0 if memory is None else memory.temp_size_in_bytes
+        if held <= _TEMPORARIES or size == 1:
+            return program, size
+        size = max(1, size * _TEMPORARIES // held)
 
 
 def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
     """Batches of one compiled shape; surplus rows of the last batch are thrown away."""
-    size = min(claim.batch, trials)
-    root, run = key_from(seed, claim.name), compiled(claim, tuple(setting.items()))
+    run, size = compiled(claim, tuple(setting.items()), trials)
+    root = root_key(claim, seed)
     for start in range(0, trials, size):
         numbers = np.arange(start, start + size)
         kept = min(size, trials - start)

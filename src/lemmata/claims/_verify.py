@@ -14,11 +14,17 @@ from lemmata.core import require_float64
 from lemmata.errors import SettingError
 
 from ._claim import Claim, Status
+from ._family import LEVEL, budget_of
+from ._judge import corner_of, judge_trials, with_corners
 from ._statistics import holm
 from ._trials import run_trials
-from ._verdict import Verdict, judge_trials
+from ._verdict import Corner, Verdict
 
-LEVEL = 1e-3
+CORNERS = 3
+"""Other settings that a verification judges besides the default."""
+
+CORNER_TRIALS = 32
+"""Trials at each of them: they look for a violation, and are not asked to support the statement."""
 
 
 def verify(
@@ -26,6 +32,7 @@ def verify(
     setting: Mapping[str, object] | None = None,
     *,
     budget: int | None = None,
+    corners: int | None = None,
     level: float = LEVEL,
     seed: int = 0,
     executor: concurrent.futures.Executor | None = None,
@@ -34,13 +41,15 @@ def verify(
     """Run a claim on sampled problems and judge it.
 
     The number of trials is fixed beforehand. A refutation of a true statement happens with probability at most
-    `level`. The claim's control, a neighbouring false statement, is judged on the same trials: where it is not refuted,
-    the budget has no power and a statement that would be supported stays inconclusive.
+    `level`: half of it is spent on the case itself, half on the corners, other settings drawn by the seed, of which one
+    that is refuted refutes. The claim's control, a neighbouring false statement, is judged on the same trials: where it is
+    not refuted, the budget has no power and a statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
         setting: values for the claim's named settings; the rest stay at their defaults.
-        budget: number of trials; None takes the claim's own.
+        budget: number of trials; None takes what support needs, or the claim's own.
+        corners: how many other settings to judge; None is 3, and none where a setting is given.
         level: probability of refuting a true statement.
         seed: seed of all randomness.
         executor: where trials of claims that are not written in JAX run; None runs them here.
@@ -51,16 +60,31 @@ def verify(
         PrecisionError: float64 is off.
     """
     require_float64(f"verification of {claim.name}")
-    trials = claim.trials if budget is None else budget
+    trials = budget_of(claim) if budget is None else budget
     if trials < 1:
         raise SettingError("budget", found=budget, rule="at least 1 trial")
     if not 0 < level < 0.5:
         raise SettingError("level", found=level, rule="a probability between 0 and 0.5")
-    resolved = claim.settings().resolve(setting)
+    space = claim.population.settings()
+    resolved = space.resolve(setting)
+    others = space.corners((0 if setting else CORNERS) if corners is None else corners, seed)
     start = time.perf_counter()
-    with _progress(claim.name, trials, progress) as report:
+    with _progress(claim.name, trials + len(others) * min(trials, CORNER_TRIALS), progress) as report:
         finished = run_trials(claim, resolved, trials, seed, executor, report)
-    return judge_trials(claim, resolved, finished, seed, level, time.perf_counter() - start)
+        verdict = judge_trials(claim, resolved, finished, seed, level / 2, time.perf_counter() - start)
+        judged: list[Corner] = []
+        if verdict.status not in (Status.REFUTED, Status.FAILED) and not verdict.interrupted:
+            for other in others:
+                done = trials + len(judged) * min(trials, CORNER_TRIALS)
+                moved = lambda count, total, done=done: report(done + count, total)
+                own = run_trials(claim, other, min(trials, CORNER_TRIALS), seed, executor, moved)
+                there = judge_trials(claim, other, own, seed, level / 2 / len(others), 0.0)
+                judged.append(corner_of(claim, there, own))
+                if own.interrupted:
+                    verdict = dataclasses.replace(verdict, interrupted=True)
+                    break
+    verdict = with_corners(claim, verdict, tuple(judged))
+    return dataclasses.replace(verdict, level=level, seconds=time.perf_counter() - start)
 
 
 def verify_all(
@@ -79,11 +103,16 @@ def verify_all(
         verdicts.append(verify(claim, budget=budget, level=level, seed=seed, progress=progress))
         if verdicts[-1].interrupted:
             break
+    return at_family_level(verdicts, level)
+
+
+def at_family_level(verdicts: list[Verdict], level: float) -> list[Verdict]:
+    """The verdicts with those refutations that Holm's procedure does not allow made inconclusive."""
     levels = holm({verdict.name: verdict.p_value for verdict in verdicts}, level)
-    return [_at_family_level(verdict, *levels[verdict.name]) for verdict in verdicts]
+    return [_held_against(verdict, *levels[verdict.name]) for verdict in verdicts]
 
 
-def _at_family_level(verdict: Verdict, level: float, rejected: bool) -> Verdict:
+def _held_against(verdict: Verdict, level: float, rejected: bool) -> Verdict:
     if verdict.status is not Status.REFUTED or rejected:
         return dataclasses.replace(verdict, level=level)
     reason = f"{verdict.reason}; refuted alone (p = {verdict.p_value:.2g}), but not beside the other claims"

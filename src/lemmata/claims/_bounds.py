@@ -1,0 +1,225 @@
+"""Bounds and constructions: every trial says yes or no, and the exact binomial law judges the count."""
+
+import abc
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from ._relations import Judgement, Relation, Sample, columns, factors, most_different, not_finite, same_shape
+from ._statistics import failure_limits, trials_to_support
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractBound(Relation):
+    """A bound that may fail with probability delta.
+
+    With delta = 0 one violation refutes, and support means that the rate of violating problems under the population is
+    below `resolution`. An infinite bound is never violated and never counts for support.
+    """
+
+    delta: float = 0.0
+    resolution: float = 0.1
+    block: int = 0
+
+    @abc.abstractmethod
+    def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
+        """By how much the bound is missed; negative where it holds."""
+
+    @abc.abstractmethod
+    def empty(self, predicted: np.ndarray) -> np.ndarray:
+        """Where the bound is infinite on the side on which it says nothing."""
+
+    @property
+    def aim(self) -> float:
+        """The rate of violations below which the statement is supported."""
+        return self.delta if self.delta > 0 else self.resolution
+
+    def violations(self, sample: Sample) -> np.ndarray:
+        """Which trials violate the bound beyond rounding."""
+        excess = self.excess(columns(sample.predicted), columns(sample.measured))
+        return np.any(excess > columns(sample.tolerance(self.block)), axis=1)
+
+    def judge(self, sample: Sample, level: float) -> Judgement:
+        """Exact binomial test of the violations; with delta = 0 a single violation refutes."""
+        violated = self.violations(sample)
+        informative = violated | ~self.empty(columns(sample.predicted)).all(axis=1)
+        failures, trials = int(violated.sum()), int(informative.sum())
+        lower, upper = failure_limits(failures, trials, level) if trials else (0.0, 1.0)
+        share = failures / trials if trials else 0.0
+        reason = f"{failures} violations in {trials} trials; failure rate between {lower:.2g} and {upper:.2g}"
+        if trials < sample.trials:
+            reason += f"; {sample.trials - trials} infinite bounds, which say nothing"
+        holds, needed = None, None
+        if failures and (self.delta == 0 or lower > self.delta):
+            holds, reason = False, f"{reason}, allowed {self.delta:g}"
+        elif trials and upper <= self.aim:
+            holds, reason = True, f"{reason}, allowed {self.aim:g}"
+        else:
+            needed = max(trials_to_support(self.aim, level), 2 * trials if failures else 0)
+            reason = f"{reason}; {needed} trials could settle it"
+        return Judgement(holds, share, (lower, upper), reason, (0.0, self.aim), needed, violated.mean())
+
+    def compare(self, sample: Sample) -> bool | None:
+        """Whether the bound holds in this trial."""
+        return not self.violations(sample).any()
+
+    def budget(self, level: float) -> int | None:
+        """Trials without a violation that show a rate below the aim."""
+        return trials_to_support(self.aim, level)
+
+    def broken(self, sample: Sample) -> np.ndarray:
+        """NaN anywhere, or an infinite measurement."""
+        return not_finite(sample.measured) | np.isnan(columns(sample.predicted)).any(axis=1)
+
+    def gaps(self, sample: Sample) -> np.ndarray:
+        """The largest excess in units of the larger of prediction and measurement."""
+        predicted, measured = columns(sample.predicted), columns(sample.measured)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            relative = self.excess(predicted, measured) / np.maximum(np.abs(predicted), np.abs(measured))
+        return np.nan_to_num(relative, nan=-1.0, neginf=-1.0).max(axis=1, initial=-1.0)
+
+    def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
+        """Factors."""
+        return factors(predicted, false)
+
+    def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
+        """Shapes are equal."""
+        return same_shape(predicted, measured)
+
+    @property
+    def band(self) -> str:
+        """Rates of violations."""
+        if self.delta:
+            return f"supported where the rate of violations is shown to be at most {self.delta:g}, refuted where above it"
+        return f"refuted by one violation; supported where their rate is shown to be at most {self.resolution:g}"
+
+    def _stated(self, sign: str) -> str:
+        return f"measured {sign} predicted" + (f" with probability >= {1 - self.delta:g}" if self.delta else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class AtMost(AbstractBound):
+    """measured <= predicted with probability at least 1 - delta."""
+
+    label: ClassVar[str] = "upper"
+
+    def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
+        """measured - predicted."""
+        return measured - predicted
+
+    def empty(self, predicted: np.ndarray) -> np.ndarray:
+        """+inf."""
+        return np.isposinf(predicted)
+
+    def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
+        """At or above the trivial value."""
+        return columns(predicted) >= columns(trivial)
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """The component that is nearest to the bound."""
+        return most_different(sample)
+
+    def __str__(self) -> str:
+        return self._stated("<=")
+
+
+@dataclasses.dataclass(frozen=True)
+class AtLeast(AbstractBound):
+    """measured >= predicted with probability at least 1 - delta."""
+
+    label: ClassVar[str] = "lower"
+
+    def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
+        """predicted - measured."""
+        return predicted - measured
+
+    def empty(self, predicted: np.ndarray) -> np.ndarray:
+        """-inf."""
+        return np.isneginf(predicted)
+
+    def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
+        """At or below the trivial value."""
+        return columns(predicted) <= columns(trivial)
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """The component that is nearest to the bound."""
+        return most_different(sample, lower=True)
+
+    def __str__(self) -> str:
+        return self._stated(">=")
+
+
+@dataclasses.dataclass(frozen=True)
+class Witness(Relation):
+    """The object that the statement constructs attains at least the predicted value, with the given probability.
+
+    The construction is refuted where it succeeds less often than stated (with probability 1: where it fails once, beyond
+    rounding), and supported where its rate of success is shown to be at least the stated one less `resolution`.
+    """
+
+    probability: float = 1.0
+    resolution: float = 0.1
+    label: ClassVar[str] = "lower"
+
+    def _misses(self, sample: Sample) -> np.ndarray:
+        short = columns(sample.predicted) - columns(sample.measured)
+        return (short > columns(sample.tolerance())).any(axis=1)
+
+    def judge(self, sample: Sample, level: float) -> Judgement:
+        """Exact binomial test of the successes."""
+        missed = self._misses(sample)
+        failures, trials = int(missed.sum()), sample.trials
+        lower, upper = failure_limits(failures, trials, level)
+        interval, least = (1 - upper, 1 - lower), self.probability - self.resolution
+        reason = f"{trials - failures} of {trials} constructions attain the value, stated {self.probability:g}"
+        holds, needed = None, None
+        if (self.probability == 1.0 and failures) or interval[1] < self.probability:
+            holds = False
+        elif interval[0] >= least:
+            holds = True
+        else:
+            needed = max(trials_to_support(1 - least, level), 2 * trials)
+            reason = f"{reason}; {needed} trials could settle it"
+        return Judgement(holds, 1 - failures / trials, interval, reason, (least, 1.0), needed, missed.mean())
+
+    def compare(self, sample: Sample) -> bool | None:
+        """Whether this construction attains the value."""
+        return not self._misses(sample).any()
+
+    def budget(self, level: float) -> int | None:
+        """Trials that show a rate of failures below 1 - probability + resolution, where none or few fail."""
+        return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
+
+    def broken(self, sample: Sample) -> np.ndarray:
+        """NaN or infinity anywhere."""
+        return not_finite(sample.measured) | not_finite(sample.predicted)
+
+    def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
+        """At or below the trivial value."""
+        return columns(predicted) <= columns(trivial)
+
+    def gaps(self, sample: Sample) -> np.ndarray:
+        """predicted - measured."""
+        return (columns(sample.predicted) - columns(sample.measured)).max(axis=1)
+
+    def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
+        """Factors."""
+        return factors(predicted, false)
+
+    def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
+        """Shapes are equal."""
+        return same_shape(predicted, measured)
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """The component that is nearest to the value."""
+        return most_different(sample, lower=True)
+
+    @property
+    def band(self) -> str:
+        """Rates of success."""
+        least = self.probability - self.resolution
+        return f"supported where the rate of success is shown to be at least {least:g}, refuted below {self.probability:g}"
+
+    def __str__(self) -> str:
+        return f"the construction attains the predicted value with probability >= {self.probability:g}"

@@ -1,0 +1,228 @@
+"""Equalities: identities that hold to rounding in every trial, and expectations."""
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from ._relations import (
+    ROUNDING,
+    Judgement,
+    Relation,
+    Sample,
+    against_band,
+    columns,
+    factors,
+    most_different,
+    not_finite,
+    same_shape,
+)
+from ._statistics import failure_limits, mean_interval, trials_to_support
+
+
+@dataclasses.dataclass(frozen=True)
+class Equal(Relation):
+    """measured = predicted up to rounding, in every trial and every component.
+
+    The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. With
+    `block` its trailing axes share their largest value: entries of a matrix that come from sums which cancel, say. Support
+    means that the rate of problems where equality fails is below `resolution`.
+    """
+
+    resolution: float = 0.1
+    block: int = 0
+    label: ClassVar[str] = "identity"
+    farthest: ClassVar[float | None] = None
+
+    def _ratios(self, sample: Sample) -> np.ndarray:
+        """The largest |measured - predicted| of each trial, in tolerances."""
+        gaps = np.abs(columns(sample.measured) - columns(sample.predicted))
+        tolerance = columns(sample.tolerance(self.block))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(gaps > 0, gaps / tolerance, 0.0).max(axis=1, initial=0.0)
+
+    def judge(self, sample: Sample, level: float) -> Judgement:
+        """One inequality beyond rounding refutes."""
+        ratios = self._ratios(sample)
+        failures, worst = int((ratios > 1).sum()), float(ratios.max(initial=0.0))
+        limits = failure_limits(failures, sample.trials, level)
+        reason = f"{failures} inequalities in {sample.trials} trials; largest gap {worst:.2g} rounding tolerances"
+        holds, needed = None, None
+        if failures:
+            holds = False
+        elif limits[1] <= self.resolution:
+            holds = True
+        else:
+            needed = trials_to_support(self.resolution, level)
+            reason = f"{reason}; {needed} trials could settle it"
+        return Judgement(holds, worst, limits, reason, (0.0, 1.0), needed, failures / sample.trials)
+
+    def compare(self, sample: Sample) -> bool | None:
+        """Whether this trial is equal up to rounding."""
+        return not (self._ratios(sample) > 1).any()
+
+    def budget(self, level: float) -> int | None:
+        """Trials without an inequality that show a rate below the resolution."""
+        return trials_to_support(self.resolution, level)
+
+    def broken(self, sample: Sample) -> np.ndarray:
+        """NaN or infinity anywhere."""
+        return not_finite(sample.measured) | not_finite(sample.predicted)
+
+    def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
+        """An identity is not a bound."""
+        return None
+
+    def gaps(self, sample: Sample) -> np.ndarray:
+        """The largest difference, in tolerances."""
+        return self._ratios(sample)
+
+    def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
+        """|f - p| / max(|p|, |f|)."""
+        predicted, false = columns(predicted), columns(false)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.abs(false - predicted) / np.maximum(np.abs(predicted), np.abs(false))
+
+    def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
+        """Shapes are equal."""
+        return same_shape(predicted, measured)
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """The component whose ratio is largest."""
+        return most_different(sample)
+
+    @property
+    def band(self) -> str:
+        """Tolerances."""
+        shared = "" if not self.block else ", of the largest in its block" if self.block > 0 else ", of the largest"
+        return f"refuted by one component that is off by more than 32 eps times the condition number{shared}"
+
+    def __str__(self) -> str:
+        return "measured = predicted, to rounding"
+
+
+@dataclasses.dataclass(frozen=True)
+class EqualInMean(Relation):
+    """E[measured / predicted] = 1 (or E[measured - predicted] = 0 where relative is False), within `margin`.
+
+    The expectation is over the measurement, for every problem: each problem is measured twice with independent keys. The
+    mean over problems is judged against the margin, and so is the heterogeneity between problems: the product of the two
+    differences estimates the square of a problem's own mean without bias, so that errors which differ in sign from problem
+    to problem do not average out. With `over="problems"` the statement is about the mean over the population alone.
+
+    An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support needs the
+    interval of the mean within margin + resolution, and the root mean square of the problems' means shown to be at most
+    margin + spread (five resolutions, unless it is declared).
+    """
+
+    margin: float = 0.0
+    resolution: float = 0.05
+    relative: bool = True
+    over: str = "measurements"
+    spread: float | None = None
+    label: ClassVar[str] = "identity"
+
+    def __post_init__(self):
+        if self.over not in ("measurements", "problems"):
+            raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
+
+    @property
+    def replicates(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How often each problem is measured."""
+        return 1 if self.over == "problems" else 2
+
+    def judge(self, sample: Sample, level: float) -> Judgement:
+        """Skewness-corrected interval of the mean against the margin, and of the problems' squared means."""
+        differences = difference_of(sample, self.relative, self.replicates)
+        shared = level / self.replicates
+        mean = judge_means(differences.mean(axis=1), shared, self.margin, self.resolution, "mean difference")
+        if self.replicates == 1 or mean.holds is False:
+            return mean
+        return self._with_heterogeneity(mean, differences, shared)
+
+    def _with_heterogeneity(self, mean: Judgement, differences: np.ndarray, level: float) -> Judgement:
+        products = differences[:, 0] * differences[:, 1]
+        widest = self.margin + (5 * self.resolution if self.spread is None else self.spread)
+        limits = [mean_interval(column, level / products.shape[1]) for column in products.T]
+        low, high = (float(np.sqrt(max(end, 0.0))) for end in np.max(limits, axis=0))
+        text = f"{mean.reason}; root mean square of the problems' own means {low:.3g} to {high:.3g}, allowed {widest:.3g}"
+        if low > self.margin + ROUNDING:
+            return dataclasses.replace(mean, holds=False, reason=text, needed=None)
+        if mean.holds and high > widest:
+            needed = int(np.ceil(len(products) * max((high / widest) ** 4, 2.0)))
+            return dataclasses.replace(
+                mean, holds=None, needed=needed, reason=f"{text}; {needed} trials could settle it"
+            )
+        return dataclasses.replace(mean, reason=text)
+
+    def compare(self, sample: Sample) -> bool | None:
+        """A single trial says nothing about a mean."""
+        return None
+
+    def budget(self, level: float) -> int | None:
+        """It depends on the spread of the measurement."""
+        return None
+
+    def broken(self, sample: Sample) -> np.ndarray:
+        """NaN or infinity anywhere, or a prediction of 0 where the statement is relative."""
+        zero = (columns(sample.predicted) == 0).any(axis=1) if self.relative else False
+        return not_finite(sample.measured) | not_finite(sample.predicted) | zero
+
+    def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
+        """An expectation is not a bound."""
+        return None
+
+    def gaps(self, sample: Sample) -> np.ndarray:
+        """The largest absolute difference of each trial."""
+        return np.abs(difference_of(sample, self.relative, self.replicates).mean(axis=1)).max(axis=1)
+
+    def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
+        """Factors; for differences 1 + |f - p| / (margin + resolution), so that a factor 4 is three bands."""
+        if self.relative:
+            return factors(predicted, false)
+        return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
+
+    def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
+        """Shapes are equal, behind the axis of replicates."""
+        return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """The component that differs most, with its mean over replicates."""
+        if self.replicates > 1:
+            sample = dataclasses.replace(sample, measured=sample.measured.mean(axis=1))
+        return most_different(sample)
+
+    @property
+    def band(self) -> str:
+        """Mean differences."""
+        return f"supported within ±{self.margin + self.resolution:g}, refuted where shown to be outside ±{self.margin:g}"
+
+    def __str__(self) -> str:
+        allowed = f", within {self.margin:g}" if self.margin else ""
+        over = " over problems" if self.over == "problems" else ""
+        return f"mean{over} of measured = predicted{allowed}"
+
+
+def difference_of(sample: Sample, relative: bool, replicates: int = 1) -> np.ndarray:
+    """The differences measured / predicted - 1, or measured - predicted, shape (T, R, C)."""
+    measured = np.asarray(sample.measured, float).reshape(sample.trials, replicates, -1)
+    predicted = columns(sample.predicted)[:, None, :]
+    return measured / predicted - 1 if relative else measured - predicted
+
+
+def judge_means(columns: np.ndarray, level: float, margin: float, resolution: float, what: str) -> Judgement:
+    """Judge each column mean against ±margin; several columns share the level (Bonferroni)."""
+    verdicts, band = [], (-margin - resolution, margin + resolution)
+    for column in columns.T:
+        interval = mean_interval(column, level / columns.shape[1])
+        holds, needed = against_band(-margin - ROUNDING, margin + ROUNDING, interval, len(column), resolution)
+        text = (
+            f"{what} {column.mean():.3g}, interval [{interval[0]:.3g}, {interval[1]:.3g}], "
+            f"supported within ±{margin + resolution:g}, refuted outside ±{margin:g}"
+        )
+        verdicts.append(Judgement(holds, float(column.mean()), interval, text, band, needed))
+    worst = min(verdicts, key=lambda v: {False: 0, None: 1, True: 2}[v.holds])
+    if worst.holds is None:
+        needed = max(v.needed for v in verdicts if v.holds is None)
+        return dataclasses.replace(worst, reason=f"{worst.reason}; {needed} trials could settle it", needed=needed)
+    return worst

@@ -1,0 +1,65 @@
+"""Populations: which problems a claim speaks about, how they are drawn, and which hypotheses they satisfy."""
+
+import abc
+import typing
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+import equinox as eqx
+from jaxtyping import Array, Key
+
+from ._hypothesis import Hypothesis
+from ._settings import Space
+
+P = TypeVar("P")
+
+
+class Population(eqx.Module, Generic[P]):
+    """The problems that claims speak about: settings, a sampler, and the hypotheses of its problems.
+
+    A population is a final, frozen class; what differs between claims (a default size, a law) are its fields. Claims name
+    it by `population = LinearDesigns(rows=40)` and add hypotheses of their own where they need more.
+
+    `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two questions are optional:
+    `pose(problem)` turns a user's problem into this population's own (None where it cannot), and `culprit(problem)` names
+    the likeliest cause when a hypothesis fails.
+
+    Attributes:
+        drops: the share of sampled problems that may fail a hypothesis. More is an error of the sampler, since a
+            selection by hypotheses changes what a verdict is about.
+    """
+
+    drops: ClassVar[float] = 0.05
+    pose: ClassVar[Callable[..., Any] | None] = None
+    culprit: ClassVar[Callable[..., str | None] | None] = None
+
+    @abc.abstractmethod
+    def settings(self) -> Space:
+        """The named settings of a sampled problem: default, region, and the corners that a verification visits."""
+
+    @abc.abstractmethod
+    def sample(self, setting: dict, key: Key[Array, ""]) -> P:
+        """A random problem."""
+
+    @abc.abstractmethod
+    def hypotheses(self, problem: P) -> list[Hypothesis]:
+        """The conditions on a problem, evaluated."""
+
+    @property
+    def problem(self) -> type:
+        """The type of its problems, from `class LinearDesigns(Population[LinearDesign])`."""
+        for base in getattr(type(self), "__orig_bases__", ()):
+            for argument in typing.get_args(base):
+                if isinstance(argument, type):
+                    return argument
+        return object
+
+    def posed(self, problem: Any) -> P | None:
+        """The problem itself where it is one of the population's, else what a user's problem poses, or None."""
+        if isinstance(problem, self.problem):
+            return typing.cast(P, problem)
+        return None if self.pose is None else self.pose(problem)
+
+    def cause(self, problem: P) -> str | None:
+        """The likeliest cause in this problem when a hypothesis fails (duplicate rows, say), if it can be named."""
+        return None if self.culprit is None else self.culprit(problem)
