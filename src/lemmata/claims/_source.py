@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib.resources
+import re
 from collections.abc import Iterable
 
 from pybtex.database import Entry, parse_string
@@ -53,8 +54,17 @@ class Source:
         return kind_of(self.locators[0]) if self.locators else None
 
     def states(self, locator: str) -> bool:
-        """Whether a locator is one of this place's, without regard to case."""
-        return locator.strip().lower() in {known.lower() for known in self.locators}
+        """Whether a locator names one of these statements, or what it is a part of, without regard to case.
+
+        >>> source = Source("gu2024softmax", "Lemma B.1, part 3", "(58a)")
+        >>> [source.states(place) for place in ("lemma b.1", "Lemma B.1, part 3", "(58)", "Lemma B.1, part 1")]
+        [True, True, True, False]
+        """
+        wanted = locator.strip().lower()
+        for known in (known.lower() for known in self.locators):
+            if wanted in (known, re.sub(r"[a-z]\)$", ")", known)) or known.startswith(f"{wanted},"):
+                return bool(wanted)
+        return False
 
     @property
     def reference(self) -> Entry:
