@@ -42,7 +42,12 @@ def points(n=5, seed=1):
 
 def network(parameterization, width, depth=2, bias_std=B, activation=None):
     return fully_connected(
-        activation or Erf(), depth, width, weight_std=W, bias_std=bias_std, readout_std=W,
+        activation or Erf(),
+        depth,
+        width,
+        weight_std=W,
+        bias_std=bias_std,
+        readout_std=W,
         parameterization=parameterization,
     )
 

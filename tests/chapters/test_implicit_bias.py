@@ -13,9 +13,10 @@ from lemmata.claims import examine
 
 
 def test_it_interpolates_and_differs_from_the_start_only_in_the_row_space(key):
-    phi, y, start = (np.asarray(jax.random.normal(k, s)) for k, s in zip(
-        jax.random.split(key, 3), [(4, 9), (4, 2), (9, 2)], strict=True
-    ))
+    phi, y, start = (
+        np.asarray(jax.random.normal(k, s))
+        for k, s in zip(jax.random.split(key, 3), [(4, 9), (4, 2), (9, 2)], strict=True)
+    )
     found = np.asarray(nearest_interpolant(*map(jnp.asarray, (phi, y, start))))
     # Karush-Kuhn-Tucker system of min |w - start|² subject to phi w = y
     system = np.block([[np.eye(9), phi.T], [phi, np.zeros((4, 4))]])

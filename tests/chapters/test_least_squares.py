@@ -67,8 +67,13 @@ def test_kernel_features_have_the_gram_matrix(key):
 def test_residuals_of_a_user_problem_with_several_outputs(key):
     problem = sampled_regression(key, n=20, t=5, d=3)
     problem = type(problem)(
-        problem.x, jnp.tile(problem.y, (1, 3)), problem.x_test, jnp.tile(problem.y_test, (1, 3)), problem.kernel,
-        problem.ridge, problem.noise,
+        problem.x,
+        jnp.tile(problem.y, (1, 3)),
+        problem.x_test,
+        jnp.tile(problem.y_test, (1, 3)),
+        problem.kernel,
+        problem.ridge,
+        problem.noise,
     )
     for claim in (ResidualsFollowGram(), ConditionNumberIterations(), ConditionNumberGrowth()):
         assert examine(claim, problem, key).applies
@@ -86,8 +91,13 @@ def test_the_printed_step_asks_for_64_rows(key):
 def test_hypotheses_fail_where_they_must(key):
     problem = sampled_regression(key, n=20, t=5, d=3)
     doubled = type(problem)(
-        jnp.tile(problem.x, (2, 1)), jnp.tile(problem.y, (2, 1)), problem.x_test, problem.y_test, problem.kernel,
-        problem.ridge, problem.noise,
+        jnp.tile(problem.x, (2, 1)),
+        jnp.tile(problem.y, (2, 1)),
+        problem.x_test,
+        problem.y_test,
+        problem.kernel,
+        problem.ridge,
+        problem.noise,
     )
     culprit = examine(ConditionNumberIterations(), doubled, key).culprit
     assert culprit.startswith("20 pairs of equal rows (training rows 0 and 20, 1 and 21, 2 and 22, ..., counted")

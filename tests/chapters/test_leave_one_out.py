@@ -29,8 +29,13 @@ def test_a_user_problem_beyond_the_number_of_refits(key):
 def test_without_ridge_duplicate_rows_fail(key):
     problem = sampled_regression(key, n=6, t=3, d=3, ridge=0.0)
     doubled = type(problem)(
-        jnp.tile(problem.x, (2, 1)), jnp.tile(problem.y, (2, 1)), problem.x_test, problem.y_test, problem.kernel,
-        problem.ridge, problem.noise,
+        jnp.tile(problem.x, (2, 1)),
+        jnp.tile(problem.y, (2, 1)),
+        problem.x_test,
+        problem.y_test,
+        problem.kernel,
+        problem.ridge,
+        problem.noise,
     )
     values = LeaveOneOutIdentity().hypotheses(doubled)
     assert [bool(hypothesis.holds) for hypothesis in values] == [False]

@@ -56,5 +56,3 @@ def test_geometric_series_by_adding_terms(key, x):
 def test_squared_distance_of_close_vectors(key, u, v):
     found = examine(facts.SquaredDistance(), facts.Pair(jnp.asarray(u), jnp.asarray(v)), key)
     assert found.agrees
-
-

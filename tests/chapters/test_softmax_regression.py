@@ -105,8 +105,14 @@ def test_the_path_is_the_gradient_flow(key):
     field = lambda _, weight, __: -jax.grad(loss)(weight) / network.width
     times = float(ours.unit) * coupling.RECORDS
     theirs = diffrax.diffeqsolve(
-        diffrax.ODETerm(field), diffrax.Dopri8(), 0.0, times[-1], 0.1 * float(ours.unit), problem.weight,
-        saveat=diffrax.SaveAt(ts=jnp.asarray(times)), max_steps=10_000,
+        diffrax.ODETerm(field),
+        diffrax.Dopri8(),
+        0.0,
+        times[-1],
+        0.1 * float(ours.unit),
+        problem.weight,
+        saveat=diffrax.SaveAt(ts=jnp.asarray(times)),
+        max_steps=10_000,
         stepsize_controller=diffrax.PIDController(rtol=1e-11, atol=1e-13),
     )
     moved = float(jnp.abs(ours.path[-1] - problem.weight).max())

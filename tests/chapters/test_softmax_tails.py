@@ -76,5 +76,3 @@ def test_operator_norm_is_the_largest_singular_value(name):
     matrix = matrices()[name]
     np.testing.assert_allclose(tails.operator_norm(jnp.asarray(matrix)), np.linalg.norm(matrix, ord=2), rtol=1e-13)
     assert tails.operator_norm(jnp.zeros((3, 3))) == 0.0
-
-

@@ -17,10 +17,12 @@ from lemmata.estimators import KernelRegressor, TangentKernelClassifier, Tangent
 from lemmata.kernels import AbstractKernel, gram
 
 
-@parametrize_with_checks([
-    TangentKernelRegressor(relu_network(depth=1)),
-    TangentKernelClassifier(relu_network(depth=1)),
-])
+@parametrize_with_checks(
+    [
+        TangentKernelRegressor(relu_network(depth=1)),
+        TangentKernelClassifier(relu_network(depth=1)),
+    ]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -72,9 +72,7 @@ ACTIVATIONS = [
     Activation("tanh", Elementwise(jnp.tanh, degree=24), jnp.tanh, analytic=None),
     Activation("exp", Exp(0.5), lambda u: jnp.exp(0.5 * u), parameterizations=("ntk",)),
     Activation("gaussian", Gaussian(0.6), lambda u: jnp.exp(-0.6 * u * u), parameterizations=("ntk",)),
-    Activation(
-        "rbf", Rbf(0.7), lambda u: 2**0.5 * jnp.sin(1.4**0.5 * u + jnp.pi / 4), parameterizations=("ntk",)
-    ),
+    Activation("rbf", Rbf(0.7), lambda u: 2**0.5 * jnp.sin(1.4**0.5 * u + jnp.pi / 4), parameterizations=("ntk",)),
     Activation("square", Monomial(2), lambda u: u**2, parameterizations=("ntk",)),
     Activation("hermite", Hermite(2), lambda u: (u**2 - 1) / 2**0.5, parameterizations=("ntk",)),
 ]
@@ -104,8 +102,11 @@ def build(activation: Activation, depth: int, parameterization: str) -> Callable
 
 CONNECTED = [
     Case(
-        f"{activation.name}-{depth}-{parameterization}", depth, build(activation, depth, parameterization),
-        activation.analytic is False, f"{depth}-{parameterization}",
+        f"{activation.name}-{depth}-{parameterization}",
+        depth,
+        build(activation, depth, parameterization),
+        activation.analytic is False,
+        f"{depth}-{parameterization}",
     )
     for activation in ACTIVATIONS
     for parameterization in activation.parameterizations

@@ -127,9 +127,9 @@ def naive_moments(layer: Attention, q, theta, seed, draws):
     # Cov(G_ac(x), G_bd(y)) for all pairs of positions of both inputs, as one matrix
     pairs = [(i, a, c) for i in range(2) for a in range(size) for c in range(size)]
     at = lambda i, a: i * size + a
-    covariance = np.array([
-        [scale**2 * whole[at(i, a), at(j, b)] * whole[at(i, c), at(j, d)] for j, b, d in pairs] for i, a, c in pairs
-    ])
+    covariance = np.array(
+        [[scale**2 * whole[at(i, a), at(j, b)] * whole[at(i, c), at(j, d)] for j, b, d in pairs] for i, a, c in pairs]
+    )
     logits = np.random.default_rng(seed).multivariate_normal(np.zeros(len(pairs)), covariance, draws, method="eigh")
 
     def moments(g):
@@ -245,12 +245,18 @@ PIECES = {
     "convolution": lambda: [Conv(8, 3, 1.2, 0.3), Relu(), Conv(8, 2), LayerNorm(), Erf(), GlobalAveragePool()],
     "valid": lambda: [Conv(8, 2, 1.2, 0.3, padding="VALID"), Relu(), AveragePool(2, 1), GlobalSumPool()],
     "attention": lambda: [
-        Dense(8, 1.2, 0.3), attention(8, causal=True, positions=embedding(8, "sum"), draws=32), GlobalAveragePool()
+        Dense(8, 1.2, 0.3),
+        attention(8, causal=True, positions=embedding(8, "sum"), draws=32),
+        GlobalAveragePool(),
     ],
     "relu": lambda: [Dense(8, 1.2, 0.3), attention(8, "relu"), Relu(), GlobalAveragePool()],
     "fixed": lambda: [Conv(8, 3), Dropout(0.8), attention(8, "softmax", "1/d"), GlobalSumPool()],
     "residual": lambda: [
-        Dense(8), residual(Serial([Erf(), Conv(8, 3)])), Relu(), AveragePool(3, 1, "SAME"), GlobalAveragePool()
+        Dense(8),
+        residual(Serial([Erf(), Conv(8, 3)])),
+        Relu(),
+        AveragePool(3, 1, "SAME"),
+        GlobalAveragePool(),
     ],
 }
 

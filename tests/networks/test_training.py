@@ -36,9 +36,7 @@ def test_a_linear_network_follows_its_kernel_exactly(centred):
     theta = tangent_gram(network, params, x, output=0)
     rate = stable_learning_rate(theta)
     x_test = x + 1.0
-    run = train(
-        network, params, x, y, learning_rate=rate, steps=50, record_at=RECORDS, x_test=x_test, centred=centred
-    )
+    run = train(network, params, x, y, learning_rate=rate, steps=50, record_at=RECORDS, x_test=x_test, centred=centred)
     np.testing.assert_allclose(run.times, float(rate) * np.array(RECORDS), rtol=EPS)
     cross = tangent_gram(network, params, x_test, x, output=0)
     tolerance = 1000 * EPS * float(jnp.linalg.cond(theta)) * float(jnp.max(jnp.abs(y)))

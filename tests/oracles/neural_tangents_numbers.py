@@ -62,9 +62,7 @@ def networks() -> dict:
     residual = stax.serial(stax.FanOut(2), stax.parallel(stax.Identity(), block), stax.FanInSum())
     found["residual"] = stax.serial(dense(512, "ntk"), residual, residual, stax.Relu(), dense(1, "ntk"))
     found["layer_norm"] = stax.serial(dense(512, "ntk"), stax.LayerNorm(), stax.Relu(), dense(1, "ntk"))
-    found["relu_without_bias_10"] = stax.serial(
-        *([dense(512, "ntk", None), stax.Relu()] * 10), dense(1, "ntk", None)
-    )
+    found["relu_without_bias_10"] = stax.serial(*([dense(512, "ntk", None), stax.Relu()] * 10), dense(1, "ntk", None))
     return found
 
 
@@ -95,7 +93,11 @@ def field_networks() -> dict:
         "image_strided": [convolution((3, 2), (2, 2), "SAME"), relu, conv, relu, flat, out],
         "image_circular": [convolution(padding="CIRCULAR"), relu, convolution(padding="CIRCULAR"), relu, mean, out],
         "image_standard": [
-            convolution(parameterization="standard"), relu, convolution(parameterization="standard"), relu, mean,
+            convolution(parameterization="standard"),
+            relu,
+            convolution(parameterization="standard"),
+            relu,
+            mean,
             dense(1, "standard"),
         ],
         "image_local": [convolution(layer=stax.ConvLocal), relu, conv, relu, mean, out],
@@ -111,13 +113,21 @@ def field_networks() -> dict:
     found["image_residual"] = [conv, residual, relu, stax.AvgPool((2, 2)), convolution((2, 2)), relu, flat, out]
     for mechanism in ("SOFTMAX", "IDENTITY", "RELU"):
         found[f"sequence_attention_{mechanism.lower()}_linear"] = [
-            convolution((3,)), relu, attention(mechanism, True), relu, mean, out
+            convolution((3,)),
+            relu,
+            attention(mechanism, True),
+            relu,
+            mean,
+            out,
         ]
     found["sequence_attention_identity_root"] = [convolution((3,)), relu, attention("IDENTITY", False), relu, mean, out]
     found["sequence_attention_flatten"] = [attention("SOFTMAX", True), relu, flat, out]
     for kind in ("SUM", "CONCAT"):
         found[f"sequence_attention_positions_{kind.lower()}"] = [
-            attention("SOFTMAX", True, pos_emb_type=kind, W_pos_emb_std=0.7), relu, mean, out
+            attention("SOFTMAX", True, pos_emb_type=kind, W_pos_emb_std=0.7),
+            relu,
+            mean,
+            out,
         ]
     return {name: stax.serial(*layers) for name, layers in found.items()}
 
@@ -134,9 +144,12 @@ def main() -> None:
         found = kernel(inputs, inputs, ("nngp", "ntk"))
         numbers[name] = {face: np.asarray(getattr(found, face)).tolist() for face in ("nngp", "ntk")}
     file = pathlib.Path(__file__).parent / "neural_tangents.json"
-    file.write_text(json.dumps(
-        {"points": x.tolist(), "images": images().tolist(), "sequences": sequences().tolist(), "kernels": numbers}
-    ) + "\n")
+    file.write_text(
+        json.dumps(
+            {"points": x.tolist(), "images": images().tolist(), "sequences": sequences().tolist(), "kernels": numbers}
+        )
+        + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def test_sobolev_is_its_fourier_series(order):
     t = np.concatenate([np.linspace(-1.2, 1.2, 41), [0.0, 0.5, 1e-9]])
     k = np.arange(1, terms + 1)
     # Summed from the smallest term up; the tail is at most 2 sum_{k > terms} k^(-2s) < 2 terms^(1-2s) / (2s-1).
-    series = 1 + 2 * np.sum((k**-float(2 * order) * np.cos(2 * np.pi * np.outer(t, k)))[:, ::-1], axis=1)
+    series = 1 + 2 * np.sum((k ** -float(2 * order) * np.cos(2 * np.pi * np.outer(t, k)))[:, ::-1], axis=1)
     tail = 2 * terms ** (1.0 - 2 * order) / (2 * order - 1)
     # The cosine of 2πkt errs by 2πk|t| eps, which the weights k^(-2s) sum to 2π|t| eps sum k^(1-2s).
     rounding = 4 * np.pi * 1.2 * EPS * (1 + np.log(terms)) * 4 + 64 * EPS

@@ -53,7 +53,15 @@ def conv(window=(3, 3), **options) -> Conv:
 
 def attention(mechanism: Any, scaling: Any = "1/d", kind: Any = None) -> Attention:
     return Attention(
-        512, 8, mechanism, scaling=scaling, query_std=1.2, key_std=1.1, value_std=0.9, weight_std=STD, bias_std=BIAS,
+        512,
+        8,
+        mechanism,
+        scaling=scaling,
+        query_std=1.2,
+        key_std=1.1,
+        value_std=0.9,
+        weight_std=STD,
+        bias_std=BIAS,
         positions=kind if kind is None else PositionalEmbedding(kind, 0.7),
     )
 

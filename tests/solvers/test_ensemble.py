@@ -80,8 +80,11 @@ def test_repeated_rows_keep_their_initial_difference():
     # Two copies of a point with different targets: the difference of copies never moves, and is 0 at initialisation.
     rows = np.r_[0, np.arange(10)]
     found = gradient_flow_ensemble(
-        spectrum(jnp.asarray(THETA[np.ix_(rows, rows)])), jnp.asarray(PRIOR[np.ix_(rows, rows)]), jnp.asarray(Y)[rows]
-        .at[0].add(1.0), [1e13, float("inf")], OtherPoints(OTHERS.tangent[:, rows], OTHERS.nngp[:, rows], OTHERS.prior),
+        spectrum(jnp.asarray(THETA[np.ix_(rows, rows)])),
+        jnp.asarray(PRIOR[np.ix_(rows, rows)]),
+        jnp.asarray(Y)[rows].at[0].add(1.0),
+        [1e13, float("inf")],
+        OtherPoints(OTHERS.tangent[:, rows], OTHERS.nngp[:, rows], OTHERS.prior),
     )
     clean = gradient_flow_ensemble(FOUND, NNGP, jnp.asarray(Y).at[0].add(0.5), float("inf"), OTHERS)
     tolerance = 1e4 * EPS * np.linalg.cond(THETA[:10, :10])

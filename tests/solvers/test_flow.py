@@ -77,7 +77,9 @@ def test_flow_for_ever_is_the_interpolant_of_least_norm():
     singular, cross, y = problem(5, 12, 4)
     path = gradient_flow(spectrum(jnp.asarray(singular)), jnp.asarray(y[:, 0]), float("inf"), jnp.asarray(cross))
     np.testing.assert_allclose(
-        path.test[0], cross @ np.linalg.pinv(singular, rcond=1e-12) @ y[:, 0], rtol=0,
+        path.test[0],
+        cross @ np.linalg.pinv(singular, rcond=1e-12) @ y[:, 0],
+        rtol=0,
         atol=12**2 * EPS * np.linalg.cond(cross @ cross.T + np.eye(7)) * 1e2,
     )
 

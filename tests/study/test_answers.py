@@ -25,9 +25,16 @@ def law_curve(name="rbf", scale=3.0, exponent=0.5, floor=0.0, total=400, width=0
         return LearningCurve(jnp.asarray(n), found, other, other, other, other, lower, upper)
 
     parts = {
-        "name": name, "title": f"{name} kernel", "sizes": sizes, "predicted": error(sizes),
-        "measured": seen, "measured_se": 0.01 * seen,
-        "total": total, "baseline": float(error(1)), "leave_one_out": float(error(total)), "predict": predict,
+        "name": name,
+        "title": f"{name} kernel",
+        "sizes": sizes,
+        "predicted": error(sizes),
+        "measured": seen,
+        "measured_se": 0.01 * seen,
+        "total": total,
+        "baseline": float(error(1)),
+        "leave_one_out": float(error(total)),
+        "predict": predict,
     }
     stand_in = object.__new__(_Stand)
     stand_in.__dict__.update(parts)

@@ -220,8 +220,13 @@ class Attention(AbstractLayer):
         if xx is not None and nngp.ndim == 2 * k + 2:
             batch = ((*batch[0], 1), (1, *batch[1]))
         return state.replace(
-            nngp=nngp, ntk=ntk, xx=own.reshape(*state.sites, *ones, *batch[0]),
-            yy=other.reshape(*ones, *state.sites, *batch[1]), fan_in=self.width, law=state.law.drawn(), means=None,
+            nngp=nngp,
+            ntk=ntk,
+            xx=own.reshape(*state.sites, *ones, *batch[0]),
+            yy=other.reshape(*ones, *state.sites, *batch[1]),
+            fan_in=self.width,
+            law=state.law.drawn(),
+            means=None,
         )
 
     def _moments(self, state: State, left: State, right: State) -> tuple[Array, Array]:
@@ -237,12 +242,16 @@ class Attention(AbstractLayer):
         mixed = lambda part: share * last(part) + embedded
         nngp, ntk = last(state.nngp), last(state.ntk)
         parts = Contracted(nngp, ntk, mixed(state.nngp), mixed(state.ntk))
-        scale, sees = self.query_std * self.key_std, [
-            None if side.mask_x is None else side.mask_x.reshape(size, -1).T for side in (left, right)
-        ]
+        scale, sees = (
+            self.query_std * self.key_std,
+            [None if side.mask_x is None else side.mask_x.reshape(size, -1).T for side in (left, right)],
+        )
         logits = Logits(
-            scale * parts.key_nngp, besides(scale * mixed(left.nngp), 1), besides(scale * mixed(right.nngp), 0),
-            besides(self._sees(size, sees[0]), 1), besides(self._sees(size, sees[1]), 0),
+            scale * parts.key_nngp,
+            besides(scale * mixed(left.nngp), 1),
+            besides(scale * mixed(right.nngp), 0),
+            besides(self._sees(size, sees[0]), 1),
+            besides(self._sees(size, sees[1]), 0),
         )
         found = self._averages(logits, parts, state.joint)
         w2, b2 = (self.value_std * self.weight_std) ** 2, self.bias_std**2

@@ -103,8 +103,10 @@ def identity(logits: Logits, parts: Contracted) -> Averages:
     z, u = (sees.astype(parts.nngp.dtype) for sees in (logits.sees_x, logits.sees_y))
     seen = lambda part: z @ part @ _t(u)
     return Averages(
-        logits.xy * seen(logits.xy * parts.nngp), logits.xy * seen(logits.xy * parts.ntk),
-        seen(parts.nngp * parts.key_nngp), seen(parts.nngp * parts.key_ntk),
+        logits.xy * seen(logits.xy * parts.nngp),
+        logits.xy * seen(logits.xy * parts.ntk),
+        seen(parts.nngp * parts.key_nngp),
+        seen(parts.nngp * parts.key_ntk),
     )
 
 
@@ -204,8 +206,11 @@ def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
     keys = jax.random.split(key, draws)
     draw = lambda k: jax.random.normal(k, (n * size, n * size), root.dtype)
     return _mean_over_draws(
-        keys, parts, lambda z: softmax(own(z)[:, None], logits.sees_x),
-        lambda z: softmax(own(z)[None], logits.sees_y), draw,
+        keys,
+        parts,
+        lambda z: softmax(own(z)[:, None], logits.sees_x),
+        lambda z: softmax(own(z)[None], logits.sees_y),
+        draw,
     )
 
 

@@ -49,7 +49,9 @@ class Dense(AbstractLayer):
     def __check_init__(self):
         if self.parameterization not in ("ntk", "standard") and not isinstance(self.parameterization, WidthExponents):
             raise SettingError(
-                "parameterization", found=self.parameterization, rule="'ntk', 'standard' or WidthExponents",
+                "parameterization",
+                found=self.parameterization,
+                rule="'ntk', 'standard' or WidthExponents",
                 remedy="the mean-field and the maximal-update parameterisation differ between layers: "
                 "MAXIMAL_UPDATE.first, .hidden or .readout, or fully_connected(..., parameterization=...)",
             )
@@ -82,7 +84,8 @@ class Dense(AbstractLayer):
         drawn = params["weight"].shape[-1]
         if x.shape[-1] != drawn:
             raise ShapeError(
-                f"input of Dense({self.width})", found=f"shape {x.shape}, which ends in {x.shape[-1]}",
+                f"input of Dense({self.width})",
+                found=f"shape {x.shape}, which ends in {x.shape[-1]}",
                 rule=f"{drawn} at the end, as its weights of shape {params['weight'].shape} were drawn",
             )
         own = self.scales(x.shape[-1])

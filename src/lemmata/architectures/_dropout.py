@@ -53,7 +53,9 @@ class Dropout(AbstractLayer):
         """The variances divided by `keep`."""
         if not state.law.wide:
             raise SettingError(
-                "input of Dropout", found="the inputs of the network", rule="Dropout follows a layer that becomes wide",
+                "input of Dropout",
+                found="the inputs of the network",
+                rule="Dropout follows a layer that becomes wide",
                 remedy="a Dense layer before it",
             )
         xx, yy = state.xx / self.keep, state.yy / self.keep

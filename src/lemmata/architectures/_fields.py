@@ -71,8 +71,13 @@ def at_filled(state: State) -> State:
         means = Means(zero(means.x, one), zero(means.y, other))
     left, right = (None if side is None else at_filled(side) for side in (state.left, state.right))
     return state.replace(
-        nngp=zero(state.nngp, both), ntk=zero(state.ntk, both), xx=zero(state.xx, one), yy=zero(state.yy, other),
-        means=means, left=left, right=right,
+        nngp=zero(state.nngp, both),
+        ntk=zero(state.ntk, both),
+        xx=zero(state.xx, one),
+        yy=zero(state.yy, other),
+        means=means,
+        left=left,
+        right=right,
     )
 
 
@@ -111,7 +116,9 @@ def field_shape(layer: str, shape: Any) -> tuple[int, ...]:
     """The shape of a field as a tuple; refused for vectors."""
     if isinstance(shape, int) or len(shape) < 2:
         raise ShapeError(
-            f"input of {layer}", found=f"vectors of {shape} numbers", rule="fields: (*sites, channels)",
+            f"input of {layer}",
+            found=f"vectors of {shape} numbers",
+            rule="fields: (*sites, channels)",
             remedy="init(key, (height, width, channels)), or (length, channels) for sequences",
         )
     return tuple(shape)

@@ -137,7 +137,9 @@ class NetworkEntries(eqx.Module):
         pushed = self.network.push(state)
         if pushed.sites:
             raise SettingError(
-                "output of the network", found=f"a field on a grid of shape {pushed.sites}", rule="a vector",
+                "output of the network",
+                found=f"a field on a grid of shape {pushed.sites}",
+                rule="a vector",
                 remedy="Flatten() or GlobalAveragePool() before the last Dense layer",
             )
         return getattr(pushed, self.face)
@@ -242,7 +244,11 @@ def _starts(length: int, size: int) -> list[int]:
 
 
 def _tiled(
-    entries: NetworkEntries, x: Array, y: Array, shape: tuple[int, int], starts: list[tuple[int, int]],
+    entries: NetworkEntries,
+    x: Array,
+    y: Array,
+    shape: tuple[int, int],
+    starts: list[tuple[int, int]],
     mirrored: bool = False,
 ) -> Array:
     """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
@@ -275,7 +281,9 @@ def _checked(values: Array) -> Array:
         return values
     if not finite:
         raise SettingError(
-            "kernel of the network", found="values that are not finite", rule="finite moments of every activation",
+            "kernel of the network",
+            found="values that are not finite",
+            rule="finite moments of every activation",
             remedy="an activation that grows slower than exp(u²/4), smaller weight_std, more quadrature nodes "
             "(Elementwise(fn, degree=...)), or inputs that are finite",
         )

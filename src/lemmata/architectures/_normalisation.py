@@ -82,7 +82,8 @@ class LayerNorm(AbstractLayer):
         if state.law.centred < 0:
             if state.means is None:
                 raise SettingError(
-                    "input of LayerNorm", found="coordinates whose mean is not known",
+                    "input of LayerNorm",
+                    found="coordinates whose mean is not known",
                     rule="LayerNorm follows layers that tell the means over their coordinates",
                     remedy="RMSNorm, which subtracts no mean, or LayerNorm after the next Dense layer",
                 )

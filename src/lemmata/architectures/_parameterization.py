@@ -124,9 +124,7 @@ class Scales(NamedTuple):
     gradient: Any
 
 
-def scales(
-    parameterization: Parameterization, fan_in: int, fan_out: int, weight_std: Any, bias_std: Any
-) -> Scales:
+def scales(parameterization: Parameterization, fan_in: int, fan_out: int, weight_std: Any, bias_std: Any) -> Scales:
     """The scales of an affine layer with `fan_in` inputs to each of `fan_out` outputs."""
     if parameterization == "ntk":
         return Scales(weight_std / fan_in**0.5, 1.0, bias_std, 1.0, weight_std**2, weight_std**2)

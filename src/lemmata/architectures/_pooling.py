@@ -139,8 +139,14 @@ def _pooled(name: str, state: State, over: Any, sites: tuple[int, ...], window: 
         means = None if part.means is None else Means(*(alone(part, part.means[i], i) for i in (0, 1)))
         masks = {"mask_x": None, "mask_y": None} if window is None else visible_through(window, part)
         return part.replace(
-            nngp=pooled(part, part.nngp), ntk=pooled(part, part.ntk), means=means, sites=sites, pairs=bool(sites),
-            left=None, right=None, **masks,
+            nngp=pooled(part, part.nngp),
+            ntk=pooled(part, part.ntk),
+            means=means,
+            sites=sites,
+            pairs=bool(sites),
+            left=None,
+            right=None,
+            **masks,
         )
 
     def variances(side: State, values: Array, like: Array, second: bool) -> Array:

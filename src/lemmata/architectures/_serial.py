@@ -33,7 +33,9 @@ class Serial(AbstractLayer):
         for position, layer in enumerate(self.layers):
             if not isinstance(layer, AbstractLayer):
                 raise SettingError(
-                    f"layer {position} of Serial", found=repr(layer), rule="a layer (an AbstractLayer)",
+                    f"layer {position} of Serial",
+                    found=repr(layer),
+                    rule="a layer (an AbstractLayer)",
                     remedy="wrap a plain function: Elementwise(fn)",
                 )
 

@@ -167,12 +167,16 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
     for name, points in (("x", x), ("y", y)):
         if not hasattr(points, "shape"):
             raise ShapeError(
-                f"points {name}", found=type(points).__name__, rule="an array of points, one a row",
+                f"points {name}",
+                found=type(points).__name__,
+                rule="an array of points, one a row",
                 remedy=f"jax.numpy.asarray({name})",
             )
         if jnp.issubdtype(points.dtype, jnp.floating) and points.dtype.itemsize < 4:
             raise PrecisionError(
-                f"points {name}", found=f"{points.dtype}", rule="a tangent kernel needs float32 or float64",
+                f"points {name}",
+                found=f"{points.dtype}",
+                rule="a tangent kernel needs float32 or float64",
                 remedy=f"{name}.astype(jax.numpy.float32)",
             )
     if not jax.tree.leaves(params):
@@ -181,7 +185,8 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
         )
     if jnp.ndim(x) == 0 or jnp.ndim(y) == 0 or x.shape[1:] != y.shape[1:]:
         raise ShapeError(
-            "points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}",
+            "points x and y",
+            found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}",
             rule="(n, ...) and (m, ...), points of one shape",
         )
     if not len(x) or not len(y):
@@ -193,14 +198,18 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
     except Exception as error:  # whatever a user's function raises
         shapes = ", ".join(str(leaf.shape) for leaf in jax.tree.leaves(params)) or "none"
         raise ShapeError(
-            "points x", found=f"points of shape {x.shape[1:]}; parameters of shapes {shapes}",
-            rule="the function f(params, x[0]) is defined", remedy=f"it says: {type(error).__name__}: {error}",
+            "points x",
+            found=f"points of shape {x.shape[1:]}; parameters of shapes {shapes}",
+            rule="the function f(params, x[0]) is defined",
+            remedy=f"it says: {type(error).__name__}: {error}",
         ) from error
     if not isinstance(out, jax.ShapeDtypeStruct):
         raise ShapeError("output of the function", found=f"{type(out).__name__}", rule="one array, of any shape")
     if out.dtype not in (jnp.float32, jnp.float64):
         raise PrecisionError(
-            "outputs of the function", found=f"{out.dtype}", rule="a tangent kernel needs float32 or float64",
+            "outputs of the function",
+            found=f"{out.dtype}",
+            rule="a tangent kernel needs float32 or float64",
             remedy="parameters and points in float32 or float64",
         )
     return out
@@ -217,7 +226,9 @@ def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
     for leaf in jax.tree.leaves(free):
         if leaf.dtype not in (jnp.float32, jnp.float64):
             raise PrecisionError(
-                "parameters", found=f"{leaf.dtype}", rule="a tangent kernel needs float32 or float64",
+                "parameters",
+                found=f"{leaf.dtype}",
+                rule="a tangent kernel needs float32 or float64",
                 remedy="jax.tree.map(lambda part: part.astype(jax.numpy.float32), params)",
             )
     if jax.tree.leaves(constants):

@@ -58,7 +58,8 @@ class Window(eqx.Module):
         """
         if len(sites) != len(self.size):
             raise ShapeError(
-                f"input of {layer}", found=f"a grid of shape {sites}" if sites else "vectors",
+                f"input of {layer}",
+                found=f"a grid of shape {sites}" if sites else "vectors",
                 rule=f"fields on a grid of {len(self.size)} dimensions, as the window {self.size}",
                 remedy="points of shape (n, height, width, channels), or (n, length, channels) for sequences",
             )
@@ -66,7 +67,9 @@ class Window(eqx.Module):
         if min(grid) < 1:
             extent = tuple((n - 1) * gap + 1 for n, gap in zip(self.size, self.dilation, strict=True))
             raise ShapeError(
-                f"input of {layer}", found=f"a grid of shape {sites}", rule=f"at least the window's extent {extent}",
+                f"input of {layer}",
+                found=f"a grid of shape {sites}",
+                rule=f"at least the window's extent {extent}",
                 remedy="padding='SAME'",
             )
         return grid
@@ -95,7 +98,8 @@ class Window(eqx.Module):
         if self.padding == "SAME" and set(self.strides) == {1}:
             return mask
         raise SettingError(
-            "window on masked fields", found=f"padding {self.padding!r} with strides {self.strides}",
+            "window on masked fields",
+            found=f"padding {self.padding!r} with strides {self.strides}",
             rule="windows at the same positions for every length: 'VALID', or 'SAME' with strides 1",
         )
 

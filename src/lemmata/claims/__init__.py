@@ -9,6 +9,8 @@ from ._examine import Examination as Examination
 from ._examine import Finding as Finding
 from ._examine import examine as examine
 from ._hypothesis import Hypothesis as Hypothesis
+from ._kind import Kind as Kind
+from ._kind import kind_of as kind_of
 from ._ladders import Limit as Limit
 from ._ladders import Order as Order
 from ._ladders import Rate as Rate

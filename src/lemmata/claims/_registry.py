@@ -88,8 +88,8 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
 def find(name: str) -> list[Claim]:
     """The claims that a name means.
 
-    A registered claim, the end of its path, all claims of a chapter or section (`softmax`, `softmax.network`), or those
-    of a file (`mine.py` or `mine.py:claim`).
+    A registered claim, the end of its path, all claims of a chapter or section (`softmax`, `softmax.network`), of a
+    statement by its number in whichever source ("Lemma E.4", "(41)"), or of a file (`mine.py` or `mine.py:claim`).
 
     Raises:
         UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
@@ -109,11 +109,14 @@ def find(name: str) -> list[Claim]:
     section = [claim for full, claim in known.items() if full.startswith(name + ".")]
     if section and not exact:
         return section
+    stated = [claim for claim in known.values() if claim.source.states(name)]
+    if stated and not exact:
+        return stated
     near = [claim.name for claim in exact] or [full for full in known if name and name in full][:5]
     near = near or difflib.get_close_matches(name, known, n=3, cutoff=0.3)
     raise UnknownNameError(
         f"claim '{name}'",
-        rule="the name of one claim, chapter or section",
+        rule="the name of one claim, chapter or section, or the number of a statement",
         remedy=(f"did you mean {' or '.join(near)}? " if near else "")
         + (f"the file has {', '.join(known)}" if member else "`lemmata list` lists them"),
     )

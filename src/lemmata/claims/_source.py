@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib.resources
+import re
 from collections.abc import Iterable
 
 from pybtex.database import Entry, parse_string
@@ -10,20 +11,60 @@ from pybtex.richtext import Text
 
 from lemmata.errors import ClaimError
 
+from ._kind import Kind, kind_of
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclasses.dataclass(frozen=True, init=False)
 class Source:
     """The place in the literature that states a claim.
 
     Args:
         key: BibTeX key, in lemmata's `references.bib` or in `entry`.
-        locator: where in the work: "Theorem 4.2", "equation (15)".
+        locators: numbers of the statements, exactly as the work has them: "Theorem 4.2", "Lemma B.1, part 3", "(41)".
+        note: what is said of them: "as printed", "corrected", "the order in the width", "proof of Lemma 3".
         entry: the BibTeX entry itself, for claims that live outside lemmata.
+
+    >>> source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="with a better constant")
+    >>> source.locator, source.kind.value
+    ('Lemma 5.1 and Lemma B.2, part 2, with a better constant', 'lemma')
     """
 
     key: str
-    locator: str
-    entry: str | None = None
+    locators: tuple[str, ...]
+    note: str
+    entry: str | None
+
+    def __init__(self, key: str, *locators: str, note: str = "", entry: str | None = None) -> None:
+        for name, value in (("key", key), ("locators", locators), ("note", note), ("entry", entry)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def locator(self) -> str:
+        """Where in the work, to be read: the locators and the note."""
+        *first, last = self.locators or ("",)
+        return ", ".join(
+            part for part in (" and ".join((", ".join(first), last)) if first else last, self.note) if part
+        )
+
+    @property
+    def kind(self) -> Kind | None:
+        """What the first locator says it is, a step where the note speaks of a proof; None where nothing tells."""
+        if self.note.startswith("proof of"):
+            return Kind.STEP
+        return kind_of(self.locators[0]) if self.locators else None
+
+    def states(self, locator: str) -> bool:
+        """Whether a locator names one of these statements, or what it is a part of, without regard to case.
+
+        >>> source = Source("gu2024softmax", "Lemma B.1, part 3", "(58a)")
+        >>> [source.states(place) for place in ("lemma b.1", "Lemma B.1, part 3", "(58)", "Lemma B.1, part 1")]
+        [True, True, True, False]
+        """
+        wanted = locator.strip().lower()
+        for known in (known.lower() for known in self.locators):
+            if wanted in (known, re.sub(r"[a-z]\)$", ")", known)) or known.startswith(f"{wanted},"):
+                return bool(wanted)
+        return False
 
     @property
     def reference(self) -> Entry:

@@ -84,6 +84,8 @@ def check_gram(name: str, matrix: Any) -> None:
     gap = max(float(np.max(np.abs(values[i : i + _BLOCK] - values[:, i : i + _BLOCK].T))) for i in starts)
     if gap > floor:
         raise ShapeError(
-            name, found=f"|A - A^T| up to {gap:.3g}", rule="a Gram matrix is symmetric",
+            name,
+            found=f"|A - A^T| up to {gap:.3g}",
+            rule="a Gram matrix is symmetric",
             remedy="use gram(kernel, x), or (A + A.T) / 2 if the asymmetry is meant to be rounding",
         )

@@ -11,6 +11,11 @@ from ._sklearn_kernel import SklearnKernel as SklearnKernel
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor
 
 for _estimator in (
-    KernelRegressor, NNGPRegressor, SklearnKernel, SoftmaxRegressor, TangentKernelClassifier, TangentKernelRegressor,
+    KernelRegressor,
+    NNGPRegressor,
+    SklearnKernel,
+    SoftmaxRegressor,
+    TangentKernelClassifier,
+    TangentKernelRegressor,
 ):
     _storable(_estimator)

@@ -55,7 +55,9 @@ def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
     row = int(np.argmax(norms))
     if not np.isfinite(norms[row]):
         raise DataError(
-            f"{what} of training row {row} (counted from 0)", found="a norm that is not finite",
-            rule=f"norm at most {np.finfo(float).max:.3g}", remedy="smaller units",
+            f"{what} of training row {row} (counted from 0)",
+            found="a norm that is not finite",
+            rule=f"norm at most {np.finfo(float).max:.3g}",
+            remedy="smaller units",
         )
     return row, float(norms[row])

@@ -71,7 +71,10 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise OneClassError(
-                "labels", found=f"one class, {self.classes_[0]!r}", rule="at least two classes", remedy="more rows",
+                "labels",
+                found=f"one class, {self.classes_[0]!r}",
+                rule="at least two classes",
+                remedy="more rows",
             )
         indicators = np.eye(len(self.classes_))[index]
         self.regressor_ = TangentKernelRegressor(self.network, self.ridge, self.time).fit(X, indicators)

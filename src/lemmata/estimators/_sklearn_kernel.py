@@ -160,7 +160,8 @@ def _number(kernel: AbstractKernel, paths: tuple[str, ...]) -> float:
             number = math.nan
         if not 0 < number < math.inf:
             raise SettingError(
-                f"hyper-parameter {path!r}", rule="the path of a positive number in the kernel, such as 'lengthscale'",
+                f"hyper-parameter {path!r}",
+                rule="the path of a positive number in the kernel, such as 'lengthscale'",
                 found=f"no such number in {kernel!r}"[:300],
             )
         found.append(number)

@@ -115,8 +115,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             kernel, targets = spectrum(matrix), jnp.asarray(self._targets)
             if self.time is None and longest > 0 and not float(kernel.eigenvalues[0]) > _SMALLEST:
                 raise DataError(
-                    "training inputs", found=f"norms up to {longest:.3g}, of row {row} (counted from 0)",
-                    rule="squares of norms do not underflow", remedy="normalise=True, or scale the inputs",
+                    "training inputs",
+                    found=f"norms up to {longest:.3g}, of row {row} (counted from 0)",
+                    rule="squares of norms do not underflow",
+                    remedy="normalise=True, or scale the inputs",
                 )
             self.time_ = default_time(kernel, targets) if self.time is None else float(self.time)
             self._spectrum, self.steps_ = numpy_leaves(kernel), 0
@@ -166,7 +168,8 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if not finite.all():
             row = int(np.argmin(finite))
             raise DataError(
-                f"row {row} (counted from 0)", rule="outputs that float64 can hold",
+                f"row {row} (counted from 0)",
+                rule="outputs that float64 can hold",
                 found=f"outputs that are not finite, at inputs up to {np.abs(X[row]).max():.6g} in size",
                 remedy="inputs nearer to those of training",
             )
@@ -210,8 +213,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if math.isinf(time) or steps > _MOST_STEPS:
             steps = math.inf if math.isinf(time) else steps
             raise SettingError(
-                "time", found=f"{time:g}, which is {steps:.3g} steps of gradient descent",
-                rule=f"at most {_MOST_STEPS} steps", remedy="a shorter time, or width=None, which is exact at any time",
+                "time",
+                found=f"{time:g}, which is {steps:.3g} steps of gradient descent",
+                rule=f"at most {_MOST_STEPS} steps",
+                remedy="a shorter time, or width=None, which is exact at any time",
             )
 
     def _descend(self, params: dict[str, np.ndarray], steps: int, step: float) -> dict[str, np.ndarray]:
@@ -220,8 +225,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         weight = np.asarray(_descent(self._network, start, x, y, rate, jnp.asarray(steps)))
         if not np.isfinite(weight).all():
             raise SolverError(
-                "gradient descent of the softmax network", found="weights that are not finite",
-                rule="training converges", remedy="a larger width",
+                "gradient descent of the softmax network",
+                found="weights that are not finite",
+                rule="training converges",
+                remedy="a larger width",
             )
         return {**params, "weight": weight}
 

@@ -132,7 +132,8 @@ def _check_chunks(plan: GramPlan, done: pathlib.Path, finished: set[str]) -> Non
             found = chunk.stat().st_size if chunk.is_file() else None
             if found != expected:
                 raise DataError(
-                    f"tile {i}.{j} in {done.parent}", rule=f"{expected} bytes in {chunk.relative_to(done.parent)}",
+                    f"tile {i}.{j} in {done.parent}",
+                    rule=f"{expected} bytes in {chunk.relative_to(done.parent)}",
                     found="no file" if found is None else f"a damaged array: {found} bytes",
                     remedy=f"remove {done / f'{i}.{j}'}: the same call then computes this tile again",
                 )
@@ -143,7 +144,9 @@ def _compare(computed: np.ndarray, found: np.ndarray, folder: pathlib.Path) -> N
     allowed = np.sqrt(np.finfo(computed.dtype).eps) * max(float(np.abs(computed).max()), np.finfo(computed.dtype).tiny)
     if not np.all(np.abs(computed - found) <= allowed):
         raise DataError(
-            f"folder {folder}", found="a finished tile with other values", rule="the matrix of this kernel and points",
+            f"folder {folder}",
+            found="a finished tile with other values",
+            rule="the matrix of this kernel and points",
             remedy="another path, or remove the folder",
         )
 
@@ -154,13 +157,17 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
         found = stored.attrs.get("format"), stored.attrs.get("digest")
     except Exception as error:  # zarr raises what its many readers of metadata raise
         raise DataError(
-            f"folder {folder}", found=f"no zarr array that can be read ({type(error).__name__}: {error})",
-            rule="a new folder, or one that gram_on_disk wrote", remedy="another path, or remove the folder",
+            f"folder {folder}",
+            found=f"no zarr array that can be read ({type(error).__name__}: {error})",
+            rule="a new folder, or one that gram_on_disk wrote",
+            remedy="another path, or remove the folder",
         ) from error
     if found != (_FORMAT, digest):
         what = "a zarr array of another origin" if found[0] != _FORMAT else "the matrix of another kernel or points"
         raise DataError(
-            f"folder {folder}", found=what, rule="the matrix of this kernel and these points",
+            f"folder {folder}",
+            found=what,
+            rule="the matrix of this kernel and these points",
             remedy="another path, or remove the folder",
         )
     return stored
@@ -183,14 +190,18 @@ def _digest(kernel: AbstractKernel, x: Array, y: Array | None) -> str:
 def _refuse_too_large(plan: GramPlan, folder: pathlib.Path) -> None:
     if plan.working_bytes > (free := available_bytes()):
         raise MemoryPlanError(
-            "work on a tile", found=str(plan), rule=f"at most the {size(free)} that are free",
+            "work on a tile",
+            found=str(plan),
+            rule=f"at most the {size(free)} that are free",
             remedy="a smaller working_set",
         )
     parent = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     written = sum(entry.stat().st_size for entry in folder.rglob("*") if entry.is_file()) if folder.exists() else 0
     if plan.output_bytes - written > (free := shutil.disk_usage(parent).free):
         raise MemoryPlanError(
-            "Gram matrix on disk", found=str(plan), rule=f"at most the {size(free)} that are free at {parent}",
+            "Gram matrix on disk",
+            found=str(plan),
+            rule=f"at most the {size(free)} that are free at {parent}",
             remedy="another disk, fewer points, or float32",
         )
 
@@ -200,6 +211,9 @@ def _zarr() -> ModuleType:
         import zarr
     except ImportError as error:
         raise SettingError(
-            "gram_on_disk", found="no zarr", rule="the extra `disk`", remedy="pip install 'lemmata[disk]'",
+            "gram_on_disk",
+            found="no zarr",
+            rule="the extra `disk`",
+            remedy="pip install 'lemmata[disk]'",
         ) from error
     return zarr

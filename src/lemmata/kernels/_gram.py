@@ -100,7 +100,9 @@ def _refuse_too_large(plan: GramPlan, x: Array) -> None:
     free = free_bytes(x)
     if not plan.fits(free):
         raise MemoryPlanError(
-            "Gram matrix", found=str(plan), rule=f"at most the {size(free)} that are free",
+            "Gram matrix",
+            found=str(plan),
+            rule=f"at most the {size(free)} that are free",
             remedy="gram_on_disk(kernel, x, path=...), fewer points, or float32",
         )
 

@@ -145,7 +145,9 @@ def gram_plan(
     while (needed := tile_bytes(candidate)) > limit:
         if candidate == 1:
             raise MemoryPlanError(
-                "working set", found=f"{limit} bytes", rule=f"at least {needed} bytes, for one entry of this kernel",
+                "working set",
+                found=f"{limit} bytes",
+                rule=f"at least {needed} bytes, for one entry of this kernel",
                 remedy="a larger working_set",
             )
         candidate = max(1, min(candidate - 1, int(0.8 * candidate * math.sqrt(limit / needed))))

@@ -58,13 +58,17 @@ def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
         if not fields:
             raise
         raise ShapeError(
-            "points", found=f"fields of shape {x.shape[1:]}, on which the kernel fails", rule="points that it takes",
+            "points",
+            found=f"fields of shape {x.shape[1:]}, on which the kernel fails",
+            rule="points that it takes",
             remedy=remedy,
         ) from error
     if found.shape != (len(x), len(y)):
         raise ShapeError(
-            "kernel", found=f"shape {found.shape} for {len(x)} x {len(y)} points of shape {x.shape[1:]}",
-            rule="one number a pair", remedy=remedy if fields else "a kernel that returns a scalar",
+            "kernel",
+            found=f"shape {found.shape} for {len(x)} x {len(y)} points of shape {x.shape[1:]}",
+            rule="one number a pair",
+            remedy=remedy if fields else "a kernel that returns a scalar",
         )
     return found
 
@@ -76,17 +80,22 @@ def _array(name: str, given: Any) -> Any:
             points = jnp.asarray(points)
         except (TypeError, ValueError) as error:
             raise DataError(
-                what, found=f"a {type(given).__name__} that is no array ({str(error).splitlines()[0]})",
-                rule="an array of real numbers, one point a row", remedy="jnp.asarray(x, float)",
+                what,
+                found=f"a {type(given).__name__} that is no array ({str(error).splitlines()[0]})",
+                rule="an array of real numbers, one point a row",
+                remedy="jnp.asarray(x, float)",
             ) from error
     if points.ndim < 2:
         raise ShapeError(
-            what, found=f"shape {points.shape}", rule="one point a row: (n, d) or (n, *shape)",
+            what,
+            found=f"shape {points.shape}",
+            rule="one point a row: (n, d) or (n, *shape)",
             remedy="reshape a single point with x[None]",
         )
     if 0 in points.shape[1:]:
         raise ShapeError(
-            what, found=f"shape {points.shape}: axis {points.shape.index(0, 1)} has size 0",
+            what,
+            found=f"shape {points.shape}: axis {points.shape.index(0, 1)} has size 0",
             rule="points of at least one number",
         )
     if not jnp.issubdtype(points.dtype, jnp.floating):
@@ -95,7 +104,10 @@ def _array(name: str, given: Any) -> Any:
         points = jnp.asarray(points, float)
     if points.dtype.itemsize < 4:
         raise DataError(
-            what, found=f"{points.dtype}, which keeps 3 digits", rule="float64 or float32", remedy="x.astype(float)",
+            what,
+            found=f"{points.dtype}, which keeps 3 digits",
+            rule="float64 or float32",
+            remedy="x.astype(float)",
         )
     return points
 
@@ -113,7 +125,9 @@ def _finite(name: str, points: Array) -> bool:
         row = int(np.argmin(finite))
         bad = np.asarray(points[row])
         raise DataError(
-            f"points {name}", found=f"{bad[~np.isfinite(bad)][0]} in row {row} (counted from 0)",
-            rule="numbers that are finite", remedy="remove or impute the row",
+            f"points {name}",
+            found=f"{bad[~np.isfinite(bad)][0]} in row {row} (counted from 0)",
+            rule="numbers that are finite",
+            remedy="remove or impute the row",
         )
     return True

@@ -12,9 +12,7 @@ from lemmata.errors import SettingError
 from ._base import AbstractKernel
 
 
-def tile_of(
-    kernel: AbstractKernel, x: Array, y: Array | None, block: int
-) -> Callable[[int, int], Float[Array, "a b"]]:
+def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Callable[[int, int], Float[Array, "a b"]]:
     """The function that computes the tile in tile row i and tile column j, compiled.
 
     Args:
@@ -92,7 +90,8 @@ def checked_symmetric(
         return mean
     if asymmetric:
         raise SettingError(
-            "kernel", found=f"|K(x, y) - K(y, x)| up to {float(gap):.3g}, entries up to {float(largest):.3g}",
+            "kernel",
+            found=f"|K(x, y) - K(y, x)| up to {float(gap):.3g}, entries up to {float(largest):.3g}",
             rule=f"symmetric: equal up to rounding, {share:.1e} of the largest entry",
             remedy="a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )

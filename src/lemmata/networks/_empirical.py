@@ -97,9 +97,7 @@ class EmpiricalKernel(eqx.Module):
         apply = self.f.apply if hasattr(self.f, "apply") else self.f
         return jax.lax.map(lambda point: apply(self.params, point), x, batch_size=_BATCH)
 
-    def nngp(
-        self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None
-    ) -> Inexact[Array, "n m"]:
+    def nngp(self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None) -> Inexact[Array, "n m"]:
         """The mean over outputs of f_a(x_i) f_a(y_j): at infinite width, over draws, the covariance of an output."""
         plan = self.plan("kernel of the outputs", (x, x if y is None else y), "mean", copies=2)
         plan.require(x, remedy="fewer points at a time, or float32")
@@ -205,7 +203,9 @@ def options(outputs: Outputs) -> dict[str, Any]:
     if isinstance(outputs, int) and not isinstance(outputs, bool):
         return {"output": outputs}
     raise SettingError(
-        "outputs", found=repr(outputs), rule="'all', 'each', 'mean', or the number of one output",
+        "outputs",
+        found=repr(outputs),
+        rule="'all', 'each', 'mean', or the number of one output",
         remedy="'mean' is the trace over outputs divided by their number",
     )
 

@@ -59,7 +59,9 @@ def check_variables(f: Any, params: Any) -> None:
         return
     if hasattr(f, "apply") or "batch_stats" in params:
         raise SettingError(
-            "params", found=f"the collections {sorted(params)}", rule="only 'params' is trained",
+            "params",
+            found=f"the collections {sorted(params)}",
+            rule="only 'params' is trained",
             remedy="EmpiricalKernel(*flax_function(module, variables))",
         )
 

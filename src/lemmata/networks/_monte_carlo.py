@@ -165,7 +165,8 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
     """
     if len(widths) != len(estimates) or len({found.mean.shape for found in estimates}) > 1:
         raise ShapeError(
-            "estimates", found=f"{len(estimates)} of shapes {[found.mean.shape for found in estimates]}",
+            "estimates",
+            found=f"{len(estimates)} of shapes {[found.mean.shape for found in estimates]}",
             rule=f"one for each of {len(widths)} widths, of one shape",
         )
     if len(set(widths)) < 2 or not all(math.isfinite(width) and width > 0 for width in widths):

@@ -47,7 +47,9 @@ class SoftmaxNetwork(eqx.Module):
                 raise SettingError(f"{name} of a softmax network", found=repr(value), rule="an integer")
         if self.width < 2 or self.width % 2:
             raise SettingError(
-                "width of a softmax network", found=self.width, rule="even and at least 2: units come in pairs",
+                "width of a softmax network",
+                found=self.width,
+                rule="even and at least 2: units come in pairs",
                 remedy=f"width={max(2, self.width + 1)}",
             )
         if self.outputs < 1:
@@ -85,9 +87,7 @@ class SoftmaxNetwork(eqx.Module):
         """S, the softmax of the logits <w_r, x_i> over units: rows that sum to 1, for finite logits of any size."""
         return jax.nn.softmax(x @ params["weight"], axis=1)
 
-    def gradient(
-        self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"]
-    ) -> Float[Array, "d m"]:
+    def gradient(self, params: dict[str, Array], x: Float[Array, "n d"], y: Float[Array, "n k"]) -> Float[Array, "d m"]:
         r"""The gradient in W of the loss 1/2 sum_il (F_l(x_i) - y_il)², in closed form.
 
             Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i

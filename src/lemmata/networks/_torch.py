@@ -55,7 +55,9 @@ class TorchEmpiricalKernel(eqx.Module):
         for name, leaf in params.items():
             if leaf.dtype not in (torch.float32, torch.float64):
                 raise PrecisionError(
-                    f"parameter {name}", found=f"{leaf.dtype}", rule="a tangent kernel needs float32 or float64",
+                    f"parameter {name}",
+                    found=f"{leaf.dtype}",
+                    rule="a tangent kernel needs float32 or float64",
                     remedy="module.float() or module.double()",
                 )
 
@@ -244,7 +246,9 @@ class TorchEmpiricalKernel(eqx.Module):
             raise
         except Exception as error:  # whatever a user's module raises
             raise ShapeError(
-                "points x", found=f"points of shape {tuple(x.shape[1:])}, {x.dtype}", rule="module(x[:1]) is defined",
+                "points x",
+                found=f"points of shape {tuple(x.shape[1:])}, {x.dtype}",
+                rule="module(x[:1]) is defined",
                 remedy=f"it says: {error}",
             ) from error
 
@@ -257,7 +261,9 @@ def _torch() -> Any:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise SettingError(
-            "PyTorch", found="not installed", rule="kernels of its modules need it",
+            "PyTorch",
+            found="not installed",
+            rule="kernels of its modules need it",
             remedy="pip install 'lemmata[torch]'",
         ) from error
     return torch

@@ -102,7 +102,9 @@ def train(
     final, on_train, on_test = _descend(network, centred, params, x, y, rate, lengths, x_test)
     if not _finite_or_traced(on_train):
         raise SolverError(
-            "gradient descent", found="outputs that are not finite", rule=f"learning rate {float(rate):.3g} is stable",
+            "gradient descent",
+            found="outputs that are not finite",
+            rule=f"learning rate {float(rate):.3g} is stable",
             remedy="a smaller learning_rate, at most 1 / largest eigenvalue of the tangent kernel",
         )
     times = rate * jnp.asarray(records, x.dtype)

@@ -40,6 +40,8 @@ def check_spectrum(spectrum: Any) -> None:
     if not isinstance(spectrum, Spectrum):
         matrix = isinstance(spectrum, jax.Array | np.ndarray)
         raise SettingError(
-            "spectrum", found=f"an array of shape {jnp.shape(spectrum)}" if matrix else f"a {type(spectrum).__name__}",
-            rule="the eigensystem of a Gram matrix K", remedy="lemmata.spectra.spectrum(K)",
+            "spectrum",
+            found=f"an array of shape {jnp.shape(spectrum)}" if matrix else f"a {type(spectrum).__name__}",
+            rule="the eigensystem of a Gram matrix K",
+            remedy="lemmata.spectra.spectrum(K)",
         )

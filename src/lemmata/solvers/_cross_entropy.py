@@ -98,8 +98,10 @@ def cross_entropy_flow(
     moved, steps, finished = _integrate(K, labels, first, ordered, wanted, _is_stiff(K, times))
     if not bool(finished):
         raise SolverError(
-            "cross-entropy flow", found=f"time {times.max():g} not reached in {int(steps)} steps",
-            rule=f"an error of {tolerance:g} a step", remedy="a larger tolerance or a shorter time",
+            "cross-entropy flow",
+            found=f"time {times.max():g} not reached in {int(steps)} steps",
+            rule=f"an error of {tolerance:g} a step",
+            remedy="a larger tolerance or a shorter time",
         )
     moved = moved[np.argsort(order)]
     train, test = first - jnp.einsum("ij,sjk->sik", K, moved), other - jnp.einsum("tj,sjk->stk", cross, moved)
@@ -113,7 +115,9 @@ def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
     kind = np.asarray(labels).dtype.kind
     if kind not in "biuf":
         raise DataError(
-            "labels", found=f"entries of type {np.asarray(labels).dtype}", rule="whole numbers from 0",
+            "labels",
+            found=f"entries of type {np.asarray(labels).dtype}",
+            rule="whole numbers from 0",
             remedy="numpy.unique(labels, return_inverse=True)[1]",
         )
     check_targets(labels, rows, "labels")
@@ -149,9 +153,16 @@ def _integrate(K, labels, first, times, tolerance, stiff: bool):
         return jax.nn.softmax(initial - matrix @ moved) - hot
 
     solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(velocity), diffrax.Kvaerno5() if stiff else diffrax.Tsit5(), 0.0,
-        jnp.maximum(times[-1], 1e-300), None, jnp.zeros_like(first), (K, first),
-        saveat=diffrax.SaveAt(ts=times), max_steps=_MOST_STEPS * 10, throw=False,
+        diffrax.ODETerm(velocity),
+        diffrax.Kvaerno5() if stiff else diffrax.Tsit5(),
+        0.0,
+        jnp.maximum(times[-1], 1e-300),
+        None,
+        jnp.zeros_like(first),
+        (K, first),
+        saveat=diffrax.SaveAt(ts=times),
+        max_steps=_MOST_STEPS * 10,
+        throw=False,
         stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance / jnp.where(size > 0, size, 1.0)),
     )
     finished = solution.result == diffrax.RESULTS.successful

@@ -144,8 +144,10 @@ def eigenpro(
         errors.append(float(total))
         if not errors[-1] <= limit:
             raise SolverError(
-                "EigenPro", found=f"mean squared error {errors[-1]:.3g} in epoch {epoch + 1}",
-                rule="an error that falls", remedy="use more centres, or a smaller batch",
+                "EigenPro",
+                found=f"mean squared error {errors[-1]:.3g} in epoch {epoch + 1}",
+                rule="an error that falls",
+                remedy="use more centres, or a smaller batch",
             )
     alpha = mean.reshape(centres, *y.shape[1:])
     time, level = epochs * (n // rows) * rate, len(precondition.weights)
@@ -172,8 +174,10 @@ def _precondition(
     most = int(jnp.sum(values > 16 * size * eps * values[0]))
     if most < 2:
         raise DataError(
-            "centres", found=f"a Gram matrix of rank {most}, as of points that are all equal",
-            rule="rank at least 2, one eigenfunction to damp and one to stop at", remedy="kernel_ridge on a few rows",
+            "centres",
+            found=f"a Gram matrix of rank {most}, as of points that are all equal",
+            rule="rank at least 2, one eigenfunction to damp and one to stop at",
+            remedy="kernel_ridge on a few rows",
         )
     most = max(1, min(most - 1, size // 2))  # tail eigenvalues of a subsample say little of the operator's
     values, vectors = values[: most + 1], vectors[:, :most]
@@ -196,5 +200,6 @@ def _check_memory(needed: int, centres: int) -> None:
         raise MemoryPlanError(
             f"EigenPro with {centres} centres",
             found=f"a plan of {needed / 2**30:.2f} GiB, of {free / 2**30:.2f} GiB that are free",
-            rule="the matrices of the centres must fit", remedy=f"use at most {possible} centres",
+            rule="the matrices of the centres must fit",
+            remedy=f"use at most {possible} centres",
         )

@@ -140,7 +140,9 @@ def _tangent_of(others: Any) -> Float[Array, "t n"] | None:
     """The tangent kernel of the other points, where there are any."""
     if not (others is None or isinstance(others, OtherPoints)):
         raise SettingError(
-            "others", found=f"a {type(others).__name__}", rule="OtherPoints or None",
+            "others",
+            found=f"a {type(others).__name__}",
+            rule="OtherPoints or None",
             remedy="OtherPoints(tangent, nngp, prior)",
         )
     return None if others is None else others.tangent

@@ -27,9 +27,7 @@ class Posterior(eqx.Module):
     covariance: Float[Array, "t *others"]
 
 
-def posterior(
-    solution: Solution, cross: Float[Array, "t columns"], prior: Float[Array, "points *others"]
-) -> Posterior:
+def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float[Array, "points *others"]) -> Posterior:
     """The posterior of f ~ GP(0, K) at other points, given y = f + normal noise of variance `ridge`.
 
     mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T, with C the cross matrix and P the prior

@@ -76,7 +76,8 @@ def randomly_pivoted_cholesky(
             raise NotPositiveDefiniteError(
                 "the matrix is not positive semidefinite",
                 found=f"{remaining.min():.6g} on the diagonal of K - F F^T in row {int(remaining.argmin())}",
-                rule=f"at least minus the rounding floor {floor:.3g}", remedy="check that the kernel is one",
+                rule=f"at least minus the rounding floor {floor:.3g}",
+                remedy="check that the kernel is one",
             )
         weights = np.where(remaining > floor, remaining, 0.0)
         if not weights.any():
@@ -94,7 +95,10 @@ def randomly_pivoted_cholesky(
         computed, rounds = computed + size, rounds + 1
     vectors, values, _ = np.linalg.svd(factor[:, : len(pivots)], full_matrices=False)
     return LowRank(
-        jnp.asarray(values**2), jnp.asarray(vectors), jnp.asarray(np.maximum(remaining, 0).sum()), np.asarray(pivots),
+        jnp.asarray(values**2),
+        jnp.asarray(vectors),
+        jnp.asarray(np.maximum(remaining, 0).sum()),
+        np.asarray(pivots),
         computed,
     )
 
@@ -153,8 +157,10 @@ def nystrom_approximation(
     if not bool(jnp.all(jnp.isfinite(factor))):
         smallest = float(jnp.linalg.eigvalsh(test.T @ product)[0])
         raise NotPositiveDefiniteError(
-            "the matrix is not positive semidefinite", found=f"smallest eigenvalue of W^T K W {smallest:.6g}",
-            rule=f"above minus the rounding floor {float(shift):.3g}", remedy="check that the kernel is one",
+            "the matrix is not positive semidefinite",
+            found=f"smallest eigenvalue of W^T K W {smallest:.6g}",
+            rule=f"above minus the rounding floor {float(shift):.3g}",
+            remedy="check that the kernel is one",
         )
     vectors, values, _ = jnp.linalg.svd(solve_triangular(factor, product.T, lower=True).T, full_matrices=False)
     values = jnp.maximum(values**2 - shift, 0.0)

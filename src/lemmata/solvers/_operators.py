@@ -111,7 +111,9 @@ def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
         return matrix
     if not isinstance(matrix, jax.Array | np.ndarray):
         raise SettingError(
-            "matrix", found=f"a {type(matrix).__name__}", rule="a symmetric matrix of JAX or NumPy, or an operator",
+            "matrix",
+            found=f"a {type(matrix).__name__}",
+            rule="a symmetric matrix of JAX or NumPy, or an operator",
             remedy="KernelOperator(kernel, x) for a kernel on points",
         )
     if not isinstance(matrix, jax.Array):
@@ -192,7 +194,8 @@ def refuse_curvature(curvature: float, floor: float) -> None:
     """
     if curvature < -floor:
         raise NotPositiveDefiniteError(
-            "the matrix is not positive semidefinite", found=f"a direction v with v^T K v / |v|^2 = {curvature:.6g}",
+            "the matrix is not positive semidefinite",
+            found=f"a direction v with v^T K v / |v|^2 = {curvature:.6g}",
             rule=f"at least minus the rounding floor {floor:.3g}",
             remedy="check that the kernel is positive semidefinite and symmetric",
         )

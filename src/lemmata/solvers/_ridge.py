@@ -32,9 +32,7 @@ class Solution(eqx.Module):
     factor: Float[Array, "n n"]
 
 
-def kernel_ridge(
-    K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]
-) -> Solution:
+def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge: float | Float[Array, ""]) -> Solution:
     """Kernel ridge regression, alpha = argmin |K alpha - y|² + ridge alpha^T K alpha = (K + ridge I)^-1 y.
 
     Where the Cholesky factorisation of K + ridge I fails although K is positive semidefinite to rounding, jitters
@@ -87,8 +85,10 @@ def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Flo
         if jnp.all(jnp.isfinite(factor)):
             return Solution(alpha, jnp.asarray(ridge, K.dtype), multiple * unit, residual, factor)
     raise SolverError(
-        "Cholesky factorisation of K + ridge I", found=f"no factor with jitter up to {float(_LADDER[-1] * unit):.3g}",
-        rule="positive definite", remedy="use a ridge above the rounding floor of K",
+        "Cholesky factorisation of K + ridge I",
+        found=f"no factor with jitter up to {float(_LADDER[-1] * unit):.3g}",
+        rule="positive definite",
+        remedy="use a ridge above the rounding floor of K",
     )
 
 
@@ -141,7 +141,8 @@ def _refuse_indefinite(K: Float[Array, "n n"], name: str = "the Gram matrix") ->
     smallest = float(values[0])
     if not smallest >= -floor:
         raise NotPositiveDefiniteError(
-            f"{name} is not positive semidefinite", found=f"smallest eigenvalue {smallest:.6g}",
+            f"{name} is not positive semidefinite",
+            found=f"smallest eigenvalue {smallest:.6g}",
             rule=f"at least -16 n eps times the largest eigenvalue = {-floor:.3g}",
             remedy="check that the kernel is positive semidefinite and the points are finite",
         )

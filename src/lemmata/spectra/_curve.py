@@ -101,7 +101,9 @@ def learning_curve(
         raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one for each of the {total} rows of the spectrum")
     if counts.size == 0 or not (counts.min() >= 1 and counts.max() <= total):
         raise SettingError(
-            "sizes", found=counts.tolist(), rule=f"each between 1 and the {total} rows of the set",
+            "sizes",
+            found=counts.tolist(),
+            rule=f"each between 1 and the {total} rows of the set",
             remedy="for sizes beyond the data use omniscient_curve, which extrapolates",
         )
     if resamples < 1 or not allowance >= 0:

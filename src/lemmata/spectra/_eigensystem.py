@@ -70,7 +70,8 @@ def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows colu
     floor, smallest = _ROUNDING * n * eps * size, float(values[-1])
     if not smallest >= -floor:
         raise NotPositiveDefiniteError(
-            "the matrix is not positive semidefinite", found=f"smallest eigenvalue {smallest:.6g}",
+            "the matrix is not positive semidefinite",
+            found=f"smallest eigenvalue {smallest:.6g}",
             rule=f"at least -16 n eps times the largest eigenvalue = {-floor:.3g}",
             remedy="check that the kernel is positive semidefinite and the points are finite",
         )

@@ -23,9 +23,7 @@ def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array,
     return len(y) * jnp.sum(target_power(spectrum, y) * weights**2) / jnp.sum(weights) ** 2
 
 
-def leave_one_out(
-    spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]
-) -> Float[Array, ""]:
+def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
     """The leave-one-out squared error of kernel ridge regression in closed form.
 
     The residual of row i from a fit to the other n - 1 rows is [(A + ridge)^-1 y]_i / [(A + ridge)^-1]_ii. Summed

@@ -62,7 +62,9 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
 def _known(registry: dict[str, Any], what: str, name: str) -> Any:
     if name not in registry:
         raise DataError(
-            f"{what} {name!r}", found=f"no {what} of that name", rule=f"a {what} that lemmata, or this program, knows",
+            f"{what} {name!r}",
+            found=f"no {what} of that name",
+            rule=f"a {what} that lemmata, or this program, knows",
             remedy="where it is your own: import its module, which gives it to lemmata.storage.storable",
         )
     return registry[name]

@@ -49,7 +49,9 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
         return {"function": name}
     what = "a function of the caller" if callable(value) else f"a {type(value).__name__}"
     _refuse(
-        place, f"{what}, {value!r}", "arrays, numbers, text, the library's objects and named activations",
+        place,
+        f"{what}, {value!r}",
+        "arrays, numbers, text, the library's objects and named activations",
         "tanh(), sigmoid(), silu(), softplus() or jax.numpy.sin in place of the function; or write the function in a "
         "class of your own, an equinox.Module with __call__, and register that with lemmata.storage.storable",
     )

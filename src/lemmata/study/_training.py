@@ -72,12 +72,20 @@ def train_networks(
     steps = int(np.clip(OPERATIONS / (6 * len(x) * max(WIDTHS) * (x.shape[1] + outputs)), FEWEST_STEPS, MOST_STEPS))
     cases: list[tuple[str, str, Callable[[int], Any], AbstractKernel, float, Callable[[int], float]]] = [
         (
-            "relu", "ReLU network, depth 1", lambda width: relu_network(1, width, outputs=outputs),
-            TangentKernel(relu_network(1)), 1.0, lambda width: 1.0,
+            "relu",
+            "ReLU network, depth 1",
+            lambda width: relu_network(1, width, outputs=outputs),
+            TangentKernel(relu_network(1)),
+            1.0,
+            lambda width: 1.0,
         ),
         (
-            "softmax", "softmax network", lambda width: SoftmaxNetwork(width, outputs, SOFTMAX_SIGMA),
-            SoftmaxTangent(SOFTMAX_SIGMA), 1 / radius, lambda width: 1.0 / width,
+            "softmax",
+            "softmax network",
+            lambda width: SoftmaxNetwork(width, outputs, SOFTMAX_SIGMA),
+            SoftmaxTangent(SOFTMAX_SIGMA),
+            1 / radius,
+            lambda width: 1.0 / width,
         ),
     ]
     data = tuple(jnp.asarray(part) for part in (x, y, x_test, y_test))
@@ -117,7 +125,14 @@ def _train_one(network, width, precision, key, data, rate, pace, steps, predicti
     entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}
     try:
         path = train(
-            network, params, x, y, learning_rate=rate * pace, steps=steps, record_at=_records(steps), x_test=x_test,
+            network,
+            params,
+            x,
+            y,
+            learning_rate=rate * pace,
+            steps=steps,
+            record_at=_records(steps),
+            x_test=x_test,
             centred=True,
         )
     except SolverError:

@@ -55,7 +55,7 @@ class LearningCurveEstimate(Claim[Regression]):
     """
 
     title = "The learning curve from eigenvalues and targets"
-    source = Source("simon2023eigenlearning", "section 4, in the form for a finite set of rows")
+    source = Source("simon2023eigenlearning", "Section 4", note="in the form for a finite set of rows")
     # An allowance, not a theorem: a relative 1/n for each of the four traces in the estimate, at the default n = 60.
     # With RBF, noise 0.5 and ridge 0.1 on sampled problems the measured mean is below the estimate by 4.5 % at n = 40,
     # 2.8 % at 80, 1.7 % at 160. On other problems (other kernels, ridges, targets) it is above it by as much or more,
@@ -92,7 +92,10 @@ class LearningCurveEstimate(Claim[Regression]):
             Hypothesis("rows that train", len(values) // 2, ">=", 10, "an estimate up to O(1/n)"),
             Hypothesis("the ridge stands above rounding", problem.ridge, ">", floor, "the fit is unique"),
             Hypothesis(
-                "no row dominates (largest share of the trace)", diagonal.max() / diagonal.sum(), "<=", 0.25,
+                "no row dominates (largest share of the trace)",
+                diagonal.max() / diagonal.sum(),
+                "<=",
+                0.25,
                 "a row that carries a mode alone is not free from the eigenvectors",
             ),
             Hypothesis.unchecked("the fit is not near interpolation", "no threshold for ridge and noise is known"),

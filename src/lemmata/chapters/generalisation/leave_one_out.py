@@ -39,7 +39,7 @@ class LeaveOneOutIdentity(Claim[Regression]):
     """
 
     title = "Leave-one-out residuals in closed form"
-    source = Source("wahba1990", "Theorem 4.2.1, the leaving-out-one lemma")
+    source = Source("wahba1990", "Theorem 4.2.1", note="the leaving-out-one lemma")
     relation = Equal()
     label = "identity"
     controls = "the error on each row when it is left out of the fit"

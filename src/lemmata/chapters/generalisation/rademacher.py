@@ -107,7 +107,7 @@ class KernelBallRademacher(Claim[KernelBall]):
     """
 
     title = "Rademacher complexity of a kernel ball"
-    source = Source("bartlett2002rademacher", "Lemma 22, without their factor 2")
+    source = Source("bartlett2002rademacher", "Lemma 22", note="without their factor 2")
     relation = AtMost()
     controls = "how well the ball correlates with random signs on the given points"
     unexplained = "how large the norm of a learned function is"
@@ -167,7 +167,7 @@ class RademacherGeneralisation(Claim[BallLearning]):
     """
 
     title = "Uniform generalisation over a kernel ball"
-    source = Source("mohri2018", "Theorem 3.3 with Lemma 5.7 and Theorem 6.12")
+    source = Source("mohri2018", "Theorem 3.3", "Lemma 5.7", "Theorem 6.12")
     relation = AtMost(delta=0.05)
     controls = "true error minus training error of every function in the ball"
     unexplained = "interpolating predictors, whose norm makes the bound vacuous"
@@ -224,7 +224,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
     """
 
     title = "The generalisation inequality with R below eps, as printed"
-    source = Source("foundation2025", "equation (15), as printed")
+    source = Source("foundation2025", "(15)", note="as printed")
     relation = AtMost(delta=0.05)
     controls = "the probability that the true error exceeds the training error by eps"
     unexplained = "which loss is meant, and which predictor"

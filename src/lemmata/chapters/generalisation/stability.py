@@ -85,7 +85,7 @@ class UniformStability(Claim[Removal]):
     """
 
     title = "Uniform stability of kernel ridge regression"
-    source = Source("bousquet2002", "Theorem 22 and Example 3")
+    source = Source("bousquet2002", "Theorem 22", "Example 3")
     relation = AtMost()
     controls = "the change of the loss at any point when one training row is removed"
     unexplained = "learners without a ridge; rows that agree with each other, whose removal changes far less"
@@ -115,7 +115,10 @@ class UniformStability(Claim[Removal]):
         return [
             Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "the fit is strongly convex"),
             Hypothesis(
-                "residuals are at most M, in every fit", _largest_residual(problem), "<=", problem.bound,
+                "residuals are at most M, in every fit",
+                _largest_residual(problem),
+                "<=",
+                problem.bound,
                 "squared loss is Lipschitz only on a bounded range",
             ),
         ]

@@ -18,7 +18,7 @@ from lemmata.problems import Regression
 
 from .ridgeless import draw_design, isotropy
 
-_THEOREM = Source("hastie2022ridgeless", "section 3: the limiting risk for isotropic features")
+_THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
 _RISE = (0.2, 0.5, 0.7, 0.85)
 _FALL = (1.15, 1.5, 2.0, 4.0)
 _DRAWS = 2
@@ -81,7 +81,6 @@ def _enough_columns(problem: Regression, rungs: tuple[float, ...]) -> Hypothesis
     nearest = min(abs(round(rung * columns) - columns) for rung in rungs)
     why = "up to 1 row from d the mean error is infinite, up to 3 its variance, and rungs fall together"
     return Hypothesis("d is large enough (rows between d and the nearest rung)", nearest, ">", 3, why)
-
 
 
 def _linear() -> Hypothesis:

@@ -17,7 +17,7 @@ from lemmata.problems import Regression
 
 from .marchenko_pastur import marchenko_pastur_edges, tracy_widom_scales
 
-_THEOREM = Source("hastie2022ridgeless", "section 3: the limiting risk for isotropic features")
+_THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
 _STANDARD_ERRORS = 5.0
 _NOISES = 16
 _FRESH = 512

@@ -105,7 +105,7 @@ class AcceleratedWeightsExecuteTheSteps(AbstractDenseClaim):
     """
 
     title = "The weights of the accelerated transformer execute the intended steps"
-    source = Source("beck2009fista", "equations (4.1) to (4.3), as layers of a transformer")
+    source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)", note="as layers of a transformer")
     controls = "the tokens of the accelerated transformer, row by row"
     accelerated = True
     depth = 7  # momentum begins with the second step and is left out of the last
@@ -169,7 +169,7 @@ class AcceleratedPassIsFista(AbstractDepthClaim):
     """
 
     title = "The accelerated transformer runs FISTA"
-    source = Source("beck2009fista", "equations (4.1) to (4.3)")
+    source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)")
     relation = Equal()
     label = "identity"
     controls = "the iterates of the accelerated transformer"
@@ -230,7 +230,7 @@ class ObjectiveFallsWithTheSquare(AbstractDepthClaim):
     """The objective of the accelerated method, above its least value, falls at least as fast as (T + 1)^-2."""
 
     title = "The objective falls with the square of the depth"
-    source = Source("beck2009fista", "Theorem 4.4: the rate")
+    source = Source("beck2009fista", "Theorem 4.4", note="the rate")
     relation = Rate("T + 1", tuple(depth + 1 for depth in DEPTHS), upper=True)
     label = "rate"
     trials = 64
@@ -259,7 +259,7 @@ class StepsThatAreSaved(AbstractDepthClaim):
     """
 
     title = "Layers that acceleration saves at equal objective"
-    source = Source("beck2009fista", "Theorem 4.4, beside Theorem 3.1, for flat directions")
+    source = Source("beck2009fista", "Theorem 4.4", "Theorem 3.1", note="for flat directions")
     relation = Rate("c_T", WORTH)
     label = "rate"
     controls = "the number of plain steps that reach the objective of T accelerated ones"
@@ -286,7 +286,7 @@ class LayersToEqualRisk(AbstractDepthClaim):
     """
 
     title = "Layers that acceleration saves at equal risk"
-    source = Source("beck2009fista", "Theorem 4.4, for the risk of a transformer")
+    source = Source("beck2009fista", "Theorem 4.4", note="for the risk of a transformer")
     relation = Order("momentum", (0.0, 1.0))
     label = "rate"
     controls = "the layers until the risk is near that of the Lasso"

@@ -106,7 +106,7 @@ class GradientParameter(Claim[Periodic]):
     """
 
     title = "The Barron parameter by gradients"
-    source = Source("li2025incontext", "equation (20)")
+    source = Source("li2025incontext", "(20)")
     relation = Equal()
     label = "identity"
     controls = "the Barron parameter of a class"
@@ -170,7 +170,7 @@ class GaussianParameter(Claim[Bump]):
     """
 
     title = "The Barron parameter of Gaussians"
-    source = Source("barron1993", "section IX, Gaussian functions, with the constant")
+    source = Source("barron1993", "Section IX", note="Gaussian functions, with the constant")
     relation = EqualInMean(resolution=0.02)
     label = "identity"
     controls = "the first moment of a spectrum"
@@ -232,7 +232,7 @@ class PositiveDefiniteBound(Claim[Mixture]):
     """
 
     title = "The Barron parameter of positive definite functions"
-    source = Source("barron1993", "section IX, positive definite functions")
+    source = Source("barron1993", "Section IX", note="positive definite functions")
     relation = AtMost()
     controls = "the first moment of a positive spectrum"
     unexplained = "spectra of either sign"
@@ -289,7 +289,7 @@ class PolynomialBound(Claim[RidgePolynomial]):
     """
 
     title = "The Barron parameter of polynomials on the ball"
-    source = Source("barron1993", "section IX, polynomials, by a periodic extension")
+    source = Source("barron1993", "Section IX", note="polynomials, by a periodic extension")
     relation = AtMost()
     controls = "the first moment of an extension of a polynomial"
     unexplained = "the cheapest extension"

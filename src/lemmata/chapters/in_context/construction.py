@@ -97,9 +97,7 @@ class InContextTransformer(eqx.Module):
         beta = momentum(self.iterations) if self.accelerated else jnp.zeros(self.iterations)
         return beta.at[-1:].set(0.0).astype(self.step.dtype)
 
-    def tokens(
-        self, x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"]
-    ) -> Float[Array, "D T"]:
+    def tokens(self, x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"]) -> Float[Array, "D T"]:
         """H(0): examples as columns, then the query with y = w = 0 (li2025incontext, equation 57).
 
         Args:

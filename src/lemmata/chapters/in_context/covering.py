@@ -142,7 +142,7 @@ class PairCover(Claim[Pairs]):
     """
 
     title = "The cover of pairs does not see the class"
-    source = Source("li2025incontext", "section 2.3, definition (23)")
+    source = Source("li2025incontext", "(23)")
     relation = AtMost()
     controls = "the covering number of Theorem 1"
     unexplained = "what a cover would have to be for the proof of Lemma 1"
@@ -246,7 +246,7 @@ class PairCoverOfRichClasses(AbstractRichClaim):
     """The cover (23) of pairs does not grow with the number m of frequencies of a class."""
 
     title = "The cover of pairs of richer classes"
-    source = Source("li2025incontext", "section 2.3, definition (23), and section 3, on the complexity of classes")
+    source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
     relation = Rate("m", _RICHNESS, upper=True)
     label = "rate"
 
@@ -269,7 +269,7 @@ class ClassCoverOfRichClasses(AbstractRichClaim):
     """A cover of f - f(0) in the supremum norm, to C_F epsilon, grows with the number m of frequencies of a class."""
 
     title = "The supremum cover of richer classes"
-    source = Source("li2025incontext", "section 3, on the complexity of classes, with a cover of functions")
+    source = Source("li2025incontext", "Section 3, complexity of classes", note="with a cover of functions")
     relation = Order("m", _RICHNESS[:3])
 
     def predict(self, problem: Rich) -> Array:

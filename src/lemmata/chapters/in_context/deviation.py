@@ -99,7 +99,7 @@ class QuadraticDeviation(AbstractDeviationClaim):
     """
 
     title = "Fit and risk differ by moments of the features"
-    source = Source("li2025incontext", "Section A.2.1, inequality (92)")
+    source = Source("li2025incontext", "(92)", note="proof of Lemma 6")
 
     def predict(self, problem: Population) -> Array:
         """The bound at each estimate."""
@@ -125,7 +125,7 @@ class NoiseDeviation(AbstractDeviationClaim):
     """
 
     title = "The noise in the fit"
-    source = Source("li2025incontext", "Section A.2.1, inequality (96)")
+    source = Source("li2025incontext", "(96)", note="proof of Lemma 6")
 
     def predict(self, problem: Population) -> Array:
         """The bound at each estimate."""
@@ -161,7 +161,7 @@ class UniformDeviation(AbstractDeviationClaim):
     """
 
     title = "Fit and risk are near for all coefficients"
-    source = Source("li2025incontext", "Lemma 6, inequality (83), with constants")
+    source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
     relation = AtMost(_DELTA)
 
     def predict(self, problem: Population) -> Array:
@@ -193,7 +193,7 @@ class NoBargain(AbstractDeviationClaim):
     """
 
     title = "No coefficients fit much better than rho*"
-    source = Source("li2025incontext", "Lemma 6, inequality (84), with constants")
+    source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
 
     def predict(self, problem: Population) -> Array:
         """The bound at each estimate."""

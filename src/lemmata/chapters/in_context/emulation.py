@@ -33,7 +33,20 @@ class WeightsExecuteTheSteps(AbstractDenseClaim):
     """
 
     title = "The weights of the transformer execute the intended steps"
-    source = Source("li2025incontext", "Lemma 4, parts i) and ii), and equations (106) to (112)")
+    source = Source(
+        "li2025incontext",
+        "Lemma 4, part i",
+        "Lemma 4, part ii",
+        "(106)",
+        "(107a)",
+        "(107b)",
+        "(108)",
+        "(109a)",
+        "(109b)",
+        "(110)",
+        "(111)",
+        "(112)",
+    )
 
     def predict(self, problem: Prompt) -> Array:
         """The intended tokens."""
@@ -70,7 +83,7 @@ class FeaturesFromTwoRamps(AbstractLayerClaim):
     """
 
     title = "A feed-forward layer computes the features of every token"
-    source = Source("li2025incontext", "equations (107) and (113) to (116)")
+    source = Source("li2025incontext", "(107a)", "(107b)", "(113)", "(114)", "(115)", "(116)", note="proof of Lemma 4")
 
     def predict(self, problem: Prompt) -> Array:
         """A ramp that is cut off at 0 and 1."""
@@ -108,7 +121,7 @@ class FeedForwardIsSoftThreshold(AbstractLayerClaim):
     """
 
     title = "A feed-forward layer is a soft threshold"
-    source = Source("li2025incontext", "equations (109), (121) and (122)")
+    source = Source("li2025incontext", "(109a)", "(109b)", "(121)", "(122)", note="proof of Lemma 4")
 
     def predict(self, problem: Prompt) -> Array:
         """sign(z) max(|z| - eta lambda, 0), then a 0."""
@@ -180,7 +193,7 @@ class GradientStepOfListedHeads(AbstractGradientStep):
     """
 
     title = "The listed heads compute a gradient step"
-    source = Source("li2025incontext", "equation (118) and the matrices of Attn1 below it")
+    source = Source("li2025incontext", "(118)", "proof of Lemma 4, matrices of Attn1", note="proof of Lemma 4")
     expected = Status.REFUTED
     heads = 3
 
@@ -194,7 +207,9 @@ class GradientStepOfFourHeads(AbstractGradientStep):
     """
 
     title = "Four heads compute a gradient step"
-    source = Source("li2025incontext", "equation (118), with the fourth head")
+    source = Source(
+        "li2025incontext", "(118)", "proof of Lemma 4, matrices of Attn1", note="proof of Lemma 4, with the fourth head"
+    )
     corrects = "in_context.emulation.gradient_step_of_listed_heads"
 
 
@@ -233,7 +248,7 @@ class PredictionAsPrinted(AbstractPrediction):
     """
 
     title = "The attention of the prediction, as printed"
-    source = Source("li2025incontext", "equation (124) and the matrices of Attn2 below it")
+    source = Source("li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4")
     expected = Status.REFUTED
     as_printed = True
 
@@ -247,7 +262,9 @@ class PredictionWithN(AbstractPrediction):
     """
 
     title = "The attention of the prediction, with the factor N"
-    source = Source("li2025incontext", "equation (124), with N in V")
+    source = Source(
+        "li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4, with N in V"
+    )
     corrects = "in_context.emulation.prediction_as_printed"
 
 
@@ -255,7 +272,7 @@ class PrintedPredictionIsNTimesSmaller(AbstractPrediction):
     """With the printed V of Attn2, the prediction is 1/N of 4 tau {sigma(phi^T rho / tau) - sigma(0)}."""
 
     title = "The printed attention predicts an N-th of the value"
-    source = Source("li2025incontext", "the matrices of Attn2 below equation (124)")
+    source = Source("li2025incontext", "proof of Lemma 4, matrices of Attn2")
     as_printed = True
 
     def predict(self, problem: Prompt) -> Array:

@@ -100,7 +100,7 @@ class LengthOfEstimates(AbstractEstimateClaim):
     """
 
     title = "Good objectives have short coefficients"
-    source = Source("li2025incontext", "Lemma 2, inequality (37), with the constants of (88)")
+    source = Source("li2025incontext", "Lemma 2", "(37)", note="with the constants of (88)")
 
     def predict(self, problem: Population) -> Array:
         """The bound at each estimate."""
@@ -128,7 +128,7 @@ class FitOfEstimates(AbstractEstimateClaim):
     """
 
     title = "The fit of coefficients with a good objective"
-    source = Source("li2025incontext", "Section A.2, inequality (90)")
+    source = Source("li2025incontext", "(90)", note="proof of Lemma 2")
 
     def predict(self, problem: Population) -> Array:
         """The bound at each estimate."""
@@ -161,7 +161,7 @@ class RiskOfEstimates(AbstractEstimateClaim):
     """
 
     title = "The risk of coefficients with a good objective"
-    source = Source("li2025incontext", "Lemma 2, inequality (36), with constants")
+    source = Source("li2025incontext", "Lemma 2", "(36)", note="with constants")
     relation = AtMost(_DELTA)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Population:

@@ -71,7 +71,7 @@ class LinearAsPrinted(AbstractSlopeClaim):
     """
 
     title = "The Barron parameter of linear functions, as printed"
-    source = Source("li2025incontext", "section 2.3 and Appendix B, linear functions, with Lemma 5")
+    source = Source("li2025incontext", "Section 2.3, linear functions", note="with Lemma 5")
     relation = AtMost()
     expected = Status.REFUTED
 
@@ -94,7 +94,7 @@ class LinearLimit(AbstractSlopeClaim):
     """
 
     title = "One linear function as a limit"
-    source = Source("li2025incontext", "Appendix B, linear functions, one at a time, as a limit")
+    source = Source("li2025incontext", "Section 2.3, linear functions", note="one at a time, as a limit")
     relation = AtMost()
 
     def predict(self, problem: Slope) -> Array:
@@ -131,7 +131,7 @@ class LinearParameter(AbstractSlopeClaim):
     """
 
     title = "The Barron parameter of linear functions"
-    source = Source("li2025incontext", "section 2.3 and Appendix B, linear functions, corrected")
+    source = Source("li2025incontext", "Section 2.3, linear functions", note="corrected")
     corrects = "in_context.example_classes.linear_as_printed"
     relation = EqualInMean(resolution=0.05)
     label = "tight"
@@ -218,7 +218,7 @@ class CombinationAsPrinted(AbstractCombinedClaim):
     """
 
     title = "The Barron parameter of combinations, as printed"
-    source = Source("li2025incontext", "section 2.3 and Appendix B, linear combinations")
+    source = Source("li2025incontext", "Section 2.3, linear combinations")
     expected = Status.REFUTED
 
     def predict(self, problem: Combined) -> Array:
@@ -240,7 +240,7 @@ class Combination(AbstractCombinedClaim):
     """
 
     title = "The Barron parameter of combinations"
-    source = Source("li2025incontext", "section 2.3 and Appendix B, linear combinations, corrected")
+    source = Source("li2025incontext", "Section 2.3, linear combinations", note="corrected")
     corrects = "in_context.example_classes.combination_as_printed"
 
     def predict(self, problem: Combined) -> Array:

@@ -85,9 +85,7 @@ def features_of(
     return UniversalFeatures(omega, thresholds, jnp.asarray(sharpness, omega.dtype))
 
 
-def step_density(
-    t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]
-) -> Float[Array, "*s"]:
+def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]) -> Float[Array, "*s"]:
     """gamma(t): how steps at t add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
 
     g(z) is the integral of gamma over t < z: gamma = g' on [-1, 1], and sign g(-1) on an interval of length |g(-1)|
@@ -204,7 +202,7 @@ class PointwiseRepresentation(AbstractRepresentedClaim):
     """
 
     title = "Random features at a point"
-    source = Source("li2025incontext", "Lemma 1, inequality (27), one pair of the cover, with constants")
+    source = Source("li2025incontext", "Lemma 1", "(27)", note="one pair of the cover, with constants")
     relation = AtMost(delta=_DELTA)
     trials = 256
     batch = 256
@@ -232,7 +230,7 @@ class SmallCoefficients(AbstractRepresentedClaim):
     """
 
     title = "The coefficients of random features are small in l_1"
-    source = Source("li2025incontext", "Lemma 1, inequality (28), with 3 in place of 4, for every draw")
+    source = Source("li2025incontext", "Lemma 1", "(28)", note="with 3 in place of 4, for every draw")
     relation = AtMost()
     controls = "the l_1 norm of the coefficients of universal features"
     trials = 128
@@ -260,7 +258,7 @@ class FeatureRate(AbstractRepresentedClaim):
     """With the coefficients of the proof the root mean square distance over the ball falls like n^(-1/2)."""
 
     title = "The number of random features"
-    source = Source("li2025incontext", "Lemma 1, inequality (27), the order in n")
+    source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in n")
     relation = Rate("n", _NUMBERS)
     label = "rate"
     trials = 64
@@ -293,7 +291,7 @@ class BestCoefficientRate(AbstractRepresentedClaim):
     """
 
     title = "The best coefficients of random features"
-    source = Source("li2025incontext", "Lemma 1, the best coefficients in place of the proof's")
+    source = Source("li2025incontext", "Lemma 1", note="the best coefficients in place of the proof's")
     relation = Rate("n", _FEW, upper=True)
     label = "rate"
     unexplained = "the exponent of the best coefficients in more dimensions, and their l_1 norm"

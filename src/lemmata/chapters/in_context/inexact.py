@@ -86,7 +86,7 @@ class StepWithErrors(AbstractRunClaim):
     """
 
     title = "A step after an error"
-    source = Source("li2025incontext", "Section A.3, inequality (98), with constants")
+    source = Source("li2025incontext", "(98)", note="proof of Lemma 3, with constants")
 
     def predict(self, problem: Run) -> Array:
         """The bound for t = 1, ..., T - 1."""
@@ -114,7 +114,7 @@ class BestStep(AbstractRunClaim):
     """
 
     title = "The best of the steps with errors"
-    source = Source("li2025incontext", "Section A.3, inequality (99), with constants")
+    source = Source("li2025incontext", "(99)", note="proof of Lemma 3, with constants")
     steps = 64
 
     def predict(self, problem: Run) -> Array:
@@ -136,7 +136,7 @@ class ErrorOfAStep(AbstractRunClaim):
     """An error raises the objective by l(rho_t) - l(rho*_t) <= B_t."""
 
     title = "An error raises the objective in proportion"
-    source = Source("li2025incontext", "Section A.3, inequality (100), with constants")
+    source = Source("li2025incontext", "(100)", note="proof of Lemma 3, with constants")
 
     def predict(self, problem: Run) -> Array:
         """B_t."""
@@ -160,7 +160,7 @@ class RisesAddUp(AbstractRunClaim):
     """
 
     title = "Errors add up, at most"
-    source = Source("li2025incontext", "Section A.3, inequalities (101) and (102), with constants")
+    source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with constants")
 
     def predict(self, problem: Run) -> Array:
         """The sum for every t and k, 0 where k > t."""
@@ -186,7 +186,7 @@ class InexactConvergence(AbstractRunClaim):
     """
 
     title = "Proximal gradient with errors"
-    source = Source("li2025incontext", "Lemma 3, inequality (41), with constants")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="with constants")
 
     def predict(self, problem: Run) -> Array:
         """The bound for each t."""
@@ -242,7 +242,7 @@ class LengthOfIterates(Claim[Examined]):
     """
 
     title = "Iterates with errors stay short in l_1"
-    source = Source("li2025incontext", "Lemma 3, inequality (42), with the constants of (88)")
+    source = Source("li2025incontext", "Lemma 3", "(42)", note="with the constants of (88)")
     relation = AtMost()
     controls = "the length of the coefficients along inexact proximal gradient"
     unexplained = "how short they are: iterates of small errors are no longer than rho*"
@@ -294,7 +294,7 @@ class Robustness(Claim[Run]):
     """With errors of length epsilon in every step the objective after T steps changes by O(epsilon)."""
 
     title = "The effect of errors is linear in their size"
-    source = Source("li2025incontext", "Lemma 3, inequality (41), the order in the size of the errors")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in the size of the errors")
     relation = Rate("1/epsilon", _INVERSE_ERRORS, upper=True)
     label = "rate"
     controls = "the objective along inexact proximal gradient"

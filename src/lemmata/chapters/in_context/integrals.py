@@ -105,7 +105,7 @@ class IntegralOfRamps(AbstractCosineRampsClaim):
     """
 
     title = "A function as an integral of ramps"
-    source = Source("li2025incontext", "Lemma 5, inequality (70), with 1/4 in place of 3")
+    source = Source("li2025incontext", "Lemma 5", "(70)", note="with 1/4 in place of 3")
 
     def predict(self, problem: CosineRamps) -> Array:
         """The smaller bound."""
@@ -129,7 +129,7 @@ class CoefficientBound(AbstractCosineRampsClaim):
     """
 
     title = "The coefficients of the integral"
-    source = Source("li2025incontext", "Lemma 5, inequality (72)")
+    source = Source("li2025incontext", "Lemma 5", "(72)")
     controls = "the coefficients of universal features"
 
     def predict(self, problem: CosineRamps) -> Array:
@@ -164,7 +164,7 @@ class RampBias(AbstractCosineRampsClaim):
     """
 
     title = "Ramps and a fixed function"
-    source = Source("li2025incontext", "Lemma 1, inequality (27), the order in tau for a fixed function")
+    source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in tau for a fixed function")
     relation = Rate("tau", _SHARPNESSES)
     label = "rate"
     unexplained = "functions with frequencies beyond tau, for which the order is 1/tau"

@@ -219,7 +219,7 @@ class RidgeIsBayes(AbstractLinearPrompt):
     """
 
     title = "No transformer predicts linear functions better than ridge regression"
-    source = Source("ahn2023", "Section 2, the Bayes-optimal predictor")
+    source = Source("ahn2023", "Section 2", note="the Bayes-optimal predictor")
     relation = EqualInMean(relative=False, resolution=0.05)
     label = "tight"
     trials = 2000

@@ -35,7 +35,7 @@ class LogisticSpectrum(Claim[Frequencies]):
     """
 
     title = "The spectrum of the logistic function's derivative"
-    source = Source("li2025incontext", "equation (134)")
+    source = Source("li2025incontext", "(134)", note="proof of (132)")
     relation = Equal()
     label = "identity"
     controls = "the spectrum of a logistic unit"
@@ -136,7 +136,7 @@ class NetworkSpectrum(AbstractUnitsClaim):
     """
 
     title = "The spectrum of a network's gradient"
-    source = Source("li2025incontext", "equations (132) and (133)")
+    source = Source("li2025incontext", "(132)", "(133)")
 
     def predict(self, problem: Units) -> Array:
         """The integrals, by the trapezoidal rule between its nodes, which leaves out 0."""
@@ -174,7 +174,7 @@ class LogisticParameter(AbstractUnitsClaim):
     """
 
     title = "The Barron parameter of networks of logistic units"
-    source = Source("li2025incontext", "section 2.3 and Appendix B, two-layer networks")
+    source = Source("li2025incontext", "Section 2.3, two-layer networks")
 
     def predict(self, problem: Units) -> Array:
         """The bound."""
@@ -201,7 +201,7 @@ class LogisticMoment(Claim[Frequencies]):
     """
 
     title = "The moment of a logistic unit"
-    source = Source("li2025incontext", "Appendix B, the integral in the proof for two-layer networks")
+    source = Source("li2025incontext", "Appendix B, integral for two-layer networks")
     relation = Equal()
     label = "identity"
     controls = "the first moment of the spectrum of a logistic unit"

@@ -84,7 +84,7 @@ class MaximumOverFeatures(AbstractMaximumClaim):
     """
 
     title = "The noise along the worst of n features"
-    source = Source("li2025incontext", "Section A.2.1, inequality (96): the maximum over features")
+    source = Source("li2025incontext", "(96)", note="proof of Lemma 6, the maximum over features")
     relation = Rate("n", _FEATURES, upper=True, margin=0.03, resolution=0.03)
 
     def measure(self, problem: Ladder, key: Key[Array, ""]) -> Array:
@@ -131,7 +131,7 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
     """As printed: the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition is O(sqrt(log N/N))."""
 
     title = "The third term of the decomposition, as printed"
-    source = Source("li2025incontext", "Section A.2.1, (91) with (96)")
+    source = Source("li2025incontext", "(91)", "(96)", note="proof of Lemma 6")
     expected = Status.REFUTED
 
     def measure(self, problem: Ladder, key: Key[Array, ""]) -> Array:
@@ -143,7 +143,7 @@ class NoiseSum(AbstractNoiseSumClaim):
     """The term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition falls like N^(-1/2)."""
 
     title = "The third term of the decomposition"
-    source = Source("li2025incontext", "Section A.2.1, (91) with (96), with the factor 1/N that (91) lacks")
+    source = Source("li2025incontext", "(91)", "(96)", note="proof of Lemma 6, with the factor 1/N that (91) lacks")
     corrects = "in_context.maxima.noise_sum_as_printed"
 
     def measure(self, problem: Ladder, key: Key[Array, ""]) -> Array:

@@ -88,7 +88,7 @@ class PenaltyIsAffordable(AbstractPenaltyClaim):
     """
 
     title = "The penalty costs no more than the accuracy"
-    source = Source("li2025incontext", "Section 4, inequalities (62) and (64), with constants")
+    source = Source("li2025incontext", "(62)", "(64)", note="proof of Theorem 1, with constants")
     relation = AtMost()
 
     def predict(self, problem: Scales) -> Array:
@@ -142,7 +142,7 @@ class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
     """
 
     title = "The square of the penalty, as printed"
-    source = Source("li2025incontext", "Section 4, step (a) of (65)")
+    source = Source("li2025incontext", "(65)", note="proof of Theorem 1, step (a)")
     expected = Status.REFUTED
 
     def measure(self, problem: Scales, key: Key[Array, ""]) -> Array:
@@ -154,7 +154,7 @@ class SquareOfThePenalty(AbstractSquareClaim):
     """lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(4/3), for a constant c > 0, which is the square of its first term."""
 
     title = "The square of the penalty"
-    source = Source("li2025incontext", "Section 4, step (a) of (65), corrected")
+    source = Source("li2025incontext", "(65)", note="proof of Theorem 1, step (a), corrected")
     corrects = "in_context.penalty.square_of_the_penalty_as_printed"
 
     def measure(self, problem: Scales, key: Key[Array, ""]) -> Array:

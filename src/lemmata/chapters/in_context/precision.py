@@ -78,7 +78,7 @@ class Linearisation(AbstractProductClaim):
     """
 
     title = "A logistic function is linear up to a square"
-    source = Source("li2025incontext", "inequality (119), with (117) and (123)")
+    source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
 
     def predict(self, problem: Products) -> Array:
         """2 x² / tau."""
@@ -98,7 +98,7 @@ class LinearisationOfThirdOrder(AbstractProductClaim):
     """
 
     title = "A logistic function is linear up to a cube"
-    source = Source("li2025incontext", "inequality (119), with the third derivative")
+    source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
 
     def predict(self, problem: Products) -> Array:
         """|x|³ / (12 tau²)."""
@@ -113,7 +113,7 @@ class FormWithoutCancellation(AbstractProductClaim):
     """4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)), whose right side has no cancellation."""
 
     title = "Logistic functions without cancellation"
-    source = Source("li2025incontext", "equation (117), as a hyperbolic tangent")
+    source = Source("li2025incontext", "(117)", note="as a hyperbolic tangent")
     relation = Equal()
     label = "identity"
 
@@ -154,7 +154,7 @@ class TruncationFalls(AbstractRateClaim):
     """In exact arithmetic the error of a product falls as tau^-2; inequality (119) would allow tau^-1."""
 
     title = "Truncation falls with the square of the temperature"
-    source = Source("li2025incontext", "equation (117): the order of the remainder")
+    source = Source("li2025incontext", "(117)", note="the order of the remainder")
     relation = Rate("tau", _SMALL)
 
     def predict(self, problem: Products) -> Array:
@@ -177,7 +177,7 @@ class RoundingGrows(AbstractRateClaim):
     """
 
     title = "Rounding grows with the temperature"
-    source = Source("li2025incontext", "equation (117), in finite precision")
+    source = Source("li2025incontext", "(117)", note="in finite precision")
     relation = Rate("tau", _LARGE)
 
     def predict(self, problem: Products) -> Array:
@@ -221,7 +221,7 @@ class BestTemperatureGrows(AbstractPrecisionRate):
     """The temperature at which the error of a product is least grows as eps^(-1/3), from bfloat16 to float64."""
 
     title = "The best temperature is the cube root of the precision"
-    source = Source("li2025incontext", "equation (117), in finite precision: the best temperature")
+    source = Source("li2025incontext", "(117)", note="in finite precision, the best temperature")
 
     def predict(self, problem: Products) -> Array:
         """The exponent."""
@@ -240,7 +240,7 @@ class LeastErrorFalls(AbstractPrecisionRate):
     """The least error of a product over all temperatures falls as eps^(2/3), from bfloat16 to float64."""
 
     title = "A third of the digits is lost in every product"
-    source = Source("li2025incontext", "equation (117), in finite precision: the least error")
+    source = Source("li2025incontext", "(117)", note="in finite precision, the least error")
 
     def predict(self, problem: Products) -> Array:
         """The exponent in 1 / eps."""
@@ -264,7 +264,7 @@ class ErrorAtBestTemperature(AbstractProductClaim):
     """
 
     title = "The accuracy of a product"
-    source = Source("li2025incontext", "equation (117), in finite precision: the error")
+    source = Source("li2025incontext", "(117)", note="in finite precision, the error")
 
     def settings(self) -> Space:
         """Nothing to set."""
@@ -308,7 +308,7 @@ class NothingIsLeft(AbstractErrorClaim):
     """
 
     title = "The temperature of the construction in single precision"
-    source = Source("li2025incontext", "Lemma 7, in finite precision")
+    source = Source("li2025incontext", "Lemma 7", note="in finite precision")
     relation = Equal()
     label = "identity"
     controls = "the prediction of the transformer in float32"
@@ -358,7 +358,7 @@ class RoundingOfThePass(AbstractErrorClaim):
     """
 
     title = "Rounding in a whole forward pass"
-    source = Source("li2025incontext", "equations (118) and (124), in finite precision")
+    source = Source("li2025incontext", "(118)", "(124)", note="in finite precision")
     controls = "rounding of the prediction"
     unexplained = "how roundings of different tokens cancel"
 

@@ -36,7 +36,7 @@ class SoftThresholdIsProximal(Claim[Point]):
     """The minimiser of |z - rho|²/2 + level |rho|_1 is sign(z) max(|z| - level, 0), entry by entry."""
 
     title = "Soft thresholding is the proximal operator of the l_1 norm"
-    source = Source("li2025incontext", "Section 4, equation (39)")
+    source = Source("li2025incontext", "(39a)", "(39b)")
     relation = Equal()
     label = "identity"
     controls = "one step of proximal gradient on the Lasso"
@@ -115,7 +115,7 @@ class Descent(AbstractStepClaim):
     """
 
     title = "A step of 1/(2n) lowers the objective"
-    source = Source("li2025incontext", "Lemma 3, inequality (97a), with its decrease")
+    source = Source("li2025incontext", "(97a)", note="proof of Lemma 3, with its decrease")
 
     def predict(self, problem: Step) -> Array:
         """-(n-1) |step|²."""
@@ -146,7 +146,7 @@ class ContractionAsPrinted(AbstractStepClaim):
     """
 
     title = "A step of 1/(2n) nears the coefficients, as printed"
-    source = Source("li2025incontext", "Lemma 3, inequality (97b)")
+    source = Source("li2025incontext", "(97b)", note="proof of Lemma 3")
     expected = Status.REFUTED
 
     def predict(self, problem: Step) -> Array:
@@ -171,7 +171,7 @@ class Contraction(AbstractStepClaim):
     """
 
     title = "A step of 1/(2(n+1)) nears the coefficients"
-    source = Source("li2025incontext", "Lemma 3, inequality (97b), corrected")
+    source = Source("li2025incontext", "(97b)", note="proof of Lemma 3, corrected")
     corrects = "in_context.proximal.contraction_as_printed"
 
     def predict(self, problem: Step) -> Array:
@@ -233,7 +233,7 @@ class ExactConvergence(AbstractPathClaim):
     """
 
     title = "Proximal gradient converges like 1/T"
-    source = Source("li2025incontext", "Lemma 3, inequality (41), exact steps with the constant of (99)")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="exact steps with the constant of (99)")
     relation = AtMost()
     trials = 128
     batch = 128
@@ -268,7 +268,7 @@ class ConvergenceRate(AbstractPathClaim):
     """
 
     title = "The rate of proximal gradient"
-    source = Source("li2025incontext", "Lemma 3, inequality (41), the order in L")
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in L")
     relation = Rate("T", _STEPS, upper=True)
     label = "rate"
     trials = 96

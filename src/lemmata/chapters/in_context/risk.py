@@ -39,7 +39,7 @@ class RiskBelowTheBound(Claim[Prompt]):
     """
 
     title = "The risk is below the bound of Theorem 1"
-    source = Source("li2025incontext", "Theorem 1, inequality (24), with the constant 1")
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="with the constant 1")
     relation = AtMost()
     label = "upper"
     controls = "the mean squared error of the transformer's predictions"
@@ -101,7 +101,7 @@ class RiskAtTheChoices(Claim[Prompt]):
     """
 
     title = "The sizes of the theorem reach the target error"
-    source = Source("li2025incontext", "Section 3, the parameter choices (25)")
+    source = Source("li2025incontext", "(25a)", "(25b)", "(25c)")
     relation = AtMost()
     label = "upper"
     controls = "the mean squared error of the transformer's predictions"

@@ -79,7 +79,7 @@ class RiskAgainstExamples(AbstractRiskClaim):
     """
 
     title = "The risk falls like sqrt(log N/N)"
-    source = Source("li2025incontext", "Theorem 1, inequality (24), the order in N")
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in N")
     relation = Rate("N", _EXAMPLES, upper=True)
 
     def settings(self) -> Space:
@@ -114,7 +114,7 @@ class RiskAgainstLayers(AbstractRiskClaim):
     """
 
     title = "What a finite depth adds to the risk falls like 1/L"
-    source = Source("li2025incontext", "Theorem 1, inequality (24), the order in L")
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in L")
     relation = Rate("L", _LAYERS, upper=True)
     trials = 64
 
@@ -150,7 +150,7 @@ class RiskAgainstFeatures(AbstractRiskClaim):
     """
 
     title = "The risk falls like 1/n in the number of features"
-    source = Source("li2025incontext", "Theorem 1, inequality (24), the order in n")
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in n")
     relation = Rate("n", _NUMBERS, upper=True)
 
     def settings(self) -> Space:
@@ -185,7 +185,7 @@ class RiskAlongTheChoices(AbstractRiskClaim):
     """
 
     title = "The risk falls like the bound as all sizes grow"
-    source = Source("li2025incontext", "Theorem 1, inequalities (24) and (66), with the choices (25)")
+    source = Source("li2025incontext", "Theorem 1", "(24)", "(66)", note="with the choices (25)")
     relation = Rate("s", _SCALES, upper=True)
 
     def settings(self) -> Space:

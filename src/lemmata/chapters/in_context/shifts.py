@@ -33,7 +33,7 @@ class FrequencyOutside(Claim[Prompt]):
     """
 
     title = "Functions outside the class are predicted worse"
-    source = Source("li2025incontext", "Theorem 1, beyond its class")
+    source = Source("li2025incontext", "Theorem 1", note="beyond its class")
     relation = Order("w", _FREQUENCIES)
     label = "rate"
     controls = "the risk on functions outside the class"
@@ -98,7 +98,7 @@ class NoiseAverages(Claim[HeavyNoise]):
     """
 
     title = "Heavy noise averages out more slowly"
-    source = Source("li2025incontext", "Lemma 6 without assumption (2)")
+    source = Source("li2025incontext", "Lemma 6", note="without assumption (2)")
     # The sum of N such numbers over N^(2/3) tends to a stable law of index 3/2; what is left at N = 64 bends the slope.
     relation = Rate("N", _COUNTS, margin=0.05, resolution=0.1)
     label = "rate"
@@ -153,7 +153,7 @@ class AnotherLength(Claim[Prompt]):
     """
 
     title = "Weights built for another number of examples"
-    source = Source("li2025incontext", "Section 2.2, equation (11), with another N")
+    source = Source("li2025incontext", "(11)", note="with another N")
     relation = Rate("N", _LENGTHS, margin=0.1, resolution=0.2)
     label = "rate"
     controls = "predictions on prompts of another length"

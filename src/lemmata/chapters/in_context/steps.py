@@ -60,7 +60,7 @@ class StepDistance(Claim[Ramp]):
     """
 
     title = "A ramp of slope tau is 1/tau away from a step"
-    source = Source("li2025incontext", "equation (69) and the end of Appendix A.1")
+    source = Source("li2025incontext", "(69)", note="proof of Lemma 1, with its end")
     relation = Equal()
     label = "identity"
     controls = "the distance of a ramp from a step"
@@ -127,7 +127,7 @@ class WaveByRamps(Claim[Wave]):
     """
 
     title = "A cosine by ramps"
-    source = Source("li2025incontext", "inequalities (75a) and (75b), the first with 1/4 in place of 3")
+    source = Source("li2025incontext", "(75a)", "(75b)", note="proof of Lemma 5, the first with 1/4 in place of 3")
     relation = AtMost()
     controls = "the distance of a cosine from an integral of ramps"
     unexplained = "better weights than those that are exact for steps"
@@ -207,7 +207,7 @@ class LineByRamps(AbstractLineClaim):
     """
 
     title = "A function with bounded slopes by ramps"
-    source = Source("li2025incontext", "inequality (81a), with z - t, and 1/4 in place of 3")
+    source = Source("li2025incontext", "(81a)", note="proof of Lemma 5, with z - t, and 1/4 in place of 3")
     corrects = "in_context.steps.line_by_ramps_as_printed"
 
     def predict(self, problem: Line) -> Array:
@@ -239,7 +239,7 @@ class LineByRampsAsPrinted(AbstractLineClaim):
     """
 
     title = "A function with bounded slopes by ramps, with the printed sign"
-    source = Source("li2025incontext", "inequality (81a)")
+    source = Source("li2025incontext", "(81a)", note="proof of Lemma 5")
     expected = Status.REFUTED
 
     def predict(self, problem: Line) -> Array:
@@ -263,7 +263,7 @@ class LineWeights(AbstractLineClaim):
     """The gamma of (82) has integral of |gamma| = |g(-1)| + integral of |g'| <= 3."""
 
     title = "The weight of the ramps"
-    source = Source("li2025incontext", "inequality (81b)")
+    source = Source("li2025incontext", "(81b)", note="proof of Lemma 5")
     controls = "the weight of the ramps that represent a function with bounded slopes"
 
     def predict(self, problem: Line) -> Array:

@@ -77,7 +77,7 @@ class GradientError(AbstractGradientError):
     """
 
     title = "The error of a gradient step by attention"
-    source = Source("li2025incontext", "inequality (120), first line")
+    source = Source("li2025incontext", "(120)", note="proof of Lemma 4, first line")
 
     def predict(self, problem: Prompt) -> Array:
         """The bound before each step."""
@@ -104,7 +104,7 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
     """
 
     title = "The error of a gradient step by attention, to third order"
-    source = Source("li2025incontext", "inequality (120), with the third derivative")
+    source = Source("li2025incontext", "(120)", note="proof of Lemma 4, with the third derivative")
 
     def predict(self, problem: Prompt) -> Array:
         """The bound before each step."""
@@ -126,7 +126,7 @@ class PredictionError(AbstractErrorClaim):
     """
 
     title = "The error of the prediction by attention"
-    source = Source("li2025incontext", "inequality (125), with the third derivative")
+    source = Source("li2025incontext", "(125)", note="proof of Lemma 4, with the third derivative")
 
     def predict(self, problem: Prompt) -> Array:
         """The bound after each step."""
@@ -171,7 +171,7 @@ class StepError(AbstractStepError):
     """
 
     title = "The error of a proximal step by attention"
-    source = Source("li2025incontext", "inequalities (127) and (128), with constants")
+    source = Source("li2025incontext", "(127)", "(128)", note="proof of Lemma 4, with constants")
 
     def predict(self, problem: Prompt) -> Array:
         """The bound at each step."""
@@ -199,7 +199,7 @@ class StepErrorOfThirdOrder(AbstractStepError):
     """
 
     title = "The error of a proximal step by attention, to third order"
-    source = Source("li2025incontext", "inequality (128), with the third derivative")
+    source = Source("li2025incontext", "(128)", note="proof of Lemma 4, with the third derivative")
 
     def predict(self, problem: Prompt) -> Array:
         """The bound at each step."""
@@ -222,7 +222,9 @@ class ErrorsAtTheTemperatureAsked(AbstractTemperatureClaim):
     """
 
     title = "Errors and norms at the temperature of the construction"
-    source = Source("li2025incontext", "Lemma 7 (= inequalities 130 and 131); Lemma 4, inequalities (58b) and (59b)")
+    source = Source(
+        "li2025incontext", "Lemma 7", "(130)", "(131)", "Lemma 4, part ii", "(58b)", "Lemma 4, part iii", "(59b)"
+    )
     controls = "the steps of the transformer and its prediction"
 
     def predict(self, problem: Prompt) -> Array:
@@ -269,7 +271,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
     """
 
     title = "The temperature that is asked for"
-    source = Source("li2025incontext", "Lemma 7: the temperature")
+    source = Source("li2025incontext", "Lemma 7", note="the temperature")
 
     def predict(self, problem: Prompt) -> Array:
         """tau."""
@@ -286,7 +288,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
     """
 
     title = "A lower temperature, by the third order of errors"
-    source = Source("li2025incontext", "Lemma 7: the temperature, with the third derivative")
+    source = Source("li2025incontext", "Lemma 7", note="the temperature, with the third derivative")
 
     def predict(self, problem: Prompt) -> Array:
         """tau."""
@@ -305,7 +307,7 @@ class ObjectiveAtTheEnd(AbstractTemperatureClaim):
     """
 
     title = "The objective that the transformer reaches"
-    source = Source("li2025incontext", "Lemma 4, inequality (59a) (= inequality 129)")
+    source = Source("li2025incontext", "Lemma 4, part iii", "(59a)", "(129)")
     controls = "the objective of the Lasso at the end of the pass"
     unexplained = "how much smaller it is: C_F is many times the length of the coefficients"
 
@@ -351,7 +353,7 @@ class PenaltyOfTheConstruction(AbstractErrorClaim):
     """
 
     title = "The penalty of the construction at small sizes"
-    source = Source("li2025incontext", "Lemma 4, equation (58a) with (58c)")
+    source = Source("li2025incontext", "Lemma 4, part ii", "(58a)", "(58c)")
     relation = Equal()
     label = "identity"
     controls = "the coefficients and the prediction of the transformer"

@@ -165,7 +165,7 @@ class UniformRepresentation(Claim[Covered]):
     """
 
     title = "Random features for a whole class"
-    source = Source("li2025incontext", "Lemma 1, inequality (27), with a cover of functions, and constants")
+    source = Source("li2025incontext", "Lemma 1", "(27)", note="with a cover of functions, and constants")
     corrects = "in_context.uniform_features.one_function_for_all_points"
     relation = AtMost(delta=_DELTA)
     controls = "the largest distance over a class from what features represent"

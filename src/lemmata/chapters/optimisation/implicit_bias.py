@@ -52,7 +52,7 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
     """
 
     title = "Gradient descent from zero finds the minimum-norm interpolant"
-    source = Source("zhang2017", "section 5: linear models")
+    source = Source("zhang2017", "Section 5", note="linear models")
     relation = Equal()
     label = "identity"
     controls = "the weights in the limit of many steps"
@@ -95,13 +95,19 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         eps = jnp.finfo(values.dtype).eps
         return [
             Hypothesis(
-                "interpolation is possible (smallest eigenvalue)", values[-1], ">", _floor(problem, values),
+                "interpolation is possible (smallest eigenvalue)",
+                values[-1],
+                ">",
+                _floor(problem, values),
                 "duplicate rows with different targets cannot be interpolated",
             ),
             Hypothesis("features outnumber rows", p, ">", n, "otherwise there is at most one interpolant"),
             Hypothesis("the step is below 2 / lambda_max", problem.step, "<", 2 / values[0], "descent converges"),
             Hypothesis(
-                "steps are enough: t eta lambda_min", problem.steps * problem.step * values[-1], ">=", -jnp.log(eps),
+                "steps are enough: t eta lambda_min",
+                problem.steps * problem.step * values[-1],
+                ">=",
+                -jnp.log(eps),
                 "the limit is reached to rounding",
             ),
         ]

@@ -55,7 +55,7 @@ class ResidualsFollowGram(Claim[LeastSquares]):
     """
 
     title = "Residuals of gradient descent follow the Gram matrix"
-    source = Source("yao2007", "section 2: the iteration in a reproducing kernel Hilbert space")
+    source = Source("yao2007", "Section 2", note="the iteration in a reproducing kernel Hilbert space")
     relation = Equal()
     label = "identity"
     controls = "the training residual at every step"
@@ -128,7 +128,7 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     """
 
     title = "Condition number times log(1/eps) iterations fit the training rows"
-    source = Source("foundation2025", "Theorem 2, with the step 1 / lambda_max")
+    source = Source("foundation2025", "Theorem 2", note="with the step 1 / lambda_max")
     relation = AtMost()
     controls = "the number of iterations until the training residual is small"
     unexplained = "why targets along large eigenvalues are fitted far sooner; moving features; new data"
@@ -188,7 +188,7 @@ class ConditionNumberGrowth(Claim[Regression]):
     """
 
     title = "Iterations in the worst case are proportional to the condition number"
-    source = Source("foundation2025", "Theorem 2: the order in kappa")
+    source = Source("foundation2025", "Theorem 2", note="the order in kappa")
     # The slope of kappa - 1/2 between 8 and 256 exceeds 1 by about log(16/15) / log(32) = 0.019 at most.
     relation = Rate(along="kappa", rungs=_CONDITION_NUMBERS, margin=0.02, resolution=0.02)
     label = "rate"
@@ -242,7 +242,7 @@ class PrintedStepIterations(Claim[Regression]):
     """
 
     title = "The step c/(n lambda_max) fits in O(kappa log(1/eps)) iterations, as printed"
-    source = Source("foundation2025", "Theorem 2, as printed")
+    source = Source("foundation2025", "Theorem 2", note="as printed")
     relation = Rate(along="n", rungs=tuple(map(float, _ROWS)), upper=True)
     label = "rate"
     controls = "the number of iterations until the training residual is small"

@@ -100,9 +100,7 @@ def train_beside_kernel(
     return {**params, "weight": weight}, gamma
 
 
-def sampled_learned(
-    key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2
-) -> Learned:
+def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2) -> Learned:
     """A network trained on noised draws, with comparisons.
 
     F_H is the regression of F* on 16 points of its own, stopped after a number of steps that is log-uniform up to 1000;

@@ -141,9 +141,7 @@ def _simulate(key: Key[Array, ""], drift: Callable, amplitude: Callable, grid: A
     def one(point, key):
         noise = diffrax.UnsafeBrownianPath(shape=point.shape, key=key)
         spread = lambda t, x, args: amplitude(t) * jnp.eye(len(point))
-        terms = diffrax.MultiTerm(
-            diffrax.ODETerm(lambda t, x, args: drift(t, x)), diffrax.ControlTerm(spread, noise)
-        )
+        terms = diffrax.MultiTerm(diffrax.ODETerm(lambda t, x, args: drift(t, x)), diffrax.ControlTerm(spread, noise))
         path = diffrax.diffeqsolve(
             terms, diffrax.Euler(), grid[0], grid[-1], None, point, stepsize_controller=diffrax.StepTo(grid),
             max_steps=len(grid), adjoint=diffrax.DirectAdjoint(),

@@ -100,9 +100,7 @@ class Training(eqx.Module):
     def displacement(self) -> Float[Array, ""]:
         """D of Definition A.2, with F(0) = 0."""
         residual = jnp.linalg.norm(self.y)
-        return jnp.asarray(
-            displacement(self.smallest, self.width, len(self.x), len(self.sign), self.bound, residual)
-        )
+        return jnp.asarray(displacement(self.smallest, self.width, len(self.x), len(self.sign), self.bound, residual))
 
     @property
     def outputs(self) -> Float[Array, "n k"]:

@@ -184,7 +184,7 @@ class ApproximationAsPrinted(AbstractApproximation):
     """
 
     title = "Approximation at a power of the squared norm, as printed"
-    source = Source("gu2024softmax", "Theorem G.4, as printed")
+    source = Source("gu2024softmax", "Theorem G.4", note="as printed")
     relation = Rate("R", _RADII, upper=True)
     label = "rate"
     unexplained = "for which kernels it was proved"
@@ -217,7 +217,7 @@ class ApproximationIsPolynomial(AbstractApproximation):
     """
 
     title = "Functions of bounded norm are nearly polynomials"
-    source = Source("gu2024softmax", "Theorem G.4, corrected")
+    source = Source("gu2024softmax", "Theorem G.4", note="corrected")
     relation = AtLeast(resolution=0.25)
     label = "lower"
     unexplained = "the constant: the least distance is above the bound"

@@ -87,7 +87,7 @@ class AttentionIsSoftmaxNetwork(AbstractAttentionClaim):
     """
 
     title = "Attention is a softmax network"
-    source = Source("gu2024softmax", "Equation (7)")
+    source = Source("gu2024softmax", "(7)")
 
     def predict(self, problem: AttentionHead) -> Array:
         """m times attention."""
@@ -187,7 +187,7 @@ class AttentionGradient(AbstractAttentionClaim):
     """
 
     title = "The gradient of attention, from that of a softmax network"
-    source = Source("gu2024softmax", "Section 7; Claim 3.4 with keys for units")
+    source = Source("gu2024softmax", "Claim 3.4", note="with keys for units, as section 7 proposes")
 
     def predict(self, problem: AttentionHead) -> Array:
         """Each query is an input of a softmax network with tokens as units and values as readouts."""

@@ -222,7 +222,7 @@ class ReluWidth(AbstractTableWidth):
     """
 
     title = "The width that a ReLU network needs"
-    source = Source("gu2024softmax", "Table 1, ReLU, m (Theorem 3.6 of munteanu2022)")
+    source = Source("gu2024softmax", "Table 1, ReLU, m", note="Theorem 3.6 of munteanu2022")
     activations = ("relu",)
 
 
@@ -232,7 +232,7 @@ class ExponentialWidth(AbstractTableWidth):
     """
 
     title = "The width that an exponential network needs"
-    source = Source("gu2024softmax", "Table 1, exp, m (Theorem 1.1 of gao2023)")
+    source = Source("gu2024softmax", "Table 1, exp, m", note="Theorem 1.1 of gao2023")
     activations = ("exp",)
 
 
@@ -250,7 +250,7 @@ class ReluSteps(AbstractTableSteps):
     """A ReLU network is trained to an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n²."""
 
     title = "The steps that a ReLU network needs"
-    source = Source("gu2024softmax", "Table 1, ReLU, T (Theorem 3.6 of munteanu2022)")
+    source = Source("gu2024softmax", "Table 1, ReLU, T", note="Theorem 3.6 of munteanu2022")
     activations = ("relu",)
 
 
@@ -260,7 +260,7 @@ class ExponentialSteps(AbstractTableSteps):
     """
 
     title = "The steps that an exponential network needs"
-    source = Source("gu2024softmax", "Table 1, exp, T (Theorem 1.1 of gao2023)")
+    source = Source("gu2024softmax", "Table 1, exp, T", note="Theorem 1.1 of gao2023")
     activations = ("exp",)
 
 
@@ -284,7 +284,7 @@ class WidthsAlike(AbstractTableClaim):
     """
 
     title = "The three activations need almost the same width"
-    source = Source("gu2024softmax", "Table 1 and Section 4, the comparison of widths")
+    source = Source("gu2024softmax", "Section 4, comparison of widths")
     relation = EqualInMean(margin=1.0, resolution=0.25, relative=False)
     label = "rate"
     controls = "the ratio of the widths that suffice"

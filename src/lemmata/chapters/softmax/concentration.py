@@ -55,7 +55,7 @@ class LogitBoundWithWidth(AbstractPart):
     """
 
     title = "Logits of random units are at most sigma sqrt(2 log(2nm/delta))"
-    source = Source("gu2024softmax", "Definition 4.1, with the width in it")
+    source = Source("gu2024softmax", "Definition 4.1", note="with the width in it")
     controls = "the largest logit"
     unexplained = "that logits of one unit at several inputs depend on each other"
 

@@ -194,7 +194,7 @@ class TrainingReachesError(AbstractLoss):
     """
 
     title = "Descent trains a softmax network to any error"
-    source = Source("gu2024softmax", "Theorem 4.2 (= Theorem C.1)")
+    source = Source("gu2024softmax", "Theorem 4.2", "Theorem C.1")
 
 
 class WidthThatSuffices(AbstractWidth):
@@ -207,7 +207,7 @@ class WidthThatSuffices(AbstractWidth):
     """
 
     title = "The width that a softmax network needs"
-    source = Source("gu2024softmax", "Theorem 4.2: the width")
+    source = Source("gu2024softmax", "Theorem 4.2", note="the width")
 
 
 class StepsThatSuffice(AbstractSteps):
@@ -220,7 +220,7 @@ class StepsThatSuffice(AbstractSteps):
     """
 
     title = "The steps that a softmax network needs"
-    source = Source("gu2024softmax", "Theorem 4.2: the number of steps")
+    source = Source("gu2024softmax", "Theorem 4.2", note="the number of steps")
 
 
 class OneOutputReachesError(AbstractLoss):
@@ -244,7 +244,7 @@ class OneOutputWidth(AbstractWidth):
     """
 
     title = "The width that a softmax network with one output needs"
-    source = Source("gu2024softmax", "Corollary 4.3: the width")
+    source = Source("gu2024softmax", "Corollary 4.3", note="the width")
     outputs = 1
 
 
@@ -254,7 +254,7 @@ class OneOutputSteps(AbstractSteps):
     """
 
     title = "The steps that a softmax network with one output needs"
-    source = Source("gu2024softmax", "Corollary 4.3: the number of steps")
+    source = Source("gu2024softmax", "Corollary 4.3", note="the number of steps")
     outputs = 1
 
 
@@ -268,7 +268,7 @@ class LongStepContracts(AbstractConvergenceClaim):
     """
 
     title = "Far longer steps contract the loss, too"
-    source = Source("gu2024softmax", "Lemma E.2, for a longer step")
+    source = Source("gu2024softmax", "Lemma E.2", note="for a longer step")
     controls = "the loss after one long step"
     unexplained = "the stability of long training at this step"
 
@@ -302,7 +302,7 @@ class StepThatWorks(AbstractConvergenceClaim):
     """
 
     title = "The step of the theory is short enough"
-    source = Source("gu2024softmax", "Theorem 4.2: the step size")
+    source = Source("gu2024softmax", "Theorem 4.2", note="the step size")
     relation = AtLeast(delta=DELTA)
     label = "lower"
     controls = "the length of the steps that work"

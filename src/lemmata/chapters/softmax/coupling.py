@@ -84,7 +84,7 @@ class TrainingPerturbation(AbstractCouplingClaim):
     """
 
     title = "A kernel that moves little moves the fit little"
-    source = Source("gu2024softmax", "Theorem F.2, on training points, with constants")
+    source = Source("gu2024softmax", "Theorem F.2", note="on training points, with constants")
 
     def predict(self, problem: Coupling) -> Array:
         """The bound with the eps_H of this network."""
@@ -117,7 +117,7 @@ class PredictionPerturbation(AbstractCouplingClaim):
     """
 
     title = "A kernel that moves little moves predictions little"
-    source = Source("gu2024softmax", "Theorem F.2, corrected, with constants")
+    source = Source("gu2024softmax", "Theorem F.2", note="corrected, with constants")
     corrects = "softmax.coupling.prediction_perturbation_as_printed"
 
     def predict(self, problem: Coupling) -> Array:
@@ -245,7 +245,7 @@ class TrainingCouplingRate(Claim[Initialised]):
     """
 
     title = "A softmax network nears the regression with its own kernel as 1/m²"
-    source = Source("gu2024softmax", "Theorem F.2 with Definition 3.7: the order in the width")
+    source = Source("gu2024softmax", "Theorem F.2", "Definition 3.7", note="the order in the width")
     # Second order movements are means of lognormals: few terms count at small widths, which bends the slope a little.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.05, resolution=0.15)
     label = "rate"

@@ -219,7 +219,7 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
     """
 
     title = "The normaliser's part of a step, as printed"
-    source = Source("gu2024softmax", "Lemma E.3, equation (14), as printed")
+    source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
     expected = Status.REFUTED
 
     def predict(self, problem: Descent) -> Array:
@@ -240,7 +240,7 @@ class NormaliserSlope(AbstractNormaliserSlope):
     """
 
     title = "The normaliser's part of a step"
-    source = Source("gu2024softmax", "Lemma E.3, equation (14), with the sign corrected")
+    source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, with the sign corrected")
     corrects = "softmax.decomposition.normaliser_slope_as_printed"
 
     def predict(self, problem: Descent) -> Array:
@@ -261,7 +261,7 @@ class NormaliserSplit(AbstractStepIdentity):
     """
 
     title = "The normaliser's part as a sum over pairs of units"
-    source = Source("gu2024softmax", "Lemma E.3, equation (15)")
+    source = Source("gu2024softmax", "(15)", note="proof of Lemma E.3")
 
     def predict(self, problem: Descent) -> Array:
         """The left side, a product of two sums."""

@@ -74,7 +74,7 @@ def singular_rows(x: Float[Array, "n d"]) -> str | None:
 class AbstractDefinitenessClaim(Claim[KernelPoints]):
     """What the claims of this section share."""
 
-    source = Source("gu2024softmax", "Theorem 4.2, the condition lambda > 0 (its cause is not in the source)")
+    source = Source("gu2024softmax", "Theorem 4.2", note="the condition lambda > 0 (its cause is not in the source)")
     controls = "the smallest eigenvalue of the softmax tangent kernel at infinite width"
     problem = KernelPoints
     trials = 128

@@ -39,7 +39,7 @@ class AbstractTweedie(Claim[Diffused]):
     """
 
     title = "The score is the denoiser"
-    source = Source("gu2024softmax", "Section 6.1, equations (5), (6) and the target F_*")
+    source = Source("gu2024softmax", "(5)", "(6)", "Section 6.1, target F_*")
     relation = Equal()
     label = "identity"
     controls = "the score of noised data"
@@ -147,7 +147,7 @@ class DenoiserJacobian(Claim[Diffused]):
     """
 
     title = "The derivative of the denoiser is the posterior covariance"
-    source = Source("gu2024softmax", "Assumption 6.4: what its constant is")
+    source = Source("gu2024softmax", "Assumption 6.4", note="what its constant is")
     relation = Equal()
     label = "identity"
     controls = "the Lipschitz constant of the denoiser"
@@ -209,7 +209,7 @@ class SphereLipschitz(Claim[Diffused]):
     """
 
     title = "A denoiser that is not Lipschitz uniformly in time"
-    source = Source("gu2024softmax", "Assumption 6.4: a target that violates it")
+    source = Source("gu2024softmax", "Assumption 6.4", note="a target that violates it")
     # 1/t is multiplied by 1 + O(g t), at t = 0.01 at most 0.02 off, which tilts the slope over two decades by 0.002.
     relation = Rate("t", _LIPSCHITZ_TIMES, margin=0.01)
     label = "rate"
@@ -263,7 +263,7 @@ class CubeLipschitz(Claim[Diffused]):
     """
 
     title = "A denoiser that is Lipschitz at all times"
-    source = Source("gu2024softmax", "Assumption 6.4: a target that satisfies it")
+    source = Source("gu2024softmax", "Assumption 6.4", note="a target that satisfies it")
     relation = AtMost()
     label = "tight"
     controls = "the Lipschitz constant of the denoiser"

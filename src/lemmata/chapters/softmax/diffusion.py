@@ -344,7 +344,7 @@ class ForwardVariance(Claim[SchedulePoint]):
     """
 
     title = "The variance of the explicit solution"
-    source = Source("gu2024softmax", "Section 6.1, explicit solution of equation (3)")
+    source = Source("gu2024softmax", "Section 6.1, explicit solution")
     relation = Equal()
     label = "identity"
     controls = "the variance of x(t) given x(0)"

@@ -66,7 +66,7 @@ class KernelDriftWidth(Claim[DriftProblem]):
     """
 
     title = "The tangent kernel of a softmax network moves as m^(-2)"
-    source = Source("gu2024softmax", "Lemma 5.1 along descent (the exponent is not in the source)")
+    source = Source("gu2024softmax", "Lemma 5.1", note="along descent (the exponent is not in the source)")
     # Relative corrections of the next order, 1/m with a constant of a few units: 0.05 of slope at m = 128.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.1, resolution=0.15)
     label = "rate"

@@ -147,7 +147,7 @@ class LateTraining(AbstractEarlyStopping):
     """
 
     title = "Regression trained on fits the noise"
-    source = Source("gu2024softmax", "Assumption G.3: why the number of steps depends on n")
+    source = Source("gu2024softmax", "Assumption G.3", note="why the number of steps depends on n")
     relation = Order("tau", _LATE)
     label = "lower"
     unexplained = "how high it rises"

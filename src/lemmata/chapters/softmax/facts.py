@@ -44,15 +44,11 @@ class Softmax(eqx.Module):
     weight: Float[Array, "d m"]
 
 
-def _source(locator: str) -> Source:
-    return Source("gu2024softmax", locator)
-
-
 class SquaredDistance(Claim[Pair]):
     """|u - v|² = |u|² - 2 <u, v> + |v|²."""
 
     title = "The square of a distance"
-    source = _source("Fact A.3")
+    source = Source("gu2024softmax", "Fact A.3")
     relation = Equal()
     label = "identity"
     controls = "the squared distance of two vectors"
@@ -100,7 +96,7 @@ class SharesSumToOne(Claim[Softmax]):
     """
 
     title = "The shares of a softmax sum to 1"
-    source = _source("Fact A.4")
+    source = Source("gu2024softmax", "Fact A.4")
     relation = Equal()
     label = "identity"
     controls = "the sum of the shares"
@@ -143,9 +139,7 @@ class SharesSumToOne(Claim[Softmax]):
 
     def control(self) -> Control:
         """One unit forgotten."""
-        return Control(
-            "the shares sum to 1 - 1/m", lambda total, problem: total * (1 - 1 / problem.weight.shape[1])
-        )
+        return Control("the shares sum to 1 - 1/m", lambda total, problem: total * (1 - 1 / problem.weight.shape[1]))
 
 
 class AbstractArgument(Claim[Argument]):
@@ -171,7 +165,7 @@ class SquareRootBelowTangent(AbstractArgument):
     """(1 - x)^(1/2) <= 1 - x/2 for |x| <= 0.1 (in fact for all x <= 1: a concave function lies below its tangent)."""
 
     title = "A square root lies below its tangent"
-    source = _source("Fact A.5")
+    source = Source("gu2024softmax", "Fact A.5")
     controls = "the square root near 1"
     unexplained = "the difference, x²/8 + O(x³)"
 
@@ -196,7 +190,7 @@ class ExponentialNearOne(AbstractArgument):
     """|exp(x) - 1| <= 2 |x| for |x| <= 0.1. The least constant is (exp(0.1) - 1) / 0.1 = 1.052."""
 
     title = "An exponential near 1"
-    source = _source("Fact A.6")
+    source = Source("gu2024softmax", "Fact A.6")
     controls = "the change of an exponential"
     unexplained = "the factor 2: 1.052 is enough"
 
@@ -223,7 +217,7 @@ class ExponentialSecondOrder(AbstractArgument):
     """
 
     title = "The second order of an exponential"
-    source = _source("Fact A.8, with the range of Theta(1)")
+    source = Source("gu2024softmax", "Fact A.8", note="with the range of Theta(1)")
     controls = "the remainder of an exponential after the linear term"
     unexplained = "nothing: the range is exact"
     largest = 0.01
@@ -273,7 +267,7 @@ class GeometricSeries(Claim[Argument]):
     """
 
     title = "The geometric series"
-    source = _source("Fact A.7, on the range that equation 10 uses")
+    source = Source("gu2024softmax", "Fact A.7", "(10)", note="on the range that (10) uses")
     relation = Equal()
     label = "identity"
     controls = "the sum of errors that shrink by a constant factor"

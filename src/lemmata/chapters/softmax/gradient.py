@@ -165,6 +165,4 @@ class InitialLoss(AbstractGradientClaim):
 
     def control(self) -> Control:
         """Just below sqrt(n)."""
-        return Control(
-            "at most 0.99 sqrt(n)", lambda bound, problem: 0.99 * bound / jnp.sqrt(1.0 * problem.y.shape[1])
-        )
+        return Control("at most 0.99 sqrt(n)", lambda bound, problem: 0.99 * bound / jnp.sqrt(1.0 * problem.y.shape[1]))

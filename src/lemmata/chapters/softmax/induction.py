@@ -145,7 +145,7 @@ class WeightsStayNear(AbstractInductionClaim):
     """
 
     title = "Weights stay near their initialisation"
-    source = Source("gu2024softmax", "Lemma C.2 (= Lemma 5.3, weights induction)")
+    source = Source("gu2024softmax", "Lemma C.2", "Lemma 5.3, weights induction")
     relation = AtMost(delta=DELTA)
     controls = "how far the weights move in training"
 
@@ -215,7 +215,7 @@ class LossInduction(AbstractLossInduction):
     """
 
     title = "The loss falls geometrically, as printed"
-    source = Source("gu2024softmax", "Lemma C.3 (= Lemma 5.3, loss induction)")
+    source = Source("gu2024softmax", "Lemma C.3", "Lemma 5.3, loss induction")
 
     def predict(self, problem: Training) -> Array:
         """8 log(1 - m eta lambda / 4)."""
@@ -236,7 +236,7 @@ class LossInductionClosed(AbstractLossInduction):
     """
 
     title = "The loss falls geometrically, with the factor that closes the induction"
-    source = Source("gu2024softmax", "Lemma C.3, with the factor of its loss property")
+    source = Source("gu2024softmax", "Lemma C.3", note="with the factor of its loss property")
 
     def predict(self, problem: Training) -> Array:
         """8 log(1 - m eta lambda / 2)."""
@@ -254,7 +254,7 @@ class GradientStaysSmall(AbstractInductionClaim):
     """
 
     title = "Steps stay short"
-    source = Source("gu2024softmax", "Lemma C.4 (= Lemma 5.3, gradient induction)")
+    source = Source("gu2024softmax", "Lemma C.4", "Lemma 5.3, gradient induction")
     relation = AtMost(delta=DELTA)
     controls = "the length of one step"
 

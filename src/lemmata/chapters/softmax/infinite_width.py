@@ -134,7 +134,7 @@ class TangentWidth(AbstractKernelClaim):
     """
 
     title = "The softmax tangent kernel at finite width"
-    source = Source("gu2024softmax", "Definitions 3.6 and 3.7, infinite width (not in the source)")
+    source = Source("gu2024softmax", "Definition 3.6", "Definition 3.7", note="infinite width (not in the source)")
     # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
     # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than
     # 0.02 from m = 256 on for sigma <= 1/2; sigma = 0.8 bends it by 0.06.
@@ -167,7 +167,9 @@ class WidthCorrection(AbstractKernelClaim):
     """
 
     title = "The bias of the softmax tangent kernel at finite width"
-    source = Source("gu2024softmax", "Definitions 3.6 and 3.7, finite-width correction (not in the source)")
+    source = Source(
+        "gu2024softmax", "Definition 3.6", "Definition 3.7", note="finite-width correction (not in the source)"
+    )
     # The next term of the expansion is taken as (relative variance of one product, exp(4 sigma²) - 1)² / m²: 0.003 at
     # sigma = 1/2 and m = 32. A mean of 2048 networks a trial has a standard deviation below 0.01.
     relation = EqualInMean(margin=0.003, resolution=0.004)
@@ -228,7 +230,7 @@ class SmallestEigenvalueWidth(AbstractKernelClaim):
     """
 
     title = "The smallest eigenvalue from one block of the limit"
-    source = Source("gu2024softmax", "Theorem 4.2, lambda at infinite width (not in the source)")
+    source = Source("gu2024softmax", "Theorem 4.2", note="lambda at infinite width (not in the source)")
     # Weyl: at most |H - limit| ~ m^(-1/2). The second order, ~ 1/m over a gap of order 1, bends the slope by about
     # m^(-1/2) of itself at the smallest width, 0.06.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.06, resolution=0.1)

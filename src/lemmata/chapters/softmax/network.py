@@ -98,7 +98,7 @@ class OutputGradient(AbstractNetworkClaim):
     """
 
     title = "The derivative of a softmax network"
-    source = Source("gu2024softmax", "Equation (2)")
+    source = Source("gu2024softmax", "(2)")
 
     def predict(self, problem: TrainingProblem) -> Array:
         """The formula, (n, k, d, m)."""
@@ -129,7 +129,7 @@ class LossGradient(AbstractNetworkClaim):
     """
 
     title = "The gradient of a softmax network's loss"
-    source = Source("gu2024softmax", "Definition 3.3, Claim 3.4 (= Claim A.1)")
+    source = Source("gu2024softmax", "Claim 3.4", "Claim A.1", "Definition 3.3")
 
     def predict(self, problem: TrainingProblem) -> Array:
         """The closed form, by which networks are trained."""
@@ -180,9 +180,7 @@ class TangentKernelGram(AbstractNetworkClaim):
 
     def control(self) -> Control:
         """The matrix H itself."""
-        return Control(
-            "the Gram matrix is H, without the factor m", lambda m_h, problem: m_h / problem.weight.shape[1]
-        )
+        return Control("the Gram matrix is H, without the factor m", lambda m_h, problem: m_h / problem.weight.shape[1])
 
 
 class TangentKernelSemidefinite(AbstractNetworkClaim):
@@ -237,7 +235,7 @@ class SymmetricInitialisation(AbstractNetworkClaim):
     """
 
     title = "The symmetric initialisation is the zero function"
-    source = Source("gu2024softmax", "Definitions 3.1, 3.7")
+    source = Source("gu2024softmax", "Definition 3.1", "Definition 3.7")
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingProblem:
         """The initialisation itself."""

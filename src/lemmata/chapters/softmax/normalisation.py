@@ -89,9 +89,7 @@ class ShareBound(AbstractPart):
 
     def control(self) -> Control:
         """C = 1, and a denominator of m."""
-        return Control(
-            "at most exp(B/10)/m", lambda bound, problem: jnp.exp(problem.bound / CONSTANT) / problem.width
-        )
+        return Control("at most exp(B/10)/m", lambda bound, problem: jnp.exp(problem.bound / CONSTANT) / problem.width)
 
 
 class MovedShareBound(AbstractPart):

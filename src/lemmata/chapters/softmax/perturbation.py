@@ -184,7 +184,7 @@ class KernelPerturbation(AbstractKernelPerturbation):
     """
 
     title = "Moved units change the tangent kernel by at most R n k exp(10B)"
-    source = Source("gu2024softmax", "Lemma 5.1 and Lemma B.2, part 2")
+    source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2")
     controls = "the change of the tangent kernel in Frobenius norm"
     unexplained = "exp(10 B), where about 1/3 is measured: no move changes all entries at once"
 
@@ -225,7 +225,7 @@ class SharperEntryPerturbation(AbstractKernelPerturbation):
     #            <= (4 R exp(4R) + 4 (exp(4R) - 1)) m sum_r S~_ir S~_jr
     # where m sum_r S~_ir S~_jr <= m max_r S~_ir <= exp(2 B), and the bracket is at most 20.5 R for R <= 0.01.
     title = "Moved units change an entry of the tangent kernel by at most 21 R exp(2B)"
-    source = Source("gu2024softmax", "Lemma 5.1, with a better constant")
+    source = Source("gu2024softmax", "Lemma 5.1", note="with a better constant")
     controls = "the change of an entry of the tangent kernel"
     unexplained = "what is left: about 2 R is measured"
 
@@ -250,7 +250,7 @@ class PerturbationLinearInRadius(AbstractKernelPerturbation):
     """In the steepest direction the change of H in Frobenius norm grows as R^1: Lemma 5.1 has the right order in R."""
 
     title = "The change of the tangent kernel is linear in R"
-    source = Source("gu2024softmax", "Lemma 5.1: the order in R")
+    source = Source("gu2024softmax", "Lemma 5.1", note="the order in R")
     # The second order is at most about 4 R of the first, exp(4 R) being the factor of a product of two shares: between
     # R = 0.0005 and 0.008 it bends the slope by less than 4 * 0.0075 / log(16) = 0.011.
     relation = Rate(along="R", rungs=_RADII, margin=0.02, resolution=0.05)
@@ -273,9 +273,7 @@ class PerturbationLinearInRadius(AbstractKernelPerturbation):
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
         """The Frobenius norm of the change, along the direction that is steepest for it."""
-        sign, weight, changes = drawn_kernel(
-            problem.x, problem.outputs, problem.width, problem.sigma, _RADII[0], key
-        )
+        sign, weight, changes = drawn_kernel(problem.x, problem.outputs, problem.width, problem.sigma, _RADII[0], key)
         scaled = changes[-1] * jnp.asarray(_RADII)[:, None, None] / _RADII[0]
         return jnp.sqrt(jnp.sum(_changes(problem.x, sign, weight, scaled) ** 2, axis=(1, 2, 3, 4)))
 

@@ -96,7 +96,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
     """
 
     title = "The change of the tangent kernel is the sum of five terms"
-    source = Source("gu2024softmax", "Lemma B.2, proof: decomposition into B_1, ..., B_5")
+    source = Source("gu2024softmax", "proof of Lemma B.2, decomposition into B_1, ..., B_5")
     relation = Equal()
     label = "identity"
     controls = "the change of the tangent kernel, entry by entry"
@@ -190,7 +190,7 @@ class ExponentialTerm(AbstractTermBound):
 
     term = 1
     title = "The term B_1: exponentials"
-    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_1")
+    source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_1")
     unexplained = "the power of exp(B): 2 R exp(2B) / m² would do"
 
     def control(self) -> Control:
@@ -206,7 +206,7 @@ class SecondAverageTerm(AbstractTermBound):
 
     term = 2
     title = "The term B_2: the second average of signs"
-    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_2")
+    source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_2")
     unexplained = (
         "its size: it is linear in R with a small factor, 0.0022 R/m² at sigma = 0.05, since <v_lr, S - S~> = "
         "<a_l, S~ - S> does not depend on r and multiplies sum_r <v_lr, S_i> S_ir S_jr, which is 0 at equal shares"
@@ -222,7 +222,7 @@ class FirstAverageTerm(AbstractTermBound):
 
     term = 3
     title = "The term B_3: the first average of signs"
-    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_3")
+    source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_3")
     unexplained = SecondAverageTerm.unexplained
 
     def control(self) -> Control:
@@ -235,7 +235,7 @@ class SecondDenominatorTerm(AbstractTermBound):
 
     term = 4
     title = "The term B_4: the second denominator"
-    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_4")
+    source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_4")
     unexplained = "the power of exp(B): R exp(2B) / m² would do"
 
     def control(self) -> Control:
@@ -248,7 +248,7 @@ class FirstDenominatorTerm(AbstractTermBound):
 
     term = 5
     title = "The term B_5: the first denominator"
-    source = Source("gu2024softmax", "Lemma B.2, proof: bound on B_5")
+    source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_5")
     unexplained = SecondDenominatorTerm.unexplained
 
     def control(self) -> Control:
@@ -288,7 +288,7 @@ class SumOfTermsAsPrinted(AbstractSumOfTerms):
     """
 
     title = "Five bounds add up to R exp(10B), as printed"
-    source = Source("gu2024softmax", "Lemma B.2, proof: from the five bounds to part 1, as printed")
+    source = Source("gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="as printed")
     expected = Status.REFUTED
     unexplained = "B near 1, which Definition 4.1 allows and every small sigma gives"
 
@@ -310,7 +310,7 @@ class SumOfTerms(AbstractSumOfTerms):
     """
 
     title = "Five bounds add up to R exp(12B)"
-    source = Source("gu2024softmax", "Lemma B.2, proof: from the five bounds to part 1, corrected")
+    source = Source("gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="corrected")
     corrects = "softmax.perturbation_proof.sum_of_terms_as_printed"
     unexplained = "the terms themselves, which are of order R"
 

@@ -50,7 +50,7 @@ class ProgressSplit(AbstractProgressIdentity):
     """
 
     title = "The progress of a step in two parts"
-    source = Source("gu2024softmax", "Lemma E.4, equations (16), (17)")
+    source = Source("gu2024softmax", "(16)", "(17)", note="proof of Lemma E.4")
 
     def predict(self, problem: Descent) -> Array:
         """-2 m v' H v - 2 sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>."""
@@ -89,7 +89,7 @@ class ProgressEqualityAsPrinted(AbstractProgressAtStart):
     """
 
     title = "The progress of a step, as printed"
-    source = Source("gu2024softmax", "Claim E.5, third condition, as printed")
+    source = Source("gu2024softmax", "Claim E.5", note="third condition, as printed")
     expected = Status.REFUTED
 
     def predict(self, problem: Descent) -> Array:
@@ -110,7 +110,7 @@ class ProgressEquality(AbstractProgressAtStart):
     """
 
     title = "The progress of the first step"
-    source = Source("gu2024softmax", "Claim E.5, third condition, with the factor of Lemma E.1")
+    source = Source("gu2024softmax", "Claim E.5", note="third condition, with the factor of Lemma E.1")
     corrects = "softmax.progress.progress_equality_as_printed"
 
     def predict(self, problem: Descent) -> Array:
@@ -132,7 +132,7 @@ class FirstOrderTerms(AbstractProgressIdentity):
     """
 
     title = "The terms of first order cancel up to the tangent kernel"
-    source = Source("gu2024softmax", "Lemmas E.3 and E.4, whose parts cancel (not stated there)")
+    source = Source("gu2024softmax", "Lemma E.3", "Lemma E.4", note="whose parts cancel (not stated there)")
 
     def predict(self, problem: Descent) -> Array:
         """-2 m v' H v."""
@@ -255,7 +255,7 @@ class ProgressBySmallestEigenvalue(AbstractProgressBound):
     """
 
     title = "A step makes progress in every direction"
-    source = Source("gu2024softmax", "Claim E.5, bound on C_1")
+    source = Source("gu2024softmax", "Claim E.5", note="bound on C_1")
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         """As above, and half an eigenvalue."""
@@ -285,7 +285,7 @@ class SmallestEigenvalueKept(AbstractProgressBound):
     """
 
     title = "The smallest eigenvalue is kept in training"
-    source = Source("gu2024softmax", "Claim E.5, bound on lambda_min(H)")
+    source = Source("gu2024softmax", "Claim E.5", note="bound on lambda_min(H)")
     relation = AtLeast(delta=DELTA)
     label = "lower"
     controls = "the smallest eigenvalue of the tangent kernel in training"

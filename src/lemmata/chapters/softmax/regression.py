@@ -131,7 +131,7 @@ class GradientDescentAsPrinted(AbstractInitialisedClaim):
     """
 
     title = "The update of the regression's coefficients is gradient descent on its loss, as printed"
-    source = Source("gu2024softmax", "Definition F.1, equations (24) and (25)")
+    source = Source("gu2024softmax", "Definition F.1", "(24)", "(25)")
     controls = "the coefficients of regression with the tangent kernel"
     unexplained = "which parameter the printed update descends in"
     expected = Status.REFUTED
@@ -166,7 +166,7 @@ class DescentInFunctionSpace(AbstractInitialisedClaim):
     """
 
     title = "The update of the regression's coefficients is gradient descent of its outputs"
-    source = Source("gu2024softmax", "Definition F.1, equation (25), corrected")
+    source = Source("gu2024softmax", "Definition F.1", "(25)", note="corrected")
     controls = "the outputs of regression with the tangent kernel at every step"
     unexplained = "how far a network is from this regression"
     corrects = "softmax.regression.gradient_descent_as_printed"
@@ -229,7 +229,7 @@ class FeatureMap(AbstractInitialisedClaim):
     """
 
     title = "The tangent kernel is an inner product of features, one block for each unit"
-    source = Source("gu2024softmax", "proof of Theorem F.2, definition of phi, corrected")
+    source = Source("gu2024softmax", "proof of Theorem F.2, definition of phi", note="corrected")
     controls = "the tangent kernel between test and training points"
     unexplained = "how the features move in training"
     corrects = "softmax.regression.feature_map_as_printed"
@@ -262,7 +262,7 @@ class FeatureWeightsAgree(AbstractInitialisedClaim):
     """
 
     title = "Weights of features and coefficients of kernels are the same regression"
-    source = Source("gu2024softmax", "proof of Theorem F.2: the two regressions agree")
+    source = Source("gu2024softmax", "proof of Theorem F.2, two regressions")
     controls = "predictions of regression with the tangent kernel in its two representations"
     unexplained = "how far a network is from this regression"
 
@@ -294,7 +294,7 @@ class InfiniteTime(AbstractInitialisedClaim):
     """
 
     title = "The regression with the tangent kernel after infinite time"
-    source = Source("gu2024softmax", "proof of Theorem F.2: optimal solution of kernel regression")
+    source = Source("gu2024softmax", "proof of Theorem F.2, optimal solution")
     controls = "predictions of regression with the tangent kernel after infinite time"
     unexplained = "how long it takes: log(1/eps) / (m lambda)"
 

@@ -130,7 +130,7 @@ class NormaliserRate(AbstractRemainderClaim):
     """
 
     title = "The normaliser's part of a step falls with the square of the width"
-    source = Source("gu2024softmax", "Lemma E.3: the order in the width")
+    source = Source("gu2024softmax", "Lemma E.3", note="the order in the width")
     # Networks of the ladder's widths are the first units of one long draw. The allowance is for the kernel at width 16,
     # which differs from its limit by a relative m^(-1/2); its mean over draws by 1/m = 6 %, 0.06 / log(16) of slope.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.05, resolution=0.1)

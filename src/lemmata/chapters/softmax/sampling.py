@@ -85,7 +85,7 @@ class ForwardMoments(AbstractSampled):
     """
 
     title = "The forward process and its explicit solution"
-    source = Source("gu2024softmax", "Section 6.1, equation (3)")
+    source = Source("gu2024softmax", "(3)")
     # With u_j = g(t_j) h / 2 the steps shrink the mean by prod (1 - u_j) instead of exp(-G/2). For g <= 4 on [0, 1] and
     # h = 1/128 the logarithms differ by sum u_j²/2 <= 0.016 and, the sum of u_j being a left Riemann sum of a slope of
     # at most 2, by h/2 = 0.004; squares by twice that.
@@ -148,7 +148,7 @@ class ReverseEquation(AbstractTransport):
     """
 
     title = "The reverse equation returns to the data"
-    source = Source("gu2024softmax", "Section 6.1, equation (4)")
+    source = Source("gu2024softmax", "(4)")
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
         """The energy distance to independent draws."""
@@ -164,7 +164,7 @@ class ProbabilityFlow(AbstractTransport):
     """
 
     title = "The probability flow returns to the data"
-    source = Source("song2021score", "section 4.3: the probability flow of equation (3) of gu2024softmax")
+    source = Source("song2021score", "Section 4.3", note="the probability flow of equation (3) of gu2024softmax")
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
         """The energy distance to independent draws."""
@@ -182,7 +182,7 @@ class StartFromNoise(AbstractSampled):
     """
 
     title = "The price of starting from noise"
-    source = Source("gu2024softmax", "Section 6.1, the practical reverse equation: y(0) ~ N(0, I)")
+    source = Source("gu2024softmax", "Section 6.1, practical reverse equation", note="y(0) ~ N(0, I)")
     relation = AtMost()
     label = "upper"
     controls = "the distance of the noised data from pure noise"
@@ -235,7 +235,7 @@ class LearnedSampler(AbstractSampled):
     """
 
     title = "A learned score's samples near the data"
-    source = Source("gu2024softmax", "Section 6.1, the practical reverse equation")
+    source = Source("gu2024softmax", "Section 6.1, practical reverse equation")
     relation = Order("n", _PAIRS)
     label = "rate"
     controls = "the law of samples made with a learned score"

@@ -96,9 +96,7 @@ class AbstractLearned(Claim[Learned]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Learned:
         """A trained network."""
-        return sampled_learned(
-            key, setting["n"], setting["width"], setting["horizon"], setting["target"], setting["d"]
-        )
+        return sampled_learned(key, setting["n"], setting["width"], setting["horizon"], setting["target"], setting["d"])
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
         """Second moments, and a schedule that the data can be noised with."""
@@ -123,7 +121,7 @@ class LossDecompositionAsPrinted(AbstractLearned):
     """
 
     title = "Four gaps add up in mean square, as printed"
-    source = Source("gu2024softmax", "Claim G.1, as printed")
+    source = Source("gu2024softmax", "Claim G.1", note="as printed")
     relation = AtMost()
     unexplained = "the cross terms"
     expected = Status.REFUTED
@@ -153,7 +151,7 @@ class LossDecomposition(AbstractLearned):
     """
 
     title = "Four gaps add up in root mean square"
-    source = Source("gu2024softmax", "Claim G.1, corrected")
+    source = Source("gu2024softmax", "Claim G.1", note="corrected")
     relation = AtMost()
     unexplained = "gaps that cancel: regression on labels F* - F_H undoes a part of the approximation gap"
     corrects = "softmax.score_error.loss_decomposition_as_printed"
@@ -181,7 +179,7 @@ class LabelMismatchIsLinear(AbstractLearned):
     """
 
     title = "The label mismatch is a regression"
-    source = Source("gu2024softmax", "Claim G.1, definition of the label mismatch")
+    source = Source("gu2024softmax", "Claim G.1", note="definition of the label mismatch")
     relation = Equal()
     label = "identity"
     unexplained = "its size"

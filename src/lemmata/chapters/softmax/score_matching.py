@@ -134,7 +134,7 @@ class DenoisingScoreMatching(AbstractTwoModels):
     """
 
     title = "Denoising score matching"
-    source = Source("gu2024softmax", "Section 6.1, equations (5) and (6)")
+    source = Source("gu2024softmax", "(5)", "(6)")
     unexplained = "the noise that the conditional score adds to the loss"
 
     def predict(self, problem: TwoModels) -> Array:
@@ -175,7 +175,7 @@ class ExcessRisk(AbstractTwoModels):
     """
 
     title = "Least squares on noisy labels learns the denoiser"
-    source = Source("gu2024softmax", "Section 6.1, training objective and F_*")
+    source = Source("gu2024softmax", "Section 6.1, training objective", "Section 6.1, target F_*")
     unexplained = "the minimiser over a training set, which fits the noise"
 
     def predict(self, problem: TwoModels) -> Array:
@@ -206,7 +206,7 @@ class LossWeight(AbstractTwoModels):
     """
 
     title = "The weight under which score matching is least squares"
-    source = Source("gu2024softmax", "Section 6.1, the training objective rewritten")
+    source = Source("gu2024softmax", "Section 6.1, training objective", note="rewritten")
     relation = Equal()
     trials = 128
     unexplained = "which weight makes good samples"

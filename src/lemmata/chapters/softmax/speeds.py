@@ -79,7 +79,7 @@ class RegressionDerivative(AbstractDerivative):
     """
 
     title = "The speed of the regression's predictions"
-    source = Source("gu2024softmax", "proof of Theorem F.2, equation (26)")
+    source = Source("gu2024softmax", "(26)", note="proof of Theorem F.2")
     unexplained = "the network's own speed"
 
     def predict(self, problem: Underway) -> Array:
@@ -109,7 +109,7 @@ class NetworkDerivative(AbstractDerivative):
     """
 
     title = "The speed of the network's predictions"
-    source = Source("gu2024softmax", "proof of Theorem F.2, equation (27)")
+    source = Source("gu2024softmax", "(27)", note="proof of Theorem F.2")
     unexplained = "how far the kernel has moved"
 
     def predict(self, problem: Underway) -> Array:

@@ -147,7 +147,7 @@ class HansonWright(Claim[QuadraticForm]):
     """
 
     title = "The Hanson-Wright inequality with an explicit constant"
-    source = Source("gu2024softmax", "Lemma A.10, with c = 1/37")
+    source = Source("gu2024softmax", "Lemma A.10", note="with c = 1/37")
     relation = AtMost(delta=_DELTA)
     controls = "the distance of a quadratic form in bounded variables from its expectation"
     unexplained = "the best constant: a normal limit would allow 1/4 for t small against |A|_F²/|A|"

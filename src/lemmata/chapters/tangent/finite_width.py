@@ -77,7 +77,7 @@ class ReluTangentWidth(Claim[NetworkPoints]):
     """
 
     title = "The ReLU tangent kernel at finite width"
-    source = Source("jacot2018", "Theorem 1; a mean of m independent terms has the rate m^(-1/2)")
+    source = Source("jacot2018", "Theorem 1", note="a mean of m independent terms has the rate m^(-1/2)")
     # The mean square is exactly C²/m, a mean over independent units. The slope of its root's mean logarithm has what
     # is left of the terms' heavy tails at m = 256, a relative 1/m, below 0.01 of slope.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)

@@ -16,7 +16,7 @@ from lemmata.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Rat
 from lemmata.kernels import RBF, gram
 from lemmata.problems import Regression
 
-_SOURCE = Source("rahimi2007", "Section 3, Algorithm 1")
+_SOURCE = Source("rahimi2007", "Section 3", "Algorithm 1")
 _WIDTHS = (32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
 _POINTS = 64
 

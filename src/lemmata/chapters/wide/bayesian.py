@@ -86,9 +86,7 @@ def readout_posterior(
     return Posterior(asked @ mean, half.T @ half)
 
 
-def process_posterior(
-    matrix: Float[Array, "p p"], y: Float[Array, " n"], noise: Float[Array, ""]
-) -> Posterior:
+def process_posterior(matrix: Float[Array, "p p"], y: Float[Array, " n"], noise: Float[Array, ""]) -> Posterior:
     """The posterior at the other points from the kernel matrix of all: the n points with values first.
 
     Args:
@@ -131,7 +129,7 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
     """
 
     title = "A Bayesian readout is a Gaussian process at every width"
-    source = Source("rasmussen2006", "Section 2.1.2, equations (2.11) and (2.12)")
+    source = Source("rasmussen2006", "(2.11)", "(2.12)")
     relation = Equal()
     label = "identity"
     controls = "the predictions of a Bayesian readout, and their covariance"
@@ -182,7 +180,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     """
 
     title = "The Bayesian readout tends to the NNGP posterior"
-    source = Source("lee2018", "Sections 2.1 and 2.3; a mean of m independent terms has the rate m^(-1/2)")
+    source = Source("lee2018", "Section 2.1", "Section 2.3", note="a mean of m independent terms has the rate m^(-1/2)")
     # The kernel's error is exactly C²/m in mean square; the posterior is smooth in it, with noise as the scale: the
     # next order is a relative c/m. From m = 32 to 2048 it turns the slope by log(1 + c/32)/(2 log 64), 0.03 at c = 9.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)

@@ -81,7 +81,7 @@ class ConditionBound(Claim[LinearSystem]):
     """
 
     title = "Iterations of conjugate gradients against the condition number"
-    source = Source("saad2003", "Equation (6.128)")
+    source = Source("saad2003", "(6.128)")
     relation = AtMost()
     label = "upper"
     controls = "the error after each iteration of conjugate gradients"
@@ -158,7 +158,7 @@ class PreconditionedBound(Claim[RegularisedSystem]):
     """
 
     title = "Conjugate gradients with a preconditioner of low rank"
-    source = Source("diaz2023", "Section 2, the condition number of the preconditioned matrix")
+    source = Source("diaz2023", "Section 2", note="the condition number of the preconditioned matrix")
     relation = AtMost()
     label = "upper"
     controls = "the error after each iteration, and with it how large a rank is worth its price"

@@ -21,7 +21,7 @@ from lemmata.spectra import Spectrum
 
 from ._drawn import drawn_parameters
 
-_SOURCE = Source("lee2019", "Section 2.3.1, equations (14) and (15)")
+_SOURCE = Source("lee2019", "(14)", "(15)", note="section 2.3.1")
 # Steps of size 1/(25 tr Theta): with descent instead of flow, exp(-x) is at most x exp(-x)/50 <= 0.0074 smaller.
 _RECORDS = (20, 80, 320)
 _SHORT = 25.0
@@ -117,7 +117,13 @@ def trained_outputs(
 
     def outputs(own: tuple) -> Array:
         run = train(
-            network, own, problem.x, problem.y[:, None], learning_rate=rate, steps=_RECORDS[-1], record_at=_RECORDS,
+            network,
+            own,
+            problem.x,
+            problem.y[:, None],
+            learning_rate=rate,
+            steps=_RECORDS[-1],
+            record_at=_RECORDS,
             x_test=problem.others,
         )
         return _on_others(run.test)[:, :, 0]

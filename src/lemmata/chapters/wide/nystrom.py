@@ -81,7 +81,7 @@ class PivotedCholeskyStep(Claim[GramMatrix]):
     """
 
     title = "One step of randomly pivoted Cholesky"
-    source = Source("chen2025rpcholesky", "the expected residual function, in the proof of the main theorem")
+    source = Source("chen2025rpcholesky", "proof of the main theorem", note="the expected residual function")
     relation = EqualInMean(resolution=0.02)
     label = "identity"
     controls = "the trace norm of what a partial Cholesky factorisation misses"
@@ -238,9 +238,9 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
         features = np.exp(1j * np.asarray(problem.x @ frequencies)) / math.sqrt(problem.size)
         values, vectors = np.linalg.eigh(problem.gram)
         half = vectors / np.sqrt(values + float(problem.ridge))
-        return jnp.asarray(np.abs(np.linalg.eigvalsh(
-            half.T @ (features @ features.conj().T - np.asarray(problem.gram)) @ half
-        )).max())
+        return jnp.asarray(
+            np.abs(np.linalg.eigvalsh(half.T @ (features @ features.conj().T - np.asarray(problem.gram)) @ half)).max()
+        )
 
     def control(self) -> Control:
         """Every leverage at its mean, without the logarithm."""

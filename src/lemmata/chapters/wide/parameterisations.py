@@ -64,7 +64,7 @@ class AbstractWidthPower(Claim[Targets]):
     """What the claims on powers of the width share: networks at three widths, one output, standard normal points."""
 
     relation: ClassVar[Rate]
-    source = Source("yang2021", "Section 3 and Table 1")
+    source = Source("yang2021", "Section 3", "Table 1")
     label = "rate"
     problem = Targets
     trials = 64

@@ -48,7 +48,7 @@ class AbstractTangentWidth(Claim[Inputs]):
     """
 
     relation = Rate(along="m", rungs=WIDTHS, margin=0.05, resolution=0.1)
-    source = Source("yang2020", "Theorem 2.1; averages over m units have the rate m^(-1/2)")
+    source = Source("yang2020", "Theorem 2.1", note="averages over m units have the rate m^(-1/2)")
     widths = WIDTHS
     label = "rate"
     controls = "the tangent kernel of a network that has not been trained"

@@ -1,0 +1,7 @@
+"""Floor 4: what the sources state, statement by statement, and which claims judge it."""
+
+from ._statements import Judged as Judged
+from ._statements import Statement as Statement
+from ._statements import judged as judged
+from ._statements import sources as sources
+from ._statements import statements as statements
