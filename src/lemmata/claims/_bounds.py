@@ -91,7 +91,9 @@ class AbstractBound(Relation):
     def band(self) -> str:
         """Rates of violations."""
         if self.delta:
-            return f"supported where the rate of violations is shown to be at most {self.delta:g}, refuted where above it"
+            return (
+                f"supported where the rate of violations is shown to be at most {self.delta:g}, refuted where above it"
+            )
         return f"refuted by one violation; supported where their rate is shown to be at most {self.resolution:g}"
 
     def _stated(self, sign: str) -> str:
@@ -105,7 +107,7 @@ class AtMost(AbstractBound):
     label: ClassVar[str] = "upper"
 
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """measured - predicted."""
+        """Measured - predicted."""
         return measured - predicted
 
     def empty(self, predicted: np.ndarray) -> np.ndarray:
@@ -131,7 +133,7 @@ class AtLeast(AbstractBound):
     label: ClassVar[str] = "lower"
 
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """predicted - measured."""
+        """Predicted - measured."""
         return predicted - measured
 
     def empty(self, predicted: np.ndarray) -> np.ndarray:
@@ -154,8 +156,9 @@ class AtLeast(AbstractBound):
 class Witness(Relation):
     """The object that the statement constructs attains at least the predicted value, with the given probability.
 
-    The construction is refuted where it succeeds less often than stated (with probability 1: where it fails once, beyond
-    rounding), and supported where its rate of success is shown to be at least the stated one less `resolution`.
+    The construction is refuted where it succeeds less often than stated (with probability 1: where it fails once,
+    beyond rounding), and supported where its rate of success is shown to be at least the stated one less
+    `resolution`.
     """
 
     probability: float = 1.0
@@ -200,7 +203,7 @@ class Witness(Relation):
         return columns(predicted) <= columns(trivial)
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """predicted - measured."""
+        """Predicted - measured."""
         return (columns(sample.predicted) - columns(sample.measured)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
@@ -219,7 +222,9 @@ class Witness(Relation):
     def band(self) -> str:
         """Rates of success."""
         least = self.probability - self.resolution
-        return f"supported where the rate of success is shown to be at least {least:g}, refuted below {self.probability:g}"
+        return (
+            f"supported where the rate of success is shown to be at least {least:g}, refuted below {self.probability:g}"
+        )
 
     def __str__(self) -> str:
         return f"the construction attains the predicted value with probability >= {self.probability:g}"

@@ -11,7 +11,9 @@ from lemmata.errors import ClaimError
 
 from ._bounds import AbstractBound
 from ._claim import Claim, Status
+from ._equalities import EqualInMean
 from ._family import budget_of
+from ._ladders import Limit, Order, Rate
 from ._population import Population
 from ._trials import Outcome, compiled, root_key, trial, trial_key
 from ._verdict import Verdict
@@ -33,9 +35,9 @@ def check_claim(claim: Claim, *, seed: int = 0, samples: int = 4) -> Conformance
     """Check that a claim obeys the grammar, and return its verdict.
 
     It names its source, title, statement and what it controls; a bound has a trivial value or says why not; no concrete
-    method is overridden; sampled problems are of the population's type; prediction, control and measurement have the same
-    shapes for every key and are finite; at the default budget the verdict is the expected one, hypotheses drop no more
-    trials than the population declares, and the control is near and refuted.
+    method is overridden; sampled problems are of the population's type; prediction, control and measurement have the
+    same shapes for every key and are finite; at the default budget the verdict is the expected one, hypotheses drop
+    no more trials than the population declares, and the control is near and refuted.
 
     Args:
         claim: the claim.
@@ -129,7 +131,7 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
     if control.violating is not None and control.violating < TENTH:
         found = f"control refuted by {control.violating:.0%} of the trials"
         raise _broken(claim, found, f"a tenth of the trials refute it: {rule}", remedy)
-    limit, exponents = claim.relation.farthest, claim.relation.label == "rate"
+    limit, exponents = claim.relation.farthest, isinstance(claim.relation, (Rate, Order))
     if limit is not None and control.farthest is not None and control.farthest > limit * (1 + 1e-9):
         found = f"control at a distance of {control.farthest:.3g}"
         raise _broken(claim, found, f"it is at most {limit:g} away: {rule}", remedy)
@@ -141,13 +143,13 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
 
 def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
     """The resolution is at most half of the distance to the control, where support rests on a resolution."""
-    resolution, near = getattr(claim.relation, "resolution", None), verdict.control.nearest
-    if resolution is None or near is None or isinstance(claim.relation, AbstractBound) or claim.relation.farthest is None:
+    relation, near = claim.relation, verdict.control.nearest
+    if near is None or not isinstance(relation, (Rate, Limit, EqualInMean)):
         return
-    apart = near if claim.relation.label == "rate" and claim.relation.farthest < 1 else 1 - 1 / near
-    relative = getattr(claim.relation, "relative", True)
-    if not relative:
-        apart = (near - 1) * (claim.relation.margin + resolution)  # pyright: ignore[reportAttributeAccessIssue]
+    resolution = relation.resolution
+    apart = near if isinstance(relation, Rate) else 1 - 1 / near
+    if isinstance(relation, (Limit, EqualInMean)) and not relation.relative:
+        apart = (near - 1) * (relation.margin + resolution)
     if resolution > apart / 2 * (1 + 1e-9):
         found = f"resolution {resolution:g}, control {apart:.3g} away"
         raise _broken(claim, found, "the resolution is at most half of the distance to the control", remedy)

@@ -35,7 +35,7 @@ class Status(enum.StrEnum):
         """What to do next."""
         return {
             "supported": "Nothing to do. Supported is not proved: it speaks of the problems that were sampled.",
-            "vacuous": "The bound held and says less than the trivial value. Look for larger problems, or a sharper bound.",
+            "vacuous": "The bound held and says nothing here. Look for larger problems, or a sharper bound.",
             "refuted": "Replay the worst trial by its seed and number; suspect the statement, then the code.",
             "inconclusive": "Raise the budget to the number of trials named in the reason.",
             "inapplicable": "Change the setting, or the problem, until the named hypothesis holds.",

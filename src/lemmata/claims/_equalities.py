@@ -25,8 +25,8 @@ class Equal(Relation):
     """measured = predicted up to rounding, in every trial and every component.
 
     The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. With
-    `block` its trailing axes share their largest value: entries of a matrix that come from sums which cancel, say. Support
-    means that the rate of problems where equality fails is below `resolution`.
+    `block` its trailing axes share their largest value: entries of a matrix that come from sums which cancel, say.
+    Support means that the rate of problems where equality fails is below `resolution`.
     """
 
     resolution: float = 0.1
@@ -105,14 +105,15 @@ class Equal(Relation):
 class EqualInMean(Relation):
     """E[measured / predicted] = 1 (or E[measured - predicted] = 0 where relative is False), within `margin`.
 
-    The expectation is over the measurement, for every problem: each problem is measured twice with independent keys. The
-    mean over problems is judged against the margin, and so is the heterogeneity between problems: the product of the two
-    differences estimates the square of a problem's own mean without bias, so that errors which differ in sign from problem
-    to problem do not average out. With `over="problems"` the statement is about the mean over the population alone.
+    The expectation is over the measurement, for every problem: each problem is measured twice with independent keys.
+    The mean over problems is judged against the margin, and so is the heterogeneity between problems: the product of
+    the two differences estimates the square of a problem's own mean without bias, so that errors which differ in sign
+    from problem to problem do not average out. With `over="problems"` the statement is about the mean over the
+    population alone.
 
-    An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support needs the
-    interval of the mean within margin + resolution, and the root mean square of the problems' means shown to be at most
-    margin + spread (five resolutions, unless it is declared).
+    An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
+    needs the interval of the mean within margin + resolution, and the root mean square of the problems' means shown
+    to be at most margin + spread (five resolutions, unless it is declared).
     """
 
     margin: float = 0.0
@@ -145,7 +146,8 @@ class EqualInMean(Relation):
         widest = self.margin + (5 * self.resolution if self.spread is None else self.spread)
         limits = [mean_interval(column, level / products.shape[1]) for column in products.T]
         low, high = (float(np.sqrt(max(end, 0.0))) for end in np.max(limits, axis=0))
-        text = f"{mean.reason}; root mean square of the problems' own means {low:.3g} to {high:.3g}, allowed {widest:.3g}"
+        own = f"root mean square of the problems' own means {low:.3g} to {high:.3g}, allowed {widest:.3g}"
+        text = f"{mean.reason}; {own}"
         if low > self.margin + ROUNDING:
             return dataclasses.replace(mean, holds=False, reason=text, needed=None)
         if mean.holds and high > widest:
@@ -195,7 +197,8 @@ class EqualInMean(Relation):
     @property
     def band(self) -> str:
         """Mean differences."""
-        return f"supported within ±{self.margin + self.resolution:g}, refuted where shown to be outside ±{self.margin:g}"
+        wide = self.margin + self.resolution
+        return f"supported within ±{wide:g}, refuted where shown to be outside ±{self.margin:g}"
 
     def __str__(self) -> str:
         allowed = f", within {self.margin:g}" if self.margin else ""

@@ -27,7 +27,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
         return Verdict(*facts, status, reason, interrupted=finished.interrupted)
     dropped, violated = _dropped(results), _violated(results)
     kept = results.holds | results.undefined
-    sample = Sample(results.predicted[kept], results.measured[kept], results.condition[kept])
+    sample = Sample(*(np.asarray(a)[kept] for a in (results.predicted, results.measured, results.condition)))
     unjudged = _unjudged(claim, finished, sample)
     if unjudged is not None:
         return Verdict(*facts, *unjudged, dropped=dropped, violated=violated, interrupted=finished.interrupted)
@@ -73,7 +73,8 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
 def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) -> Verdict:
     """The verdict with its corners: one that is refuted or fails decides, the worst one is named.
 
-    The case itself and its k corners share the level, half of it and 1/(2k) of it: so their p-values count 2 and 2k times.
+    The case itself and its k corners share the level, half of it and 1/(2k) of it: so their p-values count 2 and 2k
+    times.
     """
     shared = [2 * verdict.p_value, *(2 * len(corners) * corner.p_value for corner in corners)]
     verdict = dataclasses.replace(verdict, corners=corners, p_value=min(1.0, *shared))

@@ -53,8 +53,8 @@ class Rate(AbstractLadder):
 
     Each trial is one ladder and gives one log-log slope; the slopes give the interval. With `upper`, the statement is
     an upper bound O(rung^exponent), refuted only by a slope above exponent + margin. `margin` is the declared
-    allowance for finite sizes; support needs the interval within margin + resolution. Rungs where the median measurement is
-    at the rounding floor of the trial are dropped, and said so.
+    allowance for finite sizes; support needs the interval within margin + resolution. Rungs where the median
+    measurement is at the rounding floor of the trial are dropped, and said so.
     """
 
     upper: bool = False
@@ -138,9 +138,9 @@ class Rate(AbstractLadder):
 class Limit(AbstractLadder):
     """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
 
-    Where the difference at the last rung is outside the margin, the last three rungs are continued as a geometric sequence
-    (Aitken's extrapolation): a plateau outside the margin refutes, a sequence that still falls towards it is undecided.
-    Fewer than three rungs cannot be continued, and then the last one decides.
+    Where the difference at the last rung is outside the margin, the last three rungs are continued as a geometric
+    sequence (Aitken's extrapolation): a plateau outside the margin refutes, a sequence that still falls towards it is
+    undecided. Fewer than three rungs cannot be continued, and then the last one decides.
     """
 
     margin: float = 0.05
@@ -264,7 +264,9 @@ class Order(AbstractLadder):
     @property
     def band(self) -> str:
         """Steps."""
-        return "supported where every step is shown to have the stated sign, refuted where one is shown to have the other"
+        return (
+            "supported where every step is shown to have the stated sign, refuted where one is shown to have the other"
+        )
 
     def __str__(self) -> str:
         return f"measured is ordered as predicted along {self.along} = {self._ladder}"

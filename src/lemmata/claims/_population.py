@@ -17,12 +17,12 @@ P = TypeVar("P")
 class Population(eqx.Module, Generic[P]):
     """The problems that claims speak about: settings, a sampler, and the hypotheses of its problems.
 
-    A population is a final, frozen class; what differs between claims (a default size, a law) are its fields. Claims name
-    it by `population = LinearDesigns(rows=40)` and add hypotheses of their own where they need more.
+    A population is a final, frozen class; what differs between claims (a default size, a law) are its fields. Claims
+    name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own where they need more.
 
     `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two questions are optional:
-    `pose(problem)` turns a user's problem into this population's own (None where it cannot), and `culprit(problem)` names
-    the likeliest cause when a hypothesis fails.
+    `pose(problem)` turns a user's problem into this population's own (None where it cannot), and `culprit(problem)`
+    names the likeliest cause when a hypothesis fails.
 
     Attributes:
         drops: the share of sampled problems that may fail a hypothesis. More is an error of the sampler, since a

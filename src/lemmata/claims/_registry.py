@@ -1,4 +1,4 @@
-"""The catalogue: a claim registers by existing in a chapter, or through the entry-point group `lemmata.claims`."""
+"""The registry: modules and claims that packages name in the entry-point group `lemmata.claims`, lemmata's own too."""
 
 import difflib
 import functools
@@ -9,12 +9,14 @@ import inspect
 import pathlib
 import pkgutil
 import types
+from collections.abc import Iterator
 
 from lemmata.errors import ClaimError, UnknownNameError
 
 from ._claim import Claim
 
 ENTRY_POINTS = "lemmata.claims"
+_ASKED = ("source", "population", "relation", "control")
 
 
 def claims_in(module: types.ModuleType) -> list[Claim]:
@@ -27,37 +29,55 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
         and value.__module__ == module.__name__
         and not name.startswith(("_", "Abstract"))
     ]
-    for cls in own:
-        missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
-        if missing:
-            raise ClaimError(
-                f"claim class {cls.__name__}",
-                found=f"no {missing}",
-                rule="a claim defines sample, hypotheses, predict, measure and control",
-                remedy=f"define {missing}, or name the class Abstract... if it is not meant to be executed",
-            )
-    return [cls() for cls in own]
+    return [_complete(cls)() for cls in own]
+
+
+def _complete(cls: type[Claim]) -> type[Claim]:
+    """The class, where it says all that a claim must say; ClaimError elsewhere."""
+    lacking = [name for name in _ASKED if not hasattr(cls, name)] + sorted(getattr(cls, "__abstractmethods__", ()))
+    if cls.measure is None and cls.measure_at is None:
+        lacking.append("measure")
+    if lacking:
+        missing = ", ".join(sorted(lacking))
+        raise ClaimError(
+            f"claim class {cls.__name__}",
+            found=f"no {missing}",
+            rule="a claim has a source, a population, a relation and a control, predicts and measures",
+            remedy=f"define {missing}, or name the class Abstract... if it is not meant to be executed",
+        )
+    return cls
 
 
 @functools.cache
 def registry() -> dict[str, Claim]:
-    """Every registered claim by name: the chapters first, then third parties by entry point."""
-    chapters = importlib.import_module("lemmata.chapters")
+    """Every registered claim by name: lemmata's own first, then third parties', all through the same entry points."""
+    points = importlib.metadata.entry_points(group=ENTRY_POINTS)
     found: dict[str, Claim] = {}
-    for info in pkgutil.walk_packages(chapters.__path__, chapters.__name__ + "."):
-        for claim in claims_in(importlib.import_module(info.name)):
-            _add(found, claim)
-    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        loaded = point.load()
-        for claim in claims_in(loaded) if inspect.ismodule(loaded) else [loaded()]:
+    for point in sorted(points, key=lambda point: (not point.value.startswith("lemmata."), point.name)):
+        for claim in _loaded(point.load()):
             _add(found, claim)
     return found
 
 
+def _loaded(target: object) -> Iterator[Claim]:
+    """The claims of what an entry point names: a claim's class, a module, or a package with all its modules."""
+    if not inspect.ismodule(target):
+        yield _complete(target)()  # pyright: ignore[reportArgumentType]
+        return
+    yield from claims_in(target)
+    for info in pkgutil.walk_packages(getattr(target, "__path__", ()), target.__name__ + "."):
+        yield from claims_in(importlib.import_module(info.name))
+
+
 def _add(found: dict[str, Claim], claim: Claim) -> None:
-    if claim.name in found:
+    # Names of classes are unique besides, since random keys come from them.
+    twins = [name for name, other in found.items() if type(other).__name__ == type(claim).__name__]
+    if claim.name in found or twins:
         raise ClaimError(
-            f"claim '{claim.name}'", rule="a name belongs to one claim", remedy="rename the class or its module"
+            f"claim '{claim.name}'",
+            found=f"another {type(claim).__name__}, {(twins or [claim.name])[0]}",
+            rule="the name of a class belongs to one claim of the catalogue",
+            remedy="rename the class",
         )
     found[claim.name] = claim
 

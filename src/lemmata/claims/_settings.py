@@ -21,7 +21,8 @@ class Integer:
         low, high: the region in which the claims speak.
         meaning: what it is, in words.
         step: the number is a multiple of this.
-        corners: the cheap part of the region from which verifications draw other cases; None is half to twice the default.
+        corners: the cheap part of the region from which verifications draw other cases; None is half to twice the
+        default.
     """
 
     default: int

@@ -42,8 +42,8 @@ def verify(
 
     The number of trials is fixed beforehand. A refutation of a true statement happens with probability at most
     `level`: half of it is spent on the case itself, half on the corners, other settings drawn by the seed, of which one
-    that is refuted refutes. The claim's control, a neighbouring false statement, is judged on the same trials: where it is
-    not refuted, the budget has no power and a statement that would be supported stays inconclusive.
+    that is refuted refutes. The claim's control, a neighbouring false statement, is judged on the same trials: where
+    it is not refuted, the budget has no power and a statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
