@@ -10,7 +10,9 @@ from scipy import integrate, optimize, stats
 
 from lemmata.chapters.in_context import barron, covering, steps, uniform_features
 from lemmata.chapters.in_context._quadrature import pieces
-from lemmata.chapters.in_context.classes import (
+from lemmata.chapters.in_context.integrals import CosineRamps
+from lemmata.errors import SettingError, ShapeError
+from lemmata.functions import (
     Cosines,
     CosineSum,
     GaussianBumps,
@@ -19,10 +21,9 @@ from lemmata.chapters.in_context.classes import (
     barron_parameter,
     draw_frequencies,
     draw_function,
+    representing_coefficients,
+    sample_features,
 )
-from lemmata.chapters.in_context.features import representing_coefficients, sample_features
-from lemmata.chapters.in_context.integrals import CosineRamps
-from lemmata.errors import SettingError, ShapeError
 
 RNG = np.random.default_rng(0)
 

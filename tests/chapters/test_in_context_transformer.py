@@ -9,10 +9,9 @@ from lemmata.chapters.in_context import _errors as errors
 from lemmata.chapters.in_context import _passes as passes
 from lemmata.chapters.in_context import acceleration, precision
 from lemmata.chapters.in_context._prompts import sampled_prompt
-from lemmata.chapters.in_context.classes import Cosines, GaussianBumps, draw_function
-from lemmata.chapters.in_context.construction import construct_transformer, forward_steps, weights
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.networks import transformer
+from lemmata.functions import Cosines, GaussianBumps, draw_function
+from lemmata.networks import construct_transformer, forward_steps, transformer, transformer_layers
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
 
 EPS = float(np.finfo(float).eps)
@@ -63,7 +62,7 @@ def test_first_tokens(case):
 def test_weights_as_printed(case):
     """Matrices of A.4.3, with indices that begin at 1."""
     model, d, n = case.model, 2, 4
-    layers, size, eta, tau = weights(model), d + 2 * n + 7, float(model.step), 50.0
+    layers, size, eta, tau = transformer_layers(model), d + 2 * n + 7, float(model.step), 50.0
     assert [len(layer.heads) for layer in layers] == [0, 4, 2, 4, 2, 4, 2]
     for layer in layers:
         for matrix in (layer.inner, layer.outer, *jax.tree.leaves(layer.heads)):
@@ -88,10 +87,10 @@ def test_weights_as_printed(case):
 
 
 def test_blocks_share_their_weights(case, fast):
-    layers = weights(case.model)
+    layers = transformer_layers(case.model)
     assert all(layers[k] is layers[1] for k in (3, 5))
     assert all(layers[k] is layers[2] for k in (4, 6))
-    layers = weights(fast.model)
+    layers = transformer_layers(fast.model)
     assert all(layers[k] is layers[1] for k in (3, 5))
     changed = [np.asarray(layers[4].heads[0].key) != np.asarray(layers[2].heads[0].key)]
     assert changed[0].any(), "Attn2 depends on the block"
@@ -118,7 +117,7 @@ def test_dense_pass_by_loops(which, request):
     prompt = request.getfixturevalue(which)
     found = np.asarray(passes.dense_tokens(prompt))
     tokens = np.asarray(prompt.model.tokens(prompt.x, prompt.y, prompt.queries[0]))
-    for number, layer in enumerate(weights(prompt.model), start=1):
+    for number, layer in enumerate(transformer_layers(prompt.model), start=1):
         tokens = naive_layer(layer, tokens)
         assert np.abs(found[number] - tokens).max() <= 1e-11
 
@@ -149,7 +148,7 @@ def test_follows_proximal_gradient_for_two_hundred_steps(key):
     angles = jax.random.uniform(keys[1], (61, 2))
     x = angles[:, :1] * jnp.stack([jnp.cos(7 * angles[:, 1]), jnp.sin(7 * angles[:, 1])], axis=1)
     y = draw_function(keys[2], functions)(x[:-1])
-    tokens = transformer(weights(model), model.tokens(x[:-1], y, x[-1]))
+    tokens = transformer(transformer_layers(model), model.tokens(x[:-1], y, x[-1]))
     path = proximal_gradient(model.features(x[:-1]), y, model.penalty, model.step, 200)
     rho = np.stack([np.asarray(tokens[2 * t + 1][model.rows["rho"], 0]) for t in range(201)])
     # Two products a token are off by 2 eps tau: 8 eps tau in an entry of a step, sqrt(p) times as much in length.
@@ -306,7 +305,7 @@ def test_the_dense_pass_in_every_type(key, dtype):
     model = construct_transformer(BUMPS, 4, 7, examples=8, key=key, dtype=dtype)
     x = jnp.linspace(-0.6, 0.6, 18).reshape(9, 2).astype(dtype)
     y = jnp.ones(8, dtype)
-    dense = transformer(weights(model), model.tokens(x[:8], y, x[8]))[-1]
+    dense = transformer(transformer_layers(model), model.tokens(x[:8], y, x[8]))[-1]
     assert dense.dtype == dtype
     # Four heads of size 8 tau, of which each rounds by eps, in each of three steps
     allowed = 3 * 4 * 8 * float(model.temperature) * float(jnp.finfo(dtype).eps)
