@@ -8,8 +8,9 @@ import pytest
 
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 FLOOR = {
-    "errors": -1, "core": 0, "kernels": 0, "architectures": 1, "functions": 1, "spectra": 1, "solvers": 2,
-    "networks": 2, "problems": 2, "storage": 3, "claims": 3, "chapters": 4, "estimators": 5, "study": 6, "report": 6, "cli": 7,
+    "errors": -1, "core": 0, "kernels": 0, "architectures": 1, "functions": 1, "spectra": 1, "networks": 2,
+    "solvers": 2, "problems": 2, "storage": 3, "claims": 3, "chapters": 4, "estimators": 5, "study": 6, "report": 6,
+    "cli": 7,
 }  # fmt: skip
 NEIGHBOURS = {("kernels", "core"), ("networks", "solvers")}
 PRODUCT = ("estimators", "study", "report", "storage")
