@@ -10,9 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from kernels import alternating
-from lemmata.chapters.in_context.classes import GaussianBumps, draw_function
-from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer, forward_steps, weights
-from lemmata.networks import transformer
+from lemmata.functions import GaussianBumps, draw_function
+from lemmata.networks import InContextTransformer, construct_transformer, forward_steps, transformer, transformer_layers
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient
 
 FEATURES, EXAMPLES, ITERATIONS, PENALTY = 500, 500, 100, 1e-2
@@ -40,7 +39,7 @@ def passes() -> list[tuple[str, str, float]]:
     }
     seconds = alternating(runs)
     rows = [(name, plain, seconds[name] / seconds[plain])]
-    layers, tokens = weights(model), model.tokens(x, y, query[0])
+    layers, tokens = transformer_layers(model), model.tokens(x, y, query[0])
     jax.block_until_ready(transformer(layers[:3], tokens))
     started = time.perf_counter()
     dense = jax.block_until_ready(transformer(layers, tokens)[-1])

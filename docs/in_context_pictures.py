@@ -10,11 +10,10 @@ import numpy as np
 from pictures import COLOURS, draw, log_axis
 from sklearn.linear_model import Lasso
 
-from lemmata.chapters.in_context.classes import GaussianBumps, barron_parameter, draw_function
-from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer
-from lemmata.chapters.in_context.covering import log_pair_cover
 from lemmata.chapters.in_context.precision import best_temperature, rounded_product
 from lemmata.chapters.in_context.risk import theorem_risk
+from lemmata.functions import GaussianBumps, barron_parameter, draw_function, log_pair_cover
+from lemmata.networks import InContextTransformer, construct_transformer
 from lemmata.report import attention_picture, coefficients_picture, errors_picture
 from lemmata.study import load_dataset, run_in_context
 

@@ -8,10 +8,12 @@ import pytest
 
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 FLOOR = {
-    "errors": -1, "core": 0, "kernels": 0, "architectures": 1, "networks": 1, "spectra": 1, "solvers": 2, "problems": 2,
-    "storage": 3, "claims": 3, "chapters": 4, "sources": 4, "estimators": 5, "study": 6, "report": 6, "cli": 7,
+    "errors": -1, "core": 0, "kernels": 0, "catalogue": 0, "architectures": 1, "functions": 1, "spectra": 1,
+    "networks": 2, "solvers": 2, "storage": 3, "claims": 3, "problems": 4, "sources": 4, "chapters": 5,
+    "estimators": 6, "study": 7, "report": 7, "cli": 8,
 }  # fmt: skip
-NEIGHBOURS = {("kernels", "core"), ("networks", "architectures")}
+NEIGHBOURS = {("kernels", "core"), ("networks", "solvers")}
+PRODUCT = ("estimators", "study", "report", "storage")
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -39,6 +41,14 @@ def test_imports_go_down(path):
     for other in rooms(path) - {room}:
         allowed = FLOOR[other] < FLOOR.get(room, 99) or (room, other) in NEIGHBOURS
         assert allowed, f"{room} (floor {FLOOR.get(room)}) imports {other} (floor {FLOOR[other]})"
+
+
+@pytest.mark.parametrize(
+    "path", [path for room in PRODUCT for path in sorted((SOURCE / room).rglob("*.py"))], ids=lambda path: path.name
+)
+def test_product_code_leaves_the_theory_alone(path):
+    assert "chapters" not in rooms(path), "what a product needs is a room's, and the chapter takes it from there"
+    assert "lemmata.chapters" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

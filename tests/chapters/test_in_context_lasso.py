@@ -13,9 +13,9 @@ from lemmata.chapters.in_context import deviation, estimation, inexact, maxima, 
 from lemmata.chapters.in_context._population import sampled_population
 from lemmata.chapters.in_context._prompts import sampled_prompt
 from lemmata.chapters.in_context._runs import Step, prompt_with_errors, run_of, sampled_step, saturated
-from lemmata.chapters.in_context.classes import GaussianBumps, barron_parameter
 from lemmata.claims import examine
 from lemmata.errors import SettingError
+from lemmata.functions import GaussianBumps, barron_parameter
 from lemmata.solvers import lasso_objective, soft_threshold
 
 POPULATION = {"family": "bumps", "n": 6, "N": 40, "sigma": 0.3}

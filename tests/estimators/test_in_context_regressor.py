@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lemmata.chapters.in_context.classes import Cosines, GaussianBumps
 from lemmata.errors import DataError, LemmataError, SettingError
 from lemmata.estimators import InContextRegressor
+from lemmata.functions import Cosines, GaussianBumps
 from lemmata.solvers import lasso_objective, proximal_gradient
 
 

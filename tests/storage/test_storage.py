@@ -43,7 +43,9 @@ from lemmata.estimators import (
     TangentKernelClassifier,
     TangentKernelRegressor,
 )
+from lemmata.functions import Cosines, GaussianBumps, LinearFunctions, LogisticNetworks, draw_function
 from lemmata.kernels import RBF, AbstractKernel, Compose, Linear, Matern, Periodic, Polynomial, TorusSobolev, gram
+from lemmata.networks import construct_transformer
 from lemmata.storage import load, save, storable
 
 
@@ -61,6 +63,8 @@ class Stranger(Stretched):
     """Of the same form, but not registered."""
 
 
+KEY = jax.random.key(1)
+NETWORKS = LogisticNetworks(2 * jnp.eye(2), jnp.ones(2))
 OBJECTS = {
     "algebra": 0.1 * (RBF(0.3) + Matern(1.5, 0.7)) * Polynomial(degree=3, offset=1 / 3) ** 2,
     "periodic": Periodic(0.2, 1.7) + TorusSobolev(order=2),
@@ -72,6 +76,8 @@ OBJECTS = {
     "angular": AngularKernel(TangentKernel(erf_network(depth=2)), norm=2**0.5, dimension=3),
     "layers": Serial([Dense(8), LayerNorm(), residual(Serial([Gelu(), Dense(8, 1.3)])), Dropout(0.9), Dense(2)]),
     "sequences": Serial([Embedding(9, 8), StateSpace([-0.3, -1.0 + 2.0j], (0.1, 0.2)), Dense(4), Softmax(0.5)]),
+    "classes": [GaussianBumps(2, 3.0), Cosines(jnp.eye(2), jnp.ones(2)), LinearFunctions(3), draw_function(KEY, NETWORKS)],
+    "in context": construct_transformer(NETWORKS, 4, 7, examples=8, key=KEY, accelerated=True),
     "masked": Dropout(0.5, jax.random.key(3)),
     "nested": {"a": [Sin(), Monomial(2), softplus(), (silu(), None, True, float("inf"))], "b": np.int8([1, -2])},
 }

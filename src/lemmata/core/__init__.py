@@ -11,4 +11,5 @@ from ._randomness import key_from as key_from
 from ._result_plan import ResultPlan as ResultPlan
 from ._result_plan import free_bytes as free_bytes
 from ._settings import check_whole as check_whole
+from ._settings import whole as whole
 from ._threads import one_blas_thread as one_blas_thread

@@ -1,5 +1,6 @@
 """Checks of settings that several rooms share."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -21,3 +22,22 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
     """
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
         raise SettingError(name, found=repr(found), rule=f"a whole number of {unit}, at least {least}")
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number.
+
+    Args:
+        name: what it is.
+        value: what was given.
+
+    Raises:
+        SettingError: anything else, booleans too.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise SettingError(name, found=repr(value), rule="a whole number") from error
+    if isinstance(value, bool | np.bool_):
+        raise SettingError(name, found=repr(value), rule="a whole number")
+    return number

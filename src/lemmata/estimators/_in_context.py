@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lemmata.chapters.in_context.classes import AbstractFunctionClass, GaussianBumps
-from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer, whole
+from lemmata.core import whole
 from lemmata.errors import SettingError, ShapeError
+from lemmata.functions import AbstractFunctionClass, GaussianBumps
+from lemmata.networks import InContextTransformer, construct_transformer
 
 from ._ball import ball_scale
 from ._kernel_ridge import jax_leaves, numpy_leaves
@@ -31,7 +32,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     centred and divided by their standard deviation.
 
     Args:
-        functions: a class of `lemmata.chapters.in_context.classes`; None is Gaussian bumps of width 1/2 in the ball.
+        functions: a class of `lemmata.functions`; None is Gaussian bumps of width 1/2 in the ball.
         features: n, how many features are drawn for the class.
         layers: L = 2T + 1, odd, for T iterations.
         penalty: of the Lasso, in units of the scaled targets.

@@ -1,6 +1,12 @@
-"""Floor 1: finite networks, their training by gradient descent, and transformers."""
+"""Floor 2: finite networks, their training by gradient descent, and transformers, also one that learns in context."""
 
 from ._empirical import EmpiricalKernel as EmpiricalKernel
+from ._in_context import InContextTransformer as InContextTransformer
+from ._in_context import forward_steps as forward_steps
+from ._in_context import linearised as linearised
+from ._in_context_construction import construct_transformer as construct_transformer
+from ._in_context_construction import temperature_asked as temperature_asked
+from ._in_context_layers import transformer_layers as transformer_layers
 from ._modules import equinox_function as equinox_function
 from ._modules import flax_function as flax_function
 from ._monte_carlo import KernelEstimate as KernelEstimate

@@ -1,5 +1,8 @@
-"""Floor 3: kernels, networks and what estimators have learnt, in files of numbers and names."""
+"""Floor 3: kernels, networks, transformers and what estimators have learnt, in files of numbers and names."""
 
 from ._file import load as load
 from ._file import save as save
 from ._registry import storable as storable
+from ._transformers import load_layers as load_layers
+from ._transformers import load_transformer as load_transformer
+from ._transformers import save_transformer as save_transformer

@@ -9,13 +9,21 @@ import jax
 import jax.numpy as jnp
 
 import lemmata.architectures
+import lemmata.functions
 import lemmata.kernels
 import lemmata.networks
 import lemmata.solvers
 import lemmata.spectra
 from lemmata.errors import SettingError
 
-_ROOMS = (lemmata.kernels, lemmata.architectures, lemmata.networks, lemmata.spectra, lemmata.solvers)
+_ROOMS = (
+    lemmata.kernels,
+    lemmata.architectures,
+    lemmata.functions,
+    lemmata.networks,
+    lemmata.spectra,
+    lemmata.solvers,
+)
 
 # The functions of the named activations, and their usual companions.
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -10,14 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float
 from sklearn.linear_model import Lasso, Ridge
 
-from lemmata.chapters.in_context.classes import GaussianBumps, barron_parameter
-from lemmata.chapters.in_context.construction import InContextTransformer, construct_transformer
-from lemmata.chapters.in_context.covering import required_features
-from lemmata.chapters.in_context.temperature import temperature_asked
 from lemmata.claims import Hypothesis
 from lemmata.core import available_bytes
 from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.estimators import KernelRegressor
+from lemmata.functions import GaussianBumps, barron_parameter, required_features
+from lemmata.networks import InContextTransformer, construct_transformer, temperature_asked
 from lemmata.solvers import lasso_objective
 
 from ._data import Dataset

@@ -1,18 +1,18 @@
 """In-context learning by construction: one transformer that runs the Lasso on universal features.
 
-The chapter executes "Transformers meet in-context learning" (li2025incontext), appendices included. Its objects:
-`classes` and `barron` (classes of functions and what they cost), `features` (universal features), `covering`,
-`construction` (the transformer, dense and structured) and `storage`. Its claims, in the order of the source:
-`example_classes`, `logistic_units` and `covering` (section 2.3, appendix B), `risk`, `scaling` and `penalty` (Theorem
-1), `steps`, `integrals`, `features` and `uniform_features` (Lemmas 1 and 5), `estimation`, `deviation` and `maxima`
-(Lemmas 2 and 6), `proximal` and `inexact` (Lemma 3), `emulation` (Lemma 4), `temperature` (Lemmas 4 and 7) and
-`precision`. Beyond the source: `acceleration` (momentum in the weights), `shifts` (outside the hypotheses) and
-`linear_attention`.
+The chapter executes "Transformers meet in-context learning" (li2025incontext), appendices included. Its objects
+are products of the library: classes of functions, what they cost, features and covers (`lemmata.functions`), the
+transformer, structured and dense (`lemmata.networks`), and its files (`lemmata.storage`). Its claims, in the order of
+the source: `barron`, `example_classes`, `logistic_units` and `covering` (section 2.3, appendix B), `risk`, `scaling`
+and `penalty` (Theorem 1), `steps`, `integrals`, `features` and `uniform_features` (Lemmas 1 and 5), `estimation`,
+`deviation` and `maxima` (Lemmas 2 and 6), `proximal` and `inexact` (Lemma 3), `emulation` (Lemma 4), `temperature`
+(Lemmas 4 and 7) and `precision`. Beyond the source: `acceleration` (momentum in the weights),
+`shifts` (outside the hypotheses) and `linear_attention`.
 
 Numbered statements that are not claims of their own, each with the reason:
 
 * Equations (1) to (4) and (10) to (18): the prompt, the noise, the ball, the architecture and the Fourier transform.
-  They are names; `construction`, `lemmata.networks` and `classes` compute them, and (2) and (3) are hypotheses.
+  They are names; `lemmata.networks` and `lemmata.functions` compute them, and (2) and (3) are hypotheses.
 * Equation (19), with (21) and (22), and (26), (29), (30), (33) to (35), (40), (50), (51), (57), (71), (73), (79), (80)
   and (82): definitions of the Barron parameter, of the classes, features, targets, tokens, measures and densities.
   `barron_parameter`, `UniversalFeatures`, `features_of`, `representing_coefficients`, `step_density` and

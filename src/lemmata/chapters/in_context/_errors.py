@@ -6,12 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Hypothesis, Integer, Space
+from lemmata.functions import barron_parameter, representing_coefficients
 from lemmata.solvers import soft_threshold
 
 from ._passes import bounded_features, exact_update, path_of
 from ._prompts import FAMILY, Prompt, sampled_prompt
-from .classes import barron_parameter
-from .features import representing_coefficients
 
 
 def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
@@ -43,23 +42,6 @@ def penalty_asked(prompt: Prompt) -> Array:
     """
     cost, count = barron_parameter(prompt.functions), len(prompt.y)
     return jnp.sqrt(jnp.log(count) / count) * (cost + prompt.sigma) + discrepancy(prompt) ** 2 / cost
-
-
-def temperature_asked(number: int, layers: int, examples: int, cost: float | Array) -> Array:
-    """N n² (L + n)(N + n) C_F, the temperature of Lemma 7 with a constant of 1.
-
-    Args:
-        number: n.
-        layers: L.
-        examples: N.
-        cost: C_F.
-
-    Example:
-        >>> from lemmata.chapters.in_context._errors import temperature_asked
-        >>> float(temperature_asked(8, 41, 64, 3.5))
-        50577408.0
-    """
-    return jnp.asarray(1.0 * examples * number**2 * (layers + number) * (examples + number) * cost)
 
 
 def error_allowed(prompt: Prompt) -> Array:

@@ -5,10 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Equal, Hypothesis, Integer, Real, Space
-from lemmata.networks import TransformerLayer, transformer
+from lemmata.networks import TransformerLayer, transformer, transformer_layers
 
 from ._prompts import Prompt, sampled_prompt
-from .construction import weights
 
 drawn = eqx.filter_jit(sampled_prompt)
 
@@ -21,7 +20,7 @@ def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D
         layers: how many layers; None is all.
     """
     tokens = prompt.model.tokens(prompt.x, prompt.y, prompt.queries[0])
-    return jnp.stack(transformer(weights(prompt.model)[:layers], tokens))
+    return jnp.stack(transformer(transformer_layers(prompt.model)[:layers], tokens))
 
 
 @eqx.filter_jit

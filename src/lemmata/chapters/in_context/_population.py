@@ -6,12 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.claims import Hypothesis, Integer, Real, Space
+from lemmata.functions import barron_parameter, representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 
 from ._prompts import FAMILY, sampled_prompt
 from ._runs import bounded
-from .classes import barron_parameter
-from .features import representing_coefficients
 
 
 class Population(eqx.Module):

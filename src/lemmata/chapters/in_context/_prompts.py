@@ -5,11 +5,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Choice
+from lemmata.functions import (
+    AbstractFunction,
+    AbstractFunctionClass,
+    Cosines,
+    GaussianBumps,
+    LogisticNetworks,
+    features_of,
+)
+from lemmata.networks import InContextTransformer
 
 from .._sampled import draws, points_in_ball
-from .classes import AbstractFunction, AbstractFunctionClass, Cosines, GaussianBumps, LogisticNetworks
-from .construction import InContextTransformer
-from .features import features_of
 
 FAMILY = Choice("bumps", ("bumps", "cosines", "networks"), "class of functions")
 

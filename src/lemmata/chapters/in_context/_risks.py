@@ -10,13 +10,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.errors import SettingError
+from lemmata.functions import AbstractFunctionClass, barron_parameter, features_of, log_pair_cover
+from lemmata.networks import InContextTransformer, forward_steps
 from lemmata.solvers import accelerated_proximal_gradient
 
 from .._sampled import draws, points_in_ball
-from .classes import AbstractFunctionClass, barron_parameter
-from .construction import InContextTransformer, forward_steps
-from .covering import log_pair_cover
-from .features import features_of
 
 Number = Float[Array, ""] | float
 

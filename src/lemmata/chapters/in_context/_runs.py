@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Hypothesis
+from lemmata.functions import representing_coefficients
 from lemmata.solvers import proximal_gradient, soft_threshold
 
 from ._prompts import Prompt, sampled_prompt
-from .features import representing_coefficients
 
 
 class Step(eqx.Module):

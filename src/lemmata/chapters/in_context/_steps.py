@@ -4,8 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lemmata.functions import ramp
+
 from ._quadrature import pieces
-from .features import ramp
 
 
 class Line(eqx.Module):

@@ -4,9 +4,10 @@ This theory controls what a function, or a class, costs by sup |f(0)| + integral
 Fourier representation on the unit ball, by the function itself or by an extension; it leaves unexplained which
 extension is the cheapest.
 
-Of a class: `barron_parameter`. From a Fourier transform: `spectral_moment`. From values: `moment_from_grid` and
-`moment_from_samples`. Closed forms and bounds: `gaussian_moment`, `ridge_moment`, `logistic_moment`, `radial_moment`,
-`positive_definite_bound`, `combination_moment`, `product_moment`, `polynomial_bound`.
+`lemmata.functions` computes it: of a class (`barron_parameter`), from a Fourier transform (`spectral_moment`), from
+values (`moment_from_grid` and `moment_from_samples`), and by closed forms and bounds (`gaussian_moment`,
+`ridge_moment`, `logistic_moment`, `radial_moment`, `positive_definite_bound`, `combination_moment`, `product_moment`,
+`polynomial_bound`).
 """
 
 import equinox as eqx
@@ -15,29 +16,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, EqualInMean, Hypothesis, Integer, Real, Source, Space
+from lemmata.functions import (
+    CosineSum,
+    GaussianBumps,
+    combination_moment,
+    gaussian_moment,
+    polynomial_extension,
+    positive_definite_bound,
+    radial_terms,
+    ridge_polynomial_bound,
+)
 
 from .._sampled import draws
-from ._closed_forms import combination_moment as combination_moment
-from ._closed_forms import gaussian_moment as gaussian_moment
-from ._closed_forms import logistic_moment as logistic_moment
-from ._closed_forms import polynomial_bound as polynomial_bound
-from ._closed_forms import polynomial_extension as polynomial_extension
-from ._closed_forms import positive_definite_bound as positive_definite_bound
-from ._closed_forms import product_moment as product_moment
-from ._closed_forms import radial_moment as radial_moment
-from ._closed_forms import ridge_moment as ridge_moment
-from ._closed_forms import ridge_polynomial_bound as ridge_polynomial_bound
-from ._spectral_classes import BoundedSpectrum as BoundedSpectrum
-from ._spectral_classes import LinearFunctions as LinearFunctions
-from ._spectral_classes import bounded_spectrum as bounded_spectrum
-from ._spectral_classes import mean_projection as mean_projection
-from ._spectral_moment import SpectralMoment as SpectralMoment
-from ._spectral_moment import moment_from_grid as moment_from_grid
-from ._spectral_moment import moment_from_samples as moment_from_samples
-from ._spectral_moment import radial_terms as radial_terms
-from ._spectral_moment import spectral_moment as spectral_moment
-from .classes import CosineSum, GaussianBumps
-from .classes import barron_parameter as barron_parameter
 
 
 class Periodic(eqx.Module):

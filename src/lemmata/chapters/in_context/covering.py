@@ -6,10 +6,8 @@ not counted here.
 
 The cover (23) of pairs counts values alone: its size does not depend on the class. The proof of Lemma 1 takes one
 function of the cover for all x, and that a cover of pairs does not give; a product of a cover of the class in the
-supremum norm and one of the ball does. So `required_features` counts the product.
+supremum norm and one of the ball does. So `lemmata.functions.required_features` counts the product.
 """
-
-import math
 
 import equinox as eqx
 import jax
@@ -17,88 +15,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Order, Rate, Real, Source, Space
-from lemmata.errors import SettingError
+from lemmata.functions import log_pair_cover
 
 from .._sampled import draws, points_in_ball
-from .barron import LinearFunctions
-from .classes import AbstractFunctionClass, Cosines, GaussianBumps, LogisticNetworks
 
 _RICHNESS = (1.0, 2.0, 4.0, 8.0)
-
-
-def log_ball_cover(dimension: int, epsilon: float) -> float:
-    """d log(1 + 2/epsilon): balls of radius epsilon that cover the unit ball, by volumes, in logarithms.
-
-    Args:
-        dimension: d.
-        epsilon: the radius, positive.
-    """
-    _check(epsilon)
-    return dimension * math.log1p(2 / epsilon)
-
-
-def log_pair_cover(dimension: int, epsilon: float) -> float:
-    """d log(1 + 4/epsilon) + log(1 + 2/epsilon): an epsilon-cover (23) of all pairs (f, x), whatever the class.
-
-    As |f(x) - f(0)| <= C_F, cells of diameter epsilon in x and length C_F epsilon in f(x) - f(0) are no more than that;
-    one pair from each that is not empty is a cover.
-
-    Args:
-        dimension: d.
-        epsilon: the precision, positive.
-    """
-    return log_ball_cover(dimension, epsilon / 2) + math.log1p(2 / epsilon)
-
-
-def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
-    """A cover of a class: f - f(0) to within C_F epsilon in the supremum norm over the unit ball, in logarithms.
-
-    Cosines: 2 m log(1 + 2/epsilon), amplitudes and phases in m discs. Logistic networks: m log(1 + 1/epsilon),
-    coefficients in intervals. Linear functions: d log(1 + 2/epsilon). Gaussian bumps, with the number of bumps that the
-    class draws: k log(1 + 4/epsilon) + k d log(1 + 8/epsilon), weights and centres.
-
-    Args:
-        functions: the class.
-        epsilon: the precision, positive.
-
-    Raises:
-        SettingError: a class for which none is known, or a precision that is not positive.
-    """
-    _check(epsilon)
-    if isinstance(functions, Cosines):
-        return 2 * len(functions.sizes) * math.log1p(2 / epsilon)
-    if isinstance(functions, LogisticNetworks):
-        return len(functions.sizes) * math.log1p(1 / epsilon)
-    if isinstance(functions, LinearFunctions):
-        return functions.dimension * math.log1p(2 / epsilon)
-    if isinstance(functions, GaussianBumps):
-        return functions.bumps * (math.log1p(4 / epsilon) + functions.dimension * math.log1p(8 / epsilon))
-    raise SettingError(
-        "the class of functions", found=type(functions).__name__, rule="a class with finitely many parameters",
-        remedy="give the logarithm of its covering number yourself",
-    )  # fmt: skip
-
-
-def required_features(functions: AbstractFunctionClass, epsilon: float, dimension: int) -> float:
-    """log |N_epsilon| for hypotheses n >= log |N_epsilon|: of the product of covers of the class and the ball.
-
-    Args:
-        functions: the class.
-        epsilon: the precision.
-        dimension: d.
-
-    Example:
-        >>> from lemmata.chapters.in_context.classes import GaussianBumps
-        >>> from lemmata.chapters.in_context.covering import required_features
-        >>> round(required_features(GaussianBumps(2), 0.1, 2), 1)
-        43.6
-    """
-    return log_class_cover(functions, epsilon) + log_ball_cover(dimension, epsilon)
-
-
-def _check(epsilon: float) -> None:
-    if not epsilon > 0:
-        raise SettingError("epsilon", found=epsilon, rule="positive")
 
 
 def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:

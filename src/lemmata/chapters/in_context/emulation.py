@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.claims import Control, Source, Status
-from lemmata.networks import TransformerLayer, transformer
+from lemmata.networks import TransformerLayer, transformer, transformer_layers
 
 from ._passes import (
     AbstractDenseClaim,
@@ -20,7 +20,6 @@ from ._passes import (
     path_of,
 )
 from ._prompts import Prompt
-from .construction import weights
 
 
 class WeightsExecuteTheSteps(AbstractDenseClaim):
@@ -132,13 +131,13 @@ class FeedForwardIsSoftThreshold(AbstractLayerClaim):
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         """The rows of rho and the prediction."""
-        layer, rows = weights(problem.model)[1], problem.model.rows
+        layer, rows = transformer_layers(problem.model)[1], problem.model.rows
         after = transformer([TransformerLayer((), layer.inner, layer.outer)], self._before(problem))[1]
         return jnp.concatenate([after[rows["rho"]], after[rows["prediction"]]])
 
     def _before(self, problem: Prompt) -> Array:
         """Tokens with a prediction, after the gradient step of the second block."""
-        return transformer([attention_alone(weights(problem.model)[3])], dense_tokens(problem, 3)[3])[1]
+        return transformer([attention_alone(transformer_layers(problem.model)[3])], dense_tokens(problem, 3)[3])[1]
 
     def condition(self, problem: Prompt) -> Array:
         """Nothing of the size of the temperature cancels."""
@@ -169,7 +168,7 @@ class AbstractGradientStep(AbstractLayerClaim):
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         """The column of rho after the attention of the fourth layer."""
-        layer = attention_alone(weights(problem.model)[3], self.heads)
+        layer = attention_alone(transformer_layers(problem.model)[3], self.heads)
         after = transformer([layer], dense_tokens(problem, 3)[3])[1]
         return after[problem.model.rows["rho"], 0]
 
@@ -227,7 +226,7 @@ class AbstractPrediction(AbstractLayerClaim):
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         """The last entry of the column of the query after the attention of the third layer."""
-        after = transformer([attention_alone(weights(problem.model)[2])], dense_tokens(problem, 2)[2])[1]
+        after = transformer([attention_alone(transformer_layers(problem.model)[2])], dense_tokens(problem, 2)[2])[1]
         return after[-1, -1]
 
     def control(self) -> Control:

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source, Space, Status
+from lemmata.functions import LinearFunctions, draw_frequencies, mean_projection
 
 from .._sampled import draws
-from .barron import LinearFunctions, Periodic, coefficients, lattice, mean_projection, sampled_periodic
-from .classes import draw_frequencies
+from .barron import Periodic, coefficients, lattice, sampled_periodic
 
 
 class Slope(eqx.Module):

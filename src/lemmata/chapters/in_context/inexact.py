@@ -15,13 +15,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
+from lemmata.functions import barron_parameter, representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 
 from ._prompts import FAMILY
 from ._runs import Run as Run
 from ._runs import bounded, prompt_with_errors, run_of
-from .classes import barron_parameter
-from .features import representing_coefficients
 
 _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 

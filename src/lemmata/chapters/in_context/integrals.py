@@ -11,11 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
+from lemmata.functions import Cosines, CosineSum, ramp, representing_coefficients, sample_features, step_density
 
 from .._sampled import draws, points_in_ball
 from ._quadrature import pieces
-from .classes import Cosines, CosineSum
-from .features import ramp, representing_coefficients, sample_features, step_density
 
 _SHARPNESSES = (8.0, 16.0, 32.0, 64.0)
 

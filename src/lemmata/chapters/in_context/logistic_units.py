@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Source, Space
+from lemmata.functions import LogisticNetworks
 
 from .._sampled import draws
-from .classes import LogisticNetworks
 
 
 class Frequencies(eqx.Module):

@@ -13,11 +13,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Source, Space, Status
+from lemmata.functions import GaussianBumps, features_of
 
 from .._sampled import draws
 from ._runs import bounded
-from .classes import GaussianBumps
-from .features import features_of
 
 _EXAMPLES = (32.0, 64.0, 128.0, 256.0)
 _FEATURES = (64.0, 256.0, 1024.0, 4096.0)

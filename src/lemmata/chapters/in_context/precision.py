@@ -13,15 +13,16 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Rate, Real, Source, Space
+from lemmata.functions import barron_parameter
+from lemmata.networks import temperature_asked
 
-from ._errors import AbstractErrorClaim, temperature_asked
+from ._errors import AbstractErrorClaim
 from ._precision import PRECISIONS as PRECISIONS
 from ._precision import best_temperature as best_temperature
 from ._precision import least_error as least_error
 from ._precision import reachable as reachable
 from ._precision import rounded_product as rounded_product
 from ._prompts import Prompt, sampled_prompt
-from .classes import barron_parameter
 
 _INVERSES = tuple(2.0 ** jnp.finfo(dtype).nmant for dtype in PRECISIONS)
 _SMALL = (4.0, 8.0, 16.0, 32.0, 64.0)

@@ -15,12 +15,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Rate, Source, Space, Status
+from lemmata.functions import representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
 
 from ._prompts import FAMILY, Prompt, sampled_prompt
 from ._runs import Step as Step
 from ._runs import bounded, sampled_step
-from .features import representing_coefficients
 
 _STEPS = (32.0, 64.0, 128.0, 256.0)
 

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
+from lemmata.functions import Cosines, CosineSum, barron_parameter, features_of, log_pair_cover
+from lemmata.networks import InContextTransformer
 
 from .._sampled import draws, points_in_ball
 from ._prompts import FAMILY, Prompt, sampled_prompt
@@ -24,10 +26,6 @@ from ._risks import parameter_choices as parameter_choices
 from ._risks import penalty_of_theory as penalty_of_theory
 from ._risks import theorem_risk as theorem_risk
 from ._runs import bounded
-from .classes import Cosines, CosineSum, barron_parameter
-from .construction import InContextTransformer
-from .covering import log_pair_cover
-from .features import features_of
 
 
 class RiskBelowTheBound(Claim[Prompt]):

@@ -13,13 +13,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Choice, Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
+from lemmata.functions import barron_parameter, log_pair_cover
+from lemmata.networks import forward_steps
 from lemmata.solvers import accelerated_proximal_gradient
 
 from ._prompts import FAMILY, Prompt, sampled_prompt
 from ._runs import bounded
-from .classes import barron_parameter
-from .construction import forward_steps
-from .covering import log_pair_cover
 from .risk import penalty_of_theory, theorem_risk
 
 _EXAMPLES = (14.0, 42.0, 126.0)

@@ -14,12 +14,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Control, Hypothesis, Order, Rate, Real, Source, Space
+from lemmata.functions import GaussianBumps, UniversalFeatures, features_of
+from lemmata.networks import InContextTransformer, forward_steps
 
 from .._sampled import draws, points_in_ball
 from ._prompts import FAMILY, Prompt, sampled_prompt
-from .classes import GaussianBumps
-from .construction import InContextTransformer, forward_steps
-from .features import UniversalFeatures, features_of
 
 _FREQUENCIES = (2.0, 4.0, 8.0, 16.0)
 _LENGTHS = (32.0, 64.0, 128.0)

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space, Status
+from lemmata.functions import ramp, step_density
 
 from ._quadrature import pieces
 from ._steps import Line as Line
-from .features import ramp, step_density
 
 _SHARPNESS = Real(64.0, 2.0, 1e4, "tau")
 

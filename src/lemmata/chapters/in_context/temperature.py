@@ -11,6 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.claims import Control, Equal, Integer, Source, Space
+from lemmata.functions import barron_parameter
+from lemmata.networks import temperature_asked
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 
 from ._errors import (
@@ -24,11 +26,9 @@ from ._errors import (
     step_errors,
     sufficient_temperature,
 )
-from ._errors import temperature_asked as temperature_asked
 from ._passes import exact_update, inexact_update, path_of
 from ._prompts import FAMILY, Prompt
 from ._risks import penalty_of_theory
-from .classes import barron_parameter
 
 LADDER = tuple(2.0**k for k in range(-8, 9))
 

@@ -13,11 +13,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space, Status
+from lemmata.functions import (
+    Cosines,
+    CosineSum,
+    UniversalFeatures,
+    features_of,
+    log_ball_cover,
+    representing_coefficients,
+)
 
 from .._sampled import draws, points_in_ball
-from .classes import Cosines, CosineSum
-from .covering import log_ball_cover
-from .features import UniversalFeatures, features_of, representing_coefficients
 from .integrals import CosineRamps
 
 _DELTA = 0.1

@@ -80,7 +80,7 @@ def spectral_moment(
 
     Example:
         >>> import jax, jax.numpy as jnp
-        >>> from lemmata.chapters.in_context.barron import spectral_moment
+        >>> from lemmata.functions import spectral_moment
         >>> found = spectral_moment(lambda w: jnp.exp(-jnp.sum(w**2, axis=1) / 2), 2, jax.random.key(0))
         >>> abs(found.value / (2 * jnp.pi * (jnp.pi / 2) ** 0.5) - 1) < 0.01
         True

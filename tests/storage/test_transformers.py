@@ -9,11 +9,10 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from lemmata.chapters.in_context.classes import GaussianBumps
-from lemmata.chapters.in_context.construction import construct_transformer, weights
-from lemmata.chapters.in_context.storage import load_layers, load_transformer, save_transformer
 from lemmata.errors import DataError
-from lemmata.networks import transformer
+from lemmata.functions import GaussianBumps
+from lemmata.networks import construct_transformer, transformer, transformer_layers
+from lemmata.storage import load_layers, load_transformer, save_transformer
 
 
 @pytest.mark.parametrize("accelerated", [False, True])
@@ -27,7 +26,7 @@ def test_round_trip(tmp_path, accelerated):
     assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(again), jax.tree.leaves(model), strict=True))
     x, y = jnp.linspace(-0.5, 0.5, 24).reshape(12, 2), jnp.linspace(0, 1, 12)
     tokens = model.tokens(x, y, x[3])
-    stored, fresh = transformer(load_layers(file), tokens), transformer(weights(model), tokens)
+    stored, fresh = transformer(load_layers(file), tokens), transformer(transformer_layers(model), tokens)
     assert len(stored) == 10
     assert np.array_equal(stored[-1], fresh[-1])
     assert float(jnp.abs(stored[-1][-1, -1])) > 0

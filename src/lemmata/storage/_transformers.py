@@ -12,10 +12,8 @@ from safetensors.numpy import save_file
 
 from lemmata.core import MemoryPlan, available_bytes
 from lemmata.errors import DataError, MemoryPlanError, SettingError
-from lemmata.networks import Head, TransformerLayer
-
-from .construction import InContextTransformer, weights
-from .features import UniversalFeatures
+from lemmata.functions import UniversalFeatures
+from lemmata.networks import Head, InContextTransformer, TransformerLayer, transformer_layers
 
 _FORMAT = "lemmata in-context transformer 1"
 _SETTINGS = {"layers": int, "examples": int, "accelerated": bool, "as_printed": bool}
@@ -38,9 +36,9 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
 
     Example:
         >>> import jax, pathlib, tempfile
-        >>> from lemmata.chapters.in_context.classes import GaussianBumps
-        >>> from lemmata.chapters.in_context.construction import construct_transformer
-        >>> from lemmata.chapters.in_context.storage import load_transformer, save_transformer
+        >>> from lemmata.functions import GaussianBumps
+        >>> from lemmata.networks import construct_transformer
+        >>> from lemmata.storage import load_transformer, save_transformer
         >>> model = construct_transformer(GaussianBumps(2), 5, 7, examples=20, key=jax.random.key(0))
         >>> file = save_transformer(model, pathlib.Path(tempfile.mkdtemp()) / "model.safetensors")
         >>> load_transformer(file).width
@@ -56,7 +54,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
         if plan.bytes > (free := available_bytes()):
             raise MemoryPlanError("explicit weights", found=str(plan), rule=f"{free / 2**30:.2f} GiB are free",
                                   remedy="fewer features, or explicit=False")  # fmt: skip
-        found, order = _unique(weights(model))
+        found, order = _unique(transformer_layers(model))
         metadata["order"] = json.dumps(order)
         tensors |= found
     try:

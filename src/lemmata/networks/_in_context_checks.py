@@ -1,6 +1,5 @@
 """What a user gives to a transformer in context, checked: settings, prompts, temperatures."""
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -9,25 +8,6 @@ import numpy as np
 from jaxtyping import Array
 
 from lemmata.errors import DataError, SettingError, ShapeError
-
-
-def whole(name: str, value: Any) -> int:
-    """A whole number.
-
-    Args:
-        name: what it is.
-        value: what was given.
-
-    Raises:
-        SettingError: anything else, booleans too.
-    """
-    try:
-        number = operator.index(value)
-    except TypeError as error:
-        raise SettingError(name, found=repr(value), rule="a whole number") from error
-    if isinstance(value, bool | np.bool_):
-        raise SettingError(name, found=repr(value), rule="a whole number")
-    return number
 
 
 def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positive: bool) -> None:

@@ -1,0 +1,104 @@
+"""Classes of functions with a bounded Fourier spectrum: their Barron parameter, and how to draw from them.
+
+This theory controls what a class costs by one number, C_F = sup |f(0)| + integral of |omega| F_sup(omega). It assumes
+functions on the unit ball with a Fourier representation; it leaves unexplained how a class should be chosen.
+
+A function of a class is f(x) = f(0) + integral of (cos(<omega, x> + theta(omega)) - cos(theta(omega))) |F_f(omega)|,
+with F_f = ratio(omega) F_sup(omega), |ratio| <= 1: a class is what its spectrum bound says, and ratio and f(0) choose
+the function.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float, Key
+
+
+class AbstractFunction(eqx.Module):
+    """One function of a class: its values, and its spectrum relative to the class's bound."""
+
+    @abc.abstractmethod
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """F at each row."""
+
+    @abc.abstractmethod
+    def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
+        """F_f(omega) / F_sup(omega), of modulus at most 1."""
+
+
+class AbstractFunctionClass(eqx.Module):
+    """Functions whose spectrum is bounded by F_sup."""
+
+    @abc.abstractmethod
+    def moment(self) -> Float[Array, ""]:
+        """The integral of |omega| F_sup(omega): C_F without sup |f(0)|."""
+
+    @abc.abstractmethod
+    def offset(self) -> Float[Array, ""]:
+        """Sup |f(0)| over the class."""
+
+    @property
+    @abc.abstractmethod
+    def columns(self) -> int:
+        """How many standard normal numbers one frequency takes."""
+
+    @abc.abstractmethod
+    def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
+        """Frequencies of the density |omega| F_sup(omega) / moment, one for each row of `columns` normal numbers."""
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """The shape of the normal numbers that one function takes."""
+
+    @abc.abstractmethod
+    def function(self, normal: Float[Array, "k e"]) -> AbstractFunction:
+        """A random function of the class from normal numbers of `shape`."""
+
+
+def draw_frequencies(key: Key[Array, ""], functions: AbstractFunctionClass, number: int) -> Float[Array, "n d"]:
+    """Independent frequencies of the density |omega| F_sup(omega) / moment.
+
+    Args:
+        key: randomness.
+        functions: the class.
+        number: how many.
+    """
+    return functions.frequencies(jax.random.normal(key, (number, functions.columns)))
+
+
+def draw_function(key: Key[Array, ""], functions: AbstractFunctionClass) -> AbstractFunction:
+    """A random function of the class.
+
+    Args:
+        key: randomness.
+        functions: the class.
+    """
+    return functions.function(jax.random.normal(key, functions.shape))
+
+
+def uniform_from_normal(normal: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """Uniform numbers in (0, 1) from normal ones.
+
+    Args:
+        normal: independent standard normal numbers.
+    """
+    inside = jax.scipy.stats.norm.cdf(normal)
+    return jnp.clip(inside, jnp.finfo(inside.dtype).tiny, 1 - jnp.finfo(inside.dtype).eps)
+
+
+def barron_parameter(functions: AbstractFunctionClass) -> Float[Array, ""]:
+    """C_F = sup |f(0)| + integral of |omega| F_sup(omega) (li2025incontext, equation 19); infinity where it diverges.
+
+    Args:
+        functions: the class.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.functions import Cosines, barron_parameter
+        >>> float(barron_parameter(Cosines(jnp.array([[3.0, 4.0]]), jnp.array([2.0]))))
+        12.0
+    """
+    return functions.offset() + functions.moment()

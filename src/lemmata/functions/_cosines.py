@@ -1,0 +1,81 @@
+"""Sums of cosines with given frequencies."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float
+
+from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_normal
+
+
+class Cosines(AbstractFunctionClass):
+    """f(x) = sum_j a_j cos(<omega_j, x> + theta_j) with |a_j| <= sizes_j: C_F = sum_j sizes_j (1 + |omega_j|).
+
+    Args:
+        atoms: omega_j, one a row, none the negative of another.
+        sizes: the largest amplitudes.
+    """
+
+    atoms: Float[Array, "m d"]
+    sizes: Float[Array, " m"]
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.atoms.shape[1]
+
+    def moment(self) -> Float[Array, ""]:
+        """sum_j sizes_j |omega_j|."""
+        return jnp.sum(self.sizes * jnp.linalg.norm(self.atoms, axis=1))
+
+    def offset(self) -> Float[Array, ""]:
+        """sum_j sizes_j."""
+        return jnp.sum(self.sizes)
+
+    @property
+    def columns(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(2, m)."""
+        return 2, len(self.sizes)
+
+    def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
+        """Atoms with probability proportional to sizes_j |omega_j|, with either sign."""
+        uniform = uniform_from_normal(normal[:, 0])
+        weight = jnp.cumsum(self.sizes * jnp.linalg.norm(self.atoms, axis=1))
+        scaled = uniform * weight[-1] * 2
+        index = jnp.searchsorted(weight, scaled % weight[-1], side="right")
+        return jnp.where(scaled < weight[-1], 1.0, -1.0)[:, None] * self.atoms[jnp.minimum(index, len(weight) - 1)]
+
+    def function(self, normal: Float[Array, "k e"]) -> "CosineSum":
+        """Amplitudes uniform in their ranges and uniform phases."""
+        uniform = uniform_from_normal(normal)
+        return CosineSum(self.atoms, self.sizes, self.sizes * (2 * uniform[0] - 1), 2 * jnp.pi * uniform[1])
+
+
+class CosineSum(AbstractFunction):
+    """sum_j a_j cos(<omega_j, x> + theta_j).
+
+    Args:
+        atoms: omega_j.
+        sizes: bounds of |a_j|.
+        amplitudes: a_j.
+        phases: theta_j.
+    """
+
+    atoms: Float[Array, "m d"]
+    sizes: Float[Array, " m"]
+    amplitudes: Float[Array, " m"]
+    phases: Float[Array, " m"]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """F at each row."""
+        return jnp.cos(x @ self.atoms.T + self.phases) @ self.amplitudes
+
+    def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
+        """a_j exp(i theta_j) / sizes_j at omega_j, its conjugate at -omega_j."""
+        inner = omega @ self.atoms.T
+        index = jnp.argmin(jnp.sum(self.atoms**2, axis=1) - 2 * jnp.abs(inner), axis=1)
+        sign = jnp.sign(jnp.take_along_axis(inner, index[:, None], axis=1)[:, 0])
+        return (self.amplitudes / self.sizes)[index] * jnp.exp(1j * sign * self.phases[index])

@@ -1,0 +1,90 @@
+"""Covering numbers of the ball, of pairs (f, x) and of classes in the supremum norm, and the features they ask for.
+
+The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) counts values alone, whatever the class; the
+proof of Lemma 1 takes one function for all x, which a product of covers of the class and of the ball gives. So
+`required_features` counts the product.
+"""
+
+import math
+
+from lemmata.errors import SettingError
+
+from ._classes import AbstractFunctionClass
+from ._cosines import Cosines
+from ._gaussian_bumps import GaussianBumps
+from ._linear_functions import LinearFunctions
+from ._logistic_networks import LogisticNetworks
+
+
+def log_ball_cover(dimension: int, epsilon: float) -> float:
+    """D log(1 + 2/epsilon): balls of radius epsilon that cover the unit ball, by volumes, in logarithms.
+
+    Args:
+        dimension: d.
+        epsilon: the radius, positive.
+    """
+    _check(epsilon)
+    return dimension * math.log1p(2 / epsilon)
+
+
+def log_pair_cover(dimension: int, epsilon: float) -> float:
+    """D log(1 + 4/epsilon) + log(1 + 2/epsilon): an epsilon-cover (23) of all pairs (f, x), whatever the class.
+
+    As |f(x) - f(0)| <= C_F, cells of diameter epsilon in x and length C_F epsilon in f(x) - f(0) are no more than that;
+    one pair from each that is not empty is a cover.
+
+    Args:
+        dimension: d.
+        epsilon: the precision, positive.
+    """
+    return log_ball_cover(dimension, epsilon / 2) + math.log1p(2 / epsilon)
+
+
+def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
+    """A cover of a class: f - f(0) to within C_F epsilon in the supremum norm over the unit ball, in logarithms.
+
+    Cosines: 2 m log(1 + 2/epsilon), amplitudes and phases in m discs. Logistic networks: m log(1 + 1/epsilon),
+    coefficients in intervals. Linear functions: d log(1 + 2/epsilon). Gaussian bumps, with the number of bumps that the
+    class draws: k log(1 + 4/epsilon) + k d log(1 + 8/epsilon), weights and centres.
+
+    Args:
+        functions: the class.
+        epsilon: the precision, positive.
+
+    Raises:
+        SettingError: a class for which none is known, or a precision that is not positive.
+    """
+    _check(epsilon)
+    if isinstance(functions, Cosines):
+        return 2 * len(functions.sizes) * math.log1p(2 / epsilon)
+    if isinstance(functions, LogisticNetworks):
+        return len(functions.sizes) * math.log1p(1 / epsilon)
+    if isinstance(functions, LinearFunctions):
+        return functions.dimension * math.log1p(2 / epsilon)
+    if isinstance(functions, GaussianBumps):
+        return functions.bumps * (math.log1p(4 / epsilon) + functions.dimension * math.log1p(8 / epsilon))
+    raise SettingError(
+        "the class of functions", found=type(functions).__name__, rule="a class with finitely many parameters",
+        remedy="give the logarithm of its covering number yourself",
+    )  # fmt: skip
+
+
+def required_features(functions: AbstractFunctionClass, epsilon: float, dimension: int) -> float:
+    """Log |N_epsilon| for hypotheses n >= log |N_epsilon|: of the product of covers of the class and the ball.
+
+    Args:
+        functions: the class.
+        epsilon: the precision.
+        dimension: d.
+
+    Example:
+        >>> from lemmata.functions import GaussianBumps, required_features
+        >>> round(required_features(GaussianBumps(2), 0.1, 2), 1)
+        43.6
+    """
+    return log_class_cover(functions, epsilon) + log_ball_cover(dimension, epsilon)
+
+
+def _check(epsilon: float) -> None:
+    if not epsilon > 0:
+        raise SettingError("epsilon", found=epsilon, rule="positive")

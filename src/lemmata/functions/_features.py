@@ -1,0 +1,101 @@
+"""Universal features: random ramps drawn for a class, and the coefficients that represent its functions."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from ._classes import AbstractFunction, AbstractFunctionClass
+
+
+def ramp(z: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """phi(z) = relu(z + 1/2) - relu(z - 1/2): 0, then a slope of 1, then 1 (li2025incontext, equation 26).
+
+    Args:
+        z: any array.
+    """
+    return jnp.clip(z + 0.5, 0.0, 1.0)
+
+
+class UniversalFeatures(eqx.Module):
+    """x -> (phi(tau (<u_i, x> - t_i)))_i and a constant 1, u_i = omega_i / |omega_i| (li2025incontext, 29 and 33).
+
+    Args:
+        omega: omega_i, one a row.
+        thresholds: t_i.
+        sharpness: tau.
+    """
+
+    omega: Float[Array, "n d"]
+    thresholds: Float[Array, " n"]
+    sharpness: Float[Array, ""]
+
+    @property
+    def directions(self) -> Float[Array, "n d"]:
+        """u_i."""
+        return self.omega / jnp.linalg.norm(self.omega, axis=1, keepdims=True)
+
+    def __call__(self, x: Float[Array, "m d"]) -> Float[Array, "m p"]:
+        """Phi, of p = n + 1 columns; the last is 1."""
+        ramps = ramp(self.sharpness * (x @ self.directions.T - self.thresholds))
+        return jnp.concatenate([ramps, jnp.ones((len(x), 1), ramps.dtype)], axis=1)
+
+
+def sample_features(
+    key: Key[Array, ""], functions: AbstractFunctionClass, number: int, sharpness: float | Array
+) -> UniversalFeatures:
+    """N features for a class: t uniform on [-2, 1], omega from the density |omega| F_sup (li2025incontext, 79).
+
+    Args:
+        key: randomness.
+        functions: the class.
+        number: n.
+        sharpness: tau.
+    """
+    return features_of(functions, jax.random.normal(key, (number, functions.columns + 1)), sharpness)
+
+
+def features_of(
+    functions: AbstractFunctionClass, normal: Float[Array, "n e"], sharpness: float | Array
+) -> UniversalFeatures:
+    """The same from standard normal numbers, `columns` of the class and one more for each feature.
+
+    Args:
+        functions: the class.
+        normal: independent standard normal numbers.
+        sharpness: tau.
+    """
+    omega, thresholds = functions.frequencies(normal[:, 1:]), 3 * jax.scipy.stats.norm.cdf(normal[:, 0]) - 2
+    return UniversalFeatures(omega, thresholds, jnp.asarray(sharpness, omega.dtype))
+
+
+def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]) -> Float[Array, "*s"]:
+    """gamma(t): how steps at t add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
+
+    g(z) is the integral of gamma over t < z: gamma = g' on [-1, 1], and sign g(-1) on an interval of length |g(-1)|
+    below -1 (li2025incontext, equation 82). |gamma| <= 1.
+
+    Args:
+        t: thresholds in [-2, 1].
+        length: |omega|.
+        theta: the phase.
+    """
+    first = (jnp.cos(theta - length) - jnp.cos(theta)) / length
+    below = jnp.where(t >= -1 - jnp.abs(first), jnp.sign(first), 0.0)
+    return jnp.where(t >= -1, -jnp.sin(length * t + theta), below)
+
+
+def representing_coefficients(
+    functions: AbstractFunctionClass, features: UniversalFeatures, function: AbstractFunction
+) -> Float[Array, " p"]:
+    """rho*: gamma(t_i) |ratio(omega_i)| 3 moment / n, and f(0) for the constant (li2025incontext, 35 and 80).
+
+    Args:
+        functions: the class that the features were drawn for.
+        features: the features.
+        function: a function of the class.
+    """
+    ratio = function.ratio(features.omega)
+    density = step_density(features.thresholds, jnp.linalg.norm(features.omega, axis=1), jnp.angle(ratio))
+    ramps = 3 * functions.moment() * density * jnp.abs(ratio) / len(features.thresholds)
+    return jnp.append(ramps, function(jnp.zeros((1, features.omega.shape[1]), features.omega.dtype)))

@@ -1,0 +1,90 @@
+"""Linear functions: spectra of short frequencies stand for the one at 0."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float
+
+from ._classes import AbstractFunction, AbstractFunctionClass
+
+
+def mean_projection(dimension: int) -> float:
+    """E |u_1| for u uniform on the unit sphere: Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
+
+    Args:
+        dimension: d.
+    """
+    return math.exp(math.lgamma(dimension / 2) - math.lgamma((dimension + 1) / 2)) / math.sqrt(math.pi)
+
+
+class LinearFunctions(AbstractFunctionClass):
+    """f(x) = <a, x> + b with |a| <= slope and |b| <= shift: C_F = shift + slope / E|u_1|, u uniform on the sphere.
+
+    Linear functions have no spectrum away from 0, and features need one. On the unit ball <a, x> is, to within
+    length² |a| / 6, the mean of |a| sign(<u, a>) sin(length <u, x>) / (length E|u_1|) over u: directions that serve
+    every a. No bound on the spectra of all of them has a smaller moment.
+
+    Args:
+        dimension: d.
+        slope: the largest |a|.
+        shift: the largest |b|.
+        length: of the frequencies.
+    """
+
+    dimension: int = eqx.field(static=True)
+    slope: Float[Array, ""] | float = 1.0
+    shift: Float[Array, ""] | float = 0.0
+    length: float = eqx.field(static=True, default=1e-4)
+
+    def moment(self) -> Float[Array, ""]:
+        """Slope / E|u_1|, about slope sqrt(pi d / 2)."""
+        return jnp.asarray(self.slope / mean_projection(self.dimension), float)
+
+    def offset(self) -> Float[Array, ""]:
+        """Shift."""
+        return jnp.asarray(self.shift, float)
+
+    @property
+    def columns(self) -> int:
+        """D."""
+        return self.dimension
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(1, d + 2)."""
+        return 1, self.dimension + 2
+
+    def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
+        """Uniform on the sphere of radius `length`."""
+        return self.length * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
+
+    def function(self, normal: Float[Array, "k e"]) -> "LinearFunction":
+        """A uniform in its ball, b in its interval."""
+        radius, level = jax.scipy.stats.norm.cdf(normal[0, :2])
+        way = normal[0, 2:] / jnp.linalg.norm(normal[0, 2:])
+        a = self.slope * radius ** (1 / self.dimension) * way
+        return LinearFunction(a, self.shift * (2 * level - 1), jnp.asarray(self.slope, float))
+
+
+class LinearFunction(AbstractFunction):
+    """<a, x> + b.
+
+    Args:
+        a: the slope.
+        b: the value at 0.
+        slope: the largest |a| of the class.
+    """
+
+    a: Float[Array, " d"]
+    b: Float[Array, ""]
+    slope: Float[Array, ""]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """F at each row."""
+        return x @ self.a + self.b
+
+    def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
+        """-i sign(<omega, a>) |a| / slope."""
+        return -1j * jnp.sign(omega @ self.a) * jnp.linalg.norm(self.a) / self.slope

@@ -1,0 +1,85 @@
+"""Two-layer networks of logistic units."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float
+
+from ._classes import AbstractFunction, AbstractFunctionClass, uniform_from_normal
+
+
+class LogisticNetworks(AbstractFunctionClass):
+    """f(x) = sum_j r_j sigma(<a_j, x>) with |r_j| <= sizes_j, sigma the logistic function.
+
+    F_sup lies on the lines through the a_j; C_F = sum_j sizes_j (|a_j| + 2) / 4 (li2025incontext, section 2.3).
+
+    Args:
+        atoms: a_j, one a row, no two on one line.
+        sizes: the largest |r_j|.
+    """
+
+    atoms: Float[Array, "m d"]
+    sizes: Float[Array, " m"]
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.atoms.shape[1]
+
+    def moment(self) -> Float[Array, ""]:
+        """sum_j sizes_j |a_j| / 4."""
+        return jnp.sum(self.sizes * jnp.linalg.norm(self.atoms, axis=1)) / 4
+
+    def offset(self) -> Float[Array, ""]:
+        """sum_j sizes_j / 2."""
+        return jnp.sum(self.sizes) / 2
+
+    @property
+    def columns(self) -> int:
+        """3."""
+        return 3
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(1, m)."""
+        return 1, len(self.sizes)
+
+    def frequencies(self, normal: Float[Array, "n e"]) -> Float[Array, "n d"]:
+        """A line with probability proportional to sizes_j |a_j|, and u a_j on it with the density 2 u / sinh(pi u).
+
+        The characteristic function of that density is sech²(t/2), so u is the mean of two hyperbolic secant variables
+        (2/pi) log tan(pi U/2).
+        """
+        uniform = uniform_from_normal(normal)
+        weight = jnp.cumsum(self.sizes * jnp.linalg.norm(self.atoms, axis=1))
+        index = jnp.minimum(jnp.searchsorted(weight, uniform[:, 0] * weight[-1], side="right"), len(weight) - 1)
+        u = jnp.sum(jnp.log(jnp.tan(jnp.pi * uniform[:, 1:] / 2)), axis=1) / jnp.pi
+        return u[:, None] * self.atoms[index]
+
+    def function(self, normal: Float[Array, "k e"]) -> "LogisticSum":
+        """Coefficients uniform in their ranges."""
+        return LogisticSum(self.atoms, self.sizes, (2 * uniform_from_normal(normal[0]) - 1) * self.sizes)
+
+
+class LogisticSum(AbstractFunction):
+    """sum_j r_j sigma(<a_j, x>).
+
+    Args:
+        atoms: a_j.
+        sizes: bounds of |r_j|.
+        coefficients: r_j.
+    """
+
+    atoms: Float[Array, "m d"]
+    sizes: Float[Array, " m"]
+    coefficients: Float[Array, " m"]
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """F at each row."""
+        return jax.nn.sigmoid(x @ self.atoms.T) @ self.coefficients
+
+    def ratio(self, omega: Float[Array, "s d"]) -> Complex[Array, " s"]:
+        """-i sign(u) r_j / sizes_j at u a_j."""
+        inner = omega @ self.atoms.T / jnp.linalg.norm(self.atoms, axis=1)
+        index = jnp.argmax(jnp.abs(inner), axis=1)
+        sign = jnp.sign(jnp.take_along_axis(inner, index[:, None], axis=1)[:, 0])
+        return -1j * sign * (self.coefficients / self.sizes)[index]

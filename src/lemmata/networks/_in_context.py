@@ -1,0 +1,200 @@
+"""The transformer that runs the Lasso inside its forward pass, weight by weight, and the same numbers without zeros.
+
+This theory controls a transformer that is written down, not trained: with D = d + 2n + 7 rows its layers compute n
+features of every token (Attn0, FF0) and then repeat a step of proximal gradient (Attn1, FF1) and a prediction (Attn2,
+FF2). It leaves unexplained whether training would find such weights.
+
+Rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), phi (n+1), rho
+(n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho: there rho is the point at which
+the next gradient is taken, and the new rows hold the last iterate.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError
+from lemmata.functions import UniversalFeatures
+from lemmata.solvers import momentum, soft_threshold
+
+from ._in_context_checks import checked_prompt
+
+
+def linearised(x: Float[Array, "*s"], temperature: Float[Array, ""], stable: bool) -> Float[Array, "*s"]:
+    """4 tau (sigma(x/tau) - 1/2), which is x up to x³/(12 tau²): how logistic attention computes a product.
+
+    Args:
+        x: any array.
+        temperature: tau.
+        stable: as 2 tau tanh(x / (2 tau)), equal but without cancellation.
+    """
+    if stable:
+        return 2 * temperature * jnp.tanh(x / (2 * temperature))
+    return 4 * temperature * (jax.nn.sigmoid(x / temperature) - 0.5)
+
+
+class InContextTransformer(eqx.Module):
+    """A transformer of L = 2T + 1 layers that predicts from examples by T steps of proximal gradient on the Lasso.
+
+    Args:
+        features: the n features of FF0.
+        penalty: lambda of the Lasso.
+        step: eta.
+        temperature: tau of the attention layers, of each kind: large, so that logistic functions are linear.
+        layers: L, odd.
+        examples: N that the weights of Attn2 are built for.
+        accelerated: with momentum (FISTA), in D = d + 3n + 8 rows.
+        as_printed: Attn2 without the factor N: the source's weights, whose prediction is N times too small.
+    """
+
+    features: UniversalFeatures
+    penalty: Float[Array, ""]
+    step: Float[Array, ""]
+    temperature: Float[Array, ""]
+    layers: int = eqx.field(static=True)
+    examples: int = eqx.field(static=True)
+    accelerated: bool = eqx.field(static=True, default=False)
+    as_printed: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self):
+        if self.layers < 1 or self.layers % 2 == 0:
+            raise SettingError(
+                "layers", found=self.layers, rule="odd and at least 1: two layers a step, and one before",
+                remedy=f"layers={max(1, self.layers + 1)}",
+            )  # fmt: skip
+        if self.examples < 2:
+            raise SettingError("examples", found=self.examples, rule="at least 2")
+
+    @property
+    def iterations(self) -> int:
+        """T = (L - 1) / 2."""
+        return (self.layers - 1) // 2
+
+    @property
+    def rows(self) -> dict[str, slice]:
+        """Which rows of the residual stream hold what."""
+        d, p = self.features.omega.shape[1], len(self.features.thresholds) + 1
+        names = {"x": d, "one": 1, "y": 1, "w": 1, "phi": p, "rho": p}
+        names |= {"last": p} if self.accelerated else {}
+        names |= {"penalty": 1, "prediction": 1}
+        ends = np.cumsum(list(names.values())).tolist()
+        return {name: slice(end - size, end) for (name, size), end in zip(names.items(), ends, strict=True)}
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.rows["prediction"].stop
+
+    def momenta(self) -> Float[Array, " t"]:
+        """beta_t of each step: 0 where not accelerated, and in the last step, whose prediction is read out."""
+        beta = momentum(self.iterations) if self.accelerated else jnp.zeros(self.iterations)
+        return beta.at[-1:].set(0.0).astype(self.step.dtype)
+
+    def tokens(self, x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"]) -> Float[Array, "D T"]:
+        """H(0): examples as columns, then the query with y = w = 0 (li2025incontext, equation 57).
+
+        Args:
+            x: inputs of the examples.
+            y: their targets.
+            query: the input at which to predict.
+        """
+        rows, count = self.rows, len(y) + 1
+        columns = jnp.zeros((self.width, count), x.dtype)
+        columns = columns.at[rows["x"]].set(jnp.concatenate([x, query[None]]).T).at[rows["one"]].set(1.0)
+        return columns.at[rows["y"], :-1].set(y).at[rows["w"], :-1].set(1.0)
+
+    def __call__(
+        self,
+        x: Float[Array, "N d"],
+        y: Float[Array, " N"],
+        queries: Float[Array, "m d"],
+        stable: bool = True,
+    ) -> Float[Array, " m"]:
+        """Predictions at the queries: the forward pass for each, of which only the rows that change are computed.
+
+        Memory O((N + m) n).
+
+        Args:
+            x: inputs of the examples.
+            y: their targets.
+            queries: where to predict.
+            stable: logistic functions without cancellation.
+        """
+        return forward_steps(self, self.features(x), y, self.features(queries), stable, record=False)[1][0]
+
+    def path(
+        self,
+        x: Float[Array, "N d"],
+        y: Float[Array, " N"],
+        queries: Float[Array, "m d"],
+        stable: bool = True,
+    ) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
+        """Rho after each of the T steps, and the prediction, for each query; memory O((N + T m) n).
+
+        Args:
+            x: inputs of the examples.
+            y: their targets.
+            queries: where to predict.
+            stable: logistic functions without cancellation.
+        """
+        return forward_steps(self, self.features(x), y, self.features(queries), stable)
+
+    def predict(self, x: Any, y: Any, queries: Any, stable: bool = True) -> Float[Array, " m"]:
+        """The same for tables from a user, which are checked first.
+
+        Args:
+            x: inputs of the examples (N, d), in the unit ball.
+            y: their targets (N,).
+            queries: where to predict (m, d), in the unit ball.
+            stable: logistic functions without cancellation.
+
+        Raises:
+            ShapeError: a table of another shape.
+            DataError: fewer than 2 examples, a value that is no finite number, a row outside the unit ball; names it.
+        """
+        known = checked_prompt(x, y, queries, self.features.omega.shape[1], self.step.dtype)
+        return self(*known, stable)
+
+
+@eqx.filter_jit
+def forward_steps(
+    model: InContextTransformer,
+    prompt: Float[Array, "N p"],
+    y: Float[Array, " N"],
+    asked: Float[Array, "m p"],
+    stable: bool = True,
+    record: bool = True,
+) -> tuple[Float[Array, "t p m"], Float[Array, "t m"]]:
+    """The layers after FF0 on given features: rho after each step, and the prediction (li2025incontext, 118 and 124).
+
+    Args:
+        model: the transformer.
+        prompt: features of the examples.
+        y: their targets.
+        asked: features of the queries.
+        stable: logistic functions without cancellation.
+        record: every step; otherwise the last alone.
+    """
+    examples = len(y)
+    linear = lambda z: linearised(z, model.temperature.astype(prompt.dtype), stable)
+    step, level = model.step.astype(prompt.dtype), (model.step * model.penalty).astype(prompt.dtype)
+    scale = 1 / examples if model.as_printed else model.examples / examples
+    targets = linear(step * y)
+
+    def block(state: tuple[Array, Array, Array], beta: Array) -> tuple[tuple[Array, Array, Array], Any]:
+        ahead, last, predicted = state  # one row a query: products with a single row are as fast as with a vector
+        residual = targets - linear(step * (ahead @ prompt.T))
+        query = linear(step * predicted) - linear(step * jnp.sum(asked * ahead, axis=1))
+        moved = ahead + 2 / examples * (residual @ prompt + query[:, None] * asked)
+        rho = soft_threshold(moved, level)
+        following = rho + beta * (rho - last)
+        predicted = (scale * linear(jnp.sum(asked * following, axis=1))).astype(prompt.dtype)
+        return (following, rho, predicted), (rho.T, predicted) if record else None
+
+    start = (jnp.zeros_like(asked), jnp.zeros_like(asked), jnp.zeros(len(asked), prompt.dtype))
+    (_, rho, predicted), path = jax.lax.scan(block, start, model.momenta().astype(prompt.dtype))
+    return path if record else (rho.T[None], predicted[None])

@@ -1,0 +1,90 @@
+"""The transformer in context of a class of functions: settings, their checks, and the temperature that is asked for."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.core import whole
+from lemmata.errors import SettingError
+from lemmata.functions import AbstractFunctionClass, sample_features
+
+from ._in_context import InContextTransformer
+from ._in_context_checks import check_number, refuse_silence
+
+
+def construct_transformer(
+    functions: AbstractFunctionClass,
+    number: int,
+    layers: int,
+    *,
+    examples: int,
+    key: Key[Array, ""],
+    penalty: float | Array = 0.01,
+    temperature: float | Array | None = None,
+    sharpness: float | Array = 16.0,
+    step: float | Array | None = None,
+    accelerated: bool = False,
+    as_printed: bool = False,
+    dtype: Any = float,
+) -> InContextTransformer:
+    """The transformer of Lemma 4 for a class of functions: its weights depend on the class alone.
+
+    Args:
+        functions: the class.
+        number: n features.
+        layers: L = 2T + 1.
+        examples: N.
+        key: randomness of the features.
+        penalty: lambda.
+        temperature: tau; None is 10^4 in float64, near the best for the form that cancels, and (6 eps)^(-1/3) in
+            types with fewer digits.
+        sharpness: tau of the features, 1/sqrt(epsilon) in the source.
+        step: eta; None is 1/(2(n + 1)), the largest at which the source's proof holds (it writes 1/(2n)).
+        accelerated: with momentum.
+        as_printed: without the factor N in Attn2.
+        dtype: of the weights.
+
+    Raises:
+        SettingError: fewer than 1 feature, an even number of layers, fewer than 2 examples, a temperature, sharpness or
+            step that is not positive and finite in this type, a negative or infinite penalty, a class of infinite
+            Barron parameter, or a temperature at which all targets up to that parameter are rounded to 0.
+    """
+    sizes = {"number of features": number, "layers": layers, "examples": examples}
+    number, layers, examples = (whole(name, value) for name, value in sizes.items())
+    if number < 1:
+        raise SettingError("number of features", found=number, rule="at least 1")
+    cast = lambda value: jnp.asarray(value, dtype)
+    for name, value in {"temperature": temperature, "sharpness": sharpness, "step": step}.items():
+        check_number(name, value, cast, positive=True)
+    check_number("penalty", penalty, cast, positive=False)
+    cost = float(functions.offset() + functions.moment())
+    if not np.isfinite(cost):
+        raise SettingError("the class of functions", found=f"C_F = {cost}", rule="a finite Barron parameter",
+                           remedy="a spectrum with a finite first moment")  # fmt: skip
+    eta, eps = 1 / (2 * (number + 1)) if step is None else float(step), float(jnp.finfo(cast(0.0).dtype).eps)
+    tau = min(1e4, (6 * eps) ** (-1 / 3)) if temperature is None else float(temperature)
+    refuse_silence(tau, 2 * eta * cost / eps)
+    features = jax.tree.map(cast, sample_features(key, functions, number, sharpness))
+    return InContextTransformer(
+        features, cast(penalty), cast(eta), cast(tau), layers, examples, accelerated, as_printed
+    )
+
+
+def temperature_asked(number: int, layers: int, examples: int, cost: float | Array) -> Array:
+    """N n² (L + n)(N + n) C_F, the temperature of Lemma 7 with a constant of 1.
+
+    Args:
+        number: n.
+        layers: L.
+        examples: N.
+        cost: C_F.
+
+    Example:
+        >>> from lemmata.networks import temperature_asked
+        >>> float(temperature_asked(8, 41, 64, 3.5))
+        50577408.0
+    """
+    return jnp.asarray(1.0 * examples * number**2 * (layers + number) * (examples + number) * cost)
