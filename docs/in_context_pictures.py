@@ -10,8 +10,8 @@ import numpy as np
 from pictures import COLOURS, draw, log_axis
 from sklearn.linear_model import Lasso
 
-from lemmata.chapters.in_context.precision import best_temperature, rounded_product
-from lemmata.chapters.in_context.risk import theorem_risk
+from lemmata.chapters.in_context.finite_precision import best_temperature, rounded_product
+from lemmata.chapters.in_context.risk_bound import theorem_risk
 from lemmata.functions import GaussianBumps, barron_parameter, draw_function, log_pair_cover
 from lemmata.networks import InContextTransformer, construct_transformer
 from lemmata.report import attention_picture, coefficients_picture, errors_picture

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lemmata.chapters.softmax.comparison import width_table
-from lemmata.chapters.softmax.diffusion import GaussianMixture, Schedule
-from lemmata.chapters.softmax.sampling import FIRST, HORIZON, energy_interval, learn_score, sample_reverse, train_score
-from lemmata.chapters.softmax.score_matching import training_set
+from lemmata.chapters.softmax_training.activations_compared import width_table
+from lemmata.chapters.diffusion.forward_process import GaussianMixture, Schedule
+from lemmata.chapters.diffusion.reverse_sampling import FIRST, HORIZON, energy_interval, learn_score, sample_reverse, train_score
+from lemmata.chapters.diffusion.score_matching import training_set
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork, train
 from lemmata.solvers import gradient_flow

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters._singular import singular_cause
+from lemmata.problems._singular import singular_cause
 from lemmata.problems import duplicate_rows
 
 

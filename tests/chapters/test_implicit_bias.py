@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.chapters._sampled import sampled_regression
+from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.optimisation.implicit_bias import MinimumNormInterpolant, nearest_interpolant
 from lemmata.chapters.optimisation.least_squares import LeastSquares
 from lemmata.claims import examine

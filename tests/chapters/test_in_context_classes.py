@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from lemmata.chapters.in_context import covering, steps, uniform_features
-from lemmata.chapters.in_context._quadrature import pieces
-from lemmata.chapters.in_context.integrals import CosineRamps
+from lemmata.chapters.approximation import covering_numbers as covering
+from lemmata.chapters.approximation import ramps as steps
+from lemmata.chapters.approximation import uniform_features
+from lemmata.chapters.approximation._gauss_legendre import pieces
+from lemmata.chapters.approximation.ramp_integrals import CosineRamps
 from lemmata.functions import (
     Cosines,
     CosineSum,

@@ -5,7 +5,7 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-from lemmata.chapters._sampled import sampled_regression
+from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.generalisation.leave_one_out import LeaveOneOutIdentity, naive_leave_one_out_residuals
 from lemmata.claims import examine
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters._sampled import sampled_regression
+from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.generalisation.rademacher import (
     BallLearning,
     KernelBall,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from lemmata.chapters.softmax.diffusion import (
+from lemmata.chapters.diffusion.forward_process import (
     Cube,
     GaussianMixture,
     Schedule,

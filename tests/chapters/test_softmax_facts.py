@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax import facts
+from lemmata.chapters.softmax_training import softmax_inequalities as facts
 from lemmata.claims import examine
 
 EPS = float(np.finfo(float).eps)

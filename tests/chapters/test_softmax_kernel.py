@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax import definiteness, drift, infinite_width
+from lemmata.chapters.softmax_training import definiteness
+from lemmata.chapters.softmax_training import kernel_drift as drift
+from lemmata.chapters.softmax_training import infinite_width
 from lemmata.claims import examine
 from lemmata.kernels import RBF, Compose, SoftmaxTangent, gram
 from lemmata.problems import Regression

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from lemmata.chapters.softmax import coupling, regression, speeds
+from lemmata.chapters.softmax_training import coupling
+from lemmata.chapters.softmax_training import kernel_regression as regression
+from lemmata.chapters.softmax_training import prediction_speed as speeds
 from lemmata.claims import examine, find
 from lemmata.kernels import RBF
 from lemmata.problems import Regression
@@ -145,7 +147,7 @@ def test_the_printed_bound_fails_by_any_constant_on_one_problem(key):
         assert (corrected.measure(network, key) <= corrected.predict(network)).all()
 
 
-NAMES = ["softmax.coupling.training_perturbation", "softmax.coupling.prediction_perturbation"]
+NAMES = ["softmax_training.coupling.training_perturbation", "softmax_training.coupling.prediction_perturbation"]
 
 
 @pytest.mark.parametrize("name", NAMES)

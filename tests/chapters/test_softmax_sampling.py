@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax.diffusion import GaussianMixture, Schedule
-from lemmata.chapters.softmax.sampling import (
+from lemmata.chapters.diffusion.forward_process import GaussianMixture, Schedule
+from lemmata.chapters.diffusion.reverse_sampling import (
     energy_distance,
     energy_interval,
     learn_score,
@@ -15,7 +15,7 @@ from lemmata.chapters.softmax.sampling import (
     simulate_forward,
     train_score,
 )
-from lemmata.chapters.softmax.score_matching import training_set
+from lemmata.chapters.diffusion.score_matching import training_set
 from lemmata.kernels import SoftmaxTangent, gram
 
 NORMAL = GaussianMixture(jnp.asarray([[0.5, -0.2]]), jnp.ones(1), 0.3)

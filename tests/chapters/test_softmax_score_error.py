@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from lemmata.chapters.softmax._learned import flat, rows, sampled_learned, train_beside_kernel
-from lemmata.chapters.softmax.diffusion import Cube, Schedule
-from lemmata.chapters.softmax.early_stopping import gap_along_flow
-from lemmata.chapters.softmax.score_error import approximation_bound, gaps, mismatch_bound
-from lemmata.chapters.softmax.score_matching import loss_weight, score_from_denoiser, training_set
+from lemmata.chapters.diffusion._learned_scores import flat, rows, sampled_learned, train_beside_kernel
+from lemmata.chapters.diffusion.forward_process import Cube, Schedule
+from lemmata.chapters.diffusion.early_stopping import gap_along_flow
+from lemmata.chapters.diffusion.score_error import approximation_bound, gaps, mismatch_bound
+from lemmata.chapters.diffusion.score_matching import loss_weight, score_from_denoiser, training_set
 from lemmata.claims import registry
 from lemmata.networks import SoftmaxNetwork
 
@@ -84,7 +84,7 @@ def test_training_sets(key):
 
 
 def test_the_bounds_do_not_apply_where_the_denoiser_is_not_lipschitz(key):
-    claim = registry()["softmax.score_error.label_mismatch"]
+    claim = registry()["diffusion.score_error.label_mismatch"]
     failing = lambda law: {h.name for h in claim.hypotheses(sampled_learned(key, 16, 32, 20.0, law)) if not h.holds}
     assert failing("cube") == set()
     assert "F* is Lipschitz in x at all times" in failing("sphere")
@@ -92,7 +92,7 @@ def test_the_bounds_do_not_apply_where_the_denoiser_is_not_lipschitz(key):
 
 
 def test_the_label_mismatch_is_that_of_the_regressions_themselves(key):
-    claim, learned = registry()["softmax.score_error.label_mismatch"], sampled_learned(key, 16, 32, 20.0)
+    claim, learned = registry()["diffusion.score_error.label_mismatch"], sampled_learned(key, 16, 32, 20.0)
     far = eqx.tree_at(lambda p: p.f_kernel, learned, 50 + learned.f_kernel)
     assert float(claim.measure(far, key)) > 1000
 

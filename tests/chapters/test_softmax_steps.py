@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters._sampled import draws
-from lemmata.chapters.softmax import _steps as steps
-from lemmata.chapters.softmax.decomposition import exp_remainder, quadratic_form, terms
-from lemmata.chapters.softmax.gradient import StepBound
-from lemmata.chapters.softmax.parameters import step_size
-from lemmata.chapters.softmax.remainders import ChangeTerm, CurvatureTerm
+from lemmata.problems._sampled import draws
+from lemmata.chapters.softmax_training import _training as steps
+from lemmata.chapters.softmax_training.loss_decomposition import exp_remainder, quadratic_form, terms
+from lemmata.chapters.softmax_training.gradient_bounds import StepBound
+from lemmata.chapters.softmax_training.parameters import step_size
+from lemmata.chapters.softmax_training.loss_remainders import ChangeTerm, CurvatureTerm
 from lemmata.kernels import SoftmaxTangent
 from lemmata.networks import SoftmaxNetwork
 from lemmata.problems import Regression

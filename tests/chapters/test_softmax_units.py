@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters._sampled import sampled_regression
-from lemmata.chapters.softmax import _units as units
-from lemmata.chapters.softmax import concentration, normalisation
+from lemmata.problems._sampled import sampled_regression
+from lemmata.chapters.softmax_training import _units as units
+from lemmata.chapters.softmax_training import logit_concentration as concentration
+from lemmata.chapters.softmax_training import softmax_normaliser as normalisation
 from lemmata.claims import examine
 from lemmata.claims._registry import claims_in
 

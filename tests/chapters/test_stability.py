@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.chapters._sampled import sampled_regression
+from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.generalisation.stability import UniformStability, fit, fit_without, stability_bound
 from lemmata.claims import examine
 

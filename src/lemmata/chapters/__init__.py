@@ -1,1 +1,1 @@
-"""Floor 4: the theory. A package a chapter, a module a section: mathematics first, then the claims about it."""
+"""Floor 5: the theory by subject: a package a chapter, a module a section; mathematics, then the claims about it."""

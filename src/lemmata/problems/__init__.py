@@ -1,4 +1,6 @@
-"""Floor 2: what claims speak about. A problem is an immutable pytree; a user's data become one too."""
+"""Floor 4: what claims speak about: problems, populations of them, and conditions. A user's data become a problem too."""
 
 from ._duplicates import duplicate_rows as duplicate_rows
 from ._regression import Regression as Regression
+from ._wide_inputs import Inputs as Inputs
+from ._wide_inputs import WideInputs as WideInputs

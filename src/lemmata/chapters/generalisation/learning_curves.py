@@ -14,9 +14,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source, Space
 from lemmata.kernels import gram
 from lemmata.problems import Regression
+from lemmata.problems._sampled import DEFINITE_KERNEL, sampled_regression
 from lemmata.spectra import learning_curve, omniscient_curve, spectrum
-
-from .._sampled import DEFINITE_KERNEL, sampled_regression
 
 RESAMPLES = 4
 

@@ -10,10 +10,9 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems import Regression
+from lemmata.problems._sampled import KERNEL, sampled_regression
+from lemmata.problems._singular import singular_cause
 from lemmata.solvers import leave_one_out_residuals
-
-from .._sampled import KERNEL, sampled_regression
-from .._singular import singular_cause
 
 REFITS = 20
 """On many rows, only the first ones are refitted."""

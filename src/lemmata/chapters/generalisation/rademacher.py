@@ -13,8 +13,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space, Status
 from lemmata.kernels import AbstractKernel, gram
 from lemmata.problems import Regression
-
-from .._sampled import DEFINITE_KERNEL, KERNEL, sampled_kernel
+from lemmata.problems._sampled import DEFINITE_KERNEL, KERNEL, sampled_kernel
 
 DRAWS = 1024
 

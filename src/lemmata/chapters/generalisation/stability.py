@@ -12,8 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems import Regression
-
-from .._sampled import KERNEL, sampled_regression
+from lemmata.problems._sampled import KERNEL, sampled_regression
 
 REMOVED = 16
 """On many rows, only the first ones are removed."""

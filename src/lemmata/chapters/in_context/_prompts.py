@@ -14,8 +14,7 @@ from lemmata.functions import (
     features_of,
 )
 from lemmata.networks import InContextTransformer
-
-from .._sampled import draws, points_in_ball
+from lemmata.problems._sampled import draws, points_in_ball
 
 FAMILY = Choice("bumps", ("bumps", "cosines", "networks"), "class of functions")
 

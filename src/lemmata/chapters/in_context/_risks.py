@@ -12,9 +12,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.errors import SettingError
 from lemmata.functions import AbstractFunctionClass, barron_parameter, features_of, log_pair_cover
 from lemmata.networks import InContextTransformer, forward_steps
+from lemmata.problems._sampled import draws, points_in_ball
 from lemmata.solvers import accelerated_proximal_gradient
-
-from .._sampled import draws, points_in_ball
 
 Number = Float[Array, ""] | float
 
@@ -93,7 +92,7 @@ def parameter_choices(error: float, barron: float, noise: float, log_cover: floa
         SettingError: an error, C_F or cover that is not positive, or a negative noise.
 
     Example:
-        >>> from lemmata.chapters.in_context.risk import parameter_choices
+        >>> from lemmata.chapters.in_context.risk_bound import parameter_choices
         >>> parameter_choices(error=0.1, barron=1.0, noise=0.0, log_cover=5.0)
         Choices(number=22, examples=100, layers=501)
     """

@@ -14,8 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Control, Equal, EqualInMean, Hypothesis, Integer, Real, Source, Space
-
-from .._sampled import draws
+from lemmata.problems._sampled import draws
 
 
 def linear_attention(

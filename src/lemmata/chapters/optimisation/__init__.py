@@ -1,1 +1,1 @@
-"""How fast gradient descent fits the training rows, and which of the many fits it chooses."""
+"""How fast gradient and proximal methods get to a minimum, with exact and with inexact steps, and to which one."""

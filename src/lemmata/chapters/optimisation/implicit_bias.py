@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Source, Space
 from lemmata.kernels import gram
 from lemmata.problems import Regression
+from lemmata.problems._singular import singular_cause
 
-from .._singular import singular_cause
 from .least_squares import LeastSquares, gradient_descent, kernel_features, stable_step
 
 _ROWS = 64

@@ -12,9 +12,9 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Rate, Real, Source, Space, Status
 from lemmata.kernels import gram
 from lemmata.problems import Regression
+from lemmata.problems._sampled import DEFINITE_KERNEL, KERNEL, sampled_regression
+from lemmata.problems._singular import singular_cause
 
-from .._sampled import DEFINITE_KERNEL, KERNEL, sampled_regression
-from .._singular import singular_cause
 from ._descent import LeastSquares as LeastSquares
 from ._descent import gradient_descent as gradient_descent
 from ._descent import iterations_to_fit as iterations_to_fit

@@ -1,0 +1,1 @@
+"""Attention, and its reformulations as networks whose hidden units share one unit of mass."""

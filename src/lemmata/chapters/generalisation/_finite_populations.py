@@ -1,0 +1,135 @@
+"""Prompts whose inputs come from a finite population, on which every expectation over the next input is exact."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.claims import Hypothesis, Integer, Real, Space
+from lemmata.functions import barron_parameter, representing_coefficients
+from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
+
+from ..in_context._prompts import FAMILY, sampled_prompt
+from ..optimisation._proximal_runs import bounded
+
+
+class Population(eqx.Module):
+    """Features and values of one function on all inputs, N of them drawn with replacement as examples, and estimates.
+
+    Args:
+        features: phi at each input of the population.
+        values: f there.
+        chosen: which inputs the examples have.
+        noise: z.
+        sigma: the standard deviation of the noise.
+        reference: rho*.
+        penalty: lambda.
+        cost: C_F.
+        estimates: any coefficients, which may depend on the examples.
+    """
+
+    features: Float[Array, "M p"]
+    values: Float[Array, " M"]
+    chosen: Int[Array, " N"]
+    noise: Float[Array, " N"]
+    sigma: Float[Array, ""]
+    reference: Float[Array, " p"]
+    penalty: Float[Array, ""]
+    cost: Float[Array, ""]
+    estimates: Float[Array, "c p"]
+
+    @property
+    def examples(self) -> int:
+        """N."""
+        return len(self.noise)
+
+    @property
+    def misfit(self) -> Float[Array, " M"]:
+        """f - phi rho* at each input of the population."""
+        return self.values - self.features @ self.reference
+
+    @property
+    def discretisation(self) -> Float[Array, ""]:
+        """epsilon_dis: the largest misfit."""
+        return jnp.abs(self.misfit).max()
+
+    @property
+    def y(self) -> Float[Array, " N"]:
+        """f(x_i) + z_i."""
+        return self.values[self.chosen] + self.noise
+
+    @property
+    def prompt(self) -> Float[Array, "N p"]:
+        """Features of the examples."""
+        return self.features[self.chosen]
+
+    @property
+    def distances(self) -> Float[Array, " c"]:
+        """|rho - rho*|_1 of each estimate."""
+        return jnp.abs(self.estimates - self.reference).sum(axis=1)
+
+    @property
+    def excess(self) -> Float[Array, " c"]:
+        """epsilon_opt: by how much the objective at each estimate is above that at rho*, at least 0."""
+        objective = lambda rho: lasso_objective(self.prompt, self.y, self.penalty, rho)
+        return jnp.maximum(objective(self.estimates) - objective(self.reference), 0.0)
+
+    def risks(self) -> Float[Array, " c"]:
+        """E (f(x) - phi rho)² over the next input, for each estimate."""
+        return jnp.mean((self.values - self.estimates @ self.features.T) ** 2, axis=1)
+
+    def fits(self) -> Float[Array, " c"]:
+        """Mean of (y_i - phi_i rho)² over the examples, for each estimate."""
+        return jnp.mean((self.y - self.estimates @ self.prompt.T) ** 2, axis=1)
+
+
+def population_hypotheses(problem: Population) -> list[Hypothesis]:
+    """Bounded features; independent examples with normal noise."""
+    why = "examples are drawn with replacement, the noise is normal and independent of them"
+    return [bounded(problem.features), Hypothesis.unchecked("independent examples of the population", why)]
+
+
+def population_space(n: int = 16, examples: int = 64) -> Space:
+    """Sizes, the class and the noise.
+
+    Args:
+        n: features.
+        examples: N.
+    """
+    sizes = {"n": Integer(n, 2, 64, "features"), "N": Integer(examples, 4, 256, "examples")}
+    return Space(**sizes, family=FAMILY, sigma=Real(0.3, 0.01, 10.0, "standard deviation of the noise"))
+
+
+def sampled_population(setting: dict, key: Key[Array, ""], inputs: int = 64, level: float = 0.1) -> Population:
+    """A population of inputs in the unit ball of 2 dimensions and five estimates.
+
+    The estimates are the Lasso's by 100 accelerated steps; least squares with hardly any penalty, by 100 steps too;
+    rho* moved by 3 along the feature that correlates most with the noise, and by 100 along the one whose second moment
+    is estimated worst; and rho* moved by 100 to the largest feature and back by the constant.
+
+    Args:
+        setting: values of `population_space`.
+        key: randomness.
+        inputs: M.
+        level: the penalty, relative to sigma.
+    """
+    family, n, examples = setting["family"], setting["n"], setting["N"]
+    drawn = sampled_prompt(key, family=family, n=n, examples=examples, queries=inputs, sigma=setting["sigma"])
+    features, values = drawn.model.features(drawn.queries), drawn.function(drawn.queries)
+    chosen = jnp.minimum((jnp.sum(drawn.x**2, axis=1) * inputs).astype(int), inputs - 1)
+    prompt, y = features[chosen], values[chosen] + drawn.noise
+    reference = representing_coefficients(drawn.functions, drawn.model.features, drawn.function)
+    penalty = jnp.asarray(level * setting["sigma"], float)
+    descended = lambda weight: accelerated_proximal_gradient(prompt, y, weight, 1 / (2 * (n + 1)), 100)[-1]
+    unit = lambda index: jnp.zeros(n + 1).at[index].set(1.0)
+    along, second = drawn.noise @ prompt, jnp.mean(prompt**2, axis=0) - jnp.mean(features**2, axis=0)
+    steepest, largest = jnp.argmax(jnp.abs(along)), jnp.argmax(jnp.mean(prompt, axis=0)[:-1])
+    moves = jnp.stack([
+        3 * jnp.sign(along[steepest]) * unit(steepest), 100 * unit(jnp.argmax(jnp.abs(second))),
+        100 * (unit(largest) - unit(n)),
+    ])  # fmt: skip
+    estimates = jnp.concatenate([jax.vmap(descended)(jnp.stack([penalty, penalty / 1000])), reference + moves])
+    return Population(
+        features, values, chosen, drawn.noise, drawn.sigma, reference, penalty, barron_parameter(drawn.functions),
+        estimates,
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+"""The best temperature of a product in finite precision, its error, and the sizes at which nothing is left of it."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+PRECISIONS = (jnp.bfloat16, jnp.float32, jnp.float64)
+
+
+def best_temperature(size: float | Array, dtype: Any) -> Array:
+    """(size³ / (6 eps))^(1/3), which minimises size³ / (12 tau²) + eps tau: truncation and rounding of one product.
+
+    Args:
+        size: |x|.
+        dtype: the type of the computation; eps is the distance from 1 to the next number.
+
+    Example:
+        >>> from lemmata.chapters.in_context.finite_precision import best_temperature
+        >>> [round(float(best_temperature(1.0, kind)), 1) for kind in ("bfloat16", "float32")]
+        [2.8, 111.8]
+    """
+    return jnp.asarray(size / (6 * float(jnp.finfo(dtype).eps)) ** (1 / 3))
+
+
+def least_error(size: float | Array, dtype: Any) -> Array:
+    """3/2 eps tau at the best temperature: size (9 eps² / 16)^(1/3), the accuracy of a product.
+
+    Args:
+        size: |x|.
+        dtype: the type of the computation.
+    """
+    return 1.5 * float(jnp.finfo(dtype).eps) * best_temperature(size, dtype)
+
+
+def reachable(dtype: Any, number: int, layers: int) -> int:
+    """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 where none does.
+
+    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with
+    eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F, so that something is left where N (N + n) n² (L + n)(n + 1) is
+    below 1/eps.
+
+    Args:
+        dtype: the type of the computation.
+        number: n.
+        layers: L.
+
+    Example:
+        >>> from lemmata.chapters.in_context.finite_precision import reachable
+        >>> [reachable(kind, 8, 41) for kind in ("bfloat16", "float32", "float64")]
+        [0, 13, 399453]
+    """
+    room = 1 / (float(jnp.finfo(dtype).eps) * number**2 * (layers + number) * (number + 1))
+    count = math.floor((math.sqrt(number**2 + 4 * room) - number) / 2)
+    while count * (count + number) >= room:
+        count -= 1
+    return max(count, 0)
+
+
+def rounded_product(x: Float[Array, "*s"], temperature: Float[Array, ""], dtype: Any) -> Float[Array, "*s"]:
+    """4 tau (sigma(x/tau) - 1/2) with every number rounded to the type, as float64.
+
+    Args:
+        x: numbers.
+        temperature: tau.
+        dtype: the type.
+    """
+    kind = jnp.finfo(dtype)
+    # Compilers may keep more digits than a type has, unless told to drop them.
+    store = lambda values: jax.lax.reduce_precision(values, kind.nexp, kind.nmant)
+    tau = store(temperature.astype(dtype))
+    mass = store(jax.nn.sigmoid(store(store(x.astype(dtype)) / tau)))
+    return store(4 * tau * (mass - jnp.asarray(0.5, dtype))).astype(float)

@@ -1,0 +1,1 @@
+"""What computing with kernels costs: iterations against condition numbers, low rank against effective dimension."""

@@ -1,0 +1,292 @@
+"""One step of descent on a softmax network, taken apart.
+
+This theory controls the change of the loss in one step, exactly: four terms, of which two are of first order in the
+step and add up to -2 m eta v' H v, v = vec(F - Y), whatever the weights are. It assumes nothing but a step; it leaves
+unexplained how large the terms are, which is the subject of `progress` and `remainders`.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space, Status
+from lemmata.problems._sampled import draws
+
+from ._training import Training, coarse_step, initialise, output_change, sphere_points, vec
+from .network import naive_outputs
+
+_LONGEST = 0.01
+
+
+class Descent(eqx.Module):
+    """A network some way along its training, and the size of its next step.
+
+    Args:
+        training: the network.
+        step: eta.
+    """
+
+    training: Training
+    step: Float[Array, ""]
+
+
+class Terms(eqx.Module):
+    """The parts of F(tau + 1) - F(tau) and of the change of the loss (Lemma E.1).
+
+    Args:
+        normaliser: v_0, which comes from the change of the softmax's denominator.
+        linear: v_1, first order in the step.
+        remainder: v_2, what is left of the exponential.
+        change: C_0, C_1, C_2, C_3, whose sum is the change of |F - Y|².
+    """
+
+    normaliser: Float[Array, "n k"]
+    linear: Float[Array, "n k"]
+    remainder: Float[Array, "n k"]
+    change: Float[Array, "4"]
+
+
+def exp_curvature(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """theta(u) = (exp(u) - 1 - u) / u², 1/2 at 0; 0.498 to 0.502 where |u| <= 0.01, the Theta(1) of Fact A.8.
+
+    Args:
+        u: any real numbers.
+    """
+    # (1 + u/3 (1 + u/4 (1 + ...))) / 2: where |u| < 0.1, ten factors leave a relative remainder of 0.1^11 / 13!.
+    series = jnp.ones_like(u)
+    for k in range(12, 2, -1):
+        series = 1 + u / k * series
+    far = jnp.where(jnp.abs(u) < 0.1, 1.0, u)
+    return jnp.where(jnp.abs(u) < 0.1, series / 2, (jnp.expm1(far) - far) / far**2)
+
+
+def exp_remainder(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """exp(u) - 1 - u without cancellation.
+
+    Args:
+        u: any real numbers.
+    """
+    return u**2 * exp_curvature(u)
+
+
+def terms(training: Training, step: Float[Array, ""]) -> Terms:
+    """v_0, v_1, v_2 and C_0 to C_3 of Lemma E.1, without cancellation.
+
+    With S the shares at tau, u = -eta <Delta w, x> and e = <S, expm1(u)>: 1/alpha(tau + 1) - 1/alpha(tau) is
+    -e / alpha(tau + 1), so that v_0 = -e F(tau + 1).
+
+    Args:
+        training: the network at tau.
+        step: eta.
+    """
+    shares = jax.nn.softmax(training.x @ training.weight, axis=1)
+    change = -step * training.x @ training.gradient
+    grown = jnp.sum(shares * jnp.expm1(change), axis=1, keepdims=True)
+    moved = output_change(shares, training.sign, change)
+    linear = training.width * (shares * change) @ training.sign.T
+    remainder = training.width * (shares * exp_remainder(change)) @ training.sign.T
+    normaliser = -grown * (training.outputs + moved)
+    inner = [2 * jnp.sum(training.residual * v) for v in (normaliser, linear, remainder)]
+    return Terms(normaliser, linear, remainder, jnp.stack([*inner, jnp.sum(moved**2)]))
+
+
+def quadratic_form(training: Training) -> Float[Array, ""]:
+    """v' H(tau) v with v = vec(F(tau) - Y)."""
+    residual = vec(training.residual)
+    return residual @ training.tangent @ residual
+
+
+class AbstractStepIdentity(Claim[Descent]):
+    """What the claims of this section share: networks before, in and after training, and steps up to the longest that
+    moves no unit by more than a hundredth.
+    """
+
+    controls = "the change of the loss in one step of descent"
+    unexplained = "the size of the terms"
+    relation = Equal()
+    label = "identity"
+    problem = Descent
+    trials = 128
+    batch = 128
+
+    def settings(self) -> Space:
+        """Sizes and the spread of the weights."""
+        return Space(
+            n=Integer(3, 1, 32, "points"),
+            d=Integer(3, 1, 64, "columns"),
+            k=Integer(2, 1, 8, "outputs"),
+            pairs=Integer(6, 1, 1024, "pairs of units"),
+            sigma=Real(0.5, 0.001, 1.0, "standard deviation of the weights"),
+            steps=Integer(6, 0, 1000, "steps of coarse descent that went before"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Descent:
+        """Unit inputs, targets of norm 1, coarse descent, then a step whose longest way is between 0.002 and 0.01."""
+        n, d, k = setting["n"], setting["d"], setting["k"]
+        weights, inputs, outputs, length = draws(key, (d + k, setting["pairs"]), (n, d), (n, k), ())
+        first = initialise(weights, sphere_points(inputs), sphere_points(outputs), setting["sigma"])
+        training = first.after(coarse_step(first), setting["steps"])
+        longest = _LONGEST / jnp.linalg.norm(training.gradient, axis=0).max()
+        return Descent(training, longest * jax.scipy.stats.norm.cdf(length) * 0.8 + 0.2 * longest)
+
+    def hypotheses(self, problem: Descent) -> list[Hypothesis]:
+        """The gradient property."""
+        length = problem.step * jnp.linalg.norm(problem.training.gradient, axis=0).max()
+        return [Hypothesis("no unit moves by more than 0.01", length, "<=", 0.01, "Fact A.8 needs |u| <= 0.01", 1e-9)]
+
+
+class LossDecomposition(AbstractStepIdentity):
+    """In a step of size eta the loss changes by four terms,
+
+        |F(tau + 1) - Y|² = |F(tau) - Y|² + C_0 + C_1 + C_2 + C_3,
+
+    with C_j = 2 <F(tau) - Y, v_j> for j < 3 and C_3 = |F(tau + 1) - F(tau)|², alpha_i = <1, exp(W' x_i)>, and
+    u_ir = -eta <Delta w_r, x_i>:
+
+        v_0 = m sum_r a_lr (alpha_i(tau + 1)^-1 - alpha_i(tau)^-1) exp(<w_r(tau + 1), x_i>),
+        v_1 = m sum_r a_lr S_ir u_ir,        v_2 = m sum_r a_lr S_ir theta_ir u_ir²,
+
+    where the source's Theta(1) is theta = (exp(u) - 1 - u) / u², between 0.498 and 0.502 for |u| <= 0.01.
+    """
+
+    title = "The change of the loss in four terms"
+    source = Source("gu2024softmax", "Lemma E.1")
+
+    def predict(self, problem: Descent) -> Array:
+        """The sum of the four terms, over eta."""
+        return terms(problem.training, problem.step).change.sum() / problem.step
+
+    def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
+        """Both losses from equation (1), the gradient by differentiation; over eta."""
+        training = problem.training
+        loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
+        after = training.weight - problem.step * jax.grad(loss)(training.weight) / 2
+        return (loss(after) - loss(training.weight)) / problem.step
+
+    def condition(self, problem: Descent) -> Array:
+        """The difference of two losses of size |F - Y|², each with an error of m |F - Y| eps."""
+        training = problem.training
+        found = jnp.abs(terms(training, problem.step).change.sum())
+        return training.width * (1 + jnp.sum(training.residual**2)) / found
+
+    def control(self) -> Control:
+        """Without the last term."""
+
+        def short(predicted: Array, problem: Descent) -> Array:
+            return predicted - terms(problem.training, problem.step).change[3] / problem.step
+
+        return Control("C_3 is missing", short)
+
+
+class AbstractNormaliserSlope(AbstractStepIdentity):
+    """The derivative of v_0 by the step, at step 0; printed and corrected statement share the measurement."""
+
+    controls = "the part of a step that goes through the denominator of the softmax"
+
+    def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
+        """The derivative of v_0 as Lemma E.1 defines it, automatically."""
+        training = problem.training
+        gradient = training.gradient
+
+        def normaliser(step: Array) -> Array:
+            before, after = (jnp.exp(training.x @ (training.weight - s * gradient)) for s in (0.0, step))
+            change = 1 / after.sum(axis=1) - 1 / before.sum(axis=1)
+            return training.width * change[:, None] * (after @ training.sign.T)
+
+        return jax.jacfwd(normaliser)(0.0)
+
+    def condition(self, problem: Descent) -> Array:
+        """Sums of m terms of size |Delta w| cancel in <S, Delta W' x> and in F."""
+        training = problem.training
+        size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
+        return 10 * jnp.maximum(size / jnp.abs(_normaliser_slope(training)).max(), 1.0)
+
+
+def _normaliser_slope(training: Training) -> Float[Array, "n k"]:
+    shares = jax.nn.softmax(training.x @ training.weight, axis=1)
+    pull = jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)
+    return training.width * (shares @ training.sign.T) * pull
+
+
+class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
+    """As printed: v_0 is, to first order in eta,
+
+        m sum_r a_lr S_ir sum_q (-eta <Delta w_q, x_i>) S_iq,
+
+    because 1/alpha' - 1/alpha is taken for (alpha' - alpha) / (alpha alpha'), although the line above it says
+    1/a - 1/b = (b - a) / (a b). Judged after division by eta, as eta goes to 0.
+    """
+
+    title = "The normaliser's part of a step, as printed"
+    source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
+    expected = Status.REFUTED
+
+    def predict(self, problem: Descent) -> Array:
+        """With the sign as printed."""
+        return -_normaliser_slope(problem.training)
+
+    def control(self) -> Control:
+        """Twice that."""
+        return Control("twice as large", lambda slope, problem: 2 * slope)
+
+
+class NormaliserSlope(AbstractNormaliserSlope):
+    """v_0 is, to first order in eta,
+
+        +eta m sum_r a_lr S_ir sum_q <Delta w_q, x_i> S_iq = eta F_l(x_i) <S_i, Delta W' x_i>.
+
+    Judged after division by eta, as eta goes to 0. The bound on |C_0| does not depend on the sign.
+    """
+
+    title = "The normaliser's part of a step"
+    source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, with the sign corrected")
+    corrects = "softmax_training.loss_decomposition.normaliser_slope_as_printed"
+
+    def predict(self, problem: Descent) -> Array:
+        """F <S, Delta W' x>."""
+        return _normaliser_slope(problem.training)
+
+    def control(self) -> Control:
+        """A part in a thousand more."""
+        return Control("larger by a thousandth", lambda slope, problem: 1.001 * slope)
+
+
+class NormaliserSplit(AbstractStepIdentity):
+    """The first-order term of v_0 is m² (Q_1 + Q_2), with the pairs r = q in Q_1 and the others in Q_2:
+
+        Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1),
+
+    u = -eta Delta W' x. With Claim 3.4 put in for Delta w_r, the factor m of the gradient cancels the 1/m.
+    """
+
+    title = "The normaliser's part as a sum over pairs of units"
+    source = Source("gu2024softmax", "(15)", note="proof of Lemma E.3")
+
+    def predict(self, problem: Descent) -> Array:
+        """The left side, a product of two sums."""
+        training, step = problem.training, problem.step
+        shares, after = (jax.nn.softmax(training.x @ (training.weight - s * training.gradient)) for s in (0.0, step))
+        pull = -jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)
+        return training.width * (after @ training.sign.T) * pull
+
+    def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
+        """m² (Q_1 + Q_2) / eta, with the residuals spelt out."""
+        training, m = problem.training, problem.training.width
+        mass = [jnp.exp(training.x @ (training.weight - s * training.gradient)) for s in (0.0, problem.step)]
+        shares, after = (a / a.sum(axis=1, keepdims=True) for a in mass)
+        centred = training.sign.T[None] - (shares @ training.sign.T)[:, None]
+        pull = -jnp.einsum("jl,jrl,jr,ji->ir", training.residual, centred, shares, training.x @ training.x.T)
+        every = jnp.einsum("lr,iq,iq,ir->il", training.sign, pull, shares, after)
+        same = jnp.einsum("lr,ir,ir,ir->il", training.sign, pull, shares, after)
+        return m**2 * (same + (every - same))
+
+    def condition(self, problem: Descent) -> Array:
+        """Sums of m terms of size |Delta w| cancel."""
+        training = problem.training
+        size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
+        return 10 * size / jnp.abs(self.predict(problem)).max()
+
+    def control(self) -> Control:
+        """A power of m less."""
+        return Control("m (Q_1 + Q_2)", lambda slope, problem: slope / problem.training.width)

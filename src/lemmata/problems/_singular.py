@@ -1,0 +1,36 @@
+"""Why a Gram matrix is singular, in words."""
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._duplicates import duplicate_rows
+
+_SHOWN = 3
+
+
+def singular_cause(matrix: Float[Array, "n n"], inputs: Float[Array, "n d"] | None) -> str | None:
+    """Equal training rows and, where they do not explain it all, the rank of the kernel; None at full rank.
+
+    An eigenvalue counts as zero up to 16 n eps times the largest, the floor of the claims' own hypotheses.
+
+    Args:
+        matrix: the Gram matrix.
+        inputs: the training rows that it belongs to, where they are known.
+    """
+    if not np.isfinite(matrix).all():
+        return None
+    values = np.linalg.eigvalsh(np.asarray(matrix))
+    rows = len(values)
+    rank = int(np.sum(values > 16 * rows * np.finfo(values.dtype).eps * values[-1]))
+    if rank == rows:
+        return None
+    pairs = [] if inputs is None else duplicate_rows(inputs)
+    low_rank = f"the kernel has rank {rank} on {rows} rows"
+    if not pairs:
+        return low_rank
+    shown = ", ".join(f"{earlier} and {later}" for earlier, later in pairs[:_SHOWN])
+    more = ", ..." if len(pairs) > _SHOWN else ""
+    count = "1 pair of equal rows" if len(pairs) == 1 else f"{len(pairs)} pairs of equal rows"
+    verb = "makes" if len(pairs) == 1 else "make"
+    equal = f"{count} (training rows {shown}{more}, counted from 0) {verb} the smallest eigenvalue zero"
+    return equal if rows - rank <= len(pairs) else f"{equal}, and {low_rank}"
