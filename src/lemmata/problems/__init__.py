@@ -1,4 +1,4 @@
-"""Floor 4: what claims speak about: problems, populations of them, and conditions. A user's data become a problem too."""
+"""Floor 4: what claims speak about: problems, populations of them, conditions. A user's data become a problem too."""
 
 from ._duplicates import duplicate_rows as duplicate_rows
 from ._regression import Regression as Regression

@@ -1,1 +1,1 @@
-"""Diffusion models: noise poured over data, denoisers and scores, how they are learned and sampled from, and what that costs."""
+"""Diffusion models: noise poured over data, denoisers and scores, how they are learned and sampled from."""
