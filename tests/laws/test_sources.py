@@ -1,0 +1,105 @@
+"""Every statement of a source has a claim or a reason, never both, and no number of the paper is missing."""
+
+import importlib.util
+import itertools
+import re
+
+import pytest
+
+from lemmata.claims import registry
+from lemmata.errors import UnknownNameError
+from lemmata.sources import judged, sources, statements
+
+CLAIMS = list(registry().values())
+ROWS = [(key, row) for key in sources() for row in judged(key, CLAIMS)]
+# What the papers number. A number stands for its parts, too: "Table 1", "(58)".
+PAPERS = {
+    "gu2024softmax": [
+        *(f"Definition {n}" for n in ("3.1", "3.2", "3.3", "3.5", "3.6", "3.7", "4.1", "A.2", "F.1")),
+        *(f"Claim {n}" for n in ("3.4", "A.1", "E.5", "E.6", "E.7", "G.1")),
+        *(f"Theorem {n}" for n in ("4.2", "6.5", "C.1", "F.2", "G.2", "G.4", "G.5")),
+        *(f"Lemma {n}" for n in ("5.1", "5.3", "A.9", "A.10", "C.2", "C.3", "C.4", "D.1", "D.2", "D.3")),
+        *(f"Lemma {n}" for n in ("E.1", "E.2", "E.3", "E.4")),
+        *(f"Lemma B.1, part {n}" for n in range(1, 14)),
+        *(f"Lemma B.2, part {n}" for n in (1, 2)),
+        *(f"Fact {n}" for n in ("A.3", "A.4", "A.5", "A.6", "A.7", "A.8")),
+        *(f"Assumption {n}" for n in ("6.1", "6.2", "6.3", "6.4", "G.3")),
+        *(f"({n})" for n in range(1, 28)),
+        "Corollary 4.3", "Remark 5.2", "Table 1", "Section 7, tensor trick", "Section 7, SVM trick",
+    ],
+    "li2025incontext": [
+        *(f"({n})" for n in (*range(1, 5), *range(10, 43), 50, 51, *range(57, 135))),
+        *(f"({n})" for n in ("1a", "1b", "15a", "15b", "17a", "17b", "25a", "25b", "25c", "38a", "38b", "39a", "39b")),
+        *(f"({n})" for n in ("51a", "51b", "51c", "58a", "58b", "58c", "59a", "59b", "75a", "75b", "81a", "81b")),
+        *(f"({n})" for n in ("97a", "97b", "107a", "107b", "109a", "109b")),
+        *(f"Lemma {n}" for n in (1, 2, 3, 5, 6, 7)), *(f"Lemma 4, part {n}" for n in ("i", "ii", "iii")),
+        "Theorem 1", *(f"Remark {n}" for n in (1, 2, 3)),
+        *(f"Section 2.3, {name}" for name in ("linear functions", "linear combinations", "two-layer networks")),
+    ],
+}  # fmt: skip
+
+
+def whole(number: str) -> set[str]:
+    """A number and what it is a part of."""
+    return {number, number.partition(",")[0], re.sub(r"[a-z]\)$", ")", number)}
+
+
+@pytest.mark.parametrize("row", [row for _, row in ROWS], ids=[f"{key}-{row.statement.number}" for key, row in ROWS])
+def test_a_statement_has_a_claim_or_a_reason_and_never_both(row):
+    assert bool(row.claims) != bool(row.reason), f"{row.statement.number}: {[claim.name for claim in row.claims]}"
+
+
+@pytest.mark.parametrize("key", sources())
+def test_locators_of_claims_are_statements(key):
+    known = {statement.number for statement in statements(key)}
+    unknown = {
+        (claim.name, locator)
+        for claim in CLAIMS
+        if claim.source.key == key
+        for locator in claim.source.locators
+        if locator not in known
+    }
+    assert unknown == set()
+    assert all(claim.source.locators for claim in CLAIMS if claim.source.key == key)
+
+
+@pytest.mark.parametrize("key", sources())
+def test_no_number_of_the_paper_is_missing_and_none_is_invented(key):
+    numbers = [statement.number for statement in statements(key)]
+    assert len(set(numbers)) == len(numbers)
+    listed = set().union(*(whole(number) for number in numbers))
+    assert set(PAPERS[key]) - listed == set()
+    places = ("Section", "Appendix", "proof of")
+    invented = {number for number in numbers if not whole(number) & set(PAPERS[key]) and not number.startswith(places)}
+    assert invented == set()
+
+
+@pytest.mark.parametrize("key", sources())
+def test_equations_and_parts_stand_in_their_order(key):
+    found = [int(n) for s in statements(key) for n in re.findall(r"^\((\d+)[a-z]?\)$", s.number)]
+    swapped = [later for earlier, later in itertools.pairwise(found) if later < earlier]
+    assert swapped == []
+    lettered = [s.number for s in statements(key) if re.fullmatch(r"\(\d+[a-z]\)", s.number)]
+    assert lettered == sorted(lettered, key=lambda number: (int(number[1:-2]), number[-2]))
+
+
+@pytest.mark.parametrize("key", sources())
+def test_reasons_name_claims_and_modules_that_exist(key):
+    named = [name for s in statements(key) for name in re.findall(r"`([a-z_.]+\.[a-z_.]+)`", s.reason or "")]
+    for name in named:
+        module = name if name.startswith("lemmata.") else f"lemmata.chapters.{name}"
+        assert name in registry() or importlib.util.find_spec(module), name
+
+
+def test_most_statements_have_claims():
+    for key in sources():
+        rows = judged(key, CLAIMS)
+        assert sum(bool(row.claims) for row in rows) > len(rows) / 2
+
+
+def test_a_gap_is_seen_and_an_unknown_source_is_refused():
+    (row,) = [row for row in judged("gu2024softmax", []) if row.statement.number == "Lemma E.4"]
+    assert row.claims == ()
+    assert row.reason is None
+    with pytest.raises(UnknownNameError, match="gu2024softmax, li2025incontext"):
+        statements("nobody1900")
