@@ -18,7 +18,8 @@ RUNNER = CliRunner()
         ("Proposition 1", Kind.LEMMA), ("Claim G.1", Kind.LEMMA), ("Fact A.3", Kind.LEMMA),
         ("Definition 3.1", Kind.DEFINITION), ("Assumption 6.1", Kind.DEFINITION), ("(41)", Kind.EQUATION),
         ("(58a)", Kind.EQUATION), ("Equation 9", Kind.EQUATION), ("Remark 5.2", Kind.REMARK),
-        ("Table 1, exp, m", Kind.TABLE), ("proof of Lemma 1, the end", Kind.STEP), ("Section 7", Kind.STEP), ("p. 12", None), ("", None),
+        ("Table 1, exp, m", Kind.TABLE), ("proof of Lemma 1, the end", Kind.STEP), ("Section 7", Kind.STEP),
+        ("p. 12", None), ("", None),
     ],
 )  # fmt: skip
 def test_a_locator_tells_its_kind(locator, kind):
