@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
-from lemmata.chapters.generalisation import uniform_deviation as deviation
 from lemmata.chapters.generalisation import lasso_on_features as estimation
-from lemmata.chapters.optimisation import inexact_proximal_gradient as inexact
-from lemmata.chapters.generalisation import maxima_of_noise as maxima
 from lemmata.chapters.generalisation import lasso_penalty as penalty
-from lemmata.chapters.optimisation import proximal_gradient as proximal
+from lemmata.chapters.generalisation import maxima_of_noise as maxima
+from lemmata.chapters.generalisation import uniform_deviation as deviation
 from lemmata.chapters.in_context import risk_bound as risk
 from lemmata.chapters.in_context import risk_scaling as scaling
-from lemmata.chapters.generalisation._finite_populations import sampled_population
-from lemmata.chapters.in_context._prompts import sampled_prompt
-from lemmata.chapters.optimisation._proximal_runs import Step, prompt_with_errors, run_of, sampled_step, saturated
+from lemmata.chapters.optimisation import inexact_proximal_gradient as inexact
+from lemmata.chapters.optimisation import proximal_gradient as proximal
 from lemmata.claims import examine
 from lemmata.errors import SettingError
 from lemmata.functions import GaussianBumps, barron_parameter
+from lemmata.problems._finite_populations import sampled_population
+from lemmata.problems._prompts import sampled_prompt
+from lemmata.problems._proximal_runs import Step, prompt_with_errors, run_of, sampled_step, saturated
 from lemmata.solvers import lasso_objective, soft_threshold
 
 POPULATION = {"family": "bumps", "n": 6, "N": 40, "sigma": 0.3}

@@ -14,9 +14,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Source, Space, Status
 from lemmata.functions import GaussianBumps, features_of
+from lemmata.problems._proximal_runs import bounded
 from lemmata.problems._sampled import draws
-
-from ..optimisation._proximal_runs import bounded
 
 _EXAMPLES = (32.0, 64.0, 128.0, 256.0)
 _FEATURES = (64.0, 256.0, 1024.0, 4096.0)

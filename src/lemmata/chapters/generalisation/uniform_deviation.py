@@ -14,9 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Source, Space
-
-from ._finite_populations import Population as Population
-from ._finite_populations import population_hypotheses, population_space, sampled_population
+from lemmata.problems._finite_populations import Population as Population
+from lemmata.problems._finite_populations import population_hypotheses, population_space, sampled_population
 
 _DELTA = 0.1
 

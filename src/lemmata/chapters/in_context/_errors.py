@@ -7,10 +7,10 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Hypothesis, Integer, Space
 from lemmata.functions import barron_parameter, representing_coefficients
+from lemmata.problems._prompts import FAMILY, Prompt, sampled_prompt
 from lemmata.solvers import soft_threshold
 
 from ._passes import bounded_features, exact_update, path_of
-from ._prompts import FAMILY, Prompt, sampled_prompt
 
 
 def step_errors(prompt: Prompt) -> Float[Array, "t p"]:

@@ -6,8 +6,7 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Equal, Hypothesis, Integer, Real, Space
 from lemmata.networks import TransformerLayer, transformer, transformer_layers
-
-from ._prompts import Prompt, sampled_prompt
+from lemmata.problems._prompts import Prompt, sampled_prompt
 
 drawn = eqx.filter_jit(sampled_prompt)
 

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Control, Equal, Hypothesis, Integer, Order, Rate, Real, Source, Space
+from lemmata.problems._prompts import FAMILY, Prompt, sampled_prompt
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, momentum, proximal_gradient
 
 from ._errors import AbstractErrorClaim
 from ._passes import AbstractDenseClaim, dense_tokens, intended_tokens
-from ._prompts import FAMILY, Prompt, sampled_prompt
 
 DEPTHS = (8.0, 16.0, 32.0, 64.0)
 # worth_of_steps at these depths

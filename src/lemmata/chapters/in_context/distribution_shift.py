@@ -16,9 +16,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Claim, Control, Hypothesis, Order, Rate, Real, Source, Space
 from lemmata.functions import GaussianBumps, UniversalFeatures, features_of
 from lemmata.networks import InContextTransformer, forward_steps
+from lemmata.problems._prompts import FAMILY, Prompt, sampled_prompt
 from lemmata.problems._sampled import draws, points_in_ball
-
-from ._prompts import FAMILY, Prompt, sampled_prompt
 
 _FREQUENCIES = (2.0, 4.0, 8.0, 16.0)
 _LENGTHS = (32.0, 64.0, 128.0)

@@ -9,6 +9,7 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import Control, Source, Status
 from lemmata.networks import TransformerLayer, transformer, transformer_layers
+from lemmata.problems._prompts import Prompt
 
 from ._passes import (
     AbstractDenseClaim,
@@ -19,7 +20,6 @@ from ._passes import (
     intended_tokens,
     path_of,
 )
-from ._prompts import Prompt
 
 
 class WeightsExecuteTheSteps(AbstractDenseClaim):

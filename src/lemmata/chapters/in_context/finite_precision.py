@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Rate, Real, Source, Space
 from lemmata.functions import barron_parameter
 from lemmata.networks import temperature_asked
+from lemmata.problems._prompts import Prompt, sampled_prompt
 
 from ._best_temperature import PRECISIONS as PRECISIONS
 from ._best_temperature import best_temperature as best_temperature
@@ -22,7 +23,6 @@ from ._best_temperature import least_error as least_error
 from ._best_temperature import reachable as reachable
 from ._best_temperature import rounded_product as rounded_product
 from ._errors import AbstractErrorClaim
-from ._prompts import Prompt, sampled_prompt
 
 _INVERSES = tuple(2.0 ** jnp.finfo(dtype).nmant for dtype in PRECISIONS)
 _SMALL = (4.0, 8.0, 16.0, 32.0, 64.0)

@@ -16,10 +16,10 @@ from jaxtyping import Array, Key
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
 from lemmata.functions import Cosines, CosineSum, barron_parameter, features_of, log_pair_cover
 from lemmata.networks import InContextTransformer
+from lemmata.problems._prompts import FAMILY, Prompt, sampled_prompt
+from lemmata.problems._proximal_runs import bounded
 from lemmata.problems._sampled import draws, points_in_ball
 
-from ..optimisation._proximal_runs import bounded
-from ._prompts import FAMILY, Prompt, sampled_prompt
 from ._risks import Choices as Choices
 from ._risks import Risks as Risks
 from ._risks import measured_risks as measured_risks

@@ -15,10 +15,10 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Choice, Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
 from lemmata.functions import barron_parameter, log_pair_cover
 from lemmata.networks import forward_steps
+from lemmata.problems._prompts import FAMILY, Prompt, sampled_prompt
+from lemmata.problems._proximal_runs import bounded
 from lemmata.solvers import accelerated_proximal_gradient
 
-from ..optimisation._proximal_runs import bounded
-from ._prompts import FAMILY, Prompt, sampled_prompt
 from .risk_bound import penalty_of_theory, theorem_risk
 
 _EXAMPLES = (14.0, 42.0, 126.0)

@@ -13,6 +13,7 @@ from jaxtyping import Array, Key
 from lemmata.claims import Control, Equal, Integer, Source, Space
 from lemmata.functions import barron_parameter
 from lemmata.networks import temperature_asked
+from lemmata.problems._prompts import FAMILY, Prompt
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 
 from ._errors import (
@@ -27,7 +28,6 @@ from ._errors import (
     sufficient_temperature,
 )
 from ._passes import exact_update, inexact_update, path_of
-from ._prompts import FAMILY, Prompt
 from ._risks import penalty_of_theory
 
 LADDER = tuple(2.0**k for k in range(-8, 9))

@@ -16,11 +16,10 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
 from lemmata.functions import barron_parameter, representing_coefficients
+from lemmata.problems._prompts import FAMILY
+from lemmata.problems._proximal_runs import Run as Run
+from lemmata.problems._proximal_runs import bounded, prompt_with_errors, run_of
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
-
-from ..in_context._prompts import FAMILY
-from ._proximal_runs import Run as Run
-from ._proximal_runs import bounded, prompt_with_errors, run_of
 
 _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 

@@ -16,11 +16,10 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Rate, Source, Space, Status
 from lemmata.functions import representing_coefficients
+from lemmata.problems._prompts import FAMILY, Prompt, sampled_prompt
+from lemmata.problems._proximal_runs import Step as Step
+from lemmata.problems._proximal_runs import bounded, sampled_step
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
-
-from ..in_context._prompts import FAMILY, Prompt, sampled_prompt
-from ._proximal_runs import Step as Step
-from ._proximal_runs import bounded, sampled_step
 
 _STEPS = (32.0, 64.0, 128.0, 256.0)
 

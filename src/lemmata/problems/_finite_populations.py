@@ -9,8 +9,8 @@ from lemmata.claims import Hypothesis, Integer, Real, Space
 from lemmata.functions import barron_parameter, representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 
-from ..in_context._prompts import FAMILY, sampled_prompt
-from ..optimisation._proximal_runs import bounded
+from ._prompts import FAMILY, sampled_prompt
+from ._proximal_runs import bounded
 
 
 class Population(eqx.Module):
@@ -45,7 +45,7 @@ class Population(eqx.Module):
 
     @property
     def misfit(self) -> Float[Array, " M"]:
-        """f - phi rho* at each input of the population."""
+        """F - phi rho* at each input of the population."""
         return self.values - self.features @ self.reference
 
     @property

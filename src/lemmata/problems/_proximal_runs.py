@@ -11,7 +11,7 @@ from lemmata.claims import Hypothesis
 from lemmata.functions import representing_coefficients
 from lemmata.solvers import proximal_gradient, soft_threshold
 
-from ..in_context._prompts import Prompt, sampled_prompt
+from ._prompts import Prompt, sampled_prompt
 
 
 class Step(eqx.Module):
@@ -33,7 +33,7 @@ class Step(eqx.Module):
 
     @property
     def number(self) -> int:
-        """n = p - 1."""
+        """N = p - 1."""
         return self.features.shape[1] - 1
 
     def exact(self, step: float) -> Float[Array, " p"]:
@@ -63,7 +63,7 @@ class Run(eqx.Module):
 
     @property
     def number(self) -> int:
-        """n = p - 1."""
+        """N = p - 1."""
         return self.features.shape[1] - 1
 
     @property

@@ -1,4 +1,4 @@
-"""Prompts that the claims of this chapter are tried on: a class, one of its functions, examples, and a transformer."""
+"""Prompts that claims on in-context learning are tried on: a class, one of its functions, examples, and a transformer."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,7 +14,8 @@ from lemmata.functions import (
     features_of,
 )
 from lemmata.networks import InContextTransformer
-from lemmata.problems._sampled import draws, points_in_ball
+
+from ._sampled import draws, points_in_ball
 
 FAMILY = Choice("bumps", ("bumps", "cosines", "networks"), "class of functions")
 
