@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.problems._sampled import draws
-from lemmata.chapters.softmax_training import _training as steps
-from lemmata.chapters.softmax_training.loss_decomposition import exp_remainder, quadratic_form, terms
 from lemmata.chapters.softmax_training.gradient_bounds import StepBound
-from lemmata.chapters.softmax_training.parameters import step_size
+from lemmata.chapters.softmax_training.loss_decomposition import exp_remainder, quadratic_form, terms
 from lemmata.chapters.softmax_training.loss_remainders import ChangeTerm, CurvatureTerm
 from lemmata.kernels import SoftmaxTangent
 from lemmata.networks import SoftmaxNetwork
 from lemmata.problems import Regression
+from lemmata.problems import _softmax_training as steps
+from lemmata.problems._sampled import draws
+from lemmata.problems._softmax_parameters import step_size
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems import Regression
-
-from .parameters import CONSTANT, Number, logit_bound
+from lemmata.problems._softmax_parameters import CONSTANT, Number, logit_bound
 
 DELTA = 0.1
 ROWS = 32

@@ -19,11 +19,18 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems._sampled import draws
+from lemmata.problems._softmax_parameters import growth, logit_bound, required_steps, required_width
+from lemmata.problems._softmax_training import (
+    DELTA,
+    Training,
+    initialise,
+    pose_training,
+    small_eigenvalue_cause,
+    sphere_points,
+)
 
-from ._training import DELTA, Training, initialise, pose_training, small_eigenvalue_cause, sphere_points
 from ._widths import ACTIVATIONS, limit_gram, sufficient_width, time_to_fit
 from .convergence import ERROR, WIDTHS, horizon, spread_points
-from .parameters import growth, logit_bound, required_steps, required_width
 
 
 class WidthRow(NamedTuple):

@@ -17,11 +17,19 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems import Regression
 from lemmata.problems._sampled import draws
+from lemmata.problems._softmax_parameters import required_steps, required_width
+from lemmata.problems._softmax_training import (
+    DELTA,
+    Training,
+    initialise,
+    loss_decrease,
+    pose_training,
+    small_eigenvalue_cause,
+    sphere_points,
+)
 
-from ._training import DELTA, Training, initialise, loss_decrease, pose_training, small_eigenvalue_cause, sphere_points
 from ._widths import largest_eigenvalue, limit_gram, sufficient_width, time_to_fit
 from .loss_progress import floor
-from .parameters import required_steps, required_width
 
 WIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 ERROR = 0.05

@@ -10,8 +10,15 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems._sampled import draws
+from lemmata.problems._softmax_training import (
+    DELTA,
+    Training,
+    initialise,
+    pose_training,
+    small_eigenvalue_cause,
+    sphere_points,
+)
 
-from ._training import DELTA, Training, initialise, pose_training, small_eigenvalue_cause, sphere_points
 from .loss_progress import floor
 
 _REACH = 0.0099

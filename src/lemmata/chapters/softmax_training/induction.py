@@ -17,8 +17,8 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
 from lemmata.problems._sampled import draws
-
-from ._training import (
+from lemmata.problems._softmax_parameters import required_width
+from lemmata.problems._softmax_training import (
     DELTA,
     Training,
     coarse_step,
@@ -28,8 +28,8 @@ from ._training import (
     small_eigenvalue_cause,
     sphere_points,
 )
+
 from .loss_progress import floor
-from .parameters import required_width
 
 _STEPS = 8
 

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Limit, Rate, Real, Source, Space
 from lemmata.networks import SoftmaxNetwork
+from lemmata.problems._softmax_parameters import Number
 
 from ._units import (
     DELTA,
@@ -26,7 +27,6 @@ from ._units import (
     unit_settings,
     units_of,
 )
-from .parameters import Number
 
 _RADII = tuple(0.008 / 2**k for k in reversed(range(5)))
 _WIDTHS = (64.0, 512.0, 4096.0)

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.claims import Control, Source
+from lemmata.problems._softmax_parameters import CONSTANT
 
 from ._units import AbstractPart, RandomUnits, exponential_change, part, units_of
-from .parameters import CONSTANT
 
 
 class LogitBound(AbstractPart):

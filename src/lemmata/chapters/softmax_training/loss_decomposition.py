@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space, Status
 from lemmata.problems._sampled import draws
+from lemmata.problems._softmax_training import Training, coarse_step, initialise, output_change, sphere_points, vec
 
-from ._training import Training, coarse_step, initialise, output_change, sphere_points, vec
 from .network import naive_outputs
 
 _LONGEST = 0.01

@@ -12,8 +12,16 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space, Status
 from lemmata.problems._sampled import draws
+from lemmata.problems._softmax_training import (
+    DELTA,
+    Training,
+    coarse_step,
+    initialise,
+    pose_training,
+    small_eigenvalue_cause,
+    sphere_points,
+)
 
-from ._training import DELTA, Training, coarse_step, initialise, pose_training, small_eigenvalue_cause, sphere_points
 from .loss_decomposition import AbstractStepIdentity, Descent, quadratic_form, terms
 from .network import naive_outputs
 

@@ -12,8 +12,7 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
 from lemmata.problems._sampled import draws
-
-from ._training import (
+from lemmata.problems._softmax_training import (
     DELTA,
     Training,
     coarse_step,
@@ -23,6 +22,7 @@ from ._training import (
     small_eigenvalue_cause,
     sphere_points,
 )
+
 from .loss_decomposition import exp_curvature, exp_remainder, terms
 from .loss_progress import floor, hidden_constant
 

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.claims import Control
+from lemmata.problems._softmax_parameters import CONSTANT
 
 from ._units import AbstractPart, RandomUnits, exponential_change, part, share_change
-from .parameters import CONSTANT
 
 
 class DenominatorChange(AbstractPart):

@@ -15,11 +15,11 @@ from jaxtyping import Array, Float
 
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
-from lemmata.problems import Regression
-from lemmata.problems._sampled import paired_signs
-from lemmata.problems._singular import singular_cause
 
-from .parameters import displacement, logit_bound, radius, step_size
+from ._regression import Regression
+from ._sampled import paired_signs
+from ._singular import singular_cause
+from ._softmax_parameters import displacement, logit_bound, radius, step_size
 
 DELTA = 0.1  # the failure probability in B and in the relations
 _ROWS, _OUTPUTS, _WIDTH = 16, 4, 256
@@ -88,7 +88,7 @@ class Training(eqx.Module):
 
     @property
     def step(self) -> Float[Array, ""]:
-        """eta of Theorem 4.2."""
+        """Eta of Theorem 4.2."""
         return jnp.asarray(step_size(self.smallest, self.width, len(self.x), len(self.sign), self.bound))
 
     @property
@@ -141,7 +141,7 @@ def _matrix(network: SoftmaxNetwork, weight: Array, sign: Array, x: Array) -> Fl
 
 
 def vec(outputs: Float[Array, "n k"]) -> Float[Array, " r"]:
-    """vec in the order of H: outputs outside, points inside."""
+    """Vec in the order of H: outputs outside, points inside."""
     return outputs.T.reshape(-1)
 
 

@@ -17,7 +17,7 @@ Number = float | Float[Array, ""]
 
 
 def growth(exponent: float) -> float:
-    """exp of a number; infinite where double precision ends, beyond 709.78.
+    """Exp of a number; infinite where double precision ends, beyond 709.78.
 
     Args:
         exponent: a multiple of B.
@@ -31,7 +31,7 @@ def growth(exponent: float) -> float:
 def logit_bound(n: int, k: int, sigma: float, delta: float, constant: float = CONSTANT) -> float:
     """B = max(C sigma sqrt(log(n k / delta)), 1): Definition 4.1.
 
-    >>> from lemmata.chapters.softmax_training.parameters import logit_bound
+    >>> from lemmata.problems._softmax_parameters import logit_bound
     >>> round(logit_bound(n=10, k=1, sigma=1.0, delta=0.1), 2), logit_bound(n=10, k=1, sigma=0.01, delta=0.1)
     (21.46, 1.0)
 
@@ -46,7 +46,7 @@ def logit_bound(n: int, k: int, sigma: float, delta: float, constant: float = CO
 
 
 def step_size(smallest: Number, m: int, n: int, k: int, bound: float) -> Number:
-    """eta = lambda / (10 m n² k² exp(16 B)): Theorem 4.2.
+    """Eta = lambda / (10 m n² k² exp(16 B)): Theorem 4.2.
 
     Args:
         smallest: lambda, the smallest eigenvalue of H at initialisation.
@@ -78,7 +78,7 @@ def displacement(smallest: Number, m: int, n: int, k: int, bound: float, residua
 
 
 def required_width(smallest: Number, n: int, k: int, bound: float, delta: float) -> Number:
-    """m = n² k² exp(18 B) log²(n k / delta) / lambda²: Theorem 4.2, with hidden constant 1."""
+    """M = n² k² exp(18 B) log²(n k / delta) / lambda²: Theorem 4.2, with hidden constant 1."""
     return n**2 * k**2 * growth(18 * bound) * math.log(n * k / delta) ** 2 / smallest**2
 
 
