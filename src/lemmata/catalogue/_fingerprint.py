@@ -106,11 +106,15 @@ def _registrations() -> dict[Node, list[Node]]:
             for statement in statements:
                 for decorator in getattr(statement, "decorator_list", ()):
                     called = decorator.func if isinstance(decorator, ast.Call) else decorator
-                    if isinstance(called, ast.Attribute) and called.attr == "register":
-                        if isinstance(called.value, ast.Name):
-                            for origin in _resolved(module, called.value.id):
-                                found.setdefault(origin, []).append((module, statement.name))  # pyright: ignore
+                    if _registers(called):
+                        for origin in _resolved(module, called.value.id):  # pyright: ignore
+                            found.setdefault(origin, []).append((module, statement.name))  # pyright: ignore
     return found
+
+
+def _registers(decorator: ast.expr) -> bool:
+    named = isinstance(decorator, ast.Attribute) and isinstance(decorator.value, ast.Name)
+    return named and decorator.attr == "register"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @functools.cache

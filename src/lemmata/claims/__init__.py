@@ -8,6 +8,9 @@ from ._check import check_claim as check_claim
 from ._claim import Claim as Claim
 from ._claim import Control as Control
 from ._claim import Status as Status
+from ._entries import entry_of as entry_of
+from ._entries import is_stale as is_stale
+from ._entries import verdicts_of as verdicts_of
 from ._equalities import Equal as Equal
 from ._equalities import EqualInMean as EqualInMean
 from ._examine import Examination as Examination
@@ -41,5 +44,6 @@ from ._verdict import ControlVerdict as ControlVerdict
 from ._verdict import Corner as Corner
 from ._verdict import Verdict as Verdict
 from ._verify import CORNERS as CORNERS
+from ._verify import at_family_level as at_family_level
 from ._verify import verify as verify
 from ._verify import verify_all as verify_all

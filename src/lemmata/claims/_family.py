@@ -3,6 +3,8 @@
 import functools
 import math
 
+from lemmata.catalogue import entries
+
 from ._claim import Claim
 
 LEVEL = 1e-3
@@ -14,10 +16,8 @@ MEAN_TRIALS = 256
 
 @functools.cache
 def family_size() -> int:
-    """The power of two at or above the number of registered claims, so that budgets change seldom."""
-    from ._registry import registry
-
-    return 2 ** math.ceil(math.log2(max(len(registry()), 2)))
+    """The power of two at or above the number of claims in the catalogue, so that budgets change seldom."""
+    return 2 ** math.ceil(math.log2(max(len(entries()), 256)))
 
 
 def budget_of(claim: Claim, level: float = LEVEL) -> int:

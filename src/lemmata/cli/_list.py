@@ -1,9 +1,13 @@
-"""`lemmata list`: the catalogue of claims, generated from the registry, or a source's statements with their gaps."""
+"""`lemmata list`: the catalogue of claims, or a source's statements with their gaps, read from the catalogue's file."""
 
 import json
-from typing import Annotated
+import re
+from collections import Counter
+from typing import Annotated, Any
 
 import typer
+
+from lemmata.errors import UnknownNameError
 
 
 def list_claims(
@@ -12,55 +16,74 @@ def list_claims(
         typer.Argument(help='Only claims whose name or title contains this text, or of a statement: "Theorem 4.2".'),
     ] = "",
     source: Annotated[str, typer.Option(help="The statements of this source in order, with their claims.")] = "",
+    loose: Annotated[
+        bool, typer.Option("--loose", help="Only claims whose control is loose, with the reason.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the registered claims: name, what it says, where it stands."""
-    from lemmata.claims import registry
+    """List the registered claims: name, what it says, where it stands, and the last verdict."""
+    from lemmata.catalogue import entries
 
     from ._console import out, plain
 
     if source:
         _list_source(source, part, as_json)
         return
-    rows = [
-        {
-            "name": claim.name,
-            "title": claim.title,
-            "source": str(claim.source),
-            "label": claim.label,
-            "expected": str(claim.expected),
-            "corrects": claim.corrects,
-        }
-        for claim in registry().values()
-        if part.lower() in f"{claim.name} {claim.title}".lower() or claim.source.states(part)
-    ]
+    rows = [row for row in entries().values() if matches(row, part) and (not loose or row["control"]["loose"])]
     if as_json:
         plain(json.dumps(rows, indent=1))
         return
     for row in rows:
-        printed = " [red](false as printed)[/red]" if row["expected"] == "refuted" else ""
-        out.print(f"[bold]{row['name']}[/bold]{printed}", highlight=False)
-        out.print(f"  {row['title']}. {row['source']}; {row['label']}", markup=False, highlight=False)
+        status = row.get("verdict", {}).get("status", "not judged")
+        out.print(f"[bold]{row['name']}[/bold]  {status}", highlight=False)
+        said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
+        out.print(said, markup=False, highlight=False)
+    for line in counts(rows):
+        out.print(line, markup=False, highlight=False)
     out.print(f"{len(rows)} claims. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")
+
+
+def matches(row: dict[str, Any], part: str) -> bool:
+    """Whether a name, a title or a locator fits what was asked for."""
+    if part.lower() in f"{row['name']} {row['title']}".lower():
+        return True
+    return names_statement(row, part)
+
+
+def names_statement(row: dict[str, Any], locator: str) -> bool:
+    """Whether one of the claim's locators is the one asked for, or a part of it: "(58a)" of "(58)"."""
+    wanted = locator.strip().lower()
+    for known in (known.lower() for known in row["locators"]):
+        if wanted in (known, re.sub(r"[a-z]\)$", ")", known)) or known.startswith(f"{wanted},"):
+            return bool(wanted)
+    return False
+
+
+def counts(rows: list[dict[str, Any]]) -> list[str]:
+    """For each status, how many claims of which kind have it."""
+    found: dict[str, Counter] = {}
+    for row in rows:
+        found.setdefault(row.get("verdict", {}).get("status", "not judged"), Counter())[row["kind"]] += 1
+    return [
+        f"{status}: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}"
+        for status, kinds in found.items()
+    ]
 
 
 def _list_source(key: str, part: str, as_json: bool) -> None:
     """The source's statements whose number or title contains a text, each with its claims or the reason for none."""
-    from lemmata.claims import registry
-    from lemmata.sources import judged
+    from lemmata.catalogue import catalogue, entries
 
     from ._console import out, plain
 
+    known = catalogue()["sources"]
+    if key not in known:
+        raise UnknownNameError(f"source '{key}'", rule=f"one of {', '.join(known)}")
+    claims = [row for row in entries().values() if row["key"] == key]
     rows = [
-        {
-            "number": row.statement.number,
-            "kind": str(row.statement.kind),
-            "title": row.statement.title,
-            "claims": [claim.name for claim in row.claims],
-            "reason": row.reason,
-        }
-        for row in judged(key, registry().values())
-        if part.lower() in f"{row.statement.number} {row.statement.title}".lower()
+        {**row, "claims": [claim["name"] for claim in claims if row["number"] in claim["locators"]]}
+        for row in known[key]
+        if part.lower() in f"{row['number']} {row['title']}".lower()
     ]
     if as_json:
         plain(json.dumps(rows, indent=1))
@@ -69,7 +92,8 @@ def _list_source(key: str, part: str, as_json: bool) -> None:
         title = f"  {row['title']}" if row["title"] else ""
         out.print(f"{row['number']}{title}  ({row['kind']})", style="bold", markup=False, highlight=False)
         for name in row["claims"]:
-            out.print(f"  {name}", markup=False, highlight=False)
+            status = entries()[name].get("verdict", {}).get("status", "not judged")
+            out.print(f"  {status:<12} {name}", markup=False, highlight=False)
         if row["reason"]:
             out.print(f"  no claim: {row['reason']}", style="yellow", markup=False, highlight=False)
     gaps = sum(not row["claims"] for row in rows)

@@ -1,69 +1,80 @@
-"""`lemmata show`: one claim, stated in full."""
+"""`lemmata show`: one claim, stated in full, with its last verdict."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+FIELDS = (
+    "title", "statement", "kind", "source", "reference", "reading", "relation", "band", "controls", "unexplained",
+    "trivial", "expected", "corrects", "population", "trials", "section",
+)  # fmt: skip
+
 
 def show(
-    claim: Annotated[str, typer.Argument(help="Name of a claim, the end of its name, or FILE.py[:claim].")],
+    claim: Annotated[
+        str, typer.Argument(help='Name of a claim, the end of its name, "Lemma E.4", a section, or FILE.py[:claim].')
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show a claim: statement, source, relation, settings, control, what it controls and leaves open."""
-    from lemmata.claims import find
-
+    """Show a claim: statement, source, relation, what decides, settings, control, what it leaves open, last verdict."""
     from ._console import out, plain
 
-    records = [_record(found) for found in find(claim)]
+    records = _records(claim)
     if as_json:
         plain(json.dumps(records[0] if len(records) == 1 else records, indent=1))
         return
     for record in records:
         out.rule(record["name"], align="left")
-        for title in (
-            "title",
-            "statement",
-            "source",
-            "reference",
-            "relation",
-            "label",
-            "controls",
-            "unexplained",
-            "expected",
-            "corrects",
-            "control",
-            "trials",
-        ):
-            if record[title] is not None:
-                out.print(f"[bold]{title}[/bold]")
+        for title in FIELDS:
+            if record[title]:
+                heading = {"section": "from the section", "band": "what decides"}.get(title, title)
+                out.print(f"[bold]{heading}[/bold]")
                 out.print(str(record[title]), markup=False, highlight=False)
+        loose = record["control"]["loose"]
+        out.print("[bold]control[/bold]")
+        out.print(record["control"]["statement"] + (f" ({loose})" if loose else ""), markup=False, highlight=False)
         out.print("[bold]settings[/bold] (change with --set name=value)")
         for name, setting in record["settings"].items():
             region = (
                 " | ".join(setting["options"]) if "options" in setting else f"{setting['low']} .. {setting['high']}"
             )
-            out.print(
-                f"  {name} = {setting['default']}  ({region})  {setting['meaning']}", markup=False, highlight=False
-            )
+            line = f"  {name} = {setting['default']}  ({region})  {setting['meaning']}"
+            out.print(line, markup=False, highlight=False)
+        for rule in record["rules"]:
+            out.print(f"  {rule}", markup=False, highlight=False)
+        _show_verdict(record.get("verdict"))
 
 
-def _record(claim) -> dict:
-    import dataclasses
+def _show_verdict(verdict: dict[str, Any] | None) -> None:
+    from ._console import out
 
-    return {
-        "name": claim.name,
-        "title": claim.title,
-        "statement": claim.statement,
-        "source": str(claim.source),
-        "reference": claim.source.text,
-        "relation": str(claim.relation),
-        "label": claim.label,
-        "controls": claim.controls,
-        "unexplained": claim.unexplained,
-        "expected": str(claim.expected),
-        "corrects": claim.corrects,
-        "control": claim.control().statement,
-        "trials": claim.trials,
-        "settings": {name: dataclasses.asdict(variable) for name, variable in claim.settings().variables.items()},
-    }
+    if verdict is None:
+        return
+    out.print("[bold]last verdict[/bold]")
+    out.print(f"{verdict['status']}: {verdict['reason']}", markup=False, highlight=False)
+    for corner in verdict["corners"]:
+        where = ", ".join(f"{name}={value}" for name, value in corner["setting"].items())
+        out.print(f"  at {where}: {corner['status']}", markup=False, highlight=False)
+
+
+def _records(name: str) -> list[dict[str, Any]]:
+    """Entries of the catalogue that a name means, or of claims that are found by running code."""
+    from lemmata.catalogue import entries
+
+    from ._list import names_statement
+
+    known = entries()
+    exact = [name] if name in known else [full for full in known if full.endswith(f".{name}")]
+    if len(exact) == 1:
+        return [known[exact[0]]]
+    found = [row for full, row in known.items() if full.startswith(f"{name}.")] if not exact else []
+    found = found or ([row for row in known.values() if names_statement(row, name)] if not exact else [])
+    if found:
+        return found
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from lemmata.claims import entry_of, find
+
+    return [entry_of(claim, None) for claim in find(name)]

@@ -1,37 +1,52 @@
 """`lemmata verify`: judge claims on sampled problems. Exit codes say the verdict."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from lemmata.errors import SettingError
 
-EXIT = {"supported": 0, "refuted": 1, "inconclusive": 3, "inapplicable": 3, "failed": 4}
+EXIT = {
+    "supported": 0, "refuted": 1, "inconclusive": 3, "inapplicable": 3, "failed": 4, "vacuous": 5, "outside": 6
+}  # fmt: skip
+COLOUR = {"supported": "green", "refuted": "red", "failed": "magenta", "vacuous": "cyan"}
 
 
 def verify_claims(
     claims: Annotated[
         list[str] | None,
-        typer.Argument(help="Claims, ends of names, chapters or sections, or FILE.py[:claim].", show_default=False),
+        typer.Argument(
+            help='Claims, ends of names, chapters, sections, "Lemma E.4", or FILE.py[:claim].', show_default=False
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the claim; repeatable.")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(help="Number of trials, fixed beforehand; default: the claim's own.")
+        int | None, typer.Option(help="Number of trials, fixed beforehand; default: what support needs.")
+    ] = None,
+    corners: Annotated[
+        int | None, typer.Option(help="Other settings to judge; default: 3, none with --set.", min=0, max=50)
     ] = None,
     level: Annotated[float, typer.Option(help="Probability of refuting a true statement.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     everything: Annotated[
         bool, typer.Option("--all", help="Every registered claim, with a family-wise level (Holm).")
     ] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Claims whose code has changed since the catalogue's verdict.")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write the verdicts into the catalogue.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes, for registered claims.", min=1, max=64)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Verify claims. Exit code 0 supported, 1 refuted, 2 usage, 3 inconclusive or inapplicable, 4 failed.
 
-    With --all, or several claims, the family-wise error is at most the level, and the exit code is 0 where every
-    verdict is the expected one (a misprint entered as printed is expected to be refuted).
+    5 is vacuous (a bound that held and says nothing) and 6 outside (a hypothesis is known to be false). With --all,
+    --stale or several claims, the family-wise error is at most the level, and the exit code is 0 where every verdict
+    is the expected one (a misprint entered as printed is expected to be refuted) and, with --stale, the catalogue was
+    up to date.
     """
     from ._study import check_seed
 
@@ -39,34 +54,94 @@ def verify_claims(
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from lemmata.claims import find, registry, verify, verify_all
+    from lemmata.claims import find, is_stale, registry, verify, verify_all
 
     from ._console import plain
 
-    chosen = list(registry().values()) if everything else [claim for name in claims or [] for claim in find(name)]
+    if everything or stale:
+        chosen = [claim for claim in registry().values() if everything or is_stale(claim)]
+    else:
+        chosen = [claim for name in claims or [] for claim in find(name)]
+    if write or stale or jobs > 1:
+        if settings or budget is not None or corners is not None or level != 1e-3:
+            raise SettingError(
+                "--write, --stale, --jobs", rule="verdicts at default settings, budget, corners and level"
+            )
+        raise typer.Exit(_renew(chosen, seed, jobs, write, stale))
     if not chosen:
         raise SettingError("verify", rule="at least one claim, or --all", remedy="`lemmata list` lists the claims")
     if len(chosen) > 1 and settings:
         raise SettingError("--set", found=f"{len(chosen)} claims", rule="settings belong to one claim")
     if len(chosen) == 1:
-        verdicts = [verify(chosen[0], parse_settings(settings), budget=budget, level=level, seed=seed)]
+        given = parse_settings(settings)
+        verdicts = [verify(chosen[0], given, budget=budget, corners=corners, level=level, seed=seed)]
         code = EXIT[verdicts[0].status]
     else:
         verdicts = verify_all(chosen, budget=budget, level=level, seed=seed)
-        wrong = [v.status for v, claim in zip(verdicts, chosen, strict=False) if v.status is not claim.expected]
-        unfinished = len(chosen) - len(verdicts)
-        code = max([EXIT[status] or 1 for status in wrong] + [EXIT["inconclusive"]] * bool(unfinished), default=0)
+        code = _worst(chosen, verdicts)
     if as_json:
         records = [verdict.to_json() for verdict in verdicts]
         plain(json.dumps(records[0] if len(records) == 1 else records, indent=1, allow_nan=False))
     else:
-        for verdict in verdicts:
-            _print(verdict, short=len(verdicts) > 1)
-        if len(verdicts) > 1:
-            plain(f"{len(verdicts)} claims at a family-wise level of {level:g}; each verdict names its own level.")
-        if len(verdicts) < len(chosen):
-            plain(f"Interrupted: {len(chosen) - len(verdicts)} claims were not run.")
+        _report(verdicts, len(chosen), level)
     raise typer.Exit(code)
+
+
+def _worst(chosen: list[Any], verdicts: list[Any]) -> int:
+    """The exit code of several claims: the worst status that is not the expected one."""
+    expected = {claim.name: claim.expected for claim in chosen}
+    wrong = [verdict.status for verdict in verdicts if verdict.status is not expected[verdict.name]]
+    unfinished = len(chosen) - len(verdicts)
+    return max([EXIT[status] or 1 for status in wrong] + [EXIT["inconclusive"]] * bool(unfinished), default=0)
+
+
+def _report(verdicts: list[Any], chosen: int, level: float) -> None:
+    from ._console import plain
+
+    for verdict in verdicts:
+        show_verdict(verdict, short=len(verdicts) > 1)
+    if len(verdicts) > 1:
+        plain(f"{len(verdicts)} claims at a family-wise level of {level:g}; each verdict names its own level.")
+    if len(verdicts) < chosen:
+        plain(f"Interrupted: {chosen - len(verdicts)} claims were not run.")
+
+
+def _renew(chosen: list[Any], seed: int, jobs: int, write: bool, stale: bool) -> int:
+    """Judge claims, in several processes if asked, and write the catalogue as verdicts come; the exit code."""
+    from lemmata.catalogue import entries
+    from lemmata.catalogue import write as write_catalogue
+    from lemmata.claims import LEVEL, at_family_level, entry_of, registry, verdicts_of
+    from lemmata.sources import tables
+
+    from ._console import err, plain
+
+    known, verdicts = set(registry()), []
+    foreign = [claim.name for claim in chosen if claim.name not in known]
+    if foreign:
+        raise SettingError(f"claim {foreign[0]}", rule="--write and --jobs are for registered claims")
+    fresh: dict[str, Any] = {}
+    for verdict in verdicts_of(chosen, seed, jobs):
+        verdicts.append(verdict)
+        fresh[verdict.name] = entry_of(registry()[verdict.name], verdict)
+        wrong = "" if verdict.status is registry()[verdict.name].expected else "  NOT AS EXPECTED"
+        status = f"[{len(verdicts)}/{len(chosen)}] {verdict.status:<12} {verdict.name} {verdict.seconds:.1f} s{wrong}"
+        err.print(status, markup=False, highlight=False)
+        if write:
+            write_catalogue({name: fresh.get(name) or entries().get(name, {}) for name in registry()}, tables())
+        if verdict.interrupted:
+            break
+    held = {verdict.name: verdict for verdict in at_family_level(verdicts, LEVEL)}
+    if write:
+        renewed = {name: fresh.get(name) or entry_of(claim, None) for name, claim in registry().items()}
+        write_catalogue(renewed, tables())
+    unexpected = [held[claim.name] for claim in chosen if claim.name in held]
+    unexpected = [verdict for verdict in unexpected if verdict.status is not registry()[verdict.name].expected]
+    for verdict in unexpected:
+        show_verdict(verdict, short=True)
+    plain(f"{len(held)} of {len(chosen)} claims judged, {len(unexpected)} not as expected.")
+    if stale and chosen and not write:
+        plain(f"The catalogue was out of date in {len(chosen)} claims; `lemmata verify --stale --write` renews it.")
+    return _worst(chosen, list(held.values())) or int(stale and bool(chosen) and not write)
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
@@ -80,24 +155,35 @@ def parse_settings(pairs: list[str] | None) -> dict[str, str]:
     return setting
 
 
-def _print(verdict, short: bool) -> None:
+def show_verdict(verdict: Any, short: bool) -> None:
+    """A verdict in a few lines."""
     from ._console import out
 
-    colour = {"supported": "green", "refuted": "red", "failed": "magenta"}.get(verdict.status, "yellow")
+    colour = COLOUR.get(verdict.status, "yellow")
     out.print(f"[{colour} bold]{verdict.status}[/]  {verdict.name}  [dim]{verdict.source}[/dim]", highlight=False)
-    out.print(f"  {verdict.reason}", markup=False, highlight=False)
-    vacuous = "" if verdict.vacuous is None else f"; vacuous in {verdict.vacuous:.0%} of the trials"
+    lines = [f"  {verdict.reason}"]
+    vacuous = "" if verdict.vacuous is None else f"; vacuous in {verdict.vacuous:.0%} of the components"
     low, middle, high = verdict.slack or (None, None, None)
     slack = "" if middle is None else f"; predicted / measured {middle:.3g} ({low:.3g} to {high:.3g})"
-    out.print(
+    lines.append(
         f"  {verdict.judged} of {verdict.requested} trials judged at level {verdict.level:.2g}; "
-        f"control {verdict.control}{vacuous}{slack}; {verdict.seconds:.1f} s",
-        markup=False,
-        highlight=False,
+        f"control {_control(verdict.control)}{vacuous}{slack}; {verdict.seconds:.1f} s"
     )
     if not short:
-        setting = ", ".join(f"{name}={value}" for name, value in verdict.setting.items()) or "none"
-        out.print(
-            f"  settings: {setting}; seed {verdict.seed}; worst trial {verdict.worst}", markup=False, highlight=False
-        )
-        out.print(f"  {verdict.remedy}", markup=False, highlight=False)
+        for corner in verdict.corners:
+            lines.append(f"  at {_setting(corner.setting)}: {corner.status}")
+        lines.append(f"  settings: {_setting(verdict.setting)}; seed {verdict.seed}; worst trial {verdict.worst}")
+        lines.append(f"  {verdict.remedy}")
+    for line in lines:
+        out.print(line, markup=False, highlight=False)
+
+
+def _setting(setting: dict) -> str:
+    return ", ".join(f"{name}={value}" for name, value in setting.items()) or "none"
+
+
+def _control(control: Any) -> str:
+    """The status of the control, how far it is from the claim, and how many trials refute it."""
+    distance = "" if control.farthest is None else f" at a distance of {control.farthest:.3g}"
+    by = "" if control.violating is None else f" by {control.violating:.0%} of the trials"
+    return f"{control.status}{by}{distance}"

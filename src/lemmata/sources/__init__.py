@@ -5,3 +5,4 @@ from ._statements import Statement as Statement
 from ._statements import judged as judged
 from ._statements import sources as sources
 from ._statements import statements as statements
+from ._statements import tables as tables

@@ -83,3 +83,11 @@ def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
     return tuple(
         Judged(statement, tuple(judges.get(statement.number, ())), statement.reason) for statement in statements(key)
     )
+
+
+def tables() -> dict[str, list[dict[str, str | None]]]:
+    """The statements of every source as plain values, for the catalogue's file."""
+    return {
+        key: [{**dataclasses.asdict(statement), "kind": str(statement.kind)} for statement in statements(key)]
+        for key in sources()
+    }

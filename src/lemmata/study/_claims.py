@@ -48,7 +48,7 @@ def bibliography(claims: list[Claim]) -> list[dict]:
 
 def _speaks(claim: Claim, problem: Regression) -> bool:
     try:
-        return claim.pose(problem) is not None
+        return claim.of_data and claim.population.posed(problem) is not None
     except (LemmataError, ArithmeticError, ValueError):
         return True  # examined below, where the failure is recorded with its reason
 
@@ -62,7 +62,7 @@ def _words(claim: Claim) -> dict:
         "reference": cite(claim)[0],
         "controls": claim.controls,
         "unexplained": claim.unexplained,
-        "label": claim.label,
+        "label": claim.relation.label,
         "relation": str(claim.relation),
         "as_printed": claim.expected == "refuted",
     }
@@ -83,7 +83,7 @@ def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
         "measurement": found.measured,
         "ratio": found.ratio,
         "trivial": found.trivial,
-        "vacuous": found.vacuous,
+        "vacuous": None if found.vacuous is None else found.vacuous > 0.5,
         "agrees": found.agrees,
         "culprit": found.culprit,
     }
