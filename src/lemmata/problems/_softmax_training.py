@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from lemmata.claims import Hypothesis
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 
@@ -233,6 +234,31 @@ def coarse_step(training: Training) -> Float[Array, ""]:
     """1 / (2 m trace(H*)), a step at which descent is stable."""
     trace = jnp.maximum(jnp.trace(training.first_tangent), jnp.finfo(training.x.dtype).tiny)
     return 0.5 / (training.width * trace)
+
+
+def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
+    """That lambda > 0: the smallest eigenvalue of H* is above 16 n k eps times the trace of H*, where rounding ends.
+
+    Args:
+        training: the network and its data.
+        why: what the condition protects.
+    """
+    return Hypothesis("the smallest eigenvalue of H* is positive", training.smallest, ">", floor(training), why)
+
+
+def short_step(training: Training) -> Hypothesis:
+    """The gradient property of the theory: its next step moves no unit by more than a hundredth.
+
+    Args:
+        training: the network before the step.
+    """
+    length = training.step * jnp.linalg.norm(training.gradient, axis=0).max()
+    return Hypothesis("no unit moves by more than 0.01", length, "<=", 0.01, "Fact A.8")
+
+
+def floor(training: Training) -> Array:
+    """The rounding floor of the eigenvalues of H*: 16 n k eps times its trace."""
+    return 16 * training.size * jnp.finfo(training.x.dtype).eps * jnp.trace(training.first_tangent)
 
 
 def small_eigenvalue_cause(training: Training) -> str | None:

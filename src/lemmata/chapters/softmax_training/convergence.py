@@ -21,6 +21,7 @@ from lemmata.problems._softmax_parameters import required_steps, required_width
 from lemmata.problems._softmax_training import (
     DELTA,
     Training,
+    floor,
     initialise,
     loss_decrease,
     pose_training,
@@ -29,7 +30,6 @@ from lemmata.problems._softmax_training import (
 )
 
 from ._widths import largest_eigenvalue, limit_gram, sufficient_width, time_to_fit
-from .loss_progress import floor
 
 WIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 ERROR = 0.05

@@ -22,14 +22,13 @@ from lemmata.problems._softmax_training import (
     DELTA,
     Training,
     coarse_step,
+    floor,
     initialise,
     loss_decrease,
     pose_training,
     small_eigenvalue_cause,
     sphere_points,
 )
-
-from .loss_progress import floor
 
 _STEPS = 8
 
