@@ -3,6 +3,8 @@
 from ._bounds import AtLeast as AtLeast
 from ._bounds import AtMost as AtMost
 from ._bounds import Witness as Witness
+from ._calibrate import Calibration as Calibration
+from ._calibrate import calibrate as calibrate
 from ._check import Conformance as Conformance
 from ._check import check_claim as check_claim
 from ._claim import Claim as Claim

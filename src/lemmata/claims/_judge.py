@@ -34,7 +34,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
     judgement = claim.relation.judge(sample, level)
     control = _control(claim, sample, results.false[kept], level)
     vacuous = _vacuous(claim, sample, results.trivial[kept])
-    status, reason = _decide(judgement, control.status, vacuous, violated, sample.trials)
+    status, reason = decide(judgement, control.status, vacuous, violated, sample.trials)
     if finished.interrupted:
         status, reason = Status.INCONCLUSIVE, f"interrupted after {executed} of {finished.requested} trials; {reason}"
     if dropped:
@@ -88,7 +88,7 @@ def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) ->
     return dataclasses.replace(verdict, reason=verdict.reason + said)
 
 
-def _decide(
+def decide(
     judgement: Judgement, control: Status, vacuous: float | None, violated: tuple[str, ...], trials: int
 ) -> tuple[Status, str]:
     """The status and the reason, from what the relation says."""

@@ -138,31 +138,36 @@ class Rate(AbstractLadder):
 class Limit(AbstractLadder):
     """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
 
-    Where the difference at the last rung is outside the margin, the last three rungs are continued as a geometric
-    sequence (Aitken's extrapolation): a plateau outside the margin refutes, a sequence that still falls towards it is
-    undecided. Fewer than three rungs cannot be continued, and then the last one decides.
+    What a difference has beyond the margin is stated to fall at least like rung^(-slowest). Where the last rung is
+    still outside the margin, it is compared with the rung two before it: an excess that has fallen less (a plateau,
+    wherever it lies) refutes, one that falls as fast is undecided.
     """
 
     margin: float = 0.05
     resolution: float = 0.05
     relative: bool = True
+    slowest: float = 0.5
     label: ClassVar[str] = "rate"
 
     def _differences(self, sample: Sample) -> np.ndarray:
         return difference_of(sample, self.relative)[:, 0]
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence interval of the difference at the last rung, and where the sequence goes."""
+        """Confidence interval of the difference at the last rung, and of how much of an earlier one is left there."""
         difference, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
         last = judge_means(difference[:, -1:], level / 2, self.margin, self.resolution, what)
-        if last.holds is not False or difference.shape[1] < 3:
+        if last.holds is not False:
             return last
-        low, high = extrapolated(difference, level / 2)
-        if low > self.margin or high < -self.margin:
-            return dataclasses.replace(last, reason=f"{last.reason}; it tends to a value in [{low:.3g}, {high:.3g}]")
-        return dataclasses.replace(
-            last, holds=None, reason=f"{last.reason}; it may still fall to [{low:.3g}, {high:.3g}]: extend the ladder"
+        before = max(len(self.rungs) - 3, 0)
+        left = (self.rungs[-1] / self.rungs[before]) ** -self.slowest
+        excess = np.sign(last.estimate) * (difference[:, -1] - left * difference[:, before]) - (1 - left) * self.margin
+        low, _ = mean_interval(excess, level / 2)
+        since = (
+            f"since {self.along} = {self.rungs[before]:g} its excess over the margin should have fallen to {left:.2g}"
         )
+        if low > 0:
+            return dataclasses.replace(last, reason=f"{last.reason}; {since} of it and has not")
+        return dataclasses.replace(last, holds=None, reason=f"{last.reason}; {since} of it, and may have: extend it")
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The difference at the last rung."""
@@ -186,33 +191,12 @@ class Limit(AbstractLadder):
     def band(self) -> str:
         """Differences at the last rung."""
         return (
-            f"supported where the last rung is within ±{self.margin + self.resolution:g}, refuted where the sequence "
-            f"is shown to end outside ±{self.margin:g}"
+            f"supported where the last rung is within ±{self.margin + self.resolution:g}, refuted where it is shown to be "
+            f"outside ±{self.margin:g} and to fall more slowly than {self.along}^-{self.slowest:g}"
         )
 
     def __str__(self) -> str:
         return f"measured -> predicted along {self.along} = {self._ladder}, within {self.margin:g}"
-
-
-def extrapolated(difference: np.ndarray, level: float) -> tuple[float, float]:
-    """Where the means of a ladder's rungs go: Aitken's extrapolation of the last three, with a jackknife interval.
-
-    For rungs a + b q^k the extrapolation x3 - (x3 - x2)²/((x3 - x2) - (x2 - x1)) is a. Where the sequence does not slow
-    down (q >= 1) it has no limit to speak of, and the interval is everything.
-
-    Args:
-        difference: one row a trial, one column a rung.
-        level: the interval misses with about this probability.
-    """
-    trials, tail = len(difference), difference[:, -3:]
-    total = tail.sum(axis=0)
-    means = np.vstack([total / trials, (total - tail) / (trials - 1)])
-    before, after = means[:, 1] - means[:, 0], means[:, 2] - means[:, 1]
-    if not 0 <= after[0] / before[0] < 1:
-        falls = abs(means[0, 2]) < abs(means[0, 1])
-        return (-np.inf, np.inf) if falls else mean_interval(tail[:, -1], level)
-    limits = means[:, 2] - after**2 / (after - before)
-    return mean_interval(trials * limits[0] - (trials - 1) * limits[1:], level)
 
 
 @dataclasses.dataclass(frozen=True)

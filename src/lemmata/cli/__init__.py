@@ -1,10 +1,11 @@
-"""Floor 7: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
+"""Floor 8: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
 
 from typing import Annotated
 
 import typer
 
 from ._app import Commands, version
+from ._calibrate import calibrate
 from ._in_context import in_context
 from ._list import list_claims
 from ._show import show
@@ -19,7 +20,10 @@ app = typer.Typer(
     help="Deep-learning theory that you can call: on your data, or claim by claim.",
 )
 
-commands = {"study": study, "in-context": in_context, "list": list_claims, "show": show, "verify": verify_claims}
+commands = {
+    "study": study, "in-context": in_context, "list": list_claims, "show": show, "verify": verify_claims,
+    "calibrate": calibrate,
+}  # fmt: skip
 for name, command in commands.items():
     app.command(name)(command)
 

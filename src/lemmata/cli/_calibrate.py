@@ -1,0 +1,70 @@
+"""`lemmata calibrate`: the engine's own error rates, on families of statements of known truth."""
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def calibrate(
+    repeats: Annotated[int, typer.Option(help="Verifications of each family.", min=10, max=1_000_000)] = 2000,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure how often verdicts are wrong: false refutations, power against near neighbours, coverage, false support.
+
+    Exit code 0 where the repetitions contradict no rate that is asked for, 1 elsewhere.
+    """
+    from ._study import check_seed
+
+    check_seed(seed)
+    from rich.console import Console
+
+    from lemmata.claims import calibrate as measure
+
+    from ._console import err, out, plain
+    from ._progress import StageProgress
+
+    with StageProgress(err if isinstance(err, Console) else Console(stderr=True)) as progress:
+        found = measure(repeats, seed, progress=lambda done, total: progress("Families", done, total))
+    rows = [
+        {
+            "relation": type(one.family.relation).__name__,
+            "family": one.family.what,
+            "asked": one.family.asked,
+            "trials": one.family.trials,
+            "level": one.level,
+            "rate": one.rate,
+            "low": one.limits[0],
+            "high": one.limits[1],
+            "least": one.least,
+            "passed": one.passed,
+        }
+        for one in found
+    ]
+    if as_json:
+        plain(json.dumps(rows, indent=1))
+    elif markdown:
+        plain("| relation | family | asked | trials | level | went so | exact limits | least |")
+        plain("| --- | --- | --- | ---: | ---: | ---: | --- | ---: |")
+        for row in rows:
+            plain(
+                "| {relation} | {family} | {asked} | {trials} | {level:g} | ".format(**row)
+                + _figures(row, " | ")
+                + " |"
+            )
+    else:
+        for row in rows:
+            mark = "" if row["passed"] else "  NOT AS ASKED"
+            out.print(f"{row['relation']}: {row['family']}", style="bold", markup=False, highlight=False)
+            said = f"  {row['asked']} at level {row['level']:g}, {row['trials']} trials: {_figures(row, ', ')}{mark}"
+            out.print(said, markup=False, highlight=False)
+    wrong = sum(not row["passed"] for row in rows)
+    if not as_json:
+        plain(f"\n{len(rows)} families, {repeats} verifications each, seed {seed}: {wrong} not as asked.")
+    raise typer.Exit(int(bool(wrong)))
+
+
+def _figures(row: dict, between: str) -> str:
+    return between.join((f"{row['rate']:.4f}", f"{row['low']:.4f} to {row['high']:.4f}", f"{row['least']:g}"))
