@@ -7,7 +7,6 @@ import typer
 
 
 def in_context(
-    ctx: typer.Context,
     data: Annotated[str, typer.Argument(help="diabetes or another bundled set, or a CSV/Parquet/NPZ file.")],
     target: Annotated[str | None, typer.Option(help="The numeric column to predict; bundled sets know theirs.")] = None,
     features: Annotated[int, typer.Option(help="Universal features n; the residual stream has about 2n rows.")] = 256,
@@ -30,6 +29,7 @@ def in_context(
     Writes DIR/in_context/run.json and pictures of rho and attention along the layers. Exit code 0; 2 where the input is
     refused.
     """
+    from ._app import at_end
     from ._compilations import kept_compilations
     from ._console import err, out, plain
     from ._files import prepare_directory, strict_json, write_text
@@ -43,7 +43,7 @@ def in_context(
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        ctx.with_resource(kept_compilations())
+        at_end.enter_context(kept_compilations())
         from lemmata.report import write_pictures
         from lemmata.study import load_dataset, run_in_context
 

@@ -11,7 +11,6 @@ EXIT = {"supported": 0, "refuted": 1, "inconclusive": 3, "inapplicable": 3, "fai
 
 
 def verify_claims(
-    ctx: typer.Context,
     claims: Annotated[
         list[str] | None,
         typer.Argument(help="Claims, ends of names, chapters or sections, or FILE.py[:claim].", show_default=False),
@@ -42,10 +41,11 @@ def verify_claims(
     jax.config.update("jax_enable_x64", True)
     from lemmata.claims import find, registry, verify, verify_all
 
+    from ._app import at_end
     from ._compilations import kept_compilations
     from ._console import plain
 
-    ctx.with_resource(kept_compilations())
+    at_end.enter_context(kept_compilations())
 
     chosen = list(registry().values()) if everything else [claim for name in claims or [] for claim in find(name)]
     if not chosen:
