@@ -20,7 +20,8 @@ one_blas_thread().__enter__()
 
 
 def pytest_configure(config):
-    """Compilations are shared by workers, commands that tests start, and later runs."""
+    """Compilations are shared by workers, commands that tests start, and later runs; not with the user's commands."""
+    os.environ["LEMMATA_CACHE_DIR"] = ""
     settings = {
         "jax_compilation_cache_dir": str(config.cache.mkdir("compilations")),
         "jax_persistent_cache_min_compile_time_secs": 0.0,

@@ -1,5 +1,6 @@
 """The application: how a command ends when it is refused or interrupted."""
 
+import contextlib
 from typing import Any
 
 import typer
@@ -10,6 +11,9 @@ from lemmata.errors import LemmataError
 REFUSED = 2
 INTERRUPTED = 130
 
+at_end = contextlib.ExitStack()
+"""What a command enters here is left when it ends, however it ends."""
+
 
 class Commands(typer.core.TyperGroup):
     """A group of commands whose errors of lemmata become one message and exit code 2, and Ctrl-C exit code 130."""
@@ -19,7 +23,8 @@ class Commands(typer.core.TyperGroup):
         from ._console import complain, err
 
         try:
-            return super().invoke(ctx)
+            with at_end:
+                return super().invoke(ctx)
         except LemmataError as error:
             complain(error)
             raise typer.Exit(REFUSED) from None

@@ -29,6 +29,8 @@ def in_context(
     Writes DIR/in_context/run.json and pictures of rho and attention along the layers. Exit code 0; 2 where the input is
     refused.
     """
+    from ._app import at_end
+    from ._compilations import kept_compilations
     from ._console import err, out, plain
     from ._files import prepare_directory, strict_json, write_text
     from ._progress import StageProgress
@@ -41,6 +43,7 @@ def in_context(
         import jax
 
         jax.config.update("jax_enable_x64", True)
+        at_end.enter_context(kept_compilations())
         from lemmata.report import write_pictures
         from lemmata.study import load_dataset, run_in_context
 

@@ -36,7 +36,8 @@ def study(
     Writes DIR/report/index.html and DIR/study.json, and prints a summary. Exit code 0; 2 where the input is refused;
     130 after Ctrl-C, with what was finished written.
     """
-    from ._app import INTERRUPTED
+    from ._app import INTERRUPTED, at_end
+    from ._compilations import kept_compilations
     from ._console import err, out, plain
     from ._files import prepare_directory, strict_json, write_text
     from ._progress import StageProgress
@@ -48,6 +49,7 @@ def study(
         import jax
 
         jax.config.update("jax_enable_x64", True)
+        at_end.enter_context(kept_compilations())
         from lemmata.study import check_names, load_dataset
 
         chosen = None if kernels is None else [name.strip() for name in kernels.split(",") if name.strip()]

@@ -56,8 +56,11 @@ def verify_claims(
     jax.config.update("jax_enable_x64", True)
     from lemmata.claims import find, is_stale, registry, verify, verify_all
 
+    from ._app import at_end
+    from ._compilations import kept_compilations
     from ._console import plain
 
+    at_end.enter_context(kept_compilations())
     if everything or stale:
         chosen = [claim for claim in registry().values() if everything or is_stale(claim)]
     else:
