@@ -62,15 +62,16 @@ class CentredRidge(eqx.Module):
         if self.ridge.ndim == 0:
             return kernel_product(self.kernel, x, self.centres, self.coefficients)
         # One pass over the kernel's blocks serves all ridges.
-        found = kernel_product(self.kernel, x, self.centres, jnp.moveaxis(self.coefficients, 0, 1))
-        return jnp.moveaxis(found, 1, 0)
+        columns = jnp.moveaxis(self.coefficients, 0, 1)
+        found = kernel_product(self.kernel, x, self.centres, columns.reshape(len(columns), -1))
+        return jnp.moveaxis(found.reshape(len(x), *columns.shape[1:]), 1, 0)
 
 
 def subset_of_regressors(
     kernel: AbstractKernel,
     x: Float[Array, "n *shape"],
     y: Float[Array, "rows *k"],
-    centres: Float[Array, "p *shape"],
+    centres: Float[Array, "p *inner"],
     ridge: float | Float[Array, "*s"] | np.ndarray,
     *,
     block: int | None = None,
