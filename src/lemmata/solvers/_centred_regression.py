@@ -12,8 +12,8 @@ from ._checks import check_at_least, check_numbers
 from ._eigenpro import CentredSolution, eigenpro
 from ._subset_of_regressors import CentredRidge, subset_of_regressors
 
-WORKING_SET = 2**30
-"""Bytes that the squares of a direct solution may take where the caller says nothing: up to 5,181 centres."""
+WORKING_SET = 800 * 2**20
+"""Bytes that the squares of a direct solution may take where the caller says nothing: up to 4,579 centres."""
 
 
 def centred_regression(
@@ -32,8 +32,13 @@ def centred_regression(
     Where the five p x p squares of float64 that `subset_of_regressors` holds fit in the working set, or where a ridge
     is asked for, it is that solver, which is exact; beyond it is `eigenpro`, which knows no ridge and regularises by
     the number of its epochs. Either answer is a function of points with `centres` and `coefficients`, and the
-    same key gives the same centres. The direct solution costs about 9/4 p operations for each of the n p entries
-    of the kernel, EigenPro one evaluation of the kernel an epoch: the first grows with p, the second does not.
+    same key gives the same centres.
+
+    The direct solution costs some 9/4 p operations for each of the n p entries of the kernel, EigenPro one evaluation
+    of the kernel an epoch: the first grows with p, the second does not. On one core, with an RBF kernel in 50
+    dimensions, an entry took 119, 172 and 323 ns at p = 1000, 2000 and 4000, and 22 ns an epoch. So the two cost the
+    same at about 4,300 centres for 16 epochs, which EigenPro needs there to come near the direct solution's error, and
+    at about 800 for 5, which stop short of it. The default working set lies at the first of the two crossings.
 
     Args:
         kernel: the kernel K.
@@ -43,7 +48,7 @@ def centred_regression(
         key: randomness: centres, and the order of EigenPro's rows.
         ridge: the ridge, at least 0 (not divided by n); above 0 the solution is direct.
         epochs: passes over the data, where it is EigenPro.
-        working_set: bytes that the squares of a direct solution may take; None is 1 GiB.
+        working_set: bytes that the squares of a direct solution may take; None is 800 MiB, up to 4,579 centres.
 
     Raises:
         SettingError: for a number of centres outside 1..n, a ridge below 0, or a working set that is no whole number

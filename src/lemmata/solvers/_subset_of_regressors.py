@@ -1,6 +1,7 @@
 """Kernel ridge regression in the span of K(., z) for given centres z, solved directly ("subset of regressors")."""
 
 import itertools
+from collections.abc import Sequence
 from functools import partial
 
 import equinox as eqx
@@ -72,7 +73,7 @@ def subset_of_regressors(
     x: Float[Array, "n *shape"],
     y: Float[Array, "rows *k"],
     centres: Float[Array, "p *inner"],
-    ridge: float | Float[Array, "*s"] | np.ndarray,
+    ridge: float | Sequence[float] | Float[Array, "*s"] | np.ndarray,
     *,
     block: int | None = None,
     working_set: int | None = None,
@@ -134,20 +135,22 @@ def subset_of_regressors(
     parts = [_solved(square, product, factor, value) for value in ridges.reshape(-1)]
     alpha, shift, residual, condition, gain = (jnp.stack(part) for part in zip(*parts, strict=True))
     error = (jnp.sum(flat**2) - gain) / len(x)
-    scalars = (part.reshape(ridges.shape) for part in (shift, residual, condition, error))
+    shift, residual, condition, error = (part.reshape(ridges.shape) for part in (shift, residual, condition, error))
     alpha = alpha.reshape(*ridges.shape, len(centres), *y.shape[1:])
-    return CentredRidge(kernel, centres.astype(x.dtype), alpha, ridges, jitter, *scalars, plan)
+    return CentredRidge(kernel, centres.astype(x.dtype), alpha, ridges, jitter, shift, residual, condition, error, plan)
 
 
-def _checked(x: Array, y: Array, centres: Array, ridge: float | Array | np.ndarray) -> Float[Array, "*s"]:
+def _checked(
+    x: Array, y: Array, centres: Array, ridge: float | Sequence[float] | Array | np.ndarray
+) -> Float[Array, "*s"]:
     """The ridges in float64; raises where anything that was given is not sound."""
     check_numbers("points x", x)
     check_numbers("centres", centres)
     check_targets(y, len(x))
     if centres.shape[1:] != x.shape[1:]:
         raise ShapeError("centres", found=f"{centres.shape}", rule=f"points of the shape {x.shape[1:]} of x")
-    check_at_least("ridge", ridge, 0.0)
     ridges = jnp.asarray(ridge, jnp.float64)
+    check_at_least("ridge", ridges, 0.0)
     if ridges.ndim > 1 or not ridges.size:
         raise SettingError("ridge", found=f"an array of shape {ridges.shape}", rule="a number, or a row of them")
     return ridges
@@ -175,9 +178,9 @@ def _accumulated(
 @eqx.filter_jit(donate="all-except-first")
 def _added(given, square, product):
     kernel, factor, z, x, y, counted = given
-    block = kernel.cross(x, z).astype(jnp.float64)
-    block = jnp.where(jnp.arange(len(x))[:, None] < counted, 0.0, block)  # rows that an earlier block has counted
-    features = solve_triangular(factor, block.T, lower=True)
+    block = kernel.cross(z, x).astype(jnp.float64)
+    block = jnp.where(jnp.arange(len(x)) < counted, 0.0, block)  # rows that an earlier block has counted
+    features = solve_triangular(factor, block, lower=True)
     edges = [len(z) * i // _PANELS for i in range(_PANELS + 1)]
     for left, right in itertools.pairwise(edges):
         square = square.at[left:, left:right].add(features[left:] @ features[left:right].T)
