@@ -91,8 +91,8 @@ def squares(centres: int) -> int:
 
 def centres_plan(
     kernel: AbstractKernel,
-    x: Float[Array, "n *shape"],
-    z: Float[Array, "p *shape"],
+    x: Float[Array, "n d"],
+    z: Float[Array, "p d"],
     *,
     outputs: int = 1,
     ridges: int = 1,

@@ -48,7 +48,7 @@ class CentredRidge(eqx.Module):
     """
 
     kernel: AbstractKernel
-    centres: Float[Array, "p *shape"]
+    centres: Float[Array, "p d"]
     coefficients: Float[Array, "..."]
     ridge: Float[Array, "*s"]
     jitter: Float[Array, ""]
@@ -58,7 +58,7 @@ class CentredRidge(eqx.Module):
     error: Float[Array, "*s"]
     plan: CentresPlan = eqx.field(static=True)
 
-    def __call__(self, x: Float[Array, "t *shape"]) -> Float[Array, "..."]:
+    def __call__(self, x: Float[Array, "t d"]) -> Float[Array, "..."]:
         """Predictions (t, *k), or (s, t, *k) for s ridges, computed in blocks."""
         if self.ridge.ndim == 0:
             return kernel_product(self.kernel, x, self.centres, self.coefficients)
@@ -70,9 +70,9 @@ class CentredRidge(eqx.Module):
 
 def subset_of_regressors(
     kernel: AbstractKernel,
-    x: Float[Array, "n *shape"],
+    x: Float[Array, "n d"],
     y: Float[Array, "rows *k"],
-    centres: Float[Array, "p *inner"],
+    centres: Float[Array, "p columns"],
     ridge: float | Sequence[float] | Float[Array, "*s"] | np.ndarray,
     *,
     block: int | None = None,
@@ -96,7 +96,7 @@ def subset_of_regressors(
         kernel: the kernel K.
         x: points, one a row.
         y: targets, one row a point.
-        centres: z, points of the same shape.
+        centres: z, points of as many columns.
         ridge: the ridge, at least 0 (not divided by n), or several: all from the same accumulated matrices.
         block: rows of K_nz that are computed at once; None finds them from the working set.
         working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
@@ -148,7 +148,7 @@ def _checked(
     check_numbers("centres", centres)
     check_targets(y, len(x))
     if centres.shape[1:] != x.shape[1:]:
-        raise ShapeError("centres", found=f"{centres.shape}", rule=f"points of the shape {x.shape[1:]} of x")
+        raise ShapeError("centres", found=f"{centres.shape}", rule=f"points of {x.shape[1]} columns, as x has")
     ridges = jnp.asarray(ridge, jnp.float64)
     check_at_least("ridge", ridges, 0.0)
     if ridges.ndim > 1 or not ridges.size:
