@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.generalisation.concentration import HeldOutLosses, HoeffdingHeldOut, hoeffding_radius
 from lemmata.claims import examine
+from lemmata.problems._sampled import sampled_regression
 
 
 def test_radius_by_hand():

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.optimisation.least_squares import (
     ConditionNumberGrowth,
     ConditionNumberIterations,
@@ -21,6 +20,7 @@ from lemmata.chapters.optimisation.least_squares import (
 )
 from lemmata.claims import examine
 from lemmata.kernels import Linear
+from lemmata.problems._sampled import sampled_regression
 
 EPS = np.finfo(float).eps
 

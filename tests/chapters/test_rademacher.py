@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.generalisation.rademacher import (
     BallLearning,
     KernelBall,
@@ -20,6 +19,7 @@ from lemmata.chapters.generalisation.rademacher import (
     signed_suprema,
 )
 from lemmata.claims import examine
+from lemmata.problems._sampled import sampled_regression
 
 ALL_SIGNS = np.array(list(itertools.product([-1.0, 1.0], repeat=10)))
 

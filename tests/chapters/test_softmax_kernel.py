@@ -5,9 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax_training import definiteness
+from lemmata.chapters.softmax_training import definiteness, infinite_width
 from lemmata.chapters.softmax_training import kernel_drift as drift
-from lemmata.chapters.softmax_training import infinite_width
 from lemmata.claims import examine
 from lemmata.kernels import RBF, Compose, SoftmaxTangent, gram
 from lemmata.problems import Regression

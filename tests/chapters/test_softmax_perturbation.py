@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import brentq
 
-from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.softmax_training import _units as units
 from lemmata.chapters.softmax_training import kernel_perturbation as perturbation
 from lemmata.chapters.softmax_training import kernel_perturbation_proof as perturbation_proof
 from lemmata.claims import examine
 from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.problems._sampled import sampled_regression
 
 EPS = float(np.finfo(float).eps)
 

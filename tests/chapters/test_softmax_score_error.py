@@ -10,8 +10,8 @@ import pytest
 from scipy.linalg import expm
 
 from lemmata.chapters.diffusion._learned_scores import flat, rows, sampled_learned, train_beside_kernel
-from lemmata.chapters.diffusion.forward_process import Cube, Schedule
 from lemmata.chapters.diffusion.early_stopping import gap_along_flow
+from lemmata.chapters.diffusion.forward_process import Cube, Schedule
 from lemmata.chapters.diffusion.score_error import approximation_bound, gaps, mismatch_bound
 from lemmata.chapters.diffusion.score_matching import loss_weight, score_from_denoiser, training_set
 from lemmata.claims import registry

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.softmax_training import _units as units
 from lemmata.chapters.softmax_training import logit_concentration as concentration
 from lemmata.chapters.softmax_training import softmax_normaliser as normalisation
 from lemmata.claims import examine
 from lemmata.claims._registry import claims_in
+from lemmata.problems._sampled import sampled_regression
 
 EPS = float(np.finfo(float).eps)
 PARTS = [*claims_in(concentration), *claims_in(normalisation)]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.problems._sampled import sampled_regression
 from lemmata.chapters.generalisation.stability import UniformStability, fit, fit_without, stability_bound
 from lemmata.claims import examine
+from lemmata.problems._sampled import sampled_regression
 
 
 def test_the_bound_in_the_convention_of_the_source():

@@ -7,12 +7,11 @@ import scipy.linalg
 
 from lemmata.architectures import MAXIMAL_UPDATE, Dense, Erf, LayerNorm, Serial, fully_connected, relu_network
 from lemmata.chapters.tangent import bayesian_readout as bayesian
-from lemmata.chapters.tangent import ensembles
-from lemmata.chapters.tangent import parameterisations
+from lemmata.chapters.tangent import ensembles, parameterisations
 from lemmata.chapters.tangent import layers_at_finite_width as width
-from lemmata.problems import Inputs
 from lemmata.chapters.tangent._drawn_networks import drawn_parameters
 from lemmata.networks import train
+from lemmata.problems import Inputs
 from lemmata.solvers import kernel_ridge, posterior
 
 EPS = float(np.finfo(float).eps)

@@ -1,5 +1,8 @@
 """Floor 2: kernel regression and its training through time, and the Lasso, on matrices."""
 
+from ._centred_regression import centred_regression as centred_regression
+from ._centres_plan import CentresPlan as CentresPlan
+from ._centres_plan import centres_plan as centres_plan
 from ._conjugate_gradients import Iterations as Iterations
 from ._conjugate_gradients import conjugate_gradient_path as conjugate_gradient_path
 from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
@@ -38,3 +41,5 @@ from ._ridge import predict as predict
 from ._ridge import require_positive_semidefinite as require_positive_semidefinite
 from ._ridge_path import RidgePath as RidgePath
 from ._ridge_path import ridge_path as ridge_path
+from ._subset_of_regressors import CentredRidge as CentredRidge
+from ._subset_of_regressors import subset_of_regressors as subset_of_regressors

@@ -1,0 +1,154 @@
+"""What least squares on centres needs before it is computed: bytes of the squares, and the rows of a block."""
+
+import dataclasses
+import math
+import sys
+from typing import Any
+
+from jaxtyping import Array, Float
+
+from lemmata.core import check_whole, free_bytes
+from lemmata.errors import MemoryPlanError, SettingError
+from lemmata.kernels import AbstractKernel, gram_plan
+
+from ._operators import BLOCK_BYTES
+
+# K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and what a factorisation
+# holds beside them.
+_SQUARES = 5
+# A block in float64, its transpose, and its whitened form, beside what the kernel holds while it computes the block.
+_COPIES = 3
+# Plans above this many bytes are printed.
+_ANNOUNCED = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class CentresPlan:
+    """How least squares on centres will be computed, and the memory that takes beside points and targets.
+
+    Attributes:
+        rows: n.
+        centres: p.
+        outputs: columns of the targets.
+        ridges: how many ridges.
+        block: rows of K(x, z) that are computed at once.
+        block_bytes: peak memory of one block.
+    """
+
+    rows: int
+    centres: int
+    outputs: int
+    ridges: int
+    block: int
+    block_bytes: int
+
+    @property
+    def square_bytes(self) -> int:
+        """Bytes of the p x p matrices in float64 that are alive at once, whatever the block."""
+        return squares(self.centres)
+
+    @property
+    def bytes(self) -> int:
+        """Peak bytes: the squares, the block, the targets in float64, and the coefficients."""
+        return self.square_bytes + self.block_bytes + _columns(self.rows, self.centres, self.outputs, self.ridges)
+
+    def require(self, near: Any = None) -> None:
+        """Refuse a plan that does not fit into free memory; print one of more than 1 GiB to standard error.
+
+        Args:
+            near: the array on whose device the squares will be; None means this machine.
+
+        Raises:
+            MemoryPlanError: says the plan, what is free, and how many centres would fit.
+        """
+        if self.bytes > (free := free_bytes(near)):
+            possible = int(self.centres * math.sqrt(free / self.bytes))
+            raise MemoryPlanError(
+                f"least squares on {self.centres} centres",
+                found=str(self),
+                rule=f"at most the {free / 2**30:.2f} GiB that are free",
+                remedy=f"use at most {possible} centres, or smaller blocks (block or working_set)",
+            )
+        if self.bytes > _ANNOUNCED:
+            print(f"lemmata: {self}", file=sys.stderr, flush=True)
+
+    def __str__(self) -> str:
+        return (
+            f"least squares on {self.centres} centres in {math.ceil(self.rows / self.block)} blocks of {self.block} of "
+            f"{self.rows} rows: {_SQUARES} squares of {self.square_bytes / _SQUARES / 2**30:.3f} GiB in float64 and "
+            f"{self.block_bytes / 2**30:.3f} GiB for a block, together {self.bytes / 2**30:.3f} GiB"
+        )
+
+
+def squares(centres: int) -> int:
+    """Bytes of the p x p matrices in float64 that a direct solution on p centres holds at once.
+
+    Args:
+        centres: p.
+    """
+    return _SQUARES * 8 * centres**2
+
+
+def centres_plan(
+    kernel: AbstractKernel,
+    x: Float[Array, "n d"],
+    z: Float[Array, "p d"],
+    *,
+    outputs: int = 1,
+    ridges: int = 1,
+    block: int | None = None,
+    working_set: int | None = None,
+) -> CentresPlan:
+    """The plan by which `subset_of_regressors` computes, without computing it.
+
+    Args:
+        kernel: the kernel K.
+        x: points.
+        z: centres.
+        outputs: columns of the targets.
+        ridges: how many ridges.
+        block: rows of K(x, z) that are computed at once; None finds them from the working set.
+        working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
+
+    Raises:
+        SettingError: where both block and working set are given, or one of them is no whole number above 0.
+        MemoryPlanError: where the squares and a block of one row do not fit in the working set.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.kernels import RBF
+        >>> from lemmata.solvers import centres_plan
+        >>> plan = centres_plan(RBF(), jnp.ones((1000, 2)), jnp.ones((100, 2)), block=64)
+        >>> plan.square_bytes, plan.block
+        (400000, 64)
+    """
+    if block is not None and working_set is not None:
+        raise SettingError("block and working_set", found="both", rule="at most one: either follows from the other")
+    for name, value, unit in (("block", block, "rows"), ("working_set", working_set, "bytes")):
+        if value is not None:
+            check_whole(name, value, 1, unit)
+    n, p = len(x), len(z)
+    if block is not None:
+        return CentresPlan(n, p, outputs, ridges, min(block, n), _block_bytes(kernel, x, z, min(block, n)))
+    beside = squares(p) + _columns(n, p, outputs, ridges)
+    limit = 2 * BLOCK_BYTES if working_set is None else working_set - beside
+    candidate = min(n, max(1, limit // (8 * _COPIES * p)))
+    while (needed := _block_bytes(kernel, x, z, candidate)) > limit:
+        if candidate == 1:
+            raise MemoryPlanError(
+                "working set",
+                found=f"{max(limit, 0)} bytes for a block, beside {beside} for the squares and targets",
+                rule=f"at least {needed} bytes, for one row of this kernel",
+                remedy=f"a working_set of at least {beside + needed} bytes, or fewer centres",
+            )
+        candidate = max(1, min(candidate - 1, int(0.9 * candidate * max(limit, 0) / needed)))
+    return CentresPlan(n, p, outputs, ridges, candidate, needed)
+
+
+def _columns(rows: int, centres: int, outputs: int, ridges: int) -> int:
+    return 8 * outputs * (rows + centres * (ridges + 4))
+
+
+def _block_bytes(kernel: AbstractKernel, x: Array, z: Array, block: int) -> int:
+    held = gram_plan(kernel, x[:block], z, block=max(block, len(z))).working_bytes
+    return held + 8 * _COPIES * block * len(z)

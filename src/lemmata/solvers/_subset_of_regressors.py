@@ -1,0 +1,214 @@
+"""Kernel ridge regression in the span of K(., z) for given centres z, solved directly ("subset of regressors")."""
+
+import itertools
+from collections.abc import Sequence
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, Float
+
+from lemmata.core import require_float64
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel, gram
+
+from ._centres_plan import CentresPlan, centres_plan
+from ._checks import check_at_least, check_numbers, check_targets
+from ._operators import kernel_product
+from ._ridge import factored
+
+# The square is symmetric: computed in this many panels of columns, each from its diagonal down, it costs 5/8 of the
+# whole product.
+_PANELS = 4
+# Steps of power iteration for the two ends of the spectrum; the estimate of the condition is one from below.
+_POWERS = 30
+
+
+class CentredRidge(eqx.Module):
+    """A function sum_j K(., z_j) alpha_j on centres z, and what solving for it directly has cost.
+
+    All of `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a leading entry for each ridge
+    where a path of ridges was asked for.
+
+    Args:
+        kernel: the kernel K.
+        centres: z.
+        coefficients: alpha, one row a centre, in float64.
+        ridge: the ridge, or several.
+        jitter: what was added to the diagonal of K(z, z) in the penalty.
+        shift: what was added to the ridge of the whitened system beyond what was asked for; 0 where it has a factor.
+        residual: |(W + ridge I) b - v| / |v| of the whitened system W b = v, without the shift.
+        condition: the condition number of W + (ridge + shift) I as 30 steps of power iteration find it, from below.
+        error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs, from the
+            accumulated matrices: known to 1e-16 of the mean square of y times the condition.
+        plan: the memory plan.
+    """
+
+    kernel: AbstractKernel
+    centres: Float[Array, "p d"]
+    coefficients: Float[Array, "..."]
+    ridge: Float[Array, "*s"]
+    jitter: Float[Array, ""]
+    shift: Float[Array, "*s"]
+    residual: Float[Array, "*s"]
+    condition: Float[Array, "*s"]
+    error: Float[Array, "*s"]
+    plan: CentresPlan = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "t d"]) -> Float[Array, "..."]:
+        """Predictions (t, *k), or (s, t, *k) for s ridges, computed in blocks."""
+        if self.ridge.ndim == 0:
+            return kernel_product(self.kernel, x, self.centres, self.coefficients)
+        # One pass over the kernel's blocks serves all ridges.
+        columns = jnp.moveaxis(self.coefficients, 0, 1)
+        found = kernel_product(self.kernel, x, self.centres, columns.reshape(len(columns), -1))
+        return jnp.moveaxis(found.reshape(len(x), *columns.shape[1:]), 1, 0)
+
+
+def subset_of_regressors(
+    kernel: AbstractKernel,
+    x: Float[Array, "n d"],
+    y: Float[Array, "rows *k"],
+    centres: Float[Array, "p columns"],
+    ridge: float | Sequence[float] | Float[Array, "*s"] | np.ndarray,
+    *,
+    block: int | None = None,
+    working_set: int | None = None,
+) -> CentredRidge:
+    """Minimise |K_nz alpha - y|² + ridge alpha^T (K_zz + jitter I) alpha for centres z, in one pass over the rows.
+
+    With L L^T = K_zz + jitter I and b = L^T alpha this is ridge regression on the whitened rows L^-1 K(z, x_i). Their
+    square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of rows,
+    and (W + ridge I) b = v has one Cholesky factorisation a ridge. (Whitening K_zn K_nz after it was accumulated is a
+    little cheaper and loses the digits that a small jitter asks for.) Kernel blocks are computed in the dtype of x;
+    K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, eps that of x, above the
+    rounding of what it stands beside; where K_zz then has no factor, it grows as in `kernel_ridge`. A ridge of 0 is
+    least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
+    the jitter.
+
+    Cost: n p kernel entries, about 9/4 n p² operations, and p³/3 a ridge. Memory: five p x p squares of float64 and one
+    block, as `centres_plan` says; no n x p matrix is formed.
+
+    Args:
+        kernel: the kernel K.
+        x: points, one a row.
+        y: targets, one row a point.
+        centres: z, points of as many columns.
+        ridge: the ridge, at least 0 (not divided by n), or several: all from the same accumulated matrices.
+        block: rows of K_nz that are computed at once; None finds them from the working set.
+        working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
+
+    Raises:
+        SettingError: for a negative ridge, none or a table of them; where both block and working set are given, or one
+            is no whole number above 0.
+        ShapeError: where x, y and centres do not fit or are empty.
+        DataError: for NaN.
+        MemoryPlanError: where the plan does not fit into the working set or into free memory; says its bytes.
+        NotPositiveDefiniteError: where the kernel is not positive semidefinite on the centres.
+        SolverError: where no jitter of the ladder is enough.
+        PrecisionError: without float64 switched on (float32 blocks are then still computed in float32).
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.kernels import RBF
+        >>> from lemmata.solvers import subset_of_regressors
+        >>> x = jax.random.normal(jax.random.key(0), (500, 2))
+        >>> found = subset_of_regressors(RBF(2.0), x, jnp.sin(x[:, 0]), x[:100], 1e-6)
+        >>> bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 1e-8)
+        True
+        >>> path = subset_of_regressors(RBF(2.0), x, jnp.sin(x[:, 0]), x[:100], jnp.array([1e-6, 1.0]))
+        >>> path(x).shape
+        (2, 500)
+    """
+    require_float64("least squares on centres")
+    ridges = _checked(x, y, centres, ridge)
+    flat = jnp.asarray(y, jnp.float64).reshape(len(x), -1)
+    plan = centres_plan(
+        kernel, x, centres, outputs=flat.shape[1], ridges=ridges.size, block=block, working_set=working_set
+    )
+    plan.require(x)
+    factor, jitter = _penalty(kernel, centres, float(jnp.finfo(x.dtype).eps))
+    square, product = _accumulated(kernel, factor, centres.astype(x.dtype), x, flat, plan.block)
+    parts = [_solved(square, product, factor, value) for value in ridges.reshape(-1)]
+    alpha, shift, residual, condition, gain = (jnp.stack(part) for part in zip(*parts, strict=True))
+    error = (jnp.sum(flat**2) - gain) / len(x)
+    shift, residual, condition, error = (part.reshape(ridges.shape) for part in (shift, residual, condition, error))
+    alpha = alpha.reshape(*ridges.shape, len(centres), *y.shape[1:])
+    return CentredRidge(kernel, centres.astype(x.dtype), alpha, ridges, jitter, shift, residual, condition, error, plan)
+
+
+def _checked(
+    x: Array, y: Array, centres: Array, ridge: float | Sequence[float] | Array | np.ndarray
+) -> Float[Array, "*s"]:
+    """The ridges in float64; raises where anything that was given is not sound."""
+    check_numbers("points x", x)
+    check_numbers("centres", centres)
+    check_targets(y, len(x))
+    if centres.shape[1:] != x.shape[1:]:
+        raise ShapeError("centres", found=f"{centres.shape}", rule=f"points of {x.shape[1]} columns, as x has")
+    ridges = jnp.asarray(ridge, jnp.float64)
+    check_at_least("ridge", ridges, 0.0)
+    if ridges.ndim > 1 or not ridges.size:
+        raise SettingError("ridge", found=f"an array of shape {ridges.shape}", rule="a number, or a row of them")
+    return ridges
+
+
+def _penalty(kernel: AbstractKernel, z: Array, eps: float) -> tuple[Float[Array, "p p"], Float[Array, ""]]:
+    """The lower Cholesky factor of K_zz + jitter I, and the jitter."""
+    matrix = gram(kernel, z.astype(jnp.float64))
+    solved = factored(matrix, jnp.zeros(len(z)), 16 * eps * jnp.trace(matrix))
+    return solved.factor, solved.ridge + solved.jitter
+
+
+def _accumulated(
+    kernel: AbstractKernel, factor: Array, z: Array, x: Array, y: Array, rows: int
+) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
+    """W and v, from blocks of that many rows."""
+    square, product = jnp.zeros_like(factor), jnp.zeros((len(z), y.shape[1]))
+    for start in range(0, len(x), rows):
+        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        block = slice(first, first + rows)
+        square, product = _added((kernel, factor, z, x[block], y[block], jnp.asarray(start - first)), square, product)
+    return _mirrored(square), product
+
+
+@eqx.filter_jit(donate="all-except-first")
+def _added(given, square, product):
+    kernel, factor, z, x, y, counted = given
+    block = kernel.cross(z, x).astype(jnp.float64)
+    block = jnp.where(jnp.arange(len(x)) < counted, 0.0, block)  # rows that an earlier block has counted
+    features = solve_triangular(factor, block, lower=True)
+    edges = [len(z) * i // _PANELS for i in range(_PANELS + 1)]
+    for left, right in itertools.pairwise(edges):
+        square = square.at[left:, left:right].add(features[left:] @ features[left:right].T)
+    return square, product + features @ y
+
+
+@partial(jax.jit, donate_argnums=0)
+def _mirrored(lower: Float[Array, "p p"]) -> Float[Array, "p p"]:
+    return jnp.tril(lower) + jnp.tril(lower, -1).T
+
+
+def _solved(square: Array, product: Array, factor: Array, ridge: Array) -> tuple[Array, ...]:
+    """alpha, shift, residual, condition, and |y|² minus the sum of squared errors."""
+    solved = factored(square, product, ridge)
+    b = solved.coefficients
+    alpha = solve_triangular(factor, b, lower=True, trans=1)
+    gain = jnp.sum(b * (2 * product - square @ b))
+    condition = _condition(square, solved.factor, ridge + solved.jitter)
+    return alpha, solved.jitter, solved.residual, condition, gain
+
+
+@jax.jit
+def _condition(square: Array, factor: Array, ridge: Array) -> Float[Array, ""]:
+    start = jax.random.normal(jax.random.key(0), (len(square),), jnp.float64)
+
+    def end(product):
+        """The largest |A u| over the steps u of power iteration with A."""
+        unit = jax.lax.fori_loop(0, _POWERS, lambda _, u: (w := product(u)) / jnp.linalg.norm(w), start)
+        return jnp.linalg.norm(product(unit))
+
+    return end(lambda u: square @ u + ridge * u) * end(lambda u: cho_solve((factor, True), u))
