@@ -63,7 +63,7 @@ NETWORKS = {
         3,
         lambda: fully_connected(Erf(), 2, 40, weight_std=1.5, bias_std=0.3, parameterization="maximal-update"),
     ),
-    "parallel": (3, branches),
+    "parallel": (3, lambda: Serial([branches()])),
     "nested": (3, lambda: Serial([Parallel([branches(), standard(40)]), Erf(), standard(30)])),
     "masked": ((5, 3), lambda: Masked(Serial([Conv(20, 2, 1.5, 0.3, parameterization="standard"), branches()]))),
     "local": ((5, 3), lambda: LocallyConnected(20, 2, 1.5, 0.3, parameterization="standard")),

@@ -274,7 +274,7 @@ def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
 
 
 def _beside_pairs(logits: Logits) -> Logits:
-    """Matrices of x alone as those of rows, and of y alone as those of columns, where `xy` holds all pairs of inputs."""
+    """Matrices of x alone as rows, and of y alone as columns, where `xy` holds all pairs of inputs."""
     if logits.xy.ndim == 3:
         return logits
     rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))

@@ -121,7 +121,8 @@ def with_own_variances(state: State, before: State, left: State, right: State) -
     The points of x and y lie along the axes that they have in the variances of `before`, a state of the same points.
     """
     ones = (1,) * (state.grid.axes - len(state.grid.sites))
-    column, row = (at_equal_positions(side.grid, side.nngp) for side in (left, right))
+    column = at_equal_positions(left.grid, left.nngp)
+    row = column if right is left else at_equal_positions(right.grid, right.nngp)
     points_x, points_y = (part.shape[before.grid.axes :] for part in (before.xx, before.yy))
     xx = column.reshape(*state.grid.sites, *ones, *points_x)
     return state.replace(xx=xx, yy=row.reshape(*ones, *state.grid.sites, *points_y))

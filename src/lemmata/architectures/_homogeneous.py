@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -35,6 +35,7 @@ class Carried(NamedTuple):
     fan_in: int
 
 
+@runtime_checkable
 class Step(Protocol):
     """What a positively homogeneous layer does to the kernels; hashable.
 
