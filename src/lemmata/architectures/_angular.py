@@ -21,7 +21,10 @@ ACCURACY = {"float32": 2e-6, "float64": 1e-10}
 # Terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel: measured with
 # benchmarks/kernels.py, rounded down.
 _TERMS_PER_LAYER = {
-    ("nngp", "float32"): 8, ("nngp", "float64"): 12, ("ntk", "float32"): 24, ("ntk", "float64"): 36,
+    ("nngp", "float32"): 8,
+    ("nngp", "float64"): 12,
+    ("ntk", "float32"): 24,
+    ("ntk", "float64"): 36,
 }
 
 
@@ -55,9 +58,7 @@ def angular_series(
 
 
 @functools.lru_cache(maxsize=256)
-def _homogeneous_series(
-    steps: Steps, face: str, fan_in: int, dtype: str
-) -> tuple[float, ...] | None:
+def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tuple[float, ...] | None:
     which = ("nngp", "ntk").index(face)
     profile = lambda theta: homogeneous_profile(steps, fan_in, theta)[which]
     # Every layer rounds: coefficients below that are noise.
@@ -67,9 +68,7 @@ def _homogeneous_series(
     return series if in_range else None
 
 
-def angular_push(
-    network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
-) -> Callable[[State], Array] | None:
+def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
     """One kernel from the state of the inputs at a cost that does not grow with depth; None where none is cheaper.
 
     It exists for a homogeneous network whose series costs less than the activations after the first, which share the
@@ -85,9 +84,7 @@ def angular_push(
     return by_series(series, lambda state: getattr(network.push(state), face), scaled=True)
 
 
-def by_series(
-    series: tuple[float, ...], exact: Callable[[State], Array], *, scaled: bool
-) -> Callable[[State], Array]:
+def by_series(series: tuple[float, ...], exact: Callable[[State], Array], *, scaled: bool) -> Callable[[State], Array]:
     """The kernel with this series in the angle, times sqrt(xx yy) where `scaled`; its derivatives are those of `exact`.
 
     A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe where it is 0.

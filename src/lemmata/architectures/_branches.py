@@ -61,7 +61,9 @@ class Parallel(AbstractLayer):
         for position, layer in enumerate(self.branches):
             if not isinstance(layer, AbstractLayer):
                 raise SettingError(
-                    f"branch {position} of Parallel", found=repr(layer), rule="a layer (an AbstractLayer)",
+                    f"branch {position} of Parallel",
+                    found=repr(layer),
+                    rule="a layer (an AbstractLayer)",
                     remedy="wrap a plain function: Elementwise(fn)",
                 )
 
@@ -92,15 +94,18 @@ class Parallel(AbstractLayer):
         loose = [position for position, branch in enumerate(pushed) if branch.law.centred < level]
         if len(loose) > 1:
             raise SettingError(
-                "branches of Parallel", found=f"branches {loose} whose means, given their input, may differ from 0",
+                "branches of Parallel",
+                found=f"branches {loose} whose means, given their input, may differ from 0",
                 rule="at most one such branch: the products of two do not vanish",
                 remedy="end all branches but one with a Dense layer",
             )
         narrow = [position for position, branch in enumerate(pushed) if not branch.law.wide]
         if narrow and len(pushed) > 1:
             raise SettingError(
-                "branches of Parallel", found=f"branches {narrow} that pass on the inputs of the network",
-                rule="a sum over branches needs coordinates that become many", remedy="a Dense layer before Parallel",
+                "branches of Parallel",
+                found=f"branches {narrow} that pass on the inputs of the network",
+                rule="a sum over branches needs coordinates that become many",
+                remedy="a Dense layer before Parallel",
             )
         law = dataclasses.replace(
             state.law,
@@ -122,7 +127,8 @@ class Parallel(AbstractLayer):
         known = [count for count in counts if count is not None]
         if 0 < len(known) < len(counts):
             raise SettingError(
-                "branches of Parallel", found="some that begin with an Embedding and others that do not",
+                "branches of Parallel",
+                found="some that begin with an Embedding and others that do not",
                 rule="all branches read tokens, or none does",
             )
         return min(known, default=None)
@@ -136,7 +142,9 @@ def residual(layer: AbstractLayer) -> Parallel:
 def _common_width(widths: list[Any]) -> Any:
     if len(set(widths)) > 1:
         raise SettingError(
-            "branches of Parallel", found=f"{widths} outputs", rule="the same number of outputs for every branch",
+            "branches of Parallel",
+            found=f"{widths} outputs",
+            rule="the same number of outputs for every branch",
             remedy="a branch beside Identity has as many outputs as inputs",
         )
     return widths[0]
@@ -152,7 +160,11 @@ def _sum(one: State, other: State) -> State:
     if one.means is not None and other.means is not None:
         means = Means(one.means.x + other.means.x, one.means.y + other.means.y)
     return one.replace(
-        nngp=one.nngp + other.nngp, ntk=one.ntk + other.ntk, xx=one.xx + other.xx, yy=one.yy + other.yy, means=means,
+        nngp=one.nngp + other.nngp,
+        ntk=one.ntk + other.ntk,
+        xx=one.xx + other.xx,
+        yy=one.yy + other.yy,
+        means=means,
         grid=_common_grid(one.grid, other.grid),
     )
 

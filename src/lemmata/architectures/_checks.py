@@ -37,7 +37,9 @@ def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
         return values
     if not known:
         raise SettingError(
-            "kernel of the network", found="values that are not finite", rule="finite moments of every activation",
+            "kernel of the network",
+            found="values that are not finite",
+            rule="finite moments of every activation",
             remedy="an activation that grows slower than exp(u²/4), smaller weight_std, more quadrature nodes "
             "(Elementwise(fn, degree=...)), or inputs that are finite",
         )

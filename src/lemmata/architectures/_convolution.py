@@ -57,8 +57,13 @@ class Patches(AbstractLayer):
         if means is not None:
             means = Means(mean(means.x, one), mean(means.y, other))
         return state.replace(
-            nngp=mean(state.nngp, both), ntk=mean(state.ntk, both), xx=mean(state.xx, one), yy=mean(state.yy, other),
-            fan_in=self.window.count * state.fan_in, law=state.law.perturbed(), means=means,
+            nngp=mean(state.nngp, both),
+            ntk=mean(state.ntk, both),
+            xx=mean(state.xx, one),
+            yy=mean(state.yy, other),
+            fan_in=self.window.count * state.fan_in,
+            law=state.law.perturbed(),
+            means=means,
         ).with_grid(sites=sites, **visible_through(self.window, state))
 
 
@@ -96,8 +101,14 @@ class Flatten(AbstractLayer):
         alone = lambda values: jnp.sum(values, axis=every) / size
         means = None if state.means is None else Means(*map(alone, state.means))
         return state.replace(
-            nngp=mean(state.nngp), ntk=mean(state.ntk), xx=alone(state.xx), yy=alone(state.yy),
-            fan_in=size * state.fan_in, law=state.law.perturbed(), means=means, grid=Grid(joint=grid.joint),
+            nngp=mean(state.nngp),
+            ntk=mean(state.ntk),
+            xx=alone(state.xx),
+            yy=alone(state.yy),
+            fan_in=size * state.fan_in,
+            law=state.law.perturbed(),
+            means=means,
+            grid=Grid(joint=grid.joint),
         )
 
     def needs_pairs(self, pairs: bool) -> bool:
@@ -123,7 +134,8 @@ class LocalDense(Dense):
         drawn = params["weight"].shape
         if len(drawn) != 3 or drawn[0] != math.prod(x.shape[:-1]):
             raise ShapeError(
-                f"input of LocalDense({self.width})", found=f"shape {x.shape}, {math.prod(x.shape[:-1])} positions",
+                f"input of LocalDense({self.width})",
+                found=f"shape {x.shape}, {math.prod(x.shape[:-1])} positions",
                 rule=f"{drawn[0]} positions, as its weights of shape {drawn} were drawn",
             )
         rows = jax.vmap(lambda own, point: Dense.apply(self, own, point))(params, x.reshape(-1, x.shape[-1]))

@@ -75,8 +75,10 @@ class Embedding(AbstractLayer):
         """w² where the tokens are equal."""
         if state.fan_in != _NONE:
             raise SettingError(
-                "input of Embedding", found="vectors", rule="tokens: an embedding is the first layer of a network, or "
-                "of every branch of its first layer", remedy="Dense, for vectors",
+                "input of Embedding",
+                found="vectors",
+                rule="tokens: an embedding is the first layer of a network, or of every branch of its first layer",
+                remedy="Dense, for vectors",
             )
         w2 = self.weight_std**2
         nngp, xx, yy = w2 * state.nngp, w2 * state.xx, w2 * state.yy
@@ -105,7 +107,8 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
     if wrong:
         position = tuple(wrong[0])
         raise SettingError(
-            "tokens", found=f"{float(x[position])} at position {position}, and {len(wrong) - 1} others like it",
+            "tokens",
+            found=f"{float(x[position])} at position {position}, and {len(wrong) - 1} others like it",
             rule=f"whole numbers from 0 to {count - 1}, the vocabulary of the embedding",
         )
     return jnp.where(valid, x, jnp.nan)[..., None]

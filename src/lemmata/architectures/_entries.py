@@ -62,7 +62,9 @@ class NetworkEntries(eqx.Module):
         pushed = self.network.push(state)
         if pushed.grid.sites:
             raise SettingError(
-                "output of the network", found=f"a field on a grid of shape {pushed.grid.sites}", rule="a vector",
+                "output of the network",
+                found=f"a field on a grid of shape {pushed.grid.sites}",
+                rule="a vector",
                 remedy="Flatten() or GlobalAveragePool() before the last Dense layer",
             )
         return getattr(pushed, self.face)

@@ -77,7 +77,10 @@ def at_filled(state: State) -> State:
     if means is not None:
         means = Means(zero(means.x, one), zero(means.y, other))
     filled = state.replace(
-        nngp=zero(state.nngp, both), ntk=zero(state.ntk, both), xx=zero(state.xx, one), yy=zero(state.yy, other),
+        nngp=zero(state.nngp, both),
+        ntk=zero(state.ntk, both),
+        xx=zero(state.xx, one),
+        yy=zero(state.yy, other),
         means=means,
     )
     return filled.with_sides(at_filled)
@@ -132,7 +135,9 @@ def field_shape(layer: str, shape: Any) -> tuple[int, ...]:
     """The shape of a field as a tuple; refused for vectors."""
     if isinstance(shape, int) or len(shape) < 2:
         raise ShapeError(
-            f"input of {layer}", found=f"vectors of {shape} numbers", rule="fields: (*sites, channels)",
+            f"input of {layer}",
+            found=f"vectors of {shape} numbers",
+            rule="fields: (*sites, channels)",
             remedy="init(key, (height, width, channels)), or (length, channels) for sequences",
         )
     return tuple(shape)

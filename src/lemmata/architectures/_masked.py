@@ -73,7 +73,9 @@ class Masked(AbstractLayer):
         """The network's, with the masks of both inputs."""
         if state.grid.mask_x is None:
             raise SettingError(
-                "input of Masked", found="a state without masks", rule="Masked stands around the whole network",
+                "input of Masked",
+                found="a state without masks",
+                rule="Masked stands around the whole network",
                 remedy="NNGPKernel(Masked(network)) on points whose last channel is the mask",
             )
         return self.network.push(state)

@@ -61,7 +61,9 @@ class AngularKernel(AbstractKernel):
             raise SettingError("kernel", found=repr(kernel), rule="an NNGPKernel or a TangentKernel")
         if not (norm > 0 and math.isfinite(norm)) or dimension < 1:
             raise SettingError(
-                "norm and dimension of the points", found=(norm, dimension), rule="positive and finite numbers",
+                "norm and dimension of the points",
+                found=(norm, dimension),
+                rule="positive and finite numbers",
             )
         self.kernel, self.norm, self.dimension = kernel, float(norm), dimension
         self.series = self._entries().build()
@@ -99,7 +101,9 @@ class AngularKernel(AbstractKernel):
             return
         if not worst <= 256 * float(jnp.finfo(ratio.dtype).eps):
             raise SettingError(
-                "points", found=f"a norm that is off by {worst:.2g} of {self.norm}", rule=f"norm {self.norm}, all",
+                "points",
+                found=f"a norm that is off by {worst:.2g} of {self.norm}",
+                rule=f"norm {self.norm}, all",
                 remedy="x * (norm / jnp.linalg.norm(x, axis=1, keepdims=True)), or the kernel without AngularKernel",
             )
 

@@ -69,8 +69,10 @@ class PositionalEmbedding(AbstractLayer):
         lowest, largest = np.linalg.eigvalsh(matrix)[[0, -1]] if np.isfinite(matrix).all() else (-np.inf, 1.0)
         if lowest < -10 * size * np.finfo(float).eps * max(largest, 0.0):
             raise NotPositiveDefiniteError(
-                "decay of a positional embedding", found=f"lowest eigenvalue {lowest:.3g} on a grid of shape {sites}",
-                rule="a positive semidefinite matrix decay(|p - q|)", remedy="exp(-|p - q|), for one",
+                "decay of a positional embedding",
+                found=f"lowest eigenvalue {lowest:.3g} on a grid of shape {sites}",
+                rule="a positive semidefinite matrix decay(|p - q|)",
+                remedy="exp(-|p - q|), for one",
             )
         return matrix
 
@@ -99,9 +101,7 @@ class PositionalEmbedding(AbstractLayer):
         self.covariance(tuple(sites))
         return jax.random.normal(key, (math.prod(sites), own), dtype), (*sites, c if self.kind == "sum" else c + own)
 
-    def apply(
-        self, params: Float[Array, "s k"], x: Float[Array, "*sites fan_in"]
-    ) -> Float[Array, "*sites fan_out"]:
+    def apply(self, params: Float[Array, "s k"], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_out"]:
         """The field x + e, or (x, e), at every position."""
         sites = x.shape[:-1]
         e = (self.std * self.embedding(params, sites)).reshape(*sites, -1)
@@ -113,7 +113,9 @@ class PositionalEmbedding(AbstractLayer):
         law = state.law
         if self.kind == "sum" and not law.wide:
             raise SettingError(
-                "input of PositionalEmbedding", found="the inputs of the network", rule="a sum needs many coordinates",
+                "input of PositionalEmbedding",
+                found="the inputs of the network",
+                rule="a sum needs many coordinates",
                 remedy="a Dense layer before it, or kind='concat'",
             )
         share, own = self.shares(state.fan_in)
@@ -127,8 +129,13 @@ class PositionalEmbedding(AbstractLayer):
             law = law.perturbed()
         width = state.fan_in + (0 if self.kind == "sum" else self.channels or state.fan_in)
         return state.replace(
-            nngp=share * state.nngp + added, ntk=share * state.ntk + added, xx=share * state.xx + one,
-            yy=share * state.yy + other, law=law, means=means, fan_in=width,
+            nngp=share * state.nngp + added,
+            ntk=share * state.ntk + added,
+            xx=share * state.xx + one,
+            yy=share * state.yy + other,
+            law=law,
+            means=means,
+            fan_in=width,
         )
 
     @staticmethod

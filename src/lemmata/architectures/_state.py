@@ -43,7 +43,8 @@ class Law:
         """
         if not self.gaussian:
             raise SettingError(
-                "input of an activation", found="coordinates that are not Gaussian (inputs of the network, or outputs "
+                "input of an activation",
+                found="coordinates that are not Gaussian (inputs of the network, or outputs "
                 "of an activation, of Dropout or of Flatten)",
                 rule="an activation acts on outputs of Dense or a convolution, or sums of them",
                 remedy="put a Dense layer before it",

@@ -143,8 +143,10 @@ class StateSpace(AbstractLayer):
             self._sequence((*state.grid.sites, state.fan_in) if state.grid.sites else state.fan_in)
         if not state.law.wide:
             raise SettingError(
-                "input of StateSpace", found="the inputs of the network", rule="StateSpace follows a layer that "
-                "becomes wide, since every channel has one random kernel", remedy="a Dense layer before it",
+                "input of StateSpace",
+                found="the inputs of the network",
+                rule="StateSpace follows a layer that becomes wide, since every channel has one random kernel",
+                remedy="a Dense layer before it",
             )
         state = at_filled(state)
         if state.grid.left is None or state.grid.right is None:
@@ -163,7 +165,9 @@ class StateSpace(AbstractLayer):
         shape = field_shape("StateSpace", shape)
         if len(shape) != 2:
             raise ShapeError(
-                "input of StateSpace", found=f"fields of shape {shape}", rule="sequences (length, channels)",
+                "input of StateSpace",
+                found=f"fields of shape {shape}",
+                rule="sequences (length, channels)",
                 remedy="reshape (height, width, channels) to (height * width, channels)",
             )
         return shape[0], shape[1]

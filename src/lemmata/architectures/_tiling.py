@@ -99,7 +99,11 @@ def _starts(length: int, size: int) -> list[int]:
 
 
 def _tiled(
-    entries: NetworkEntries, x: Array, y: Array, shape: tuple[int, int], starts: list[tuple[int, int]],
+    entries: NetworkEntries,
+    x: Array,
+    y: Array,
+    shape: tuple[int, int],
+    starts: list[tuple[int, int]],
     mirrored: bool = False,
 ) -> Array:
     """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
