@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import (
+    AbstractLayer,
     AngularKernel,
     Dense,
     Elementwise,
@@ -21,10 +23,12 @@ from lemmata.architectures import (
     Serial,
     TangentKernel,
     fully_connected,
+    homogeneous_steps,
     is_homogeneous,
     relu_network,
 )
-from lemmata.architectures._angular import _steps, angular_push, homogeneous_profile
+from lemmata.architectures._angular import angular_push
+from lemmata.architectures._homogeneous import homogeneous_profile
 from lemmata.architectures._state import matrix_state
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
@@ -73,7 +77,7 @@ def test_profile_is_the_recursion(depth, slope, face):
     theta = np.concatenate([np.linspace(0.0, np.pi, 101), [1e-4, np.pi - 1e-4]])
     x = np.sqrt(2.0) * np.stack([np.cos(theta), np.sin(theta)], axis=1)
     expected = np.asarray(recursion(layers, face, jnp.asarray(x[:1]), jnp.asarray(x)))[0]
-    profile = homogeneous_profile(_steps(layers), 2, theta)[face == "ntk"]
+    profile = homogeneous_profile(homogeneous_steps(layers), 2, theta)[face == "ntk"]
     error = np.abs(profile - expected) / abs(expected[0])
     assert (error <= allowed(face, depth, np.cos(theta), "float64")).all()
 
@@ -124,6 +128,36 @@ def test_what_is_known_to_be_homogeneous():
     for layer in others:
         assert not is_homogeneous(layer)
         assert not is_homogeneous(Serial([Dense(3), layer]))
+
+
+class Negated(AbstractLayer):
+    """A homogeneous layer that lemmata does not know: its moments are those of its input."""
+
+    def apply(self, params, x):
+        return -x
+
+    def push(self, state):
+        return state
+
+
+class Steady(NamedTuple):
+    bends = False
+
+    def carry(self, at):
+        return at
+
+
+def test_a_layer_of_another_room_is_homogeneous_once_it_is_registered():
+    layers = Serial([*itertools.chain(*([Dense(7, 2**0.5), Relu(), Negated()] for _ in range(8))), Dense(1)])
+    x, shape = points(), (5, np.dtype("float64"))
+    assert not is_homogeneous(layers)
+    assert angular_push(layers, "ntk", *shape) is None
+    homogeneous_steps.register(Negated, lambda layer: (Steady(),))
+    assert is_homogeneous(layers)
+    push = angular_push(layers, "ntk", *shape)
+    expected = recursion(layers, "ntk", x, x)
+    # points of length 0, and one that is longer, among them
+    np.testing.assert_allclose(push(matrix_state(x, x)), expected, rtol=0, atol=1e-9 * float(jnp.max(expected)))
 
 
 @pytest.mark.parametrize("dtype", EPS)

@@ -16,6 +16,7 @@ from lemmata.architectures import (
     Exp,
     Flatten,
     GlobalAveragePool,
+    Grid,
     NNGPKernel,
     Parallel,
     Serial,
@@ -33,8 +34,8 @@ LENGTH = 5
 def sequences_state(nngp, ntk):
     """The state of one pair of sequences; those of each with itself are the same."""
     ones = jnp.ones((LENGTH, 1)), jnp.ones((1, LENGTH))
-    bare = State(nngp, ntk, *ones, 7, sites=(LENGTH,), pairs=True)
-    return bare.replace(left=bare, right=bare)
+    bare = State(nngp, ntk, *ones, 7, grid=Grid((LENGTH,), pairs=True))
+    return bare.with_grid(left=bare, right=bare)
 
 
 def positive_matrix(seed):
@@ -95,7 +96,7 @@ def test_state_space_moments_are_those_of_random_kernels(layer):
     np.testing.assert_allclose(pushed.nngp, expected, rtol=0, atol=rtol * size)
     tangent = double_sum(covariance, ntk) + double_sum(own, nngp)
     np.testing.assert_allclose(pushed.ntk, tangent, rtol=0, atol=rtol * np.max(np.abs(tangent)))
-    for variances in (pushed.xx[:, 0], pushed.yy[0], jnp.diag(pushed.left.nngp)):
+    for variances in (pushed.xx[:, 0], pushed.yy[0], jnp.diag(pushed.grid.left.nngp)):
         np.testing.assert_allclose(variances, np.diag(expected), rtol=0, atol=rtol * size)
 
 

@@ -3,9 +3,24 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.linalg
 
-from lemmata.architectures import MAXIMAL_UPDATE, Dense, Erf, LayerNorm, Serial, fully_connected, relu_network
+from lemmata.architectures import (
+    MAXIMAL_UPDATE,
+    AbstractLayer,
+    Conv,
+    Dense,
+    Erf,
+    LayerNorm,
+    LocallyConnected,
+    Masked,
+    Parallel,
+    Serial,
+    StateSpace,
+    fully_connected,
+    relu_network,
+)
 from lemmata.chapters.tangent import bayesian_readout as bayesian
 from lemmata.chapters.tangent import ensembles, parameterisations
 from lemmata.chapters.tangent import layers_at_finite_width as width
@@ -22,19 +37,63 @@ def definite(n, key):
     return a @ a.T / (2 * n)
 
 
-def test_drawn_parameters_have_the_structure_and_the_law_of_init(key):
-    networks = [
-        Serial([Dense(40, 1.1, 0.3), Erf(), LayerNorm(), Dense(40)]),
-        fully_connected(Erf(), 2, 40, weight_std=1.5, bias_std=0.3, parameterization="maximal-update"),
-    ]
-    drawn = drawn_parameters(networks, 3, key, 60)
-    for network, params in zip(networks, drawn, strict=True):
-        expected = jax.vmap(lambda own, net=network: net.init(own, 3)[0])(jax.random.split(key, 60))
-        assert jax.tree.structure(params) == jax.tree.structure(expected)
-        for one, other in zip(jax.tree.leaves(params), jax.tree.leaves(expected), strict=True):
+class Doubled(AbstractLayer):
+    """A container that nothing in lemmata knows."""
+
+    layer: AbstractLayer
+
+    def init(self, key, fan_in, *, dtype=float):
+        return self.layer.init(key, fan_in, dtype=dtype)
+
+    def apply(self, params, x):
+        return 2.0 * self.layer.apply(params, x)
+
+    def push(self, state):
+        raise NotImplementedError
+
+
+def standard(width, std=1.5):
+    return Dense(width, std, 0.3, "standard")
+
+
+def branches():
+    return Parallel([standard(40), Serial([standard(30), Erf(), standard(40, 0.7)])])
+
+
+NETWORKS = {
+    "ntk": (3, lambda: Serial([Dense(40, 1.1, 0.3), Erf(), LayerNorm(), Dense(40)])),
+    "exponents": (
+        3,
+        lambda: fully_connected(Erf(), 2, 40, weight_std=1.5, bias_std=0.3, parameterization="maximal-update"),
+    ),
+    "parallel": (3, lambda: Serial([branches()])),
+    "nested": (3, lambda: Serial([Parallel([branches(), standard(40)]), Erf(), standard(30)])),
+    "masked": ((5, 3), lambda: Masked(Serial([Conv(20, 2, 1.5, 0.3, parameterization="standard"), branches()]))),
+    "local": ((5, 3), lambda: LocallyConnected(20, 2, 1.5, 0.3, parameterization="standard")),
+    "poles": ((5, 3), lambda: Serial([standard(20), StateSpace(2, train_poles=True), standard(20)])),
+    "unknown": (3, lambda: Serial([Doubled(standard(40)), Erf(), Doubled(branches())])),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_drawn_parameters_have_the_structure_and_the_law_of_init(name, key):
+    fan_in, make = NETWORKS[name]
+    network = make()
+    for drawn in drawn_parameters([network, network], fan_in, key, 60):
+        expected = jax.vmap(lambda own: network.init(own, fan_in)[0])(jax.random.split(key, 60))
+        assert jax.tree.structure(drawn) == jax.tree.structure(expected)
+        for one, other in zip(jax.tree.leaves(drawn), jax.tree.leaves(expected), strict=True):
             assert one.shape == other.shape
             # two mean squares of N normal numbers: a ratio of standard deviation 2/sqrt(N), and 4.5 of them
             assert abs(jnp.mean(one**2) / jnp.mean(other**2) - 1) < 9 / one.size**0.5
+
+
+def test_networks_drawn_at_once_are_independent_and_may_have_no_batch(key):
+    for make in (branches, lambda: Doubled(standard(40))):
+        one, other = drawn_parameters([make(), make()], 3, key)
+        assert jax.tree.map(jnp.shape, one) == jax.tree.map(jnp.shape, make().init(key, 3)[0])
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+            assert abs(jnp.sum(a * b)) < 4.5 * jnp.linalg.norm(a) * jnp.linalg.norm(b) / a.size**0.5
 
 
 def test_flow_operator_is_the_matrix_exponential(key):

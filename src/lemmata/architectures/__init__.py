@@ -7,7 +7,6 @@ from ._activations import LeakyRelu as LeakyRelu
 from ._activations import Relu as Relu
 from ._activations import Sin as Sin
 from ._activations import absolute as absolute
-from ._angular import is_homogeneous as is_homogeneous
 from ._attention import Attention as Attention
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel
@@ -25,6 +24,10 @@ from ._exponentials import Exp as Exp
 from ._exponentials import Gaussian as Gaussian
 from ._exponentials import Rbf as Rbf
 from ._exponentials import Softmax as Softmax
+from ._homogeneous import BendStep as BendStep
+from ._homogeneous import LinearStep as LinearStep
+from ._homogeneous import homogeneous_steps as homogeneous_steps
+from ._homogeneous import is_homogeneous as is_homogeneous
 from ._kernels import NNGPKernel as NNGPKernel
 from ._kernels import TangentKernel as TangentKernel
 from ._layer import AbstractLayer as AbstractLayer
@@ -56,6 +59,7 @@ from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
 from ._standard_error import Estimate as Estimate
 from ._standard_error import with_standard_error as with_standard_error
+from ._state import Grid as Grid
 from ._state import State as State
 from ._state_space import StateSpace as StateSpace
 from ._tangent import combined_gradient as combined_gradient

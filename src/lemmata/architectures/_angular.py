@@ -3,19 +3,15 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._activations import LeakyRelu, Relu
 from ._correlation import angle, correlation
-from ._dense import Dense
+from ._homogeneous import Steps, homogeneous_profile, homogeneous_steps
 from ._layer import AbstractLayer
-from ._parameterization import Parameterization, scales
-from ._serial import Serial
 from ._state import State
 
 # Points at which a profile is sampled, and so one more than the largest degree that can be told.
@@ -30,85 +26,6 @@ _TERMS_PER_LAYER = {
     ("ntk", "float32"): 24,
     ("ntk", "float64"): 36,
 }
-
-
-class _Linear(NamedTuple):
-    """A dense layer without bias."""
-
-    weight_std: float
-    width: int
-    parameterization: Parameterization
-
-
-class _Bend(NamedTuple):
-    """A map that is linear on each side of 0: slope 1 above, this slope below."""
-
-    slope: float
-
-
-def is_homogeneous(network: AbstractLayer) -> bool:
-    """Whether the network is known to be positively homogeneous of degree 1: f(a x) = a f(x) for every a >= 0.
-
-    Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y alone. Known are `Dense`
-    without biases, `Relu`, `LeakyRelu` and `Serial` of those, with settings that are plain finite numbers; the answer
-    for any other layer, a subclass of these too, is no.
-    """
-    return _steps(network) is not None
-
-
-def _steps(network: AbstractLayer) -> tuple[_Linear | _Bend, ...] | None:
-    # The exact types: a subclass may push otherwise.
-    step = None
-    if isinstance(network, Serial) and type(network) is Serial:
-        parts = [_steps(layer) for layer in network.layers]
-        known = [part for part in parts if part is not None]
-        return tuple(step for part in known for step in part) if len(known) == len(parts) else None
-    if isinstance(network, Dense) and type(network) is Dense:
-        if _plain(network.weight_std, network.bias_std, network.width) and network.bias_std == 0:
-            step = _Linear(float(network.weight_std), network.width, network.parameterization)
-    elif isinstance(network, LeakyRelu) and type(network) is LeakyRelu:
-        step = _Bend(network.slope) if _plain(network.slope) else None
-    elif type(network) is Relu:
-        step = _Bend(0.0)
-    return None if step is None else (step,)
-
-
-def _plain(*values: object) -> bool:
-    return all(isinstance(value, int | float) and math.isfinite(value) for value in values)
-
-
-def homogeneous_profile(
-    steps: tuple[_Linear | _Bend, ...], fan_in: int, theta: Float[np.ndarray, " p"]
-) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-    """Both kernels of inputs of variance |x|²/d = 1 at angles theta: the recursion of `push`, carried in the angle.
-
-    A state that carries the correlation knows a small angle only to eps / theta; here every angle is known to a few
-    units of rounding.
-    """
-    variance, nngp, ntk = 1.0, np.cos(theta), np.zeros_like(theta)
-    for step in steps:
-        if isinstance(step, _Linear):
-            own = scales(step.parameterization, fan_in, step.width, step.weight_std, 0.0)
-            ntk = own.gradient * nngp + own.variance * ntk
-            variance, nngp, fan_in = own.variance * variance, own.variance * nngp, step.width
-            continue
-        a = step.slope
-        gap = _gap(theta, a)
-        ntk = ntk * (0.5 * ((1.0 - a) ** 2 * (1.0 - theta / np.pi) + 2.0 * a))
-        variance = 0.5 * (1.0 + a * a) * variance
-        nngp, theta = variance * (1.0 - gap), 2.0 * np.arcsin(np.sqrt(0.5 * gap))
-    return nngp, ntk
-
-
-def _gap(theta: Float[np.ndarray, " p"], a: float) -> Float[np.ndarray, " p"]:
-    """1 - the correlation after slopes 1 and a, from the angle before; without cancellation at 0 and at pi."""
-    # With u = theta below pi / 2 and pi - theta above: kappa1 = cos u + (sin u - u cos u) / pi or its last term alone.
-    u = np.minimum(theta, np.pi - theta)
-    versine, bow = 2.0 * np.sin(0.5 * u) ** 2, (np.sin(u) - u * np.cos(u)) / np.pi
-    bend = (1.0 - a) ** 2
-    acute = (1.0 + a * a) * versine - bend * bow
-    obtuse = (1.0 + a) ** 2 - 2.0 * a * versine - bend * bow
-    return np.clip(np.where(theta < 0.5 * np.pi, acute, obtuse) / (1.0 + a * a), 0.0, 2.0)
 
 
 def angular_series(
@@ -141,9 +58,7 @@ def angular_series(
 
 
 @functools.lru_cache(maxsize=256)
-def _homogeneous_series(
-    steps: tuple[_Linear | _Bend, ...], face: str, fan_in: int, dtype: str
-) -> tuple[float, ...] | None:
+def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tuple[float, ...] | None:
     which = ("nngp", "ntk").index(face)
     profile = lambda theta: homogeneous_profile(steps, fan_in, theta)[which]
     # Every layer rounds: coefficients below that are noise.
@@ -159,8 +74,8 @@ def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
     It exists for a homogeneous network whose series costs less than the activations after the first, which share the
     inputs' angle. Derivatives are those of the recursion itself.
     """
-    name, steps = np.dtype(dtype).name, _steps(network) or ()
-    depth = sum(isinstance(step, _Bend) for step in steps)
+    name, steps = np.dtype(dtype).name, homogeneous_steps(network) or ()
+    depth = sum(step.bends for step in steps)
     if depth < 2 or name not in ACCURACY:
         return None
     series = _homogeneous_series(steps, face, fan_in, name)

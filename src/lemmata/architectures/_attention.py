@@ -1,6 +1,7 @@
 """Self-attention with infinitely many heads."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import equinox as eqx
@@ -14,6 +15,7 @@ from ._attention_weights import (
     Averages,
     Contracted,
     Logits,
+    Moments,
     drawn_softmax,
     fixed,
     identity,
@@ -22,10 +24,10 @@ from ._attention_weights import (
     relu,
     weights,
 )
-from ._fields import at_equal_positions, field_shape, filled
+from ._fields import field_shape, filled, with_own_variances
 from ._layer import AbstractLayer, Shape, with_channels
 from ._positions import PositionalEmbedding
-from ._state import State
+from ._state import Grid, State
 
 
 class Attention(AbstractLayer):
@@ -177,86 +179,73 @@ class Attention(AbstractLayer):
         queries = keys if tied else projected("query")
         logits = (self.query_std * self.key_std) * jnp.einsum("hpk,hqk->hpq", queries, keys)
         logits = logits / keys.shape[-1] ** (1.0 if tied else 0.5)
-        zeta = weights(self.mechanism, logits, self._sees(len(rows), None if valid is None else valid.reshape(-1)))
+        zeta = weights(self.mechanism, logits, self._seen(len(rows), None if valid is None else valid.reshape(-1)))
         heads = jnp.einsum("hpq,qc,hvc->phv", zeta, rows, params["value"]).reshape(len(rows), -1)
         outputs = (self.value_std * self.weight_std / math.sqrt(c * heads.shape[-1])) * heads @ params["out"].T
         if self.bias_std > 0:
             outputs = outputs + self.bias_std * params["bias"]
         return outputs.reshape(*sites, self.width)
 
-    def _sees(self, size: int, valid: Bool[Array, "... s"] | None) -> Bool[Array, "... s s"]:
+    def _seen(self, size: int, valid: Bool[Array, "... s"] | None) -> Bool[Array, "... s s"]:
         """Which keys a query sees."""
         sees = jnp.tril(jnp.ones((size, size), bool)) if self.causal else jnp.ones((size, size), bool)
         return sees if valid is None else sees & valid[..., None, :]
 
     def push(self, state: State) -> State:
         """Both moments, by the formulas above."""
-        field_shape("Attention", (*state.sites, state.fan_in))
-        if state.left is None or state.right is None:
+        grid = state.grid
+        field_shape("Attention", (*grid.sites, state.fan_in))
+        if grid.left is None or grid.right is None:
             rule = "moments of all pairs of positions"
             raise SettingError("input of Attention", found="equal positions alone", rule=rule)
-        left, right = state.left, state.right
-        moved = self._moments(state, left, right)
-        if state.joint:
+        moments = self._moments(state, grid.left, grid.right)
+        if grid.joint:
             # every input with itself is an entry of the matrix of all pairs, from the same draws
             index = jnp.arange(state.nngp.shape[-1])
-            left = right = self._outputs(left, (part[index, index] for part in moved))
+            left = right = self._outputs_alone(grid.left, [part[index, index] for part in moments])
         else:
-            same = right is left
-            left = self._outputs(left, self._moments(left, left, left))
-            right = left if same else self._outputs(right, self._moments(right, right, right))
-        xx, yy = at_equal_positions(left, left.nngp), at_equal_positions(right, right.nngp)
-        new = self._outputs(state, moved, xx, yy)
-        return new.replace(left=left, right=right)
+            left = self._pushed_alone(grid.left)
+            right = left if grid.right is grid.left else self._pushed_alone(grid.right)
+        pushed = with_own_variances(self._outputs(state, moments), state, left, right)
+        return pushed.with_grid(left=left, right=right)
 
-    def _outputs(self, state: State, moved: Any, xx: Array | None = None, yy: Array | None = None) -> State:
-        """The state of the outputs, from moments whose axes of positions come last."""
-        k, grid = len(state.sites), state.sites + state.sites
-        nngp, ntk = (jnp.moveaxis(part, (-2, -1), (0, 1)).reshape(*grid, *part.shape[:-2]) for part in moved)
-        own = at_equal_positions(state, nngp) if xx is None else xx
-        other = own if yy is None else yy
-        ones = (1,) * k
-        batch = (own.shape[k:], other.shape[k:])
-        if xx is not None and nngp.ndim == 2 * k + 2:
-            batch = ((*batch[0], 1), (1, *batch[1]))
-        return state.replace(
-            nngp=nngp,
-            ntk=ntk,
-            xx=own.reshape(*state.sites, *ones, *batch[0]),
-            yy=other.reshape(*ones, *state.sites, *batch[1]),
-            fan_in=self.width,
-            law=state.law.drawn(),
-            means=None,
-        )
+    def _pushed_alone(self, side: State) -> State:
+        """The push of inputs with themselves."""
+        return self._outputs_alone(side, self._moments(side, side, side))
 
-    def _moments(self, state: State, left: State, right: State) -> tuple[Array, Array]:
+    def _outputs_alone(self, side: State, moments: Sequence[Moments]) -> State:
+        outputs = self._outputs(side, moments)
+        return with_own_variances(outputs, side, outputs, outputs)
+
+    def _outputs(self, state: State, moments: Sequence[Moments]) -> State:
+        """The state of the outputs, but for its variances, from both moments with positions last."""
+        nngp, ntk = (_positions_first(part, state.grid) for part in moments)
+        return state.replace(nngp=nngp, ntk=ntk, fan_in=self.width, law=state.law.drawn(), means=None)
+
+    def _moments(self, state: State, left: State, right: State) -> tuple[Moments, Moments]:
         """Both new moments, nngp' and ntk', between x and y; axes of positions come last."""
-        size, batch = math.prod(state.sites), state.nngp.ndim - 2 * len(state.sites)
-        flat = lambda part: part.reshape(size, size, *part.shape[2 * len(state.sites) :])
-        last = lambda part: jnp.moveaxis(flat(part), (0, 1), (-2, -1))
-        besides = lambda part, axis: jnp.expand_dims(part, axis) if batch == 2 and part.ndim == 3 else part
-        share, own = (1.0, 0.0) if self.positions is None else self.positions.shares(state.fan_in)
-        embedded = 0.0
-        if self.positions is not None:
-            embedded = own * jnp.asarray(self.positions.covariance(state.sites), state.nngp.dtype)
-        mixed = lambda part: share * last(part) + embedded
-        nngp, ntk = last(state.nngp), last(state.ntk)
-        parts = Contracted(nngp, ntk, mixed(state.nngp), mixed(state.ntk))
-        scale, sees = (
-            self.query_std * self.key_std,
-            [None if side.mask_x is None else side.mask_x.reshape(size, -1).T for side in (left, right)],
-        )
-        logits = Logits(
-            scale * parts.key_nngp,
-            besides(scale * mixed(left.nngp), 1),
-            besides(scale * mixed(right.nngp), 0),
-            besides(self._sees(size, sees[0]), 1),
-            besides(self._sees(size, sees[1]), 0),
-        )
-        found = self._averages(logits, parts, state.joint)
+        share, embedded = self._embedded(state)
+        given = [_positions_last(part, state.grid) for part in (state.nngp, state.ntk, left.nngp, right.nngp)]
+        key_nngp, key_ntk, key_x, key_y = (share * part + embedded for part in given)
+        parts = Contracted(given[0], given[1], key_nngp, key_ntk)
+        scale = self.query_std * self.key_std
+        logits = Logits(scale * key_nngp, scale * key_x, scale * key_y, self._sees(left.grid), self._sees(right.grid))
+        found = self._averages(_beside_pairs(logits), parts, state.grid.joint)
         w2, b2 = (self.value_std * self.weight_std) ** 2, self.bias_std**2
         slopes = (2.0 * parts.key_nngp + parts.key_ntk) * found.slopes + parts.key_nngp * found.slope_tangents
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
+
+    def _embedded(self, state: State) -> tuple[float, Float[Array, "s s"] | float]:
+        """What multiplies the moments of inputs, and what is added, to give those that queries and keys are made of."""
+        if self.positions is None:
+            return 1.0, 0.0
+        share, own = self.positions.shares(state.fan_in)
+        return share, own * jnp.asarray(self.positions.covariance(state.grid.sites), state.nngp.dtype)
+
+    def _sees(self, grid: Grid) -> Bool[Array, "*n s s"]:
+        """Which keys a query of every input sees, from the grid of the inputs with themselves."""
+        size = math.prod(grid.sites)
+        return self._seen(size, None if grid.mask_x is None else grid.mask_x.reshape(size, -1).T)
 
     def _averages(self, logits: Logits, parts: Contracted, joint: bool) -> Averages:
         if self.scaling == "1/d":
@@ -271,3 +260,24 @@ class Attention(AbstractLayer):
     def needs_pairs(self, pairs: bool) -> bool:
         """The logits need all pairs."""
         return True
+
+
+def _positions_last(values: Float[Array, "..."], grid: Grid) -> Moments:
+    """Moments at all pairs of positions, sites + sites + points, as matrices over positions: points + (s, s)."""
+    size = math.prod(grid.sites)
+    return jnp.einsum("pq...->...pq", values.reshape(size, size, *values.shape[grid.axes :]))
+
+
+def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
+    """The inverse of `_positions_last`: sites + sites + points, from points + (s, s)."""
+    return jnp.einsum("...pq->pq...", matrices).reshape(*grid.sites, *grid.sites, *matrices.shape[:-2])
+
+
+def _beside_pairs(logits: Logits) -> Logits:
+    """Matrices of x alone as rows, and of y alone as columns, where `xy` holds all pairs of inputs."""
+    if logits.xy.ndim == 3:
+        return logits
+    rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))
+    columns = (part[None] if part.ndim == 3 else part for part in (logits.yy, logits.sees_y))
+    (xx, sees_x), (yy, sees_y) = rows, columns
+    return Logits(logits.xy, xx, yy, sees_x, sees_y)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Key
 from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer, Shape
-from ._state import Means, State
+from ._state import Grid, Means, State
 
 
 class Identity(AbstractLayer):
@@ -113,7 +113,8 @@ class Parallel(AbstractLayer):
             gaussian=all(branch.law.gaussian for branch in pushed),
             centred=min(state.law.level, *(branch.law.centred for branch in pushed)),
         )
-        _common_width([(*branch.sites, branch.fan_in) if branch.sites else branch.fan_in for branch in pushed])
+        shapes = [(*branch.grid.sites, branch.fan_in) if branch.grid.sites else branch.fan_in for branch in pushed]
+        _common_width(shapes)
         return functools.reduce(_sum, pushed).with_law(law)
 
     def needs_pairs(self, pairs: bool) -> bool:
@@ -158,16 +159,19 @@ def _sum(one: State, other: State) -> State:
     means = one.means if other.means is None else other.means
     if one.means is not None and other.means is not None:
         means = Means(one.means.x + other.means.x, one.means.y + other.means.y)
-    own = {}
-    if one.left is not None and other.left is not None and one.right is not None and other.right is not None:
-        own = {"left": _sum(one.left, other.left), "right": _sum(one.right, other.right)}
     return one.replace(
         nngp=one.nngp + other.nngp,
         ntk=one.ntk + other.ntk,
         xx=one.xx + other.xx,
         yy=one.yy + other.yy,
         means=means,
-        mask_x=_both(one.mask_x, other.mask_x),
-        mask_y=_both(one.mask_y, other.mask_y),
-        **own,
+        grid=_common_grid(one.grid, other.grid),
     )
+
+
+def _common_grid(one: Grid, other: Grid) -> Grid:
+    """The grid of a sum of two terms on the same sites."""
+    masks = {"mask_x": _both(one.mask_x, other.mask_x), "mask_y": _both(one.mask_y, other.mask_y)}
+    if one.left is None or other.left is None or one.right is None or other.right is None:
+        return dataclasses.replace(one, **masks)
+    return dataclasses.replace(one, left=_sum(one.left, other.left), right=_sum(one.right, other.right), **masks)

@@ -14,7 +14,7 @@ from ._fields import at_equal_positions, at_filled, axes_of, field_shape, filled
 from ._layer import AbstractLayer, Shape
 from ._parameterization import Parameterization
 from ._serial import Serial
-from ._state import Means, State
+from ._state import Grid, Means, State
 from ._window import Padding, Size, Window
 
 
@@ -50,9 +50,9 @@ class Patches(AbstractLayer):
     def push(self, state: State) -> State:
         """Means along the window, at equal places of both positions."""
         state = at_filled(state)
-        sites = self.window.over("Patches", state.sites)
+        sites = self.window.over("Patches", state.grid.sites)
         mean = lambda values, axes: self.window.total(values, axes) / self.window.count
-        both, one, other = axes_of(state)
+        both, one, other = axes_of(state.grid)
         means = state.means
         if means is not None:
             means = Means(mean(means.x, one), mean(means.y, other))
@@ -64,9 +64,7 @@ class Patches(AbstractLayer):
             fan_in=self.window.count * state.fan_in,
             law=state.law.perturbed(),
             means=means,
-            sites=sites,
-            **visible_through(self.window, state),
-        )
+        ).with_grid(sites=sites, **visible_through(self.window, state))
 
 
 class Flatten(AbstractLayer):
@@ -94,28 +92,23 @@ class Flatten(AbstractLayer):
 
     def push(self, state: State) -> State:
         """Means over positions."""
-        if not state.sites:
+        grid = state.grid
+        if not grid.sites:
             return state
-        state = at_filled(state)
-        first = tuple(range(len(state.sites)))
-        mean = lambda values: jnp.mean(at_equal_positions(state, values), axis=first)
-        every = tuple(range((1 + state.pairs) * len(state.sites)))
-        alone = lambda values: jnp.sum(values, axis=every) / math.prod(state.sites)
+        state, size = at_filled(state), math.prod(grid.sites)
+        first, every = tuple(range(len(grid.sites))), tuple(range(grid.axes))
+        mean = lambda values: jnp.mean(at_equal_positions(grid, values), axis=first)
+        alone = lambda values: jnp.sum(values, axis=every) / size
         means = None if state.means is None else Means(*map(alone, state.means))
         return state.replace(
             nngp=mean(state.nngp),
             ntk=mean(state.ntk),
             xx=alone(state.xx),
             yy=alone(state.yy),
-            fan_in=math.prod(state.sites) * state.fan_in,
+            fan_in=size * state.fan_in,
             law=state.law.perturbed(),
             means=means,
-            sites=(),
-            pairs=False,
-            left=None,
-            right=None,
-            mask_x=None,
-            mask_y=None,
+            grid=Grid(joint=grid.joint),
         )
 
     def needs_pairs(self, pairs: bool) -> bool:
@@ -151,10 +144,11 @@ class LocalDense(Dense):
     def push(self, state: State) -> State:
         """The moments of `Dense`, without those between different positions."""
         pushed = Dense.push(self, state)
-        if not state.pairs:
+        grid = state.grid
+        if not grid.pairs:
             return pushed
-        batch = (1,) * (state.nngp.ndim - 2 * len(state.sites))
-        equal = jnp.eye(math.prod(state.sites), dtype=bool).reshape(*state.sites, *state.sites, *batch)
+        batch = (1,) * (state.nngp.ndim - grid.axes)
+        equal = jnp.eye(math.prod(grid.sites), dtype=bool).reshape(*grid.sites, *grid.sites, *batch)
         return pushed.replace(nngp=jnp.where(equal, pushed.nngp, 0.0), ntk=jnp.where(equal, pushed.ntk, 0.0))
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Key
 from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer, Shape
-from ._state import INPUTS, State
+from ._state import INPUTS, Grid, State
 
 
 class Embedding(AbstractLayer):
@@ -119,13 +119,13 @@ def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pa
     sites, (a, b) = x.shape[1:-1], (points.reshape(len(points), -1).T for points in (x, y))
     a, b = (a[:, None, :, None], b[None, :, None, :]) if pairs else (a[:, :, None], b[:, None, :])
     state = _equal(a, b, sites, pairs)
-    return state.replace(left=_own(x, pairs), right=_own(y, pairs)) if pairs else state
+    return state.with_grid(left=_own(x, pairs), right=_own(y, pairs)) if pairs else state
 
 
 def own_token_state(x: Float[Array, "n *sites 1"], pairs: bool) -> State:
     """The state of every point made of tokens with itself."""
     bare = _own(x, pairs)
-    return bare.replace(left=bare, right=bare) if pairs else bare
+    return bare.with_grid(left=bare, right=bare) if pairs else bare
 
 
 def _own(x: Array, pairs: bool) -> State:
@@ -143,4 +143,4 @@ def _equal(a: Array, b: Array, sites: tuple[int, ...], pairs: bool) -> State:
 
     nngp = moments(a, b, (*sites, *sites) if pairs else sites)
     xx, yy = moments(a, a, (*sites, *ones)), moments(b, b, (*ones, *sites))
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, _NONE, INPUTS, None, sites, pairs)
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, _NONE, INPUTS, None, Grid(sites, pairs))

@@ -8,14 +8,14 @@ from jaxtyping import Array, Bool, Float, Shaped
 
 from lemmata.errors import ShapeError
 
-from ._state import INPUTS, Means, State
+from ._state import INPUTS, Grid, Means, State
 from ._window import Window
 
 
 def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
     """The state of every field with itself: all pairs of positions, or each position alone; of batch shape (n,)."""
     bare = _own(x, pairs)
-    return bare.replace(left=bare, right=bare) if pairs else bare
+    return bare.with_grid(left=bare, right=bare) if pairs else bare
 
 
 def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> State:
@@ -27,8 +27,8 @@ def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pa
     nngp = nngp.reshape(*(sites + sites if pairs else sites), len(x), len(y))
     means = Means(_position_means(x, pairs)[0][..., None], _position_means(y, pairs)[1][..., None, :])
     xx, yy = left.xx[..., None], right.yy[..., None, :]
-    state = State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, means, sites, pairs)
-    return state.replace(left=left, right=right) if pairs else state
+    grid = Grid(sites, pairs, left, right) if pairs else Grid(sites)
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, means, grid)
 
 
 def _own(x: Array, pairs: bool) -> State:
@@ -37,7 +37,7 @@ def _own(x: Array, pairs: bool) -> State:
     xx, yy = _at_positions(jnp.mean(points**2, axis=2), sites, pairs)
     nngp = (jnp.einsum("npc,nqc->pqn", points, points) / c).reshape(*sites, *sites, -1) if pairs else xx
     means = Means(*_position_means(x, pairs))
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, means, sites, pairs)
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, means, Grid(sites, pairs))
 
 
 def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
@@ -52,33 +52,38 @@ def _at_positions(values: Shaped[Array, "n p"], sites: tuple[int, ...], pairs: b
 
 def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *sites"]) -> State:
     """The state, and those of inputs with themselves, with masks: of all pairs of inputs, or of each with itself."""
-    axes = lambda mask: _at_positions(mask.reshape(len(mask), -1), state.sites, state.pairs)
-    own = lambda side, mask: None if side is None else side.replace(mask_x=axes(mask)[0], mask_y=axes(mask)[1])
-    mask_x, mask_y = axes(x)[0], axes(y)[1]
-    if state.nngp.ndim - len(state.sites) * (1 + state.pairs) == 2:
+    grid = state.grid
+    of_x, of_y = (_at_positions(mask.reshape(len(mask), -1), grid.sites, grid.pairs) for mask in (x, y))
+    (mask_x, _), (_, mask_y) = of_x, of_y
+    if state.nngp.ndim - grid.axes == 2:
         mask_x, mask_y = mask_x[..., :, None], mask_y[..., None, :]
-    return state.replace(mask_x=mask_x, mask_y=mask_y, left=own(state.left, x), right=own(state.right, y))
+    state = state.with_grid(mask_x=mask_x, mask_y=mask_y)
+    if grid.left is None or grid.right is None:
+        return state
+    left, right = (
+        side.with_grid(mask_x=own[0], mask_y=own[1]) for side, own in ((grid.left, of_x), (grid.right, of_y))
+    )
+    return state.with_grid(left=left, right=right)
 
 
 def at_filled(state: State) -> State:
     """The state with moments 0 at empty positions; so are those of inputs with themselves."""
-    if state.mask_x is None or state.mask_y is None:
+    one, other = state.grid.mask_x, state.grid.mask_y
+    if one is None or other is None:
         return state
-    one, other, both = state.mask_x, state.mask_y, state.mask_x & state.mask_y
+    both = one & other
     zero = lambda values, mask: jnp.where(mask, values, 0.0)
     means = state.means
     if means is not None:
         means = Means(zero(means.x, one), zero(means.y, other))
-    left, right = (None if side is None else at_filled(side) for side in (state.left, state.right))
-    return state.replace(
+    filled = state.replace(
         nngp=zero(state.nngp, both),
         ntk=zero(state.ntk, both),
         xx=zero(state.xx, one),
         yy=zero(state.yy, other),
         means=means,
-        left=left,
-        right=right,
     )
+    return filled.with_sides(at_filled)
 
 
 def filled(x: Float[Array, "*sites c"], mask: Bool[Array, "*sites"]) -> Float[Array, "*sites c"]:
@@ -87,29 +92,43 @@ def filled(x: Float[Array, "*sites c"], mask: Bool[Array, "*sites"]) -> Float[Ar
 
 
 def visible_through(window: Window, state: State) -> dict[str, Any]:
-    """The masks of the state after a window."""
-    if state.mask_x is None or state.mask_y is None:
+    """The masks of the state's grid after a window."""
+    grid = state.grid
+    if grid.mask_x is None or grid.mask_y is None:
         return {}
-    _, one, other = axes_of(state)
-    return {"mask_x": window.visible(state.mask_x, one), "mask_y": window.visible(state.mask_y, other)}
+    _, one, other = axes_of(grid)
+    return {"mask_x": window.visible(grid.mask_x, one), "mask_y": window.visible(grid.mask_y, other)}
 
 
-def axes_of(state: State) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
+def axes_of(grid: Grid) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
     """For each axis of the grid, the axes of a state's arrays that go with it: in `nngp`, in `xx` and in `yy`."""
-    k = len(state.sites)
-    if not state.pairs:
+    k = len(grid.sites)
+    if not grid.pairs:
         alone = [(axis,) for axis in range(k)]
         return alone, alone, alone
     return [(axis, k + axis) for axis in range(k)], [(axis,) for axis in range(k)], [(k + axis,) for axis in range(k)]
 
 
-def at_equal_positions(state: State, values: Float[Array, "..."]) -> Float[Array, "..."]:
+def at_equal_positions(grid: Grid, values: Float[Array, "..."]) -> Float[Array, "..."]:
     """The entries for equal positions of x and y, of shape sites + batch."""
-    if not state.pairs:
+    if not grid.pairs:
         return values
-    size, batch = math.prod(state.sites), values.shape[2 * len(state.sites) :]
+    size, batch = math.prod(grid.sites), values.shape[grid.axes :]
     index = jnp.arange(size)
-    return values.reshape(size, size, *batch)[index, index].reshape(*state.sites, *batch)
+    return values.reshape(size, size, *batch)[index, index].reshape(*grid.sites, *batch)
+
+
+def with_own_variances(state: State, before: State, left: State, right: State) -> State:
+    """The state whose variances are those that inputs with themselves have in the states `left` and `right`.
+
+    The points of x and y lie along the axes that they have in the variances of `before`, a state of the same points.
+    """
+    ones = (1,) * (state.grid.axes - len(state.grid.sites))
+    column = at_equal_positions(left.grid, left.nngp)
+    row = column if right is left else at_equal_positions(right.grid, right.nngp)
+    points_x, points_y = (part.shape[before.grid.axes :] for part in (before.xx, before.yy))
+    xx = column.reshape(*state.grid.sites, *ones, *points_x)
+    return state.replace(xx=xx, yy=row.reshape(*ones, *state.grid.sites, *points_y))
 
 
 def field_shape(layer: str, shape: Any) -> tuple[int, ...]:

@@ -63,9 +63,19 @@ def _(layer: Dense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
     if x.ndim == 2:
         # Every output has the same own kernel and different outputs share no parameter: Theta = kernel times identity.
         return (Factor(g, features),)
-    # At every position the same weights, or those of their own: the gradients by them are formed.
+    # At every position the same weights: the gradients by them are formed.
+    return _formed("nqpw,npc->nqwc", g, features)
+
+
+@factors.register
+def _(layer: LocalDense, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
+    # At every position weights of its own.
+    return _formed("nqpw,npc->nqpwc", g, layer.gradient_features(x))
+
+
+def _formed(form: str, g: Array, features: Array) -> tuple[Factor, ...]:
+    """The gradients by weights as sums of products over the positions p of a field, which become one axis."""
     positions = (jnp.reshape(part, (*part.shape[:axes], -1, part.shape[-1])) for part, axes in ((g, 2), (features, 1)))
-    form = "nqpw,npc->nqpwc" if isinstance(layer, LocalDense) else "nqpw,npc->nqwc"
     gradients = jnp.einsum(form, *positions)
     return (Factor(gradients.reshape(*gradients.shape[:2], -1)),)
 

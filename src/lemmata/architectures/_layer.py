@@ -19,7 +19,7 @@ class AbstractLayer(eqx.Module):
     compares `push` with `init` and `apply` for every layer.
 
     Attributes:
-        whole: whether `push` also looks at the moments of each input with itself (`State.left` and `State.right`) and
+        whole: whether `push` also looks at the moments of each input with itself (`Grid.left` and `Grid.right`) and
             returns them; other layers need not know of them.
     """
 

@@ -14,6 +14,7 @@ from lemmata.errors import SettingError, ShapeError
 from ._embedding import token_points
 from ._fields import field_shape
 from ._layer import AbstractLayer, Shape, with_channels
+from ._reading import Reading, check_points, reading
 from ._state import State
 
 
@@ -70,7 +71,7 @@ class Masked(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The network's, with the masks of both inputs."""
-        if state.mask_x is None:
+        if state.grid.mask_x is None:
             raise SettingError(
                 "input of Masked",
                 found="a state without masks",
@@ -104,6 +105,18 @@ def split_mask(x: Float[Array, "*batch c"]) -> tuple[Float[Array, "*batch d"], B
     """The channels without the last, 0 at empty positions, and where positions hold something."""
     mask = x[..., -1] > 0.5
     return jnp.where(mask[..., None], x[..., :-1], 0.0), mask
+
+
+@reading.register
+def _(network: Masked, x: Array) -> Reading:
+    values, mask = split_mask(x)
+    count = network.network.token_count()
+    return Reading(values if count is None else token_points(values[..., 0], count), mask, count is not None)
+
+
+@check_points.register
+def _(network: Masked, x: Array) -> None:
+    network.check(x)
 
 
 def _check_masks(x: Float[Array, "n *sites c"]) -> None:

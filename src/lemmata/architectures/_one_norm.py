@@ -13,9 +13,11 @@ from lemmata.errors import SettingError
 from lemmata.kernels import AbstractKernel
 
 from ._angular import ACCURACY, angular_series, by_series
-from ._kernels import NetworkEntries, NNGPKernel, TangentKernel, cross_entries
+from ._entries import Face, NetworkEntries
+from ._kernels import AbstractNetworkKernel
 from ._layer import AbstractLayer
 from ._state import INPUTS, State
+from ._tiling import cross_entries
 
 # A recursion that carries correlations knows an angle t to eps / t: nearer to 0 and pi than this it is no reference,
 # and coefficients below the second number are its rounding.
@@ -48,14 +50,14 @@ class AngularKernel(AbstractKernel):
         (3, 3)
     """
 
-    kernel: NNGPKernel | TangentKernel
+    kernel: AbstractNetworkKernel
     norm: float = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
     series: tuple[float, ...] | None = eqx.field(static=True)
     exactly_symmetric = True
 
-    def __init__(self, kernel: NNGPKernel | TangentKernel, *, norm: float, dimension: int):
-        if not isinstance(kernel, NNGPKernel | TangentKernel):
+    def __init__(self, kernel: AbstractNetworkKernel, *, norm: float, dimension: int):
+        if not isinstance(kernel, AbstractNetworkKernel):
             raise SettingError("kernel", found=repr(kernel), rule="an NNGPKernel or a TangentKernel")
         if not (norm > 0 and math.isfinite(norm)) or dimension < 1:
             raise SettingError(
@@ -85,9 +87,9 @@ class AngularKernel(AbstractKernel):
         return self.kernel.diagonal(x)
 
     def _entries(self) -> "_SphereEntries":
-        face = "nngp" if isinstance(self.kernel, NNGPKernel) else "ntk"
         series = getattr(self, "series", None)
-        return _SphereEntries(self.kernel.network, face, self.norm**2 / self.dimension, self.dimension, series)
+        kernel, variance = self.kernel, self.norm**2 / self.dimension
+        return _SphereEntries(kernel.network, kernel.face, variance, self.dimension, series)
 
     def _check(self, x: Array) -> None:
         if jnp.ndim(x) == 2 and x.shape[1] != self.dimension:
@@ -112,7 +114,7 @@ class _SphereEntries(NetworkEntries):
     series: tuple[float, ...] | None = eqx.field(static=True)
 
     def __init__(
-        self, network: AbstractLayer, face: str, variance: float, fan_in: int, series: tuple[float, ...] | None
+        self, network: AbstractLayer, face: Face, variance: float, fan_in: int, series: tuple[float, ...] | None
     ):
         self.network, self.face, self.variance, self.fan_in, self.series = network, face, variance, fan_in, series
 

@@ -8,9 +8,9 @@ from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.errors import SettingError
 
-from ._fields import at_equal_positions, at_filled, axes_of, field_shape, filled, visible_through
+from ._fields import at_filled, axes_of, field_shape, filled, visible_through, with_own_variances
 from ._layer import AbstractLayer, Shape
-from ._state import Means, State
+from ._state import Grid, Means, State
 from ._window import Padding, Size, Window
 
 
@@ -59,8 +59,8 @@ class AveragePool(AbstractLayer):
 
     def push(self, state: State) -> State:
         """Means over both windows, from all pairs of positions."""
-        sites = self.window.over(type(self).__name__, state.sites)
-        _, *sides = axes_of(state)
+        sites = self.window.over(type(self).__name__, state.grid.sites)
+        _, *sides = axes_of(state.grid)
         alone = lambda _, values, side: self.factor * self.window.total(values, sides[side])
         pooled = lambda part, values: alone(part, alone(part, values, 0), 1)
         return _pooled(type(self).__name__, state, (pooled, alone), sites, self.window)
@@ -106,9 +106,8 @@ class GlobalAveragePool(AbstractLayer):
 
     def push(self, state: State) -> State:
         """Means over all pairs of positions."""
-        every = tuple(range(2 * len(state.sites)))
-
-        share = lambda part, side: self._share((part.mask_x, part.mask_y)[side], part.sites, every)
+        every = tuple(range(2 * len(state.grid.sites)))
+        share = lambda part, side: self._share((part.grid.mask_x, part.grid.mask_y)[side], part.grid.sites, every)
         alone = lambda part, values, side: share(part, side) * jnp.sum(values, axis=every)
         pooled = lambda part, values: share(part, 0) * share(part, 1) * jnp.sum(values, axis=every)
         return _pooled(type(self).__name__, state, (pooled, alone), ())
@@ -131,35 +130,22 @@ def _pooled(name: str, state: State, over: Any, sites: tuple[int, ...], window: 
     Variances come from the pairs of positions of each input with itself.
     """
     (pooled, alone), state = over, at_filled(state)
-    if not state.sites or state.left is None or state.right is None:
-        found = f"equal positions of a grid {state.sites} alone" if state.sites else "vectors"
+    if not state.grid.sites or state.grid.left is None or state.grid.right is None:
+        found = f"equal positions of a grid {state.grid.sites} alone" if state.grid.sites else "vectors"
         raise SettingError(f"input of {name}", found=found, rule="fields, with the moments of all pairs of positions")
 
     def mapped(part: State) -> State:
         means = None if part.means is None else Means(*(alone(part, part.means[i], i) for i in (0, 1)))
-        masks = {"mask_x": None, "mask_y": None} if window is None else visible_through(window, part)
-        return part.replace(
-            nngp=pooled(part, part.nngp),
-            ntk=pooled(part, part.ntk),
-            means=means,
-            sites=sites,
-            pairs=bool(sites),
-            left=None,
-            right=None,
-            **masks,
-        )
+        masks = {} if window is None else visible_through(window, part)
+        grid = Grid(sites, bool(sites), joint=part.grid.joint, **masks)
+        return part.replace(nngp=pooled(part, part.nngp), ntk=pooled(part, part.ntk), means=means, grid=grid)
 
-    def variances(side: State, values: Array, like: Array, second: bool) -> Array:
-        batch, ones = like.shape[2 * len(state.sites) :], (1,) * len(sites)
-        return at_equal_positions(side, values).reshape(*(ones + sites if second else sites + ones), *batch)
-
-    def complete(part: State, like: State, left: State, right: State) -> State:
-        xx, yy = variances(left, left.nngp, like.xx, False), variances(right, right.nngp, like.yy, True)
-        return part.replace(xx=xx, yy=yy)
-
-    left, right = mapped(state.left), mapped(state.right)
-    new = complete(mapped(state), state, left, right)
+    left, right = mapped(state.grid.left), mapped(state.grid.right)
+    new = with_own_variances(mapped(state), state, left, right)
     if not sites:
         return new
-    own = {"left": complete(left, state.left, left, left), "right": complete(right, state.right, right, right)}
-    return new.replace(**own)
+    left, right = (
+        with_own_variances(side, before, side, side)
+        for side, before in ((left, state.grid.left), (right, state.grid.right))
+    )
+    return new.with_grid(left=left, right=right)

@@ -14,7 +14,7 @@ from lemmata.errors import NotPositiveDefiniteError, SettingError
 
 from ._fields import field_shape
 from ._layer import AbstractLayer, Shape
-from ._state import Means, State
+from ._state import Grid, Means, State
 
 
 class PositionalEmbedding(AbstractLayer):
@@ -109,7 +109,7 @@ class PositionalEmbedding(AbstractLayer):
 
     def push(self, state: State) -> State:
         """Adds the covariance of the embedding."""
-        field_shape("PositionalEmbedding", (*state.sites, state.fan_in))
+        field_shape("PositionalEmbedding", (*state.grid.sites, state.fan_in))
         law = state.law
         if self.kind == "sum" and not law.wide:
             raise SettingError(
@@ -119,7 +119,7 @@ class PositionalEmbedding(AbstractLayer):
                 remedy="a Dense layer before it, or kind='concat'",
             )
         share, own = self.shares(state.fan_in)
-        covariance = own * jnp.asarray(self.covariance(state.sites), state.nngp.dtype)
+        covariance = own * jnp.asarray(self.covariance(state.grid.sites), state.nngp.dtype)
         added = self._added(covariance, state, state.nngp.ndim)
         one, other = self._variances(covariance, state)
         means = state.means
@@ -140,16 +140,17 @@ class PositionalEmbedding(AbstractLayer):
 
     @staticmethod
     def _added(covariance: Array, state: State, ndim: int) -> Array:
-        if not state.pairs:
-            values = jnp.diagonal(covariance).reshape(state.sites)
-        else:
-            values = covariance.reshape(*state.sites, *state.sites)
+        grid = state.grid
+        values = covariance.reshape(*grid.sites, *grid.sites) if grid.pairs else _diagonal(covariance, grid)
         return values.reshape(*values.shape, *(1,) * (ndim - values.ndim))
 
     @staticmethod
     def _variances(covariance: Array, state: State) -> tuple[Array, Array]:
-        values, ones = jnp.diagonal(covariance).reshape(state.sites), (1,) * len(state.sites)
-        batch = (1,) * (state.nngp.ndim - len(state.sites) * (1 + state.pairs))
-        if not state.pairs:
-            return (values.reshape(*state.sites, *batch),) * 2
-        return values.reshape(*state.sites, *ones, *batch), values.reshape(*ones, *state.sites, *batch)
+        grid, values = state.grid, _diagonal(covariance, state.grid)
+        ones, batch = (1,) * (grid.axes - len(grid.sites)), (1,) * (state.nngp.ndim - grid.axes)
+        return values.reshape(*grid.sites, *ones, *batch), values.reshape(*ones, *grid.sites, *batch)
+
+
+def _diagonal(covariance: Array, grid: Grid) -> Array:
+    """The variances at the positions of the grid."""
+    return jnp.diagonal(covariance).reshape(grid.sites)

@@ -13,7 +13,9 @@ from lemmata.errors import SettingError, ShapeError
 
 from ._attention import Attention
 from ._dropout import with_keys
-from ._kernels import NetworkEntries, NNGPKernel, TangentKernel, as_read
+from ._entries import NetworkEntries
+from ._kernels import AbstractNetworkKernel
+from ._reading import as_read
 
 # Matrices of all pairs of positions that a replicate was seen to hold, with one or two layers of attention.
 _MATRICES = 48
@@ -32,7 +34,7 @@ class Estimate(NamedTuple):
 
 
 def with_standard_error(
-    kernel: NNGPKernel | TangentKernel,
+    kernel: AbstractNetworkKernel,
     x: Float[Array, "n *sites c"],
     y: Float[Array, "m *sites c"] | None = None,
     *,
@@ -82,8 +84,7 @@ def with_standard_error(
     size = len(everything) * math.prod(everything.shape[1:-1])
     plan = ResultPlan("joint moments of all positions", (_MATRICES, size, size), everything.dtype.itemsize)
     plan.require(everything, remedy="fewer points or positions at a time, or float32; NNGPKernel draws pair by pair")
-    face = "nngp" if isinstance(kernel, NNGPKernel) else "ntk"
-    mean, error = _replicated(NetworkEntries(kernel.network, face), everything, jax.random.split(key, replicates))
+    mean, error = _replicated(kernel.entries(), everything, jax.random.split(key, replicates))
     if not bool(jnp.isfinite(mean).all()):
         rule = "finite inputs and moments"
         raise SettingError("kernel of the network", found="values that are not finite", rule=rule)
@@ -96,7 +97,7 @@ def _replicated(entries: NetworkEntries, points: Array, keys: Key[Array, " r"]) 
     def one(key: Key[Array, ""]) -> Array:
         network = with_keys(entries.network, Attention, key)
         drawn = NetworkEntries(network, entries.face)
-        matrix = drawn.exact(drawn.fields(points, points).replace(joint=True))
+        matrix = drawn.exact(drawn.fields(points, points).with_grid(joint=True))
         return (matrix + matrix.T) / 2
 
     values = jax.lax.map(one, keys)

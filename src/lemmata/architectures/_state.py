@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -66,6 +67,33 @@ class Means(NamedTuple):
     y: Float[Array, "..."]
 
 
+class Grid(eqx.Module):
+    """Where fields have their vectors, and what is known of pairs of these positions; by default no grid: vectors.
+
+    Attributes:
+        sites: the shape of the grid of positions; () for vectors.
+        pairs: whether all pairs of positions are kept.
+        left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
+        right: the same of every y.
+        mask_x: where the positions of x hold something, if not everywhere (`Masked`); an array as `State.xx`.
+        mask_y: the same of y, an array as `State.yy`.
+        joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
+    """
+
+    sites: tuple[int, ...] = eqx.field(static=True, default=())
+    pairs: bool = eqx.field(static=True, default=False)
+    left: "State | None" = None
+    right: "State | None" = None
+    mask_x: Bool[Array, "..."] | None = None
+    mask_y: Bool[Array, "..."] | None = None
+    joint: bool = eqx.field(static=True, default=False)
+
+    @property
+    def axes(self) -> int:
+        """How many axes of positions come first in the moments of a state."""
+        return len(self.sites) * (1 + self.pairs)
+
+
 class State(eqx.Module):
     """The second moments of one layer's outputs, between inputs x and inputs y, at infinite width.
 
@@ -85,13 +113,7 @@ class State(eqx.Module):
             order.
         law: what else is known about the coordinates; by default that they are Gaussian with mean 0.
         means: the means of the coordinates, where these are known and may differ from 0.
-        sites: the shape of the grid of positions; () for vectors.
-        pairs: whether all pairs of positions are kept.
-        left: with `pairs`, the moments of every x with itself at all pairs of positions, of shape sites + sites + (n,).
-        right: the same of every y.
-        mask_x: where the positions of x hold something, if not everywhere (`Masked`); an array as `xx`.
-        mask_y: the same of y, an array as `yy`.
-        joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
+        grid: the positions of fields; by default the inputs are vectors.
     """
 
     nngp: Float[Array, "..."]
@@ -101,34 +123,37 @@ class State(eqx.Module):
     fan_in: int = eqx.field(static=True)
     law: Law = eqx.field(static=True, default=Law())
     means: Means | None = None
-    sites: tuple[int, ...] = eqx.field(static=True, default=())
-    pairs: bool = eqx.field(static=True, default=False)
-    left: "State | None" = None
-    right: "State | None" = None
-    mask_x: Bool[Array, "..."] | None = None
-    mask_y: Bool[Array, "..."] | None = None
-    joint: bool = eqx.field(static=True, default=False)
+    grid: Grid = Grid()
 
     def replace(self, **changes: Any) -> "State":
         """The state with some attributes changed."""
         return dataclasses.replace(self, **changes)
 
+    def with_grid(self, **changes: Any) -> "State":
+        """The state with some attributes of its grid changed."""
+        return self.replace(grid=dataclasses.replace(self.grid, **changes))
+
+    def with_sides(self, change: Callable[["State"], "State"]) -> "State":
+        """The state with those of inputs with themselves changed, where it has them."""
+        if self.grid.left is None or self.grid.right is None:
+            return self
+        return self.with_grid(left=change(self.grid.left), right=change(self.grid.right))
+
     def with_law(self, law: Law) -> "State":
         """The state, and those of inputs with themselves, under another law."""
-        left, right = (None if side is None else side.replace(law=law) for side in (self.left, self.right))
-        return self.replace(law=law, left=left, right=right)
+        return self.replace(law=law).with_sides(lambda side: side.replace(law=law))
 
     def through(self, layer: Any) -> "State":
         """What a layer inside a network makes of this state and of the states of inputs with themselves."""
-        if layer.whole or self.left is None or self.right is None:
+        if layer.whole or self.grid.left is None or self.grid.right is None:
             return layer.push(self)
-        left, right = (_with_variances(layer.push(side)) for side in (self.left, self.right))
-        return layer.push(self.replace(left=None, right=None)).replace(left=left, right=right)
+        sides = self.with_sides(lambda side: _with_variances(layer.push(side))).grid
+        return layer.push(self.with_grid(left=None, right=None)).with_grid(left=sides.left, right=sides.right)
 
 
 def _with_variances(side: State) -> State:
     """The moments of an input with itself have its variances on their diagonal (of one random pass, under Dropout)."""
-    size = math.prod(side.sites)
+    size = math.prod(side.grid.sites)
     flat = side.nngp.reshape(size, size, -1)
     index = jnp.arange(size)
     nngp = flat.at[index, index].set(side.xx.reshape(size, -1)).reshape(side.nngp.shape)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Complex, Float, Key
 
 from lemmata.errors import SettingError, ShapeError
 
-from ._fields import at_equal_positions, at_filled, field_shape, filled
+from ._fields import at_filled, field_shape, filled, with_own_variances
 from ._layer import AbstractLayer, Shape
 from ._moments import check_finite
 from ._state import State
@@ -139,8 +139,8 @@ class StateSpace(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The double sums above, by recurrences over both positions."""
-        if len(state.sites) != 1:
-            self._sequence((*state.sites, state.fan_in) if state.sites else state.fan_in)
+        if len(state.grid.sites) != 1:
+            self._sequence((*state.grid.sites, state.fan_in) if state.grid.sites else state.fan_in)
         if not state.law.wide:
             raise SettingError(
                 "input of StateSpace",
@@ -149,13 +149,13 @@ class StateSpace(AbstractLayer):
                 remedy="a Dense layer before it",
             )
         state = at_filled(state)
-        if state.left is None or state.right is None:
+        if state.grid.left is None or state.grid.right is None:
             rule = "sequences, with the moments of all pairs of positions"
             raise SettingError("input of StateSpace", found="equal positions alone", rule=rule)
-        left, right = self._moments(state.left), self._moments(state.right)
-        own = {"left": _with_own_variances(left, left, left), "right": _with_own_variances(right, right, right)}
-        law = state.law.drawn().perturbed()
-        return _with_own_variances(self._moments(state), left, right).replace(means=None, **own).with_law(law)
+        left, right = self._moments(state.grid.left), self._moments(state.grid.right)
+        pushed = with_own_variances(self._moments(state), state, left, right).replace(means=None)
+        left, right = (with_own_variances(side, side, side, side) for side in (left, right))
+        return pushed.with_grid(left=left, right=right).with_law(state.law.drawn().perturbed())
 
     def needs_pairs(self, pairs: bool) -> bool:
         """The variance of a sum over positions needs all pairs."""
@@ -224,13 +224,6 @@ def _filtered(values: Array, decay: Array, first: Array, second: Array | None) -
         return (new, ramp), first * new + second * ramp
 
     return jax.lax.scan(advance, (zero, None if second is None else zero), values)[1]
-
-
-def _with_own_variances(part: State, left: State, right: State) -> State:
-    """The state whose variances are those of inputs with themselves."""
-    column, row = at_equal_positions(left, left.nngp), at_equal_positions(right, right.nngp)
-    length, batch = part.sites[0], (part.xx.shape[2:], part.yy.shape[2:])
-    return part.replace(xx=column.reshape(length, 1, *batch[0]), yy=row.reshape(1, length, *batch[1]))
 
 
 def _complex(parts: Float[Array, "2 *shape"]) -> Complex[Array, "*shape"]:

@@ -1,0 +1,46 @@
+"""What a kernel of a network refuses: other networks, points of other shapes, and values that are not finite."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._layer import AbstractLayer
+
+
+def check_network(network: object) -> None:
+    """Refuses what is no layer."""
+    if not isinstance(network, AbstractLayer):
+        raise SettingError("network", found=repr(network), rule="a layer", remedy="Serial([...]) of layers")
+
+
+def check_pair(x: Array, y: Array) -> None:
+    """Refuses two single points that are not of one shape."""
+    if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
+        rule = "two of shape (d,), or two fields of shape (*sites, channels)"
+        raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
+
+
+def check_rows(x: Array, y: Array) -> None:
+    """Refuses points that are not rows of one shape."""
+    if jnp.ndim(x) < 2 or jnp.ndim(x) != jnp.ndim(y) or x.shape[1:] != y.shape[1:]:
+        rule = "(n, d) and (m, d), the same d, or fields (n, *sites, channels) on the same grid"
+        raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
+
+
+def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The values, refused where not finite; as they are under a transformation, where nothing can be raised."""
+    try:
+        known = bool(jnp.all(jnp.isfinite(values)))
+    except jax.errors.TracerBoolConversionError:
+        return values
+    if not known:
+        raise SettingError(
+            "kernel of the network",
+            found="values that are not finite",
+            rule="finite moments of every activation",
+            remedy="an activation that grows slower than exp(u²/4), smaller weight_std, more quadrature nodes "
+            "(Elementwise(fn, degree=...)), or inputs that are finite",
+        )
+    return values

@@ -1,0 +1,164 @@
+"""Networks that are positively homogeneous, as steps that carry both kernels in the angle between the inputs."""
+
+import math
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from ._activations import LeakyRelu, Relu
+from ._dense import Dense
+from ._layer import AbstractLayer
+from ._parameterization import Parameterization, scales
+from ._serial import Serial
+
+Angles = Float[np.ndarray, " p"]
+
+
+class Carried(NamedTuple):
+    """Both kernels after some layers, for inputs of variance |x|²/d = 1 at angles theta.
+
+    Attributes:
+        variance: the kernel nngp at angle 0, the same for all inputs.
+        nngp: E[h(x) h(y)].
+        ntk: the tangent kernel.
+        theta: the angle whose cosine is nngp / variance.
+        fan_in: the number of coordinates.
+    """
+
+    variance: float
+    nngp: Angles
+    ntk: Angles
+    theta: Angles
+    fan_in: int
+
+
+@runtime_checkable
+class Step(Protocol):
+    """What a positively homogeneous layer does to the kernels; hashable.
+
+    Attributes:
+        bends: whether the angle changes, which costs an activation.
+    """
+
+    bends: bool
+
+    def carry(self, at: Carried) -> Carried:
+        """The kernels after the layer."""
+        ...
+
+
+class LinearStep(NamedTuple):
+    """A dense layer without bias."""
+
+    weight_std: float
+    width: int
+    parameterization: Parameterization
+    bends = False
+
+    def carry(self, at: Carried) -> Carried:
+        """Scales the moments, and adds the layer's own gradient to the tangent kernel; the angle stays."""
+        own = scales(self.parameterization, at.fan_in, self.width, self.weight_std, 0.0)
+        ntk = own.gradient * at.nngp + own.variance * at.ntk
+        return Carried(own.variance * at.variance, own.variance * at.nngp, ntk, at.theta, self.width)
+
+
+class BendStep(NamedTuple):
+    """A map that is linear on each side of 0: slope 1 above, this slope below."""
+
+    slope: float
+    bends = True
+
+    def carry(self, at: Carried) -> Carried:
+        """The arc-cosine kernels, in the angle."""
+        a = self.slope
+        gap = _gap(at.theta, a)
+        ntk = at.ntk * (0.5 * ((1.0 - a) ** 2 * (1.0 - at.theta / np.pi) + 2.0 * a))
+        variance = 0.5 * (1.0 + a * a) * at.variance
+        return Carried(variance, variance * (1.0 - gap), ntk, 2.0 * np.arcsin(np.sqrt(0.5 * gap)), at.fan_in)
+
+
+Steps = tuple[Step, ...]
+
+
+@singledispatch
+def homogeneous_steps(layer: Any) -> Steps | None:
+    """The steps of a layer that is known to be positively homogeneous, or None: the answer for any other.
+
+    A layer of your own registers its rule, `homogeneous_steps.register(MyLayer, rule)`, and its `push` has to do at
+    every pair of inputs what the `LinearStep`, `BendStep` or other `Step` of the rule does at every angle. Subclasses
+    of lemmata's layers give None unless they are registered themselves, since they may push otherwise.
+    """
+    return None
+
+
+def _register_exactly(kind: type) -> Callable[[Callable[[Any], Steps | None]], None]:
+    """Registers a rule for the layers of a class that are not of a subclass."""
+
+    def register(rule: Callable[[Any], Steps | None]) -> None:
+        homogeneous_steps.register(kind, lambda layer: rule(layer) if type(layer) is kind else None)
+
+    return register
+
+
+@_register_exactly(Serial)
+def _(network: Serial) -> Steps | None:
+    parts = [homogeneous_steps(layer) for layer in network.layers]
+    known = [part for part in parts if part is not None]
+    return tuple(step for part in known for step in part) if len(known) == len(parts) else None
+
+
+@_register_exactly(Dense)
+def _(layer: Dense) -> Steps | None:
+    if not _plain(layer.weight_std, layer.bias_std, layer.width) or layer.bias_std != 0:
+        return None
+    return (LinearStep(float(layer.weight_std), layer.width, layer.parameterization),)
+
+
+@_register_exactly(LeakyRelu)
+def _(layer: LeakyRelu) -> Steps | None:
+    return (BendStep(layer.slope),) if _plain(layer.slope) else None
+
+
+@_register_exactly(Relu)
+def _(layer: Relu) -> Steps | None:
+    return (BendStep(0.0),)
+
+
+def _plain(*values: object) -> bool:
+    return all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+
+
+def is_homogeneous(network: AbstractLayer) -> bool:
+    """Whether the network is known to be positively homogeneous of degree 1: f(a x) = a f(x) for every a >= 0.
+
+    Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y alone. Known are `Dense`
+    without biases, `Relu`, `LeakyRelu` and `Serial` of those, with settings that are plain finite numbers, and what
+    `homogeneous_steps` was told; the answer for any other layer, a subclass of these too, is no.
+    """
+    return homogeneous_steps(network) is not None
+
+
+def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angles, Angles]:
+    """Both kernels of inputs of variance |x|²/d = 1 at angles theta: the recursion of `push`, carried in the angle.
+
+    A state that carries the correlation knows a small angle only to eps / theta; here every angle is known to a few
+    units of rounding.
+    """
+    at = Carried(1.0, np.cos(theta), np.zeros_like(theta), theta, fan_in)
+    for step in steps:
+        at = step.carry(at)
+    return at.nngp, at.ntk
+
+
+def _gap(theta: Float[np.ndarray, " p"], a: float) -> Float[np.ndarray, " p"]:
+    """1 - the correlation after slopes 1 and a, from the angle before; without cancellation at 0 and at pi."""
+    # With u = theta below pi / 2 and pi - theta above: kappa1 = cos u + (sin u - u cos u) / pi or its last term alone.
+    u = np.minimum(theta, np.pi - theta)
+    versine, bow = 2.0 * np.sin(0.5 * u) ** 2, (np.sin(u) - u * np.cos(u)) / np.pi
+    bend = (1.0 - a) ** 2
+    acute = (1.0 + a * a) * versine - bend * bow
+    obtuse = (1.0 + a) ** 2 - 2.0 * a * versine - bend * bow
+    return np.clip(np.where(theta < 0.5 * np.pi, acute, obtuse) / (1.0 + a * a), 0.0, 2.0)

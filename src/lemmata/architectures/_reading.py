@@ -1,0 +1,43 @@
+"""How a network reads points: as vectors, fields, tokens, or fields with a mask."""
+
+from functools import singledispatch
+from typing import NamedTuple
+
+from jaxtyping import Array, Bool, Float
+
+from ._embedding import token_points
+from ._layer import AbstractLayer
+
+
+class Reading(NamedTuple):
+    """Points as the state of the inputs needs them.
+
+    Attributes:
+        values: vectors, fields, or tokens as fields of single numbers.
+        mask: where positions hold something; None where all do.
+        tokens: whether the values are tokens.
+    """
+
+    values: Float[Array, "n *sites c"]
+    mask: Bool[Array, "n *sites"] | None
+    tokens: bool
+
+
+@singledispatch
+def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
+    """Values, mask and kind of points that `as_read` returned; a layer with points of its own registers its rule.
+
+    Here: values everywhere.
+    """
+    return Reading(x, None, network.token_count() is not None)
+
+
+@singledispatch
+def check_points(network: AbstractLayer, x: Array) -> None:
+    """Refuses points that the network cannot read, beside their shapes; a layer registers its rule. Here: none."""
+
+
+def as_read(network: AbstractLayer, x: Array) -> Array:
+    """The points as the network reads them: tokens as fields of single numbers."""
+    count = network.token_count()
+    return x if count is None else token_points(x, count)

@@ -1,0 +1,128 @@
+"""The matrix of all pairs and the diagonal of a network's kernel, in tiles that stay in the cache."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ._checks import check_rows, finite
+from ._entries import NetworkEntries
+from ._reading import as_read, check_points
+
+# Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
+# diagonal; entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
+_TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
+
+
+def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
+    """The matrix of all pairs, its diagonal by the recursion where y is x; refused where a diagonal is not finite."""
+    check_rows(x, y)
+    check_points(entries.network, x)
+    check_points(entries.network, y)
+    same, x = y is x, as_read(entries.network, x)
+    if 0 in (len(x), len(y)):
+        return jnp.zeros((len(x), len(y)), jnp.result_type(x, y))
+    diagonal = finite(_diagonal(entries, x))
+    if same:
+        return _symmetric(entries, x, diagonal)
+    y = as_read(entries.network, y)
+    finite(_diagonal(entries, y))
+    return _rectangle(entries, x, y)
+
+
+def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
+    """The kernel of every point with itself, refused where not finite."""
+    return finite(_diagonal(entries, as_read(entries.network, x)))
+
+
+@eqx.filter_jit
+def _diagonal(entries: NetworkEntries, x: Array) -> Array:
+    if x.ndim == 2 or len(x) <= (size := _field_tile(entries, x) ** 2):
+        return entries.diagonal(x)
+    return jax.lax.map(lambda one: entries.diagonal(one[None])[0], x, batch_size=size)
+
+
+def _field_tile(entries: NetworkEntries, x: Array) -> int:
+    """Rows of a square tile of pairs of fields: at least 8, which are computed at once, where four such tiles fit."""
+    positions = math.prod(x.shape[1:-1]) ** (2 if entries.network.needs_pairs(False) else 1)
+    side = math.isqrt(_FIELD_TILE // positions)
+    return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
+
+
+def _tile(entries: NetworkEntries, x: Array, y: Array, side: int) -> tuple[int, int]:
+    """Rows and columns of a tile, of `side` points where they are vectors."""
+    if x.ndim == 2:
+        return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
+    side = _field_tile(entries, x)
+    return min(side, len(x)), min(side, len(y))
+
+
+@eqx.filter_jit
+def _rectangle(entries: NetworkEntries, x: Array, y: Array) -> Array:
+    shape = rows, columns = _tile(entries, x, y, _TILE)
+    if shape == (len(x), len(y)):
+        return entries(x, y)
+    return _tiled(entries, x, y, shape, [(i, j) for i in _starts(len(x), rows) for j in _starts(len(y), columns)])
+
+
+@eqx.filter_jit
+def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
+    shape = side, _ = _tile(entries, x, x, _SYMMETRIC_TILE)
+    if side == len(x):
+        matrix = entries(x, x)
+        matrix = (matrix + matrix.T) / 2
+    else:
+        starts = [(i, j) for i in _starts(len(x), side) for j in _starts(len(x), side) if i <= j]
+        matrix = _even_on_diagonal(_tiled(entries, x, x, shape, starts, mirrored=True), side)
+    # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
+    index = jnp.arange(len(x))
+    return matrix.at[index, index].set(diagonal, unique_indices=True)
+
+
+def _even_on_diagonal(matrix: Array, size: int) -> Array:
+    """The matrix with exactly symmetric tiles on its diagonal: a product of a tile with itself may round unevenly."""
+    corners = jnp.asarray(_starts(len(matrix), size), jnp.int32)
+
+    def write(t: Array, matrix: Array) -> Array:
+        i = corners[t]
+        tile = jax.lax.dynamic_slice(matrix, (i, i), (size, size))
+        return jax.lax.dynamic_update_slice(matrix, (tile + tile.T) / 2, (i, i))
+
+    return jax.lax.fori_loop(0, len(corners), write, matrix)
+
+
+def _starts(length: int, size: int) -> list[int]:
+    # The last tile is moved back to end with the matrix, so that all have one size; what it repeats is the same.
+    return [min(i, length - size) for i in range(0, length, size)]
+
+
+def _tiled(
+    entries: NetworkEntries,
+    x: Array,
+    y: Array,
+    shape: tuple[int, int],
+    starts: list[tuple[int, int]],
+    mirrored: bool = False,
+) -> Array:
+    """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
+    # A tile is written one step after it was computed: what is written in its own step the compiler computes entry by
+    # entry into the matrix, on one core. The first step writes zeros, where the second writes the first tile.
+    corners = jnp.asarray([starts[0], *starts], jnp.int32)
+    rows, columns = shape
+
+    def placed(matrix: Array, tile: Array, corner: Array) -> Array:
+        if mirrored:
+            matrix = jax.lax.dynamic_update_slice(matrix, tile.T, (corner[1], corner[0]))
+        return jax.lax.dynamic_update_slice(matrix, tile, (corner[0], corner[1]))
+
+    def step(t: Array, carried: tuple[Array, Array]) -> tuple[Array, Array]:
+        matrix, i, j = placed(carried[0], carried[1], corners[t]), corners[t + 1, 0], corners[t + 1, 1]
+        left = jax.lax.dynamic_slice_in_dim(x, i, rows)
+        return matrix, entries(left, jax.lax.dynamic_slice_in_dim(y, j, columns))
+
+    dtype = jnp.result_type(x)
+    empty = jnp.zeros((len(x), len(y)), dtype), jnp.zeros((rows, columns), dtype)
+    matrix, last = jax.lax.fori_loop(0, len(starts), step, empty)
+    return placed(matrix, last, corners[-1])
