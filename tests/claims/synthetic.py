@@ -17,6 +17,7 @@ from lemmata.claims import (
     Integer,
     Limit,
     Order,
+    Population,
     Rate,
     Source,
     Space,
@@ -24,14 +25,10 @@ from lemmata.claims import (
 )
 
 
-class Synthetic(Claim):
-    """A statement about one random number."""
+class Numbers(Population[jax.Array]):
+    """A number uniform on [1, 3]."""
 
-    shift: float = 0.0
-    title = "Synthetic"
-    source = Source("hoeffding1963", "test")
-    controls = "a random number"
-    unexplained = "nothing"
+    least: float = 0.0
 
     def settings(self):
         return Space(n=Integer(40, 2, 1000))
@@ -40,10 +37,20 @@ class Synthetic(Claim):
         return jax.random.uniform(key, (), minval=1.0, maxval=3.0)
 
     def hypotheses(self, problem):
-        return [Hypothesis("positive", problem, ">", 0.0)]
+        return [Hypothesis("positive", problem, ">", self.least)]
 
-    def control(self):
-        return Control("wrong sign", lambda value, problem: -value)
+
+class Synthetic(Claim):
+    """A statement about one random number."""
+
+    shift: float = 0.0
+    title = "Synthetic"
+    source = Source("hoeffding1963", "test")
+    population = Numbers()
+    control = Control("wrong sign", lambda value, problem: -value, loose="a sign")
+    controls = "a random number"
+    unexplained = "nothing"
+    trivial = "a number has no bound"
 
 
 class TightBound(Synthetic):
@@ -63,7 +70,7 @@ class SureBound(Synthetic):
     """A maximum of uniform numbers is at most problem * (1 - shift)."""
 
     relation = AtMost()
-    trials = 100
+    control = Control("two thirds of it", lambda value, problem: value / 1.5)
 
     def predict(self, problem):
         return problem * (1 - self.shift)
@@ -73,27 +80,24 @@ class SureBound(Synthetic):
 
 
 class SureFloor(Synthetic):
-    """A minimum of uniform numbers is at least shift * problem."""
+    """A minimum of uniform numbers on [1, 2] is at least (1 + shift) times the problem."""
 
     relation = AtLeast()
-    trials = 100
+    control = Control("at least 1.1", lambda value, problem: 1.1 * value)
 
     def predict(self, problem):
-        return self.shift * problem
+        return (1 + self.shift) * problem
 
     def measure(self, problem, key):
-        return problem * jax.random.uniform(key, (40,)).min()
-
-    def control(self):
-        return Control("at least a tenth", lambda value, problem: value + 0.1 * problem)
+        return problem * (1 + jax.random.uniform(key, (40,)).min())
 
 
 class SkewedMean(Synthetic):
     """The mean of a lognormal or exponential factor is 1 + shift."""
 
     relation = EqualInMean(resolution=0.1)
+    control = Control("twice as much", lambda value, problem: 2 * value)
     trials = 2000
-    batch = 2000
     heavy: bool = False
 
     def predict(self, problem):
@@ -108,7 +112,6 @@ class Identity(Synthetic):
     """sin² + cos² = 1 + shift."""
 
     relation = Equal()
-    trials = 100
 
     def predict(self, problem):
         return jnp.ones(3) * (1 + self.shift)
@@ -124,16 +127,14 @@ class PowerLaw(Synthetic):
     """A noisy error C n^(-1/2 + shift)."""
 
     relation = Rate("n", RUNGS)
-    trials = 30
+    control = Control("exponent off by 0.5", lambda value, problem: value - 0.5)
+    trials = 64
 
     def predict(self, problem):
         return jnp.asarray(-0.5 + self.shift)
 
     def measure(self, problem, key):
         return problem * jnp.asarray(RUNGS) ** -0.5 * jnp.exp(0.3 * jax.random.normal(key, (len(RUNGS),)))
-
-    def control(self):
-        return Control("exponent off by 0.5", lambda value, problem: value - 0.5)
 
 
 class UpperPowerLaw(PowerLaw):
@@ -149,6 +150,7 @@ class Convergent(Synthetic):
     """problem * (1 + 1/n) + noise tends to problem * (1 + shift)."""
 
     relation = Limit("n", RUNGS)
+    control = Control("half of it", lambda value, problem: value / 2)
     trials = 100
 
     def predict(self, problem):
@@ -176,6 +178,7 @@ class Existence(Synthetic):
     """A construction that attains problem * (1 + shift) with probability 0.5."""
 
     relation = Witness(probability=0.4)
+    control = Control("half as much again", lambda value, problem: 1.5 * value)
     trials = 400
 
     def predict(self, problem):
@@ -184,15 +187,13 @@ class Existence(Synthetic):
     def measure(self, problem, key):
         return problem * (1.0 + 0.2 * jnp.sign(jax.random.normal(key)))
 
-    def control(self):
-        return Control("half as much again", lambda value, problem: 1.5 * value)
-
 
 class Plain(Synthetic):
     """The mean of numbers drawn by numpy is 0.5, outside JAX."""
 
     traced: ClassVar[bool] = False
     relation = EqualInMean(resolution=0.2)
+    control = Control("half as much again", lambda value, problem: 1.5 * value)
     trials = 60
 
     def predict(self, problem):
@@ -231,3 +232,170 @@ BROKEN = (
     ("wrong sign", Falling(shift=2.0)),
     ("value raised", Existence(shift=0.5)),
 )
+
+
+class Undefined(SureBound):
+    """A hypothesis that is NaN in half of the problems, in which the bound is violated."""
+
+    def hypotheses(self, problem):
+        return [Hypothesis("known", jnp.where(problem > 2.0, jnp.nan, problem), ">", 0.0)]
+
+    def measure(self, problem, key):
+        return jnp.where(problem > 2.0, 2.0, 0.5) * problem
+
+
+class Infinite(SureBound):
+    """An infinite bound."""
+
+    control = Control("a tenth", lambda value, problem: problem / 10)
+
+    def predict(self, problem):
+        return jnp.inf
+
+    def trivial(self, problem):
+        return 2 * problem
+
+
+class InfiniteMean(SkewedMean):
+    """An infinite expectation."""
+
+    def predict(self, problem):
+        return jnp.inf
+
+
+class Vacuous(SureBound):
+    """A bound of three components, of which two are above what everybody knows."""
+
+    control = Control("a hundredth of it", lambda value, problem: value / 100, loose="it is loose")
+
+    def predict(self, problem):
+        return jnp.stack([problem, 9 * problem, 9 * problem])
+
+    def measure(self, problem, key):
+        return jnp.full(3, 0.9) * problem * jax.random.uniform(key)
+
+    def trivial(self, problem):
+        return 2 * problem
+
+
+class BeyondTheTheorem(SureBound):
+    """A bound that is tried where its hypothesis is false; with a shift it fails there."""
+
+    def hypotheses(self, problem):
+        return [Hypothesis.violated("the width is above 1e20", "tried at 128")]
+
+
+class OneComponentWrong(Synthetic):
+    """An identity of which one component is wrong by a factor 3, beside one of size 1e9."""
+
+    relation = Equal()
+
+    def predict(self, problem):
+        return jnp.stack([problem, 1e9 * problem])
+
+    def measure(self, problem, key):
+        return jnp.stack([3 * problem, 1e9 * problem])
+
+
+class Heterogeneous(SkewedMean):
+    """Every problem is off by a half, up or down, and on average by nothing."""
+
+    trials = 256
+
+    def measure(self, problem, key):
+        sign = jnp.where(jnp.floor(1e6 * problem) % 2 == 0, 1.0, -1.0)
+        return problem * (1 + 0.5 * sign) * (1 + 0.1 * jax.random.normal(key))
+
+
+class Plateau(Convergent):
+    """A sequence that stops at a quarter of its first gap, far from the limit."""
+
+    trials = 400
+
+    def measure(self, problem, key):
+        rungs = jnp.asarray(RUNGS)
+        return problem * (1.15 + 0.45 * rungs[0] / rungs + 0.1 * jax.random.normal(key, rungs.shape))
+
+
+class RareSuccess(Existence):
+    """A construction that succeeds once in 50 trials, stated to succeed in 2 of 5."""
+
+    def measure(self, problem, key):
+        return problem * jnp.where(jax.random.uniform(key) < 0.02, 1.2, 0.8)
+
+
+class WrongAtSmallSizes(SureBound):
+    """A bound that holds at n = 40 and above, and fails below."""
+
+    class Sizes(Population[tuple]):
+        """A number and the size."""
+
+        def settings(self):
+            return Space(n=Integer(40, 2, 1000))
+
+        def sample(self, setting, key):
+            return (jax.random.uniform(key, (), minval=1.0, maxval=3.0), jnp.asarray(float(setting["n"])))
+
+        def hypotheses(self, problem):
+            return []
+
+    population = Sizes()
+
+    def predict(self, problem):
+        return problem[0]
+
+    def measure(self, problem, key):
+        return problem[0] * jnp.where(problem[1] < 40, 2.0, jax.random.uniform(key, (40,)).max())
+
+
+class FarControl(SureBound):
+    """A control that any nonsense refutes."""
+
+    control = Control("a thousandth of it", lambda value, problem: value / 1000)
+
+
+class RareControl(Synthetic):
+    """A control that one trial in a hundred refutes."""
+
+    relation = AtMost()
+    control = Control("two thirds", lambda value, problem: value / 1.5)
+    trials = 400
+
+    def predict(self, problem):
+        return problem
+
+    def measure(self, problem, key):
+        return jnp.where(jax.random.uniform(key) < 0.02, 0.9, 0.5) * problem
+
+
+class OneComponentOfThree(Synthetic):
+    """A control that touches one component of three."""
+
+    relation = AtMost()
+    control = Control("half of the first", lambda value, problem: value.at[0].divide(2))
+
+    def predict(self, problem):
+        return jnp.full(3, problem)
+
+    def measure(self, problem, key):
+        return jnp.full(3, problem * jax.random.uniform(key, (40,)).max())
+
+
+class Selective(SureBound):
+    """A hypothesis that a quarter of the sampled problems fail."""
+
+    population = Numbers(least=1.5)
+
+
+class NoTrivial(SureBound):
+    """A bound that does not say what everybody knows."""
+
+    trivial = ""
+
+
+class CoarseMean(SkewedMean):
+    """A mean whose resolution is wider than half of the way to its control."""
+
+    relation = EqualInMean(resolution=0.4)
+    control = Control("half as much again", lambda value, problem: 1.5 * value)
+    trials = 2000

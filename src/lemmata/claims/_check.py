@@ -169,7 +169,7 @@ def _check_samples(claim: Claim, seed: int, samples: int) -> None:
     setting = population.settings().resolve(None)
     sample = lambda key: population.sample(setting, key)
     problem = (partial(jax.eval_shape, sample) if claim.traced else sample)(trial_key(claim, seed + 1, 0))
-    if not isinstance(problem, population.problem):
+    if not isinstance(problem, (population.problem, jax.ShapeDtypeStruct)):
         raise _broken(claim, f"a {type(problem).__name__}", f"the population samples a {population.problem.__name__}")
     shapes = set()
     for found in _outcomes(claim, setting, samples, seed + 1):

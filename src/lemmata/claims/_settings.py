@@ -101,9 +101,9 @@ Variable = Integer | Real | Choice
 def _region(variable: Integer | Real) -> tuple[float, float]:
     """The corners' region: as declared, else half to twice the default within the bounds."""
     if variable.corners is not None:
-        return variable.corners
+        return float(variable.corners[0]), float(variable.corners[1])
     ends = sorted((variable.default / 2, variable.default * 2))
-    return max(variable.low, ends[0]), min(variable.high, ends[1])
+    return float(max(variable.low, ends[0])), float(min(variable.high, ends[1]))
 
 
 def _between(rng: np.random.Generator, low: float, high: float) -> float:
@@ -172,7 +172,7 @@ class Space:
     def corners(self, count: int, seed: int) -> list[dict]:
         """Distinct settings other than the default, drawn from the corners' regions; fewer where there are fewer."""
         rng, found = np.random.default_rng(seed), []
-        for _ in range(_DRAWS if self.variables else 0):
+        for _ in range(_DRAWS if self.variables and count else 0):
             setting = {name: variable.corner(rng) for name, variable in self.variables.items()}
             allowed = all(holds(setting) for holds in self.rules.values())
             if allowed and setting != self.default and setting not in found:
