@@ -24,7 +24,7 @@ from lemmata.architectures import (
 from lemmata.chapters.tangent import bayesian_readout as bayesian
 from lemmata.chapters.tangent import ensembles, parameterisations
 from lemmata.chapters.tangent import layers_at_finite_width as width
-from lemmata.chapters.tangent._drawn_networks import drawn_parameters
+from lemmata.problems._drawn_networks import drawn_parameters
 from lemmata.networks import train
 from lemmata.problems import Inputs
 from lemmata.solvers import kernel_ridge, posterior

@@ -18,7 +18,7 @@ from lemmata.kernels import gram
 from lemmata.problems._sampled import draws
 from lemmata.solvers import Posterior, Solution, posterior
 
-from ._drawn_networks import drawn_parameters
+from lemmata.problems._drawn_networks import drawn_parameters
 
 _WIDTHS = (32.0, 128.0, 512.0, 2048.0)
 _WIDTH = 16

@@ -19,7 +19,7 @@ from lemmata.problems._sampled import draws
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import Spectrum
 
-from ._drawn_networks import drawn_parameters
+from lemmata.problems._drawn_networks import drawn_parameters
 
 _SOURCE = Source("lee2019", "(14)", "(15)", note="section 2.3.1")
 # Steps of size 1/(25 tr Theta): with descent instead of flow, exp(-x) is at most x exp(-x)/50 <= 0.0074 smaller.

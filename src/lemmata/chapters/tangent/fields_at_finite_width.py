@@ -6,9 +6,6 @@ parameterisation and few positions against the width; it leaves unexplained the 
 positions that share their weights.
 """
 
-import jax
-from jaxtyping import Array, Key
-
 from lemmata.architectures import (
     Attention,
     AveragePool,
@@ -23,36 +20,18 @@ from lemmata.architectures import (
     Softmax,
     StateSpace,
 )
-from lemmata.claims import Integer, Rate, Space
+from lemmata.claims import Rate
+from lemmata.problems._wide_inputs import WideSequences
 
-from ._drawn_networks import Inputs
 from .layers_at_finite_width import AbstractTangentWidth
 
 
-class AbstractFieldWidth(AbstractTangentWidth):
-    """What the claims on layers of fields share: sequences in place of vectors.
-
-    The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by
-    log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
-    """
-
-    widths = (16.0, 64.0, 256.0)
-    relation = Rate(along="m", rungs=widths, margin=0.05, resolution=0.12)
-    trials = 96
-    batch = 16  # gradients by all weights of a convolution are held for every point
-
-    def settings(self) -> Space:
-        """Points, positions and channels."""
-        return Space(
-            n=Integer(3, 2, 8, "points"), length=Integer(4, 2, 8, "positions"), d=Integer(2, 1, 8, "channels of inputs")
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Inputs:
-        """Standard normal sequences."""
-        return Inputs(jax.random.normal(key, (setting["n"], setting["length"], setting["d"])))
+# The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by
+# log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
+_RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12)
 
 
-class ConvolutionWidth(AbstractFieldWidth):
+class ConvolutionWidth(AbstractTangentWidth):
     """The tangent kernel of a convolutional network, two convolutions of m channels with a mean over neighbouring
     positions between them and a mean over all positions behind them, differs from its limit, root mean square over
     pairs of points, by
@@ -61,14 +40,16 @@ class ConvolutionWidth(AbstractFieldWidth):
     """
 
     title = "The tangent kernel of convolutions and pools at finite width"
+    population = WideSequences()
+    relation = _RATE
+    trials = 96
 
     def network(self, width: int) -> Serial:
-        """Pooling in the middle and at the end."""
         conv = Conv(width, 2, 1.1, 0.3)
         return Serial([conv, Relu(), AveragePool(2, 1), conv, Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
 
 
-class StateSpaceWidth(AbstractFieldWidth):
+class StateSpaceWidth(AbstractTangentWidth):
     """The tangent kernel of a network with a diagonal state-space layer on m channels, which a dense layer then mixes,
     differs from its limit, root mean square over pairs of points, by
 
@@ -76,14 +57,16 @@ class StateSpaceWidth(AbstractFieldWidth):
     """
 
     title = "The tangent kernel of linear state-space layers at finite width"
+    population = WideSequences()
+    relation = _RATE
+    trials = 96
 
     def network(self, width: int) -> Serial:
-        """Bounded channels, one state-space layer, a mean over positions."""
         first, mixed = Dense(width, 1.1, 0.3), Dense(width, 1.1, 0.3)
         return Serial([first, Erf(), StateSpace(2, 0.2), mixed, Relu(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
 
 
-class SoftmaxUnitsWidth(AbstractFieldWidth):
+class SoftmaxUnitsWidth(AbstractTangentWidth):
     """The tangent kernel of a network with m times the softmax over m channels, at every position after a convolution,
     differs from its limit, root mean square over pairs of points, by
 
@@ -91,14 +74,16 @@ class SoftmaxUnitsWidth(AbstractFieldWidth):
     """
 
     title = "The tangent kernel of a softmax over a hidden layer at finite width"
+    population = WideSequences()
+    relation = _RATE
+    trials = 192
 
     def network(self, width: int) -> Serial:
-        """Channels that compete at each position."""
         conv = Conv(width, 2, 0.8, 0.3)
         return Serial([conv, Softmax(0.7), Dense(width, 0.8, 0.3), Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
 
 
-class AttentionWidth(AbstractFieldWidth):
+class AttentionWidth(AbstractTangentWidth):
     """The tangent kernel of a network with softmax attention of m heads on m channels, queries and keys of one matrix
     scaled by 1/d, differs from its limit, root mean square over pairs of points, by
 
@@ -106,19 +91,16 @@ class AttentionWidth(AbstractFieldWidth):
     """
 
     title = "The tangent kernel of softmax attention at finite width"
+    population = WideSequences()
     # A head has m³ weights, so the ladder begins low: c up to 4 turns the slope by log(1 + c/8)/(2 log 9), below 0.1.
-    widths = (8.0, 24.0, 72.0)
-    relation = Rate(along="m", rungs=widths, margin=0.1, resolution=0.15)
-    trials = 128
-    batch = 8
+    relation = Rate(along="m", rungs=(8.0, 24.0, 72.0), margin=0.1, resolution=0.15)
 
     def network(self, width: int) -> Serial:
-        """Attention to what a convolution has found, then a mean over positions."""
         conv, attention = Conv(width, 2, 1.1, 0.3), Attention(width, width, scaling="1/d", bias_std=0.3)
         return Serial([conv, Erf(), attention, Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
 
 
-class LocalWidth(AbstractFieldWidth):
+class LocalWidth(AbstractTangentWidth):
     """The tangent kernel of a network that is locally connected with m channels, its weights not shared between
     positions, and then convolved, differs from its limit, root mean square over pairs of points, by
 
@@ -126,8 +108,10 @@ class LocalWidth(AbstractFieldWidth):
     """
 
     title = "The tangent kernel of locally connected layers at finite width"
+    population = WideSequences()
+    relation = _RATE
+    trials = 96
 
     def network(self, width: int) -> Serial:
-        """Weights of their own at each position, then shared ones, then all positions in one vector."""
         local, conv = LocallyConnected(width, 2, 1.1, 0.3), Conv(width, 2, 1.1, 0.3, padding="CIRCULAR")
         return Serial([local, Relu(), conv, Erf(), Flatten(), Dense(1, 1.1, 0.3)])

@@ -31,7 +31,7 @@ from lemmata.claims import Claim, Control, Rate, Source
 from lemmata.kernels import gram
 from lemmata.problems import Inputs, WideInputs
 
-from ._drawn_networks import drawn_parameters, relative_distance
+from lemmata.problems._drawn_networks import drawn_parameters, relative_distance
 
 WIDTHS = (24.0, 96.0, 384.0)
 

@@ -20,7 +20,7 @@ from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Source, Sp
 from lemmata.networks import train
 from lemmata.problems._sampled import draws
 
-from ._drawn_networks import drawn_parameters, relative_distance
+from lemmata.problems._drawn_networks import drawn_parameters, relative_distance
 
 _WIDTHS = (64.0, 256.0, 1024.0)
 _DEEP_WIDTHS = (32.0, 96.0, 288.0)

@@ -1,4 +1,4 @@
-"""Points, and networks of several widths whose parameters come from one draw of normal numbers."""
+"""Networks of several widths whose parameters come from one draw of normal numbers."""
 
 import operator
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from lemmata.architectures import (
     Shape,
     StateSpace,
 )
-from lemmata.problems._sampled import draws
+from ._sampled import draws
 
 
 def drawn_parameters(networks: Sequence[AbstractLayer], fan_in: Shape, key: Key[Array, ""], *batch: int) -> list[Any]:
