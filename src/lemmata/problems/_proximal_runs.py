@@ -1,4 +1,4 @@
-"""Problems about proximal gradient: one step, and a run with errors, on features and targets of a prompt."""
+"""Proximal gradient on features and targets of a prompt: thresholds, steps, runs with errors; their populations."""
 
 import dataclasses
 
@@ -7,11 +7,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Hypothesis
-from lemmata.functions import representing_coefficients
-from lemmata.solvers import proximal_gradient, soft_threshold
+from lemmata.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.functions import barron_parameter, representing_coefficients
+from lemmata.solvers import accelerated_proximal_gradient, proximal_gradient, soft_threshold
 
-from ._prompts import Prompt, sampled_prompt
+from ._prompts import FAMILY, Prompt, bounded, sampled_prompt
+
+
+class Point(eqx.Module):
+    """A vector and a level of thresholding."""
+
+    z: Float[Array, " p"]
+    level: Float[Array, ""]
 
 
 class Step(eqx.Module):
@@ -75,11 +82,6 @@ class Run(eqx.Module):
     def exact(self) -> Float[Array, "r T p"]:
         """rho*_1, ..., rho*_T: each iterate before its error is added."""
         return self.path[:, 1:] - self.errors
-
-
-def bounded(features: Float[Array, "N p"]) -> Hypothesis:
-    """|phi_i| <= 1."""
-    return Hypothesis("features are at most 1", jnp.abs(features).max(), "<=", 1.0, "the curvature is at most 2 (n+1)")
 
 
 def saturated(prompt: Prompt) -> Prompt:
@@ -156,3 +158,109 @@ def prompt_with_errors(
     random = prompt.queries.ravel()[: iterations * (n + 1)].reshape(iterations, n + 1)
     random = random / jnp.abs(random).sum(axis=1, keepdims=True)
     return prompt, jnp.stack([random, jnp.zeros_like(random).at[:, -1].set(1.0)])
+
+
+class NormalPoints(Population[Point]):
+    """Standard normal vectors, and a level of half a normal number."""
+
+    def settings(self) -> Space:
+        """The size of the vector."""
+        return Space(p=Integer(16, 1, 1000, "entries"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Point:
+        """Independent entries."""
+        normal = jax.random.normal(key, (setting["p"] + 1,))
+        return Point(normal[1:], jnp.abs(normal[0]) / 2)
+
+    def hypotheses(self, problem: Point) -> list[Hypothesis]:
+        """A level that is not negative."""
+        return [Hypothesis("the level is not negative", problem.level, ">=", 0.0, "the objective is convex")]
+
+
+class SaturatedSteps(Population[Step]):
+    """Steps from points near rho*, on features that are all 1: the largest curvature."""
+
+    def settings(self) -> Space:
+        """Sizes and the class."""
+        return Space(n=Integer(8, 2, 64, "features"), N=Integer(16, 4, 128, "examples"), family=FAMILY)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Step:
+        """Features with all thresholds below the ball."""
+        return sampled_step(key, family=setting["family"], n=setting["n"], examples=setting["N"])
+
+    def hypotheses(self, problem: Step) -> list[Hypothesis]:
+        """Bounded features."""
+        return [bounded(problem.features)]
+
+
+def _run_space(steps: int, size: float) -> Space:
+    sizes = {"n": Integer(16, 2, 64, "features"), "N": Integer(32, 4, 128, "examples")}
+    of_errors = Real(size, 1e-12, 10.0, "|e_t|_1")
+    return Space(**sizes, T=Integer(steps, 2, 100, "steps"), family=FAMILY, size=of_errors)
+
+
+class InexactRuns(Population[Run]):
+    """Runs with random errors and with errors that all point the same way; rho* is the minimum of the Lasso.
+
+    Attributes:
+        steps: T.
+        size: |e_t|_1.
+    """
+
+    steps: int = 12
+    size: float = 0.5
+
+    def settings(self) -> Space:
+        """Sizes, the class, and the size of the errors."""
+        return _run_space(self.steps, self.size)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Run:
+        """A prompt and errors of that size; 300 accelerated steps find the minimum."""
+        sizes = {"n": setting["n"], "examples": setting["N"], "iterations": setting["T"]}
+        prompt, errors = prompt_with_errors(key, family=setting["family"], **sizes)
+        features, penalty = prompt.prompt, prompt.model.penalty
+        best = accelerated_proximal_gradient(features, prompt.y, penalty, 1 / (2 * features.shape[1]), 300)[-1]
+        return run_of(features, prompt.y, penalty, best, setting["size"] * errors)
+
+    def hypotheses(self, problem: Run) -> list[Hypothesis]:
+        """Bounded features and a start at 0."""
+        start = jnp.abs(problem.path[:, 0]).max()
+        return [bounded(problem.features), Hypothesis("the run starts at 0", start, "==", 0.0, "rho_0 = 0")]
+
+
+class Penalised(eqx.Module):
+    """A run, and the least penalty at which its coefficients stay short.
+
+    Args:
+        run: proximal gradient with errors, compared with rho* of the function.
+        least: 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf.
+        cost: C_F.
+    """
+
+    run: Run
+    least: Float[Array, ""]
+    cost: Float[Array, ""]
+
+
+class PenalisedRuns(Population[Penalised]):
+    """Runs with errors at the least penalty that is allowed; rho* represents the function."""
+
+    def settings(self) -> Space:
+        """Sizes, the class, and the size of the errors."""
+        return _run_space(48, 1.0)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Penalised:
+        """A prompt, its least penalty, and errors of that size."""
+        sizes = {"n": setting["n"], "examples": setting["N"], "iterations": setting["T"]}
+        prompt, errors = prompt_with_errors(key, family=setting["family"], **sizes)
+        reference = representing_coefficients(prompt.functions, prompt.model.features, prompt.function)
+        misfit = jnp.mean((prompt.function(prompt.x) - prompt.prompt @ reference) ** 2)
+        cost, features = barron_parameter(prompt.functions), prompt.prompt
+        least = 4 * misfit / cost + 16 * jnp.abs(prompt.noise @ features / len(features)).max()
+        run = run_of(features, prompt.y, least, reference, setting["size"] * errors)
+        return Penalised(run, least, cost)
+
+    def hypotheses(self, problem: Penalised) -> list[Hypothesis]:
+        """Bounded features and a penalty that is large enough."""
+        run, why = problem.run, "misfit and noise do not pay for long coefficients"
+        return [bounded(run.features), Hypothesis("the penalty is large enough", run.penalty, ">=", problem.least, why)]

@@ -13,11 +13,9 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Source, Space
-from lemmata.problems._finite_populations import Population as Population
-from lemmata.problems._finite_populations import population_hypotheses, population_space, sampled_population
-
-_DELTA = 0.1
+from lemmata.claims import AtMost, Claim, Control, Source
+from lemmata.problems._finite_populations import DELTA, FinitePopulation, FinitePopulations
+from lemmata.problems._finite_populations import deviation as deviation
 
 
 def deviation_bound(
@@ -46,41 +44,7 @@ def deviation_bound(
     return deviation(number, examples, delta) * (squares + products)
 
 
-def deviation(number: int, examples: int, delta: float) -> float:
-    """sqrt(u/N) with u = log(((n+1)(n+6) + 4)/delta).
-
-    Args:
-        number: n.
-        examples: N.
-        delta: the probability that one of the means deviates further.
-    """
-    return math.sqrt(math.log(((number + 1) * (number + 6) + 4) / delta) / examples)
-
-
-class AbstractDeviationClaim(Claim[Population]):
-    """Statements about fit and risk at five estimates that depend on the examples."""
-
-    relation = AtMost()
-    controls = "the difference of fit and risk"
-    unexplained = "the smaller deviations along directions that are taken"
-    problem = Population
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Sizes, the class and the noise."""
-        return population_space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Population:
-        """A population of 64 inputs."""
-        return sampled_population(setting, key)
-
-    def hypotheses(self, problem: Population) -> list[Hypothesis]:
-        """Bounded features, independent examples."""
-        return population_hypotheses(problem)
-
-
-def _moments(problem: Population) -> tuple[Array, Array]:
+def _moments(problem: FinitePopulation) -> tuple[Array, Array]:
     """|mean phi r - E phi r|_inf with r = f - phi rho*, and |mean phi phi^T - E phi phi^T|_inf."""
     features, prompt, misfit = problem.features, problem.prompt, problem.misfit
     first = misfit[problem.chosen] @ prompt / problem.examples - misfit @ features / len(features)
@@ -88,8 +52,18 @@ def _moments(problem: Population) -> tuple[Array, Array]:
     return jnp.abs(first).max(), jnp.abs(second).max()
 
 
+class AbstractDeviationClaim(Claim[FinitePopulation]):
+    """Statements about fit and risk at five estimates that depend on the examples."""
+
+    population = FinitePopulations()
+    relation = AtMost()
+    controls = "the difference of fit and risk"
+    unexplained = "the smaller deviations along directions that are taken"
+
+
 class QuadraticDeviation(AbstractDeviationClaim):
-    """For every rho, with r = f - phi rho* and the mean over the examples in the place of E first,
+    """Let phi be the row of features at an input, f a function, rho* fixed coefficients, r = f - phi rho*, E the
+    expectation over an input and mean that over N examples. For every vector rho of coefficients,
 
         |(mean - E) ((f - phi rho)² - r²)| <= 2 |rho - rho*|_1 |(mean - E) phi r|_inf
                                               + |rho - rho*|_1² |(mean - E) phi phi^T|_inf.
@@ -99,24 +73,28 @@ class QuadraticDeviation(AbstractDeviationClaim):
 
     title = "Fit and risk differ by moments of the features"
     source = Source("li2025incontext", "(92)", note="proof of Lemma 6")
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
 
-    def predict(self, problem: Population) -> Array:
-        """The bound at each estimate."""
+    def predict(self, problem: FinitePopulation) -> Array:
         first, second = _moments(problem)
         return 2 * problem.distances * first + problem.distances**2 * second
 
-    def measure(self, problem: Population, key: Key[Array, ""]) -> Array:
-        """The difference of the two differences."""
-        squares = (problem.values - problem.estimates @ problem.features.T) ** 2 - problem.misfit**2
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
+        squares = self._squares(problem)
         return jnp.abs(squares[:, problem.chosen].mean(axis=1) - squares.mean(axis=1))
 
-    def control(self) -> Control:
-        """A stronger bound, which a large step along the worst feature breaks."""
-        return Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """Two means of numbers of an interval differ by its length at most."""
+        squares = self._squares(problem)
+        return squares.max(axis=1) - squares.min(axis=1)
+
+    def _squares(self, problem: FinitePopulation) -> Array:
+        return (problem.values - problem.estimates @ problem.features.T) ** 2 - problem.misfit**2
 
 
 class NoiseDeviation(AbstractDeviationClaim):
-    """For every rho the noise enters the fit by
+    """Let phi be the row of features at an example, f its value, z its noise, rho* fixed coefficients, mean that over N
+    examples. For every vector rho of coefficients the noise enters the fit mean (f + z - phi rho)² by
 
         |mean 2 z (f - phi rho)| <= 2 |mean z (f - phi rho*)| + 2 |mean z phi|_inf |rho - rho*|_1.
 
@@ -125,66 +103,65 @@ class NoiseDeviation(AbstractDeviationClaim):
 
     title = "The noise in the fit"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6")
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
 
-    def predict(self, problem: Population) -> Array:
-        """The bound at each estimate."""
+    def predict(self, problem: FinitePopulation) -> Array:
         known = jnp.abs(problem.noise @ problem.misfit[problem.chosen])
         along = jnp.abs(problem.noise @ problem.prompt).max()
         return 2 * (known + along * problem.distances) / problem.examples
 
-    def measure(self, problem: Population, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
         """What noise adds to the fit: the fit minus that without noise and minus the mean square of the noise."""
-        clean = jnp.mean((problem.values[problem.chosen] - problem.estimates @ problem.prompt.T) ** 2, axis=1)
-        return jnp.abs(problem.fits() - clean - jnp.mean(problem.noise**2))
+        return jnp.abs(problem.fits() - _clean(problem) - jnp.mean(problem.noise**2))
 
-    def condition(self, problem: Population) -> Array:
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """2 |z| |f - phi rho| over N: Cauchy-Schwarz."""
+        return 2 * jnp.sqrt(jnp.mean(problem.noise**2) * _clean(problem))
+
+    def condition(self, problem: FinitePopulation) -> Array:
         """The measurement is a small difference of large numbers."""
         return 1 + problem.fits().max() / self.predict(problem).max()
 
-    def control(self) -> Control:
-        """What holds at rho*."""
 
-        def known(bound: Array, problem: Population) -> Array:
-            return jnp.full_like(bound, 2 * jnp.abs(jnp.mean(problem.noise * problem.misfit[problem.chosen])))
-
-        return Control("rho adds nothing", known)
+def _clean(problem: FinitePopulation) -> Array:
+    """Mean (f - phi rho)² over the examples, for each estimate."""
+    return jnp.mean((problem.values[problem.chosen] - problem.estimates @ problem.prompt.T) ** 2, axis=1)
 
 
 class UniformDeviation(AbstractDeviationClaim):
-    """With probability at least 0.9, for all rho at once,
+    """Let phi be the row of n + 1 features in [0, 1] at an input, f a function, y = f + z with normal noise of standard
+    deviation sigma, mean that over N independent examples, E that over the next input. With probability at least 0.9,
+    for all vectors rho of coefficients at once,
 
         |mean ((y - phi rho)² - z²) - E (f - phi rho)²| <= sqrt(u/N) (epsilon²/sqrt 2 + |rho - rho*|_1²/sqrt 2
                 + 2 sqrt 2 (epsilon |rho - rho*|_1 + sigma epsilon + sigma |rho - rho*|_1)),
 
-    where epsilon is the largest |f - phi rho*| and u = log(((n+1)(n+6) + 4)/0.1).
+    where rho* are any fixed coefficients, epsilon = sup |f - phi rho*| and u = log(((n+1)(n+6) + 4)/0.1).
     """
 
     title = "Fit and risk are near for all coefficients"
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
-    relation = AtMost(_DELTA)
+    relation = AtMost(DELTA)
+    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
 
-    def predict(self, problem: Population) -> Array:
-        """The bound at each estimate."""
+    def predict(self, problem: FinitePopulation) -> Array:
         number = problem.features.shape[1] - 1
-        known = (problem.discretisation, problem.sigma, number, problem.examples, _DELTA)
+        known = (problem.discretisation, problem.sigma, number, problem.examples, DELTA)
         return deviation_bound(problem.distances, *known)
 
-    def measure(self, problem: Population, key: Key[Array, ""]) -> Array:
-        """The difference."""
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
         return jnp.abs(problem.fits() - jnp.mean(problem.noise**2) - problem.risks())
 
-    def control(self) -> Control:
-        """The order of the deviation of one mean that is known to be 0 in its first order."""
-
-        def faster(bound: Array, problem: Population) -> Array:
-            number, examples = problem.features.shape[1] - 1, problem.examples
-            return bound / deviation(number, examples, _DELTA) / examples
-
-        return Control("they differ by the order 1/N", faster)
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """The range of (f - phi rho)² for its two means, and Cauchy-Schwarz for the noise."""
+        squares = (problem.values - problem.estimates @ problem.features.T) ** 2
+        noise = 2 * jnp.sqrt(jnp.mean(problem.noise**2) * _clean(problem))
+        return squares.max(axis=1) - squares.min(axis=1) + noise
 
 
 class NoBargain(AbstractDeviationClaim):
-    """For every rho, no fit is better than that of rho* by more than
+    """Let phi be the row of features at an example, y = f + z its target with noise z, rho* fixed coefficients, mean
+    that over N examples. For every vector rho of coefficients, no fit is better than that of rho* by more than
 
         mean (y - phi rho*)² - mean (y - phi rho)² <= mean (f - phi rho*)² + 2 |mean z phi|_inf |rho - rho*|_1.
 
@@ -193,20 +170,19 @@ class NoBargain(AbstractDeviationClaim):
 
     title = "No coefficients fit much better than rho*"
     source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
+    control = Control(
+        "half of the misfit is enough",
+        lambda bound, problem: bound - jnp.mean(problem.misfit[problem.chosen] ** 2) / 2,
+    )
 
-    def predict(self, problem: Population) -> Array:
-        """The bound at each estimate."""
+    def predict(self, problem: FinitePopulation) -> Array:
         noise = jnp.abs(problem.noise @ problem.prompt).max() / problem.examples
         return jnp.mean(problem.misfit[problem.chosen] ** 2) + 2 * noise * problem.distances
 
-    def measure(self, problem: Population, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
         """The fit of rho* minus the fit."""
         return jnp.mean((problem.y - problem.prompt @ problem.reference) ** 2) - problem.fits()
 
-    def control(self) -> Control:
-        """Least squares gains from the misfit of rho*, too."""
-
-        def noise(bound: Array, problem: Population) -> Array:
-            return bound - jnp.mean(problem.misfit[problem.chosen] ** 2) / 2
-
-        return Control("half of the misfit is enough", noise)
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """No fit is below 0."""
+        return jnp.full(5, jnp.mean((problem.y - problem.prompt @ problem.reference) ** 2))
