@@ -1,42 +1,16 @@
-"""Verifies the claims of a chapter and writes their table into its page: python docs/tables.py softmax in_context."""
+"""Writes the tables of the pages from the catalogue, no claim is run: python docs/tables.py."""
 
 import pathlib
 import re
-import sys
-import time
+from typing import Any
 
-import jax
-
-from lemmata.claims import Claim, Equal, Verdict, registry, verify
+from lemmata.catalogue import catalogue, entries
+from lemmata.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Witness
 
 FOLDER = pathlib.Path(__file__).parent
-BEGIN, END = "<!-- table: written by docs/tables.py -->", "<!-- end of the table -->"
-# Sections of each chapter in the order of its source; sections that are not named here come last.
-ORDER = {
-    "softmax": (
-        "network", "infinite_width", "definiteness", "drift", "facts", "tails", "concentration", "normalisation",
-        "perturbation", "perturbation_proof", "gradient", "decomposition", "remainders", "progress", "induction",
-        "convergence", "comparison", "regression", "speeds", "coupling", "diffusion", "denoisers", "score_matching",
-        "score_error", "approximation", "early_stopping", "sampling", "attention",
-    ),
-    "in_context": (
-        "barron", "example_classes", "logistic_units", "covering", "risk", "scaling", "penalty", "steps", "integrals",
-        "features", "uniform_features", "estimation", "deviation", "maxima", "proximal", "inexact", "emulation",
-        "temperature", "precision", "acceleration", "shifts", "linear_attention",
-    ),
-}  # fmt: skip
-
-
-def place(claim: Claim) -> tuple[int, str]:
-    """Where the claim's section stands."""
-    chapter, section = claim.name.split(".")[:2]
-    order = ORDER[chapter]
-    return (order.index(section), "") if section in order else (len(order), section)
-
-
-def claims_of(chapter: str) -> list[Claim]:
-    """The chapter's claims, in the order of the source's sections and of the code within one."""
-    return sorted((claim for name, claim in registry().items() if name.startswith(f"{chapter}.")), key=place)
+PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}
+TABLE = ("<!-- table: written by docs/tables.py -->", "<!-- end of the table -->")
+RELATIONS = ("<!-- relations: written by docs/tables.py -->", "<!-- end of relations -->")
 
 
 def number(value: float) -> str:
@@ -46,38 +20,61 @@ def number(value: float) -> str:
     return f"{found[1]}·10^{int(found[2])}" if found else text
 
 
-def row(claim: Claim, verdict: Verdict) -> str:
+def row(claim: dict[str, Any]) -> str:
     """A line of the table."""
-    refuted_identity = isinstance(claim.relation, Equal) and verdict.status == "refuted"
-    slack = "" if verdict.slack is None or verdict.slack[1] == 0 or refuted_identity else number(verdict.slack[1])
-    vacuous = "" if verdict.vacuous is None else f"{verdict.vacuous:.0%}"
-    said = f"**{verdict.status}**" if verdict.status != "supported" else str(verdict.status)
-    correction = f" (corrects `{claim.corrects.split('.')[-1]}`)" if claim.corrects else ""
-    what = f"{claim.title}{correction} `{claim.name.partition('.')[2]}`"
-    return f"| {claim.source.locator} | {what} | {said} | {slack} | {vacuous} |"
+    verdict = claim.get("verdict", {})
+    status = verdict.get("status", "not judged")
+    middle = (verdict.get("slack") or [None, None])[1]
+    plain = (
+        middle is not None and middle != 0 and not (claim["relation"].startswith("measured = ") and status == "refuted")
+    )
+    slack = number(middle) if plain else ""
+    vacuous = "" if verdict.get("vacuous") is None else f"{verdict['vacuous']:.0%}"
+    said = status if status == "supported" else f"**{status}**"
+    correction = f" (corrects `{claim['corrects'].split('.')[-1]}`)" if claim["corrects"] else ""
+    reading = f" Reading: {claim['reading'].rstrip('.')}." if claim["reading"] else ""
+    what = f"{claim['title']}{correction}.{reading} `{claim['name']}`"
+    place = ", ".join(claim["locators"]) or claim["source"]
+    return f"| {place} | {what} | {claim['kind']} | {said} | {slack} | {vacuous} |"
 
 
-def table(chapter: str) -> str:
-    """The table: each claim verified at its default budget."""
-    lines = ["| statement | claim | verdict | slack | vacuous |", "| --- | --- | --- | ---: | ---: |"]
-    start = time.perf_counter()
-    for claim in claims_of(chapter):
-        verdict = verify(claim, progress=False)
-        lines.append(row(claim, verdict))
-        print(f"{time.perf_counter() - start:6.1f} s  {verdict.status:<12} {claim.name}", flush=True)
+def table(key: str) -> str:
+    """The source's claims in the order of its statements, then those that no statement is."""
+    lines = ["| statement | claim | kind | verdict | slack | vacuous |", "| --- | --- | --- | --- | ---: | ---: |"]
+    order = {statement["number"]: place for place, statement in enumerate(catalogue()["sources"][key])}
+    claims = [claim for claim in entries().values() if claim["key"] == key]
+    place = lambda claim: min((order.get(locator, len(order)) for locator in claim["locators"]), default=len(order))
+    lines += [row(claim) for claim in sorted(claims, key=place)]
+    gaps = [s for s in catalogue()["sources"][key] if s["reason"]]
+    lines += ["", "Statements that no claim judges:", ""]
+    lines += [f"* {gap['number']}: {gap['reason']}" for gap in gaps]
     return "\n".join(lines)
 
 
-def write(chapter: str) -> None:
-    """Puts the table between its marks."""
-    file = FOLDER / f"{chapter}.md"
-    page = file.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    file.write_text(f"{before}{BEGIN}\n\n{table(chapter)}\n\n{END}{after}", encoding="utf-8")
+def relations() -> str:
+    """What each relation says, and what decides."""
+    examples = {
+        "AtMost(delta)": AtMost(0.1), "AtMost()": AtMost(), "AtLeast()": AtLeast(), "Equal()": Equal(),
+        "EqualInMean(margin, resolution)": EqualInMean(0.01, 0.05),
+        'EqualInMean(..., over="problems")': EqualInMean(0.0, 0.05, over="problems"),
+        "Rate(along, rungs, margin, resolution)": Rate("n", (64, 256, 1024)),
+        "Rate(..., upper=True)": Rate("n", (64, 256, 1024), upper=True),
+        "Limit(along, rungs, margin, resolution)": Limit("n", (64, 256, 1024)),
+        "Order(along, rungs)": Order("n", (64, 256, 1024)), "Witness(probability)": Witness(0.9),
+    }  # fmt: skip
+    lines = ["| relation | says, for example | what decides |", "|---|---|---|"]
+    return "\n".join(lines + [f"| `{name}` | {relation} | {relation.band} |" for name, relation in examples.items()])
+
+
+def write(page: str, marks: tuple[str, str], text: str) -> None:
+    """Puts a text between its marks."""
+    file = FOLDER / page
+    before, rest = file.read_text(encoding="utf-8").split(marks[0])
+    after = rest.split(marks[1])[1]
+    file.write_text(f"{before}{marks[0]}\n\n{text}\n\n{marks[1]}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    with jax.enable_x64(True):
-        for name in sys.argv[1:] or ORDER:
-            write(name)
+    for key, page in PAGES.items():
+        write(page, TABLE, table(key))
+    write("claims.md", RELATIONS, relations())
