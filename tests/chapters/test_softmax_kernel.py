@@ -10,6 +10,7 @@ from lemmata.chapters.softmax_training import kernel_drift as drift
 from lemmata.claims import examine
 from lemmata.kernels import RBF, Compose, SoftmaxTangent, gram
 from lemmata.problems import Regression
+from lemmata.problems._softmax_kernels import singular_rows
 
 EPS = float(np.finfo(float).eps)
 
@@ -22,9 +23,9 @@ def regression(kernel, x, y=None):
 def test_points_are_scaled_or_taken_as_the_kernel_sees_them(key):
     x = 5 * jax.random.normal(key, (30, 3))
     claim = infinite_width.TangentWidth()
-    plain = claim.pose(regression(RBF(), x))
+    plain = claim.population.pose(regression(RBF(), x))
     assert float(jnp.linalg.norm(plain.x, axis=1).max()) <= 1 + 4 * EPS
-    halved = claim.pose(regression(Compose(SoftmaxTangent(sigma=0.3), lambda point: point / 2), x))
+    halved = claim.population.pose(regression(Compose(SoftmaxTangent(sigma=0.3), lambda point: point / 2), x))
     assert float(halved.sigma) == np.float64(0.3)
     assert jnp.array_equal(halved.x, x[:16] / 2)
     found = examine(claim, regression(SoftmaxTangent(sigma=1.0), x), key)
@@ -90,7 +91,7 @@ def test_a_singular_limit_has_no_smallest_eigenvalue_to_measure(key, row, named)
 
 
 def test_many_culprits_are_counted_not_listed():
-    text = definiteness.singular_rows(jnp.zeros((40, 2)))
+    text = singular_rows(jnp.zeros((40, 2)))
     assert "and 35 more" in text
     assert len(text) < 250
 
@@ -98,7 +99,7 @@ def test_many_culprits_are_counted_not_listed():
 def test_drift_scales_a_users_data_and_names_what_is_zero(key):
     x = 9 * jax.random.normal(key, (40, 3))
     claim = drift.KernelDriftWidth()
-    posed = claim.pose(regression(RBF(), x, 3 * x[:, :2]))
+    posed = claim.population.pose(regression(RBF(), x, 3 * x[:, :2]))
     assert posed.x.shape == (16, 3)
     assert float(jnp.linalg.norm(posed.y, axis=1).max()) == pytest.approx(1.0)
     silent = examine(claim, regression(RBF(), x, jnp.zeros((40, 1))), key)

@@ -8,19 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import brentq
 
-from lemmata.chapters.softmax_training import _units as units
 from lemmata.chapters.softmax_training import kernel_perturbation as perturbation
 from lemmata.chapters.softmax_training import kernel_perturbation_proof as perturbation_proof
 from lemmata.claims import examine
 from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.problems._moved_units import NoisyUnits, drawn_kernel, kernel_change
+from lemmata.problems._random_units import RandomUnits, unit_rows
 from lemmata.problems._sampled import sampled_regression
 
 EPS = float(np.finfo(float).eps)
 
 
 def drawn(key, n=3, d=2, k=2, m=10, sigma=0.7, radius=0.009):
-    x = units.unit_rows(key, n, d)
-    return x, *perturbation.drawn_kernel(x, k, m, sigma, radius, key)
+    x = unit_rows(key, n, d)
+    return x, *drawn_kernel(x, k, m, sigma, radius, key)
 
 
 def entry(x, sign, weight, i, j, a, b):
@@ -38,7 +39,7 @@ def entry(x, sign, weight, i, j, a, b):
 
 def test_kernel_change_by_definition(key):
     x, sign, weight, changes = (np.asarray(part) for part in drawn(key))
-    ours = perturbation.kernel_change(*map(jnp.asarray, (x, sign, weight, changes[0])))
+    ours = kernel_change(*map(jnp.asarray, (x, sign, weight, changes[0])))
     for a, i, b, j in itertools.product(range(2), range(3), range(2), range(3)):
         after = entry(x, sign, weight + changes[0], i, j, a, b)
         before = entry(x, sign, weight, i, j, a, b)
@@ -49,7 +50,7 @@ def test_steepest_moves_beat_random_ones(key):
     x, sign, weight, changes = drawn(key, n=4, k=3, m=64)
     lengths = np.linalg.norm(changes, axis=1)
     assert lengths.max() <= 0.009 * (1 + 8 * EPS)
-    moved = jax.vmap(lambda change: perturbation.kernel_change(x, sign, weight, change))(changes)
+    moved = jax.vmap(lambda change: kernel_change(x, sign, weight, change))(changes)
     norms = np.sqrt(np.sum(np.asarray(moved) ** 2, axis=(1, 2, 3, 4)))
     assert norms[-1] >= norms.max()
     assert norms[-1] > 3 * norms[0], "a random direction"
@@ -65,7 +66,7 @@ def test_numbers_of_the_sharper_bound():
 def test_sharper_bound_for_large_logits(key):
     x, sign, weight, changes = drawn(key, n=4, m=64, sigma=2.0)
     logits = float(jnp.abs(x @ weight).max())
-    moved = jax.vmap(lambda change: perturbation.kernel_change(x, sign, weight, change))(changes)
+    moved = jax.vmap(lambda change: kernel_change(x, sign, weight, change))(changes)
     assert float(jnp.abs(moved).max()) <= 21 * 0.009 * math.exp(2 * logits)
 
 
@@ -109,8 +110,8 @@ def test_where_the_printed_bounds_add_up():
 
 
 def test_limit_of_noise_is_the_difference_of_two_kernels(key):
-    x = units.unit_rows(key, 5, 3) * jnp.linspace(0.2, 1.0, 5)[:, None]
-    problem = perturbation.NoisyUnits(x, jnp.asarray(0.3), jnp.asarray(0.4))
+    x = unit_rows(key, 5, 3) * jnp.linspace(0.2, 1.0, 5)[:, None]
+    problem = NoisyUnits(x, jnp.asarray(0.3), jnp.asarray(0.4))
     kernels = [gram(SoftmaxTangent(sigma=jnp.asarray(sigma)), x) for sigma in (0.5, 0.3)]
     wanted = jnp.trace(kernels[0] - kernels[1]) / 5
     np.testing.assert_allclose(perturbation.MeanPerturbationNotZero().predict(problem), wanted, rtol=64 * EPS)
@@ -121,8 +122,10 @@ def test_the_lemma_speaks_about_a_users_inputs(key):
     found = examine(perturbation.KernelPerturbation(), problem, key)
     assert found.applies
     assert found.agrees
-    assert perturbation_proof.FiveTermsTelescope().pose(problem) is None, "steps of a proof say nothing about data"
-    zero = units.RandomUnits(jnp.zeros((2, 2)), 1, 8, 0.1, 1e-4)
+    assert perturbation_proof.FiveTermsTelescope.population.posed(problem) is None, (
+        "steps of a proof say nothing about data"
+    )
+    zero = RandomUnits(jnp.zeros((2, 2)), 1, 8, 0.1, 1e-4)
     assert not examine(perturbation.PerturbationLinearInRadius(), zero, key).applies
     assert examine(perturbation.EntryPerturbation(), zero, key).measured == 0.0
 

@@ -13,12 +13,14 @@ from lemmata.chapters.softmax_training import prediction_speed as speeds
 from lemmata.claims import examine, find
 from lemmata.kernels import RBF
 from lemmata.problems import Regression
+from lemmata.problems._initialised_networks import initialised, stack, tangent_matrix
+from lemmata.problems._softmax_flows import RECORDS, trained
 
 EPS = float(np.finfo(float).eps)
 
 
 def start(key, n=3, k=2, width=32, d=4, tests=2):
-    return regression.initialised(jax.random.normal(key, (width // 2 + n + tests, d + k)), n, k, width, 0.7)
+    return initialised(jax.random.normal(key, (width // 2 + n + tests, d + k)), n, k, width, 0.7)
 
 
 def table(key, n=40, d=5, k=3):
@@ -54,25 +56,25 @@ def test_features_by_loops_and_their_sums_vanish(key):
 
 def test_speeds_against_a_short_step_of_training(key):
     setting = {"n": 3, "k": 2, "sigma": 0.7}
-    problem = speeds.NetworkDerivative().sample(setting, key)
+    problem = speeds.NetworkDerivative.population.sample(setting, key)
     begin, m = problem.start, problem.start.network.width
     assert float(jnp.abs(problem.weight - begin.weight).max()) > 1e-4
     short = 1e-6 / m
     slope = begin.network.gradient(begin.params(problem.weight), begin.x, begin.y)
     outputs = lambda sign: begin.network.predict(begin.params(problem.weight - sign * short * slope), begin.x_test)
-    rise = regression.stack(outputs(1) - outputs(-1)) / (2 * short * m)
+    rise = stack(outputs(1) - outputs(-1)) / (2 * short * m)
     np.testing.assert_allclose(speeds.NetworkDerivative().predict(problem), rise, rtol=1e-6, atol=1e-9)
     short = 1e-6
-    after = problem.gamma - short * (begin.tangent @ problem.gamma - regression.stack(begin.y))
+    after = problem.gamma - short * (begin.tangent @ problem.gamma - stack(begin.y))
     rise = begin.cross @ (after - problem.gamma) / short
     np.testing.assert_allclose(speeds.RegressionDerivative().predict(problem), rise, rtol=1e-6, atol=1e-9)
 
 
 def test_flow_and_descent_against_matrix_functions(key):
     problem = start(key)
-    tangent, cross, y = (np.asarray(a) for a in (problem.tangent, problem.cross, regression.stack(problem.y)))
+    tangent, cross, y = (np.asarray(a) for a in (problem.tangent, problem.cross, stack(problem.y)))
     times, condition = [0.0, 0.3, 5.0], np.linalg.cond(tangent)
-    on_train, on_test = regression.ntk_flow(problem.tangent, problem.cross, regression.stack(problem.y), times)
+    on_train, on_test = regression.ntk_flow(problem.tangent, problem.cross, stack(problem.y), times)
     for position, time in enumerate(times):
         fitted = y - scipy.linalg.expm(-time * tangent) @ y
         np.testing.assert_allclose(on_train[position], fitted, atol=64 * EPS * condition)
@@ -80,7 +82,7 @@ def test_flow_and_descent_against_matrix_functions(key):
             on_test[position], cross @ np.linalg.solve(tangent, fitted), atol=64 * EPS * condition
         )
     rate = jnp.asarray(0.2)
-    on_train, _ = regression.ntk_descent(problem.tangent, problem.cross, regression.stack(problem.y), rate, 9)
+    on_train, _ = regression.ntk_descent(problem.tangent, problem.cross, stack(problem.y), rate, 9)
     outputs = np.zeros_like(y)
     for _ in range(9):
         outputs = outputs - 0.2 * tangent @ (outputs - y)
@@ -97,7 +99,7 @@ def test_the_limit_kernel_takes_all_outputs_at_once(key):
 
 def test_the_path_is_the_gradient_flow(key):
     problem = start(key, n=2)
-    ours = coupling.trained(problem)
+    ours = trained(problem)
     network, params = problem.network, problem.params()
 
     def loss(weight):
@@ -105,7 +107,7 @@ def test_the_path_is_the_gradient_flow(key):
         return 0.5 * jnp.sum((outputs - problem.y) ** 2)
 
     field = lambda _, weight, __: -jax.grad(loss)(weight) / network.width
-    times = float(ours.unit) * coupling.RECORDS
+    times = float(ours.unit) * RECORDS
     theirs = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
         diffrax.Dopri8(),
@@ -124,12 +126,12 @@ def test_the_path_is_the_gradient_flow(key):
 
 def test_perturbations_by_their_definition(key):
     problem = start(key, n=2)
-    ours = coupling.trained(problem)
+    ours = trained(problem)
     network, found, found_test = problem.network, [], []
     for weight in ours.path:
-        train = coupling.tangent_matrix(network, problem.params(weight), problem.x) - problem.tangent
+        train = tangent_matrix(network, problem.params(weight), problem.x) - problem.tangent
         found.append(np.linalg.norm(train))
-        test = coupling.tangent_matrix(network, problem.params(weight), problem.x_test, problem.x) - problem.cross
+        test = tangent_matrix(network, problem.params(weight), problem.x_test, problem.x) - problem.cross
         found_test.append(np.linalg.norm(test, axis=1))
     assert float(ours.moved) == pytest.approx(max(found), rel=1e-9)
     np.testing.assert_allclose(ours.moved_test, np.max(found_test, axis=0), rtol=1e-9)
@@ -137,8 +139,8 @@ def test_perturbations_by_their_definition(key):
 
 def test_the_printed_bound_fails_by_any_constant_on_one_problem(key):
     claim = coupling.PredictionPerturbationAsPrinted()
-    problem = claim.sample(claim.settings().resolve(None), key)
-    assert all(bool(hypothesis.holds) for hypothesis in claim.hypotheses(problem))
+    problem = claim.population.sample(claim.population.settings().resolve(None), key)
+    assert all(bool(hypothesis.holds) for hypothesis in claim.population.hypotheses(problem))
     ratio = np.asarray(claim.measure(problem, key))
     assert ratio[0] > 1
     assert (np.diff(np.log(ratio)) / np.diff(np.log(claim.relation.rungs)) > 1).all()
@@ -153,15 +155,17 @@ NAMES = ["softmax_training.coupling.training_perturbation", "softmax_training.co
 @pytest.mark.parametrize("name", NAMES)
 def test_a_regression_is_posed_and_equal_or_zero_rows_are_named(key, name):
     claim, data = find(name)[0], table(key)
-    posed = claim.pose(data)
+    posed = claim.population.pose(data)
     first = getattr(posed, "start", posed)
     assert first.x.shape == (12, 5)
     assert first.y.shape == (12, 2)
     assert float(jnp.linalg.norm(first.x, axis=1).max()) <= 1 + 4 * EPS
     assert float(jnp.linalg.norm(first.y, axis=1).max()) <= 1 + 4 * EPS
     examine(claim, data, key)
-    assert claim.pose("nothing") is None
+    assert claim.population.pose("nothing") is None
     for rows, words in ((data.x.at[4].set(data.x[1]), "1 and 4"), (data.x.at[2].set(0.0), "rows 2")):
-        broken = claim.pose(Regression(rows, data.y, data.x_test, data.y_test, data.kernel, data.ridge, data.noise))
-        assert not bool(claim.hypotheses(broken)[0].holds)
-        assert words in claim.culprit(broken)
+        broken = claim.population.pose(
+            Regression(rows, data.y, data.x_test, data.y_test, data.kernel, data.ridge, data.noise)
+        )
+        assert not bool(claim.population.hypotheses(broken)[0].holds)
+        assert words in claim.population.culprit(broken)

@@ -12,6 +12,7 @@ from lemmata.chapters.softmax_training import logit_concentration as concentrati
 from lemmata.chapters.softmax_training import softmax_normaliser as normalisation
 from lemmata.claims import examine
 from lemmata.claims._registry import claims_in
+from lemmata.problems._random_units import RandomLayers, RandomUnits, moves, unit_rows
 from lemmata.problems._sampled import sampled_regression
 
 EPS = float(np.finfo(float).eps)
@@ -20,7 +21,7 @@ R = 0.009
 
 
 def drawn(key, n=5, d=3, m=32, sigma=0.5):
-    x = units.unit_rows(key, n, d)
+    x = unit_rows(key, n, d)
     weight, changes = units.drawn_units(x, m, sigma, R, key)
     return x, weight, changes
 
@@ -38,7 +39,7 @@ def test_moves_have_length_at_most_the_radius(key):
 
 
 def test_moves_of_the_zero_input_are_finite():
-    changes = units.moves(jnp.zeros((1, 2)), jnp.zeros((2, 4)), R, jnp.ones((2, 4)))
+    changes = moves(jnp.zeros((1, 2)), jnp.zeros((2, 4)), R, jnp.ones((2, 4)))
     assert jnp.isfinite(changes).all()
     assert float(jnp.abs(changes[1:]).max()) == 0.0
 
@@ -77,12 +78,12 @@ def test_averages_change_by_less_than_two_tanh(key, sigma):
 
 
 def test_union_bound_of_the_width_by_hand():
-    problem = units.RandomUnits(jnp.eye(2), 1, 50, 2.0, R)
+    problem = RandomUnits(jnp.eye(2), 1, 50, 2.0, R)
     np.testing.assert_allclose(concentration.LogitBoundWithWidth().predict(problem), 2 * math.sqrt(2 * math.log(2000)))
 
 
 def test_bounds_by_hand():
-    problem = units.RandomUnits(jnp.eye(2), 3, 10, 0.0, 0.005)
+    problem = RandomUnits(jnp.eye(2), 3, 10, 0.0, 0.005)
     values = {type(part).__name__: part.predict(problem) for part in PARTS}
     e = math.e
     np.testing.assert_allclose(values["LogitBound"], 1.0)
@@ -97,8 +98,8 @@ def test_bounds_by_hand():
 
 def test_hypotheses_fail_where_they_should():
     def failing(x, width=64, radius=R):
-        problem = units.RandomUnits(x, 1, width, 1.0, radius)
-        return [hypothesis.name for hypothesis in units.unit_hypotheses(problem) if not hypothesis.holds]
+        problem = RandomUnits(x, 1, width, 1.0, radius)
+        return [hypothesis.name for hypothesis in RandomLayers().hypotheses(problem) if not hypothesis.holds]
 
     assert failing(jnp.eye(2)) == []
     assert failing(1.1 * jnp.eye(2)) == ["inputs lie in the unit ball"]
@@ -113,10 +114,10 @@ def test_hypotheses_fail_where_they_should():
 def test_the_first_part_speaks_about_a_users_inputs(key):
     part = concentration.LogitBound()
     problem = sampled_regression(key, n=40, t=2, d=3)
-    posed = part.pose(problem)
+    posed = part.population.pose(problem)
     assert posed.x.shape == (32, 3)
     assert math.isclose(float(jnp.linalg.norm(posed.x, axis=1).max()), 1.0, rel_tol=4 * EPS)
     found = examine(part, problem, jax.random.fold_in(key, 1))
     assert found.applies
     assert found.agrees
-    assert part.pose("no regression") is None
+    assert part.population.pose("no regression") is None

@@ -6,43 +6,17 @@ their distributions. It leaves unexplained the constants: variances are replaced
 
 import math
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
+from lemmata.claims import AtMost, Claim, Control, Source
+from lemmata.problems._bounded_variables import BoundedVariables, QuadraticForm, SemicircleForms, TwoValues
 
 _DELTA = 0.1
 # Derived beside `hanson_wright_radius`.
 HANSON_WRIGHT = 1 / 37
-
-
-class Bounded(eqx.Module):
-    """Independent variables with two values each.
-
-    Args:
-        low: alpha_i, the smaller value.
-        high: beta_i, the larger value.
-        chance: probability of the larger value.
-    """
-
-    low: Float[Array, " n"]
-    high: Float[Array, " n"]
-    chance: Float[Array, " n"]
-
-
-class QuadraticForm(eqx.Module):
-    """x'Ax for independent x_i that are K times a random sign times 1/2 (in one case of four) or 1.
-
-    Args:
-        matrix: A.
-        bound: K.
-    """
-
-    matrix: Float[Array, "n n"]
-    bound: float
 
 
 def hoeffding_distance(ranges: Float[Array, " n"], delta: float) -> Float[Array, ""]:
@@ -86,8 +60,8 @@ def hanson_wright_radius(frobenius: float, norm: float, bound: float, delta: flo
     return bound**2 * max(frobenius * math.sqrt(size), norm * size)
 
 
-class HoeffdingSum(Claim[Bounded]):
-    """The sum of independent x_i in [alpha_i, beta_i] is further from its expectation than t with probability at most
+class HoeffdingSum(Claim[BoundedVariables]):
+    """The sum of n independent x_i in [alpha_i, beta_i] is further from its expectation than t with probability at most
     2 exp(-2 t² / sum_i (beta_i - alpha_i)²); so it is, with probability at least 1 - delta, within
 
         sqrt( log(2/delta) sum_i (beta_i - alpha_i)² / 2 ).
@@ -97,49 +71,30 @@ class HoeffdingSum(Claim[Bounded]):
 
     title = "Hoeffding's inequality for ranges of different lengths"
     source = Source("gu2024softmax", "Lemma A.9")
+    population = TwoValues()
     relation = AtMost(delta=_DELTA)
+    # Half of it is about 1.2 standard deviations.
+    control = Control("half the distance suffices", lambda distance, problem: distance / 2)
     controls = "the distance of a sum of bounded variables from its expectation"
     unexplained = "sums of variables whose variance is far below their squared range"
-    problem = Bounded
     trials = 512
-    batch = 512
 
-    def settings(self) -> Space:
-        """How many variables."""
-        return Space(n=Integer(64, 1, 1000, "variables"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Bounded:
-        """Ranges of lognormal length anywhere, the larger value with probability between 0.3 and 0.7."""
-        centre, length = jax.random.normal(key, (2, setting["n"]))
-        chance = jax.random.uniform(jax.random.fold_in(key, 1), (setting["n"],), minval=0.3, maxval=0.7)
-        return Bounded(centre, centre + jnp.exp(length), chance)
-
-    def hypotheses(self, problem: Bounded) -> list[Hypothesis]:
-        """Intervals."""
-        shortest = (problem.high - problem.low).min()
-        return [Hypothesis("beta_i is at least alpha_i", shortest, ">=", 0.0, "x_i lies between them")]
-
-    def predict(self, problem: Bounded) -> Array:
-        """The distance."""
+    def predict(self, problem: BoundedVariables) -> Array:
         return hoeffding_distance(problem.high - problem.low, _DELTA)
 
-    def measure(self, problem: Bounded, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: BoundedVariables, key: Key[Array, ""]) -> Array:
         """The distance of one draw."""
         drawn = jnp.where(jax.random.bernoulli(key, problem.chance), problem.high, problem.low)
         return jnp.abs(jnp.sum(drawn - problem.low - problem.chance * (problem.high - problem.low)))
 
-    def trivial(self, problem: Bounded) -> Array:
+    def trivial(self, problem: BoundedVariables) -> Array:
         """The sum and its expectation both lie between the sums of the alpha_i and of the beta_i."""
         return jnp.sum(problem.high - problem.low)
 
-    def control(self) -> Control:
-        """Half of it is about 1.2 standard deviations."""
-        return Control("half the distance suffices", lambda distance, problem: distance / 2)
-
 
 class HansonWright(Claim[QuadraticForm]):
-    """For independent x_i with mean 0 and |x_i| <= K, and any square matrix A, x'Ax is further from its expectation
-    than t with probability at most
+    """For n independent x_i with mean 0 and |x_i| <= K, and any n x n matrix A with Frobenius norm |A|_F and operator
+    norm |A|, x'Ax is further from its expectation than t with probability at most
 
         2 exp( -c min( t² / (K^4 |A|_F²), t / (K² |A|) ) ),   c = 1/37.
 
@@ -148,28 +103,19 @@ class HansonWright(Claim[QuadraticForm]):
 
     title = "The Hanson-Wright inequality with an explicit constant"
     source = Source("gu2024softmax", "Lemma A.10", note="with c = 1/37")
+    population = SemicircleForms()
     relation = AtMost(delta=_DELTA)
+    control = Control(
+        "a twelfth of the radius suffices",
+        lambda radius, problem: radius / 12,
+        loose="the radius is about ten standard deviations: no near control",
+    )
     controls = "the distance of a quadratic form in bounded variables from its expectation"
     unexplained = "the best constant: a normal limit would allow 1/4 for t small against |A|_F²/|A|"
-    problem = QuadraticForm
-    trials = 128
+    reading = "the constant c of the source is 1/37"
     traced = False
 
-    def settings(self) -> Space:
-        """Size of the matrix and the bound of the variables."""
-        return Space(n=Integer(256, 2, 1000, "variables"), K=Real(1.0, 1e-3, 1e3, "bound of the variables"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> QuadraticForm:
-        """A symmetric normal matrix, whose eigenvalues are spread over a semicircle."""
-        normal = jax.random.normal(key, (setting["n"], setting["n"]))
-        return QuadraticForm((normal + normal.T) / math.sqrt(2), setting["K"])
-
-    def hypotheses(self, problem: QuadraticForm) -> list[Hypothesis]:
-        """Bounded variables; independent, with mean 0, by construction."""
-        return [Hypothesis("K is positive", problem.bound, ">", 0.0, "the bound of the variables")]
-
     def predict(self, problem: QuadraticForm) -> Array:
-        """The radius."""
         frobenius = float(jnp.linalg.norm(problem.matrix))
         return jnp.asarray(hanson_wright_radius(frobenius, operator_norm(problem.matrix), problem.bound, _DELTA))
 
@@ -184,7 +130,3 @@ class HansonWright(Claim[QuadraticForm]):
     def trivial(self, problem: QuadraticForm) -> Array:
         """|x'Ax| <= |A| |x|² <= n K² |A|, the expectation too."""
         return jnp.asarray(2 * len(problem.matrix) * problem.bound**2 * operator_norm(problem.matrix))
-
-    def control(self) -> Control:
-        """The radius is about ten standard deviations."""
-        return Control("a twelfth of the radius suffices", lambda radius, problem: radius / 12)

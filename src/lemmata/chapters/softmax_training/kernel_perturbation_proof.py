@@ -6,41 +6,21 @@ most R < 0.01. It leaves unexplained, as printed, how five bounds that add up to
 1 <= B < 2.7745 give that bound; for such B, the lemma needs another proof (`SharperEntryPerturbation`).
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Source, Space, Status
+from lemmata.claims import AtMost, Claim, Control, Equal, Source, Status
 from lemmata.networks import SoftmaxNetwork
+from lemmata.problems._logit_scales import LogitScale, LogitScales
+from lemmata.problems._moved_units import MovedLayers, MovedUnits, drawn_problem
+from lemmata.problems._random_units import DELTA, RandomLayers, RandomUnits
 
-from ._units import RandomUnits, sampled_units, unit_settings
-from .kernel_perturbation import AbstractKernelPerturbation, drawn_problem
+from ._units import READING
 
-
-class MovedUnits(eqx.Module):
-    """A softmax network before and after its units have moved.
-
-    Args:
-        x: inputs.
-        sign: a.
-        weight: W.
-        start: W~, the weights from which the units have moved.
-    """
-
-    x: Float[Array, "n d"]
-    sign: Float[Array, "k m"]
-    weight: Float[Array, "d m"]
-    start: Float[Array, "d m"]
-
-
-class LogitScale(eqx.Module):
-    """The bound B on logits, alone."""
-
-    bound: Float[Array, ""]
+_LOOSE = "powers of exp(B) are at least 148 where 1 is enough: no near control"
 
 
 @jax.jit
@@ -88,7 +68,11 @@ def printed_bounds(bound: Float[Array, ""] | float) -> Float[Array, " 5"]:
 
 
 class FiveTermsTelescope(Claim[MovedUnits]):
-    """The five terms add up to the change of the kernel: for every pair of outputs and of inputs
+    """Let the units of a softmax network of width m, with outputs F_l(x) = m <a_l, S>, S = softmax(W' x), move from W~
+    to W. The five differences B_1, ..., B_5 of (1/m) sum_r c_lr c_l'r e_ri e_rj / (alpha_i alpha_j), with e_ri the
+    exponential of logit r at x_i, alpha_i = sum_r e_ri and c_lr = a_lr - <a_l, S_i>, that arise when the exponentials,
+    the two c and the two alpha are replaced by those at W~ one after the other, add up to the change of the tangent
+    kernel H: for every pair of outputs and of inputs
 
         [H(W) - H(W~)]_ij = m² <x_i, x_j> (B_1 + ... + B_5).
 
@@ -97,33 +81,12 @@ class FiveTermsTelescope(Claim[MovedUnits]):
 
     title = "The change of the tangent kernel is the sum of five terms"
     source = Source("gu2024softmax", "proof of Lemma B.2, decomposition into B_1, ..., B_5")
-    relation = Equal()
-    label = "identity"
+    population = MovedLayers()
+    relation = Equal(block=-1)  # differences of kernels: all entries share the rounding of the largest
+    control = Control("with the factor m in place of m²", lambda value, problem: value * problem.sign.shape[1])
     controls = "the change of the tangent kernel, entry by entry"
     unexplained = "the size of the terms"
-    problem = MovedUnits
-    trials = 128
     traced = False
-
-    def settings(self) -> Space:
-        """Sizes, the scale of the weights and the radius."""
-        return unit_settings()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> MovedUnits:
-        """Random units, moved by R in a random direction or in an adversarial one."""
-        units_key, move_key = jax.random.split(key)
-        return self.moved(sampled_units(setting, units_key), move_key)
-
-    def moved(self, problem: RandomUnits, key: Key[Array, ""]) -> MovedUnits:
-        """Units of a problem and one of the moves."""
-        units_key, choice_key = jax.random.split(key)
-        sign, start, changes = drawn_problem(problem, units_key)
-        weight = start + changes[jax.random.randint(choice_key, (), 0, len(changes))]
-        return MovedUnits(problem.x, sign, weight, start)
-
-    def hypotheses(self, problem: MovedUnits) -> list[Hypothesis]:
-        """Any weights."""
-        return []
 
     def predict(self, problem: MovedUnits) -> Array:
         """The difference of the two kernels."""
@@ -150,28 +113,30 @@ class FiveTermsTelescope(Claim[MovedUnits]):
         left = jnp.maximum(jnp.abs(self.predict(problem)).max(), jnp.finfo(float).eps * size)
         return m * size / jnp.where(size > 0, left, 1.0)
 
-    def control(self) -> Control:
-        """Another normalisation."""
-        return Control("with the factor m in place of m²", lambda value, problem: value * problem.sign.shape[1])
 
-
-def _share(part: float) -> Callable[[Array, RandomUnits], Array]:
+def _share(part: float) -> Control:
     """The false bound `part` R/m², without exponentials."""
-    return lambda bound, problem: jnp.asarray(part * problem.radius / problem.width**2)
+    bound = lambda bound, problem: jnp.asarray(part * problem.radius / problem.width**2)
+    return Control(f"it is at most {part:g} R/m²", bound, loose=_LOOSE)
 
 
-class AbstractTermBound(AbstractKernelPerturbation):
+class AbstractTermBound(Claim[RandomUnits]):
     """One of the five terms at random weights and their moves, against the printed bound.
 
     The random weights are W~ here and W in Lemma B.1, from which the bounds on 1/alpha_i are taken; the factors exp(R)
     that this costs have room.
     """
 
+    population = RandomLayers(radius=1e-4, outputs=2)
+    relation = AtMost(delta=DELTA)
     controls = "one of the five terms that make up the change of the tangent kernel"
+    reading = READING
+    traced = False
+    of_data = False
+
     term: ClassVar[int]
 
     def predict(self, problem: RandomUnits) -> Array:
-        """The bound."""
         return printed_bounds(problem.bound)[self.term - 1] * problem.radius / problem.width**2
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
@@ -186,100 +151,101 @@ class AbstractTermBound(AbstractKernelPerturbation):
 
 
 class ExponentialTerm(AbstractTermBound):
-    """Replacing the exponentials changes the kernel by a term of at most |B_1| <= 8 R exp(5B) / m²."""
+    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
+    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
+    change of an entry of the tangent kernel the replacement of the exponentials makes a term that is, with probability
+    at least 1 - delta, at most
+
+        |B_1| <= 8 R exp(5B) / m²,
+
+    the largest over pairs of inputs and outputs.
+    """
 
     term = 1
     title = "The term B_1: exponentials"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_1")
+    control = _share(1.9)
     unexplained = "the power of exp(B): 2 R exp(2B) / m² would do"
-
-    def control(self) -> Control:
-        """The bound that equal shares attain, without exponentials."""
-        return Control("it is at most 1.9 R/m²", _share(1.9))
 
 
 class SecondAverageTerm(AbstractTermBound):
-    """Replacing the average <v_l'r, S_j> changes the kernel by a term of at most |B_2| <= 8 R exp(9B) / m².
+    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
+    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
+    change of an entry of the tangent kernel the replacement of the average of signs <v_l'r, S_j>, v_lr = a_lr 1 - a_l,
+    makes a term that is, with probability at least 1 - delta, at most
 
-    The 4 in the source's proof could be 2, as |v_lr| <= 2.
+        |B_2| <= 8 R exp(9B) / m²,
+
+    the largest over pairs of inputs and outputs. The 4 in the source's proof could be 2, as |v_lr| <= 2.
     """
 
     term = 2
     title = "The term B_2: the second average of signs"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_2")
+    control = _share(1e-4)
     unexplained = (
         "its size: it is linear in R with a small factor, 0.0022 R/m² at sigma = 0.05, since <v_lr, S - S~> = "
         "<a_l, S~ - S> does not depend on r and multiplies sum_r <v_lr, S_i> S_ir S_jr, which is 0 at equal shares"
     )
 
-    def control(self) -> Control:
-        """A part of R."""
-        return Control("it is at most R/(10000 m²)", _share(1e-4))
-
 
 class FirstAverageTerm(AbstractTermBound):
-    """Replacing the average <v_lr, S_i> changes the kernel by a term of at most |B_3| <= 8 R exp(9B) / m²."""
+    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
+    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
+    change of an entry of the tangent kernel the replacement of the average of signs <v_lr, S_i>, v_lr = a_lr 1 - a_l,
+    makes a term that is, with probability at least 1 - delta, at most
+
+        |B_3| <= 8 R exp(9B) / m²,
+
+    the largest over pairs of inputs and outputs.
+    """
 
     term = 3
     title = "The term B_3: the first average of signs"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_3")
+    control = _share(1e-4)
     unexplained = SecondAverageTerm.unexplained
-
-    def control(self) -> Control:
-        """A part of R."""
-        return Control("it is at most R/(10000 m²)", _share(1e-4))
 
 
 class SecondDenominatorTerm(AbstractTermBound):
-    """Replacing the denominator alpha_j changes the kernel by a term of at most |B_4| <= 4 R exp(7B) / m²."""
+    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
+    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
+    change of an entry of the tangent kernel the replacement of the denominator alpha_j = sum_r exp(<w_r, x_j>) makes a
+    term that is, with probability at least 1 - delta, at most
+
+        |B_4| <= 4 R exp(7B) / m²,
+
+    the largest over pairs of inputs and outputs.
+    """
 
     term = 4
     title = "The term B_4: the second denominator"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_4")
+    control = _share(0.5)
     unexplained = "the power of exp(B): R exp(2B) / m² would do"
-
-    def control(self) -> Control:
-        """Below what equal shares attain."""
-        return Control("it is at most R/(2 m²)", _share(0.5))
 
 
 class FirstDenominatorTerm(AbstractTermBound):
-    """Replacing the denominator alpha_i changes the kernel by a term of at most |B_5| <= 4 R exp(7B) / m²."""
+    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
+    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
+    change of an entry of the tangent kernel the replacement of the denominator alpha_i = sum_r exp(<w_r, x_i>) makes a
+    term that is, with probability at least 1 - delta, at most
+
+        |B_5| <= 4 R exp(7B) / m²,
+
+    the largest over pairs of inputs and outputs.
+    """
 
     term = 5
     title = "The term B_5: the first denominator"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_5")
+    control = _share(0.5)
     unexplained = SecondDenominatorTerm.unexplained
 
-    def control(self) -> Control:
-        """Below what equal shares attain."""
-        return Control("it is at most R/(2 m²)", _share(0.5))
 
-
-class AbstractSumOfTerms(Claim[LogitScale]):
-    """The sum of the five printed bounds, as a function of B alone, in units of R/m²."""
-
-    relation = AtMost()
-    problem = LogitScale
-    trials = 128
-    batch = 128
-    controls = "the bound on the change of an entry of the tangent kernel, for every B >= 1"
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> LogitScale:
-        """B between 1 and 4."""
-        return LogitScale(jax.random.uniform(key, minval=1.0, maxval=4.0))
-
-    def hypotheses(self, problem: LogitScale) -> list[Hypothesis]:
-        """B >= 1 by Definition 4.1."""
-        return [Hypothesis("B is at least 1", problem.bound, ">=", 1.0, "Definition 4.1")]
-
-    def measure(self, problem: LogitScale, key: Key[Array, ""]) -> Array:
-        """The sum of the five bounds."""
-        return printed_bounds(problem.bound).sum()
-
-
-class SumOfTermsAsPrinted(AbstractSumOfTerms):
-    """As printed: the bounds on the five terms give |[H(W) - H(W~)]_ij| <= R exp(10 B) for every B >= 1, that is
+class SumOfTermsAsPrinted(Claim[LogitScale]):
+    """As printed: where the units of a softmax network move by at most R, the bounds on the five terms of the change of
+    its tangent kernel H, with B the bound on logits, give |[H(W) - H(W~)]_ij| <= R exp(10 B) for every B >= 1, that is
 
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(10 B).
 
@@ -289,20 +255,24 @@ class SumOfTermsAsPrinted(AbstractSumOfTerms):
 
     title = "Five bounds add up to R exp(10B), as printed"
     source = Source("gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="as printed")
-    expected = Status.REFUTED
+    population = LogitScales()
+    relation = AtMost()
+    control = Control("the sum is at most exp(10 B)/4", lambda bound, problem: bound / 4)
+    controls = "the bound on the change of an entry of the tangent kernel, for every B >= 1"
     unexplained = "B near 1, which Definition 4.1 allows and every small sigma gives"
+    trivial = "a comparison of two sums of exponentials, which nobody bounds otherwise"
+    expected = Status.REFUTED
 
     def predict(self, problem: LogitScale) -> Array:
-        """exp(10 B)."""
         return jnp.exp(10 * problem.bound)
 
-    def control(self) -> Control:
-        """The largest exponent of the five."""
-        return Control("the sum is at most exp(9 B)", lambda bound, problem: jnp.exp(9 * problem.bound))
+    def measure(self, problem: LogitScale, key: Key[Array, ""]) -> Array:
+        return printed_bounds(problem.bound).sum()
 
 
-class SumOfTerms(AbstractSumOfTerms):
-    """The bounds on the five terms give |[H(W) - H(W~)]_ij| <= R exp(12 B) for every B >= 1:
+class SumOfTerms(Claim[LogitScale]):
+    """Where the units of a softmax network move by at most R, the bounds on the five terms of the change of its tangent
+    kernel H, with B the bound on logits, give |[H(W) - H(W~)]_ij| <= R exp(12 B) for every B >= 1:
 
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B),
 
@@ -311,13 +281,20 @@ class SumOfTerms(AbstractSumOfTerms):
 
     title = "Five bounds add up to R exp(12B)"
     source = Source("gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="corrected")
-    corrects = "softmax_training.kernel_perturbation_proof.sum_of_terms_as_printed"
+    population = LogitScales()
+    relation = AtMost()
+    control = Control(
+        "the sum is at most exp(11 B), between the printed exponent and the corrected one",
+        lambda bound, problem: jnp.exp(11 * problem.bound),
+        loose="a change of the exponent: the factor is exp(B), up to 55",
+    )
+    controls = "the bound on the change of an entry of the tangent kernel, for every B >= 1"
     unexplained = "the terms themselves, which are of order R"
+    trivial = "a comparison of two sums of exponentials, which nobody bounds otherwise"
+    corrects = SumOfTermsAsPrinted
 
     def predict(self, problem: LogitScale) -> Array:
-        """exp(12 B)."""
         return jnp.exp(12 * problem.bound)
 
-    def control(self) -> Control:
-        """Between the printed exponent and the corrected one."""
-        return Control("the sum is at most exp(11 B)", lambda bound, problem: jnp.exp(11 * problem.bound))
+    def measure(self, problem: LogitScale, key: Key[Array, ""]) -> Array:
+        return printed_bounds(problem.bound).sum()

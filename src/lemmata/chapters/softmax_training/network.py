@@ -5,40 +5,15 @@ in its trained weights W: the gradient of squared loss, and the matrix H of inne
 how fast descent moves every output. It holds at every W, trained or not; it leaves unexplained how H moves in training.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space
-from lemmata.networks import SoftmaxNetwork
-from lemmata.problems._sampled import draws, paired_signs, points_in_ball
+from lemmata.claims import AtLeast, Claim, Control, Equal, Hypothesis, Source
+from lemmata.problems._moved_networks import MovedNetwork, MovedNetworks
 
-
-class TrainingProblem(eqx.Module):
-    """A softmax network somewhere on its way, with data.
-
-    Args:
-        weight: W.
-        sign: the rows a_l.
-        x: inputs.
-        y: targets.
-    """
-
-    weight: Float[Array, "d m"]
-    sign: Float[Array, "k m"]
-    x: Float[Array, "n d"]
-    y: Float[Array, "n k"]
-
-    @property
-    def network(self) -> SoftmaxNetwork:
-        """The network that these weights belong to."""
-        return SoftmaxNetwork(self.weight.shape[1], len(self.sign))
-
-    @property
-    def params(self) -> dict[str, Array]:
-        """The weights as the network takes them."""
-        return {"weight": self.weight, "sign": self.sign}
+_CONTROLS = "descent of a two-layer softmax network, to first order"
+_UNEXPLAINED = "how the quantities move in training"
 
 
 def naive_outputs(
@@ -49,116 +24,82 @@ def naive_outputs(
     return weight.shape[1] * (mass @ sign.T) / mass.sum(axis=1, keepdims=True)
 
 
-class AbstractNetworkClaim(Claim[TrainingProblem]):
-    """What the claims of this section share: networks off their initialisation, on points of the unit ball."""
-
-    controls = "descent of a two-layer softmax network, to first order"
-    unexplained = "how the quantities move in training"
-    label = "identity"
-    relation = Equal()
-    problem = TrainingProblem
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Sizes, the spread of the weights, and how far they are from the symmetric initialisation."""
-        return Space(
-            n=Integer(5, 1, 64, "points"),
-            d=Integer(3, 1, 64, "columns"),
-            k=Integer(2, 1, 16, "outputs"),
-            pairs=Integer(8, 1, 512, "pairs of units"),
-            sigma=Real(0.7, 0.01, 2.0, "standard deviation of the weights"),
-            moved=Real(0.5, 0.0, 2.0, "standard deviation of the movement away from the initialisation"),
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingProblem:
-        """A symmetric initialisation, moved; points in the unit ball; targets of norm at most 1."""
-        n, d, k, pairs = (setting[name] for name in ("n", "d", "k", "pairs"))
-        half, signs, move, points, targets = draws(key, (d, pairs), (k, pairs), (d, 2 * pairs), (n, d + 1), (n, k + 1))
-        weight = jnp.repeat(setting["sigma"] * half, 2, axis=1) + setting["moved"] * move
-        return TrainingProblem(weight, paired_signs(signs), points_in_ball(points), points_in_ball(targets))
-
-    def hypotheses(self, problem: TrainingProblem) -> list[Hypothesis]:
-        """Finite weights are all that is needed."""
-        return [Hypothesis("the weights are finite", jnp.abs(problem.weight).max(), "<", jnp.inf)]
-
-    def condition(self, problem: TrainingProblem) -> Array:
-        """A relative change eps of a logit l changes its share by eps |l|, and sums of m terms lose sqrt(m) eps."""
-        logits = jnp.abs(problem.x @ problem.weight).max()
-        return (1 + logits) * jnp.sqrt(1.0 * problem.weight.shape[1])
+def _without_normalisation(predicted: Array, problem: MovedNetwork) -> Array:
+    return problem.weight.shape[1] * jnp.einsum("km,nm,nd->nkdm", problem.sign, problem.shares, problem.x)
 
 
-class OutputGradient(AbstractNetworkClaim):
-    """The derivative of output l at x by the weights of unit r is
+class OutputGradient(Claim[MovedNetwork]):
+    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units, the
+    columns w_r of W, and signs a_l in R^m. The derivative of output l at x by the weights of unit r is
 
         dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x
 
-    with S = softmax(W' x).
+    with o the product entry by entry and e_r the unit vectors of R^m.
     """
 
     title = "The derivative of a softmax network"
     source = Source("gu2024softmax", "(2)")
+    population = MovedNetworks()
+    relation = Equal()
+    control = Control("the normalisation has no derivative: the second term is missing", _without_normalisation)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
 
-    def predict(self, problem: TrainingProblem) -> Array:
-        """The formula, (n, k, d, m)."""
-        shares, sign = problem.network.shares(problem.params, problem.x), problem.sign
+    def predict(self, problem: MovedNetwork) -> Array:
+        shares, sign = problem.shares, problem.sign
         centred = sign[None] * shares[:, None] - (shares @ sign.T)[:, :, None] * shares[:, None]
         return problem.weight.shape[1] * jnp.einsum("nkm,nd->nkdm", centred, problem.x)
 
-    def measure(self, problem: TrainingProblem, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
         """Automatic differentiation of equation (1)."""
         return jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
 
-    def control(self) -> Control:
-        """The derivative of an unnormalised network."""
-
-        def uncentred(predicted: Array, problem: TrainingProblem) -> Array:
-            shares = problem.network.shares(problem.params, problem.x)
-            return problem.weight.shape[1] * jnp.einsum("km,nm,nd->nkdm", problem.sign, shares, problem.x)
-
-        return Control("the normalisation has no derivative: the second term is missing", uncentred)
+    def condition(self, problem: MovedNetwork) -> Array:
+        """a_lr - <a_l, S> cancels where one unit has nearly all of the mass."""
+        left = jnp.abs(problem.sign[None] - (problem.shares @ problem.sign.T)[:, :, None])
+        return problem.rounding * jnp.broadcast_to(2 / left[:, :, None, :], self.predict(problem).shape)
 
 
-class LossGradient(AbstractNetworkClaim):
-    """The gradient of 1/2 sum_il (F_l(x_i) - y_il)² by the weights of unit r is
+def _uncentred(predicted: Array, problem: MovedNetwork) -> Array:
+    residual = problem.network.predict(problem.params, problem.x) - problem.y
+    return problem.weight.shape[1] * problem.x.T @ (problem.shares * (residual @ problem.sign))
+
+
+class LossGradient(Claim[MovedNetwork]):
+    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units w_r and
+    signs a_l in R^m. For inputs x_i with targets y_il, the gradient of 1/2 sum_il (F_l(x_i) - y_il)² by w_r is
 
         Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i.
 
-    Because the shares S_i sum to 1, this is also the form with <a_l o e_r, S_i> - <a_l, S_i> <S_i, e_r>.
+    Because the shares S_i = softmax(W' x_i) sum to 1, this is also the form with <a_l o e_r, S_i> - <a_l, S_i>
+    <S_i, e_r>, o the product entry by entry and e_r a unit vector.
     """
 
     title = "The gradient of a softmax network's loss"
     source = Source("gu2024softmax", "Claim 3.4", "Claim A.1", "Definition 3.3")
+    population = MovedNetworks()
+    relation = Equal()
+    control = Control("a_lr stands in place of <a_lr 1 - a_l, S_i>", _uncentred)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
 
-    def predict(self, problem: TrainingProblem) -> Array:
+    def predict(self, problem: MovedNetwork) -> Array:
         """The closed form, by which networks are trained."""
         return problem.network.gradient(problem.params, problem.x, problem.y)
 
-    def measure(self, problem: TrainingProblem, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
         """Automatic differentiation of the loss of equation (1)."""
         residual = lambda weight: naive_outputs(weight, problem.sign, problem.x) - problem.y
         return jax.grad(lambda weight: 0.5 * jnp.sum(residual(weight) ** 2))(problem.weight)
 
-    def condition(self, problem: TrainingProblem) -> Array:
-        """Sums over points and outputs cancel: the terms' size, at most 2 m |F - y| max S each, against the sum's."""
-        residual = jnp.abs(problem.network.predict(problem.params, problem.x) - problem.y).sum(axis=1)
-        shares = problem.network.shares(problem.params, problem.x).max(axis=1)
-        gradient = jnp.abs(problem.network.gradient(problem.params, problem.x, problem.y)).max()
-        return super().condition(problem) * 2 * problem.weight.shape[1] * jnp.sum(residual * shares) / gradient
-
-    def control(self) -> Control:
-        """The gradient of an unnormalised network."""
-
-        def uncentred(predicted: Array, problem: TrainingProblem) -> Array:
-            shares = problem.network.shares(problem.params, problem.x)
-            residual = problem.network.predict(problem.params, problem.x) - problem.y
-            return problem.weight.shape[1] * problem.x.T @ (shares * (residual @ problem.sign))
-
-        return Control("a_lr stands in place of <a_lr 1 - a_l, S_i>", uncentred)
+    def condition(self, problem: MovedNetwork) -> Array:
+        """Sums over points and outputs cancel: the terms' sizes, at most 2 m |F - y| S |x|, against the sum's."""
+        residual = jnp.abs(problem.network.predict(problem.params, problem.x)) + jnp.abs(problem.y)
+        terms = jnp.abs(problem.x).T @ (problem.shares * residual.sum(axis=1, keepdims=True))
+        return problem.rounding * 2 * problem.weight.shape[1] * terms / jnp.abs(self.predict(problem))
 
 
-class TangentKernelGram(AbstractNetworkClaim):
-    """The Gram matrix of all gradients dF_l(x_i)/dW is m H with
+class TangentKernelGram(Claim[MovedNetwork]):
+    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units and
+    signs a_l in R^m. The Gram matrix of all gradients dF_l(x_i)/dW at inputs x_i with shares S_i is m H with
 
         H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr
 
@@ -167,87 +108,78 @@ class TangentKernelGram(AbstractNetworkClaim):
 
     title = "The tangent kernel of a softmax network"
     source = Source("gu2024softmax", "Definition 3.6")
+    population = MovedNetworks()
+    relation = Equal(block=-1)  # <x_i, x_j> and the sums over units cancel
+    control = Control("the Gram matrix is H, without the factor m", lambda m_h, problem: m_h / problem.weight.shape[1])
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
 
-    def predict(self, problem: TrainingProblem) -> Array:
-        """m H."""
+    def predict(self, problem: MovedNetwork) -> Array:
         return problem.weight.shape[1] * problem.network.tangent(problem.params, problem.x)
 
-    def measure(self, problem: TrainingProblem, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
         """Products of Jacobians by automatic differentiation."""
         jacobian = jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
         return jnp.einsum("nkdm,tcdm->kntc", jacobian, jacobian).swapaxes(2, 3)
 
-    def control(self) -> Control:
-        """The matrix H itself."""
-        return Control("the Gram matrix is H, without the factor m", lambda m_h, problem: m_h / problem.weight.shape[1])
+    def condition(self, problem: MovedNetwork) -> Array:
+        return problem.rounding
 
 
-class TangentKernelSemidefinite(AbstractNetworkClaim):
-    """H is positive semidefinite at every W: its smallest eigenvalue is at least 0, to rounding of its largest.
+class TangentKernelSemidefinite(Claim[MovedNetwork]):
+    """The tangent kernel H of a softmax network with k outputs at n inputs, the n k x n k matrix of inner products of
+    the gradients of its outputs in the hidden weights W, is positive semidefinite at every W: its smallest eigenvalue
+    is at least 0, to rounding of its largest.
 
     Judged as 1 + lambda_min / lambda_max >= 1. Where n k exceeds the number of weights, H is singular.
     """
 
     title = "The tangent kernel is positive semidefinite"
     source = Source("gu2024softmax", "Section 3.1, remark below Definition 3.6")
+    population = MovedNetworks(n=8, d=2, pairs=3)  # fewer weights than rows of H
     relation = AtLeast()
-    label = "lower"
+    control = Control("lambda_min is at least lambda_max / 10^6", lambda one, problem: one + 1e-6)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
 
-    def settings(self) -> Space:
-        """As above, with fewer weights than rows of H."""
-        return Space(
-            n=Integer(8, 1, 16, "points"),
-            d=Integer(2, 1, 8, "columns"),
-            k=Integer(2, 1, 4, "outputs"),
-            pairs=Integer(3, 1, 64, "pairs of units"),
-            sigma=Real(0.7, 0.01, 2.0, "standard deviation of the weights"),
-            moved=Real(0.5, 0.0, 2.0, "standard deviation of the movement away from the initialisation"),
-        )
-
-    def hypotheses(self, problem: TrainingProblem) -> list[Hypothesis]:
-        """A matrix that is not 0."""
+    def hypotheses(self, problem: MovedNetwork) -> list[Hypothesis]:
         return [Hypothesis("some input is not 0", jnp.abs(problem.x).max(), ">", 0.0, "H scales with |x_i| |x_j|")]
 
-    def predict(self, problem: TrainingProblem) -> Array:
-        """1."""
+    def predict(self, problem: MovedNetwork) -> Array:
         return jnp.ones(())
 
-    def measure(self, problem: TrainingProblem, key: Key[Array, ""]) -> Array:
-        """1 + lambda_min / lambda_max of H."""
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
         size = problem.sign.shape[0] * len(problem.x)
         values = jnp.linalg.eigvalsh(problem.network.tangent(problem.params, problem.x).reshape(size, size))
         return 1 + values[0] / values[-1]
 
-    def condition(self, problem: TrainingProblem) -> Array:
+    def trivial(self, problem: MovedNetwork) -> Array:
+        """Of a symmetric matrix with a positive trace: the trace bounds lambda_min from below by -(n k - 1) times."""
+        return jnp.asarray(2.0 - problem.sign.shape[0] * len(problem.x))
+
+    def condition(self, problem: MovedNetwork) -> Array:
         """Eigenvalues are computed to n k eps of the largest."""
         return jnp.asarray(1.0 * problem.sign.shape[0] * len(problem.x))
 
-    def control(self) -> Control:
-        """What fails where there are fewer weights than rows of H."""
-        return Control("lambda_min is at least lambda_max / 10^6", lambda one, problem: one + 1e-6)
 
+class SymmetricInitialisation(Claim[MovedNetwork]):
+    """A softmax network with outputs F_l(x) = m <a_l, softmax(W' x)> whose m units w_r are equal in pairs,
+    w_{2r-1} = w_{2r}, with signs a_{l,2r} = -a_{l,2r-1}, is 0 at every input, whatever the w.
 
-class SymmetricInitialisation(AbstractNetworkClaim):
-    """With w_{2r-1} = w_{2r} and a_{2r} = -a_{2r-1}, the network is 0 at every input, whatever the w.
-
-    Judged as 1 + F / m = 1, since F is a sum of terms a_lr S_ir m of which the positive ones add up to at most m.
+    Judged as 1 + F / m = 1, since F is m times a sum of terms ±S_r, of which the positive ones add up to at most 1.
     """
 
     title = "The symmetric initialisation is the zero function"
     source = Source("gu2024softmax", "Definition 3.1", "Definition 3.7")
+    population = MovedNetworks(moved=0.0, farthest=0.0)
+    relation = Equal()
+    control = Control("one unit of the m has no partner", lambda one, problem: one + 1 / problem.weight.shape[1])
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingProblem:
-        """The initialisation itself."""
-        return super().sample({**setting, "moved": 0.0}, key)
-
-    def predict(self, problem: TrainingProblem) -> Array:
-        """1."""
+    def predict(self, problem: MovedNetwork) -> Array:
         return jnp.ones((len(problem.x), len(problem.sign)))
 
-    def measure(self, problem: TrainingProblem, key: Key[Array, ""]) -> Array:
-        """1 + F / m by equation (1)."""
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
+        """By equation (1)."""
         return 1 + naive_outputs(problem.weight, problem.sign, problem.x) / problem.weight.shape[1]
 
-    def control(self) -> Control:
-        """One pair whose signs do not cancel."""
-        return Control("one unit of the m has no partner", lambda one, problem: one + 1 / problem.weight.shape[1])
+    def condition(self, problem: MovedNetwork) -> Array:
+        return problem.rounding
