@@ -9,6 +9,7 @@ from lemmata.chapters.tangent import finite_width as section
 from lemmata.claims import examine
 from lemmata.kernels import RBF
 from lemmata.problems import Regression
+from lemmata.problems._wide_inputs import Inputs
 
 EPS = float(np.finfo(float).eps)
 
@@ -44,6 +45,6 @@ def test_examination_of_relu(key):
     found = examine(claim, regression(RBF(), key), key)
     assert found.applies
     assert found.measured < -0.1
-    zero = section.NetworkPoints(jnp.zeros((3, 2)))
-    assert not bool(claim.hypotheses(zero)[0].holds)
-    assert claim.pose(None) is None
+    zero = Inputs(jnp.zeros((3, 2)))
+    assert not bool(claim.population.hypotheses(zero)[0].holds)
+    assert claim.population.pose(None) is None

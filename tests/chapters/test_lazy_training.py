@@ -10,6 +10,7 @@ from lemmata.chapters.tangent import lazy_training as section
 from lemmata.claims import examine
 from lemmata.kernels import RBF, gram
 from lemmata.problems import Regression
+from lemmata.problems._training_sets import TrainingSet, trace_step
 
 EPS = float(np.finfo(float).eps)
 
@@ -34,7 +35,7 @@ def test_training_is_gradient_descent_of_the_network(key):
 
     for _ in range(steps):
         gradient = jax.grad(loss)(params)
-        params = jax.tree.map(lambda p, g: p - section.step_size(x) * g, params, gradient)
+        params = jax.tree.map(lambda p, g: p - trace_step(x) * g, params, gradient)
     theirs = jax.tree.leaves(params)
     for one, two in zip(ours, (theirs[0], theirs[1][0]), strict=True):
         assert jnp.max(jnp.abs(one - two)) <= 64 * steps * width * EPS * jnp.max(jnp.abs(two))
@@ -44,22 +45,22 @@ def test_training_is_gradient_descent_of_the_network(key):
 def test_step_is_one_over_the_trace_of_the_limiting_kernel(key):
     x = jax.random.normal(key, (7, 3))
     theta = gram(TangentKernel(relu_network(depth=1)), x)
-    assert float(section.step_size(x)) == pytest.approx(float(1 / jnp.trace(theta)), rel=1e-12)
+    assert float(trace_step(x)) == pytest.approx(float(1 / jnp.trace(theta)), rel=1e-12)
 
 
 def test_examination_takes_32_rows_and_the_first_output(key):
     claim = section.LazyKernelMovement()
-    posed = claim.pose(regression(key))
+    posed = claim.population.pose(regression(key))
     assert posed.x.shape == (32, 3)
     assert posed.y.shape == (32,)
     found = examine(claim, regression(key), key)
     assert found.applies
     assert found.measured < 0
-    assert claim.pose(1.0) is None
+    assert claim.population.pose(1.0) is None
 
 
 def test_large_targets_and_zero_inputs_are_found(key):
     claim = section.LazyKernelMovement()
-    large = claim.hypotheses(claim.pose(regression(key, scale=20.0)))
+    large = claim.population.hypotheses(claim.population.pose(regression(key, scale=20.0)))
     assert [bool(h.holds) for h in large] == [True, False]
-    assert not bool(claim.hypotheses(section.TrainingSet(jnp.zeros((3, 2)), jnp.zeros(3)))[0].holds)
+    assert not bool(claim.population.hypotheses(TrainingSet(jnp.zeros((3, 2)), jnp.zeros(3)))[0].holds)

@@ -10,6 +10,7 @@ from lemmata.chapters.tangent import random_features as section
 from lemmata.claims import examine
 from lemmata.kernels import RBF, Laplace
 from lemmata.problems import Regression
+from lemmata.problems._feature_points import FeaturePoints, KernelPoints
 
 
 def regression(kernel, key):
@@ -40,14 +41,14 @@ def test_features_average_to_the_kernel(key):
 
 
 def test_lengthscale_is_the_kernels_or_the_median_distance(key):
-    posed = section.pose_points(regression(RBF(lengthscale=2.5), key))
+    posed = KernelPoints().pose(regression(RBF(lengthscale=2.5), key))
     assert float(posed.lengthscale) == 2.5
     assert posed.x.shape == (64, 3)
-    other = section.pose_points(regression(Laplace(), key))
+    other = KernelPoints().pose(regression(Laplace(), key))
     x = np.asarray(other.x)
     distances = [np.linalg.norm(x[i] - x[j]) for i in range(64) for j in range(i)]
     assert float(other.lengthscale) == pytest.approx(np.median(distances), rel=1e-12)
-    assert section.pose_points(3) is None
+    assert KernelPoints().pose(3) is None
 
 
 def test_examination_of_a_regression(key):
@@ -60,6 +61,6 @@ def test_examination_of_a_regression(key):
 
 
 def test_points_that_are_not_finite_are_found(key):
-    problem = section.FeaturePoints(jnp.array([[1.0], [jnp.nan]]), jnp.asarray(0.0))
-    held = [bool(h.holds) for h in section.RandomFeaturesRate().hypotheses(problem)]
+    problem = FeaturePoints(jnp.array([[1.0], [jnp.nan]]), jnp.asarray(0.0))
+    held = [bool(h.holds) for h in section.RandomFeaturesRate.population.hypotheses(problem)]
     assert held == [False, False]

@@ -24,9 +24,11 @@ from lemmata.architectures import (
 from lemmata.chapters.tangent import bayesian_readout as bayesian
 from lemmata.chapters.tangent import ensembles, parameterisations
 from lemmata.chapters.tangent import layers_at_finite_width as width
-from lemmata.problems._drawn_networks import drawn_parameters
 from lemmata.networks import train
 from lemmata.problems import Inputs
+from lemmata.problems._drawn_networks import drawn_parameters
+from lemmata.problems._noisy_values import NoisyValues
+from lemmata.problems._training_sets import Fit, TrainingSet
 from lemmata.solvers import kernel_ridge, posterior
 
 EPS = float(np.finfo(float).eps)
@@ -131,7 +133,7 @@ def test_networks_trained_at_once_are_those_trained_one_by_one(key):
 
 def test_twins_cancel_the_outputs_at_the_start(key):
     x = jax.random.normal(key, (3, 3))
-    problem = ensembles.Fit(x, jnp.zeros(3), x + 1.0)
+    problem = Fit(x, jnp.zeros(3), x + 1.0)
     outputs = ensembles.trained_outputs(problem, 8, 2, key, antithetic=True)
     # towards targets 0, a network and its twin are opposite at all times
     np.testing.assert_allclose(outputs[:2], -outputs[2:], atol=1e4 * EPS)
@@ -170,11 +172,11 @@ def test_change_of_one_step_in_closed_form(key):
 
 def test_hypotheses_that_fail(key):
     x = jax.random.normal(key, (3, 3))
-    assert bool(width.RMSNormWidth().hypotheses(Inputs(x))[0].holds)
-    assert not bool(width.RMSNormWidth().hypotheses(Inputs(x.at[0, 0].set(jnp.nan)))[0].holds)
-    fit = ensembles.Fit(x.at[0].set(0.0), x[0], x)
-    assert not bool(ensembles.EnsembleMean().hypotheses(fit)[0].holds)
-    targets = parameterisations.Targets(x, jnp.zeros((3, 1)))
-    assert [bool(h.holds) for h in parameterisations.LazyStep().hypotheses(targets)] == [True, False]
-    values = bayesian.NoisyValues(x, x[0], x, jnp.asarray(0.0))
-    assert not bool(bayesian.ReadoutTendsToNNGP().hypotheses(values)[0].holds)
+    assert bool(width.RMSNormWidth.population.hypotheses(Inputs(x))[0].holds)
+    assert not bool(width.RMSNormWidth.population.hypotheses(Inputs(x.at[0, 0].set(jnp.nan)))[0].holds)
+    fit = Fit(x.at[0].set(0.0), x[0], x)
+    assert not bool(ensembles.EnsembleMean.population.hypotheses(fit)[0].holds)
+    targets = TrainingSet(x, jnp.zeros(3))
+    assert [bool(h.holds) for h in parameterisations.LazyStep.population.hypotheses(targets)] == [True, False]
+    values = NoisyValues(x, x[0], x, jnp.asarray(0.0))
+    assert not bool(bayesian.ReadoutTendsToNNGP.population.hypotheses(values)[0].holds)

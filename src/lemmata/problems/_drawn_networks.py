@@ -21,6 +21,7 @@ from lemmata.architectures import (
     Shape,
     StateSpace,
 )
+
 from ._sampled import draws
 
 

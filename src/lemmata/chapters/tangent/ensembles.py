@@ -6,20 +6,18 @@ width well above the number of points and gradient flow, that is small steps; it
 order 1/width, which is fitted by doubling the width where it matters.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import NNGPKernel, TangentKernel, relu_network
-from lemmata.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Source, Space
+from lemmata.claims import Claim, Control, EqualInMean, Source
 from lemmata.kernels import gram
 from lemmata.networks import train
-from lemmata.problems._sampled import draws
+from lemmata.problems._drawn_networks import drawn_parameters
+from lemmata.problems._training_sets import Fit, SphericalFits, trace_step
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import Spectrum
-
-from lemmata.problems._drawn_networks import drawn_parameters
 
 _SOURCE = Source("lee2019", "(14)", "(15)", note="section 2.3.1")
 # Steps of size 1/(25 tr Theta): with descent instead of flow, exp(-x) is at most x exp(-x)/50 <= 0.0074 smaller.
@@ -27,20 +25,6 @@ _RECORDS = (20, 80, 320)
 _SHORT = 25.0
 _WIDTH = 64
 _PAIRS, _MEMBERS = 4, 32
-
-
-class Fit(eqx.Module):
-    """Points with targets, and other points.
-
-    Args:
-        x: the points.
-        y: the targets.
-        others: the other points.
-    """
-
-    x: Float[Array, "n d"]
-    y: Float[Array, " n"]
-    others: Float[Array, "t d"]
 
 
 def flow_operator(theta: Float[Array, "p p"], n: int, times: tuple[float, ...]) -> Float[Array, "s t n"]:
@@ -106,14 +90,13 @@ def trained_outputs(
         key: randomness.
         antithetic: follow each network by its twin with the readout's sign changed, so 2 members.
     """
-    network, dimension = relu_network(depth=1, width=width), problem.x.shape[1]
-    (params,) = drawn_parameters([network], dimension, key, members)
+    network = relu_network(depth=1, width=width)
+    (params,) = drawn_parameters([network], problem.x.shape[1], key, members)
     if antithetic:
         hidden, activation, readout = params
         signs = {"weight": jnp.concatenate([readout["weight"], -readout["weight"]])}
         params = (jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf]), hidden), activation, signs)
-    # the trace of the limit, |x|² 2/d on its diagonal
-    rate = dimension / (2 * jnp.sum(problem.x**2)) / _SHORT
+    rate = trace_step(problem.x) / _SHORT
 
     def outputs(own: tuple) -> Array:
         run = train(
@@ -139,134 +122,83 @@ def _kernels(problem: Fit) -> tuple[Array, Array]:
 _TIMES = tuple(step / _SHORT for step in _RECORDS)
 
 
-def _settings() -> Space:
-    return Space(n=Integer(4, 2, 8, "points"), d=Integer(3, 2, 8, "dimension"))
+def _towards_nearest(problem: Fit, outputs: Float[Array, "s t"]) -> Float[Array, " s"]:
+    # nearest point's target: a fixed direction in which the prediction is large on average
+    nearest = jnp.argmax(problem.others @ problem.x.T, axis=1)
+    return outputs @ problem.y[nearest]
 
 
-def _draw(setting: dict, key: Key[Array, ""]) -> Fit:
-    n, d = setting["n"], setting["d"]
-    x, y, others = draws(key, (n, d), (n,), (3, d))
-    unit = lambda points: points * (d**0.5 / jnp.linalg.norm(points, axis=1, keepdims=True))
-    return Fit(unit(x), y / jnp.linalg.norm(y), unit(others))
-
-
-def _moving(problem: Fit) -> list[Hypothesis]:
-    smallest = jnp.minimum(jnp.linalg.norm(problem.x, axis=1).min(), jnp.linalg.norm(problem.others, axis=1).min())
-    return [Hypothesis("no input is 0", smallest, ">", 0.0, "the kernels of the zero input are 0")]
+def _readout_alone(mean: Array, problem: Fit) -> Array:
+    # for the same times: tr K is half of tr Theta
+    _, nngp = _kernels(problem)
+    return _towards_nearest(problem, ensemble_mean(nngp, problem.y, tuple(time / 2 for time in _TIMES)))
 
 
 class EnsembleMean(Claim[Fit]):
-    """The mean over initial draws of the output f_t of a wide ReLU network that is trained by gradient flow is, at
-    every time t and every point,
+    """The mean over initial draws of the output f_t of a wide ReLU network that is trained by gradient flow on n points
+    X with targets y is, at every time t and every point x,
 
         E f_t(x) = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)) y
 
     with Theta the tangent kernel of the infinitely wide network, up to a correction of order 1/width. Widths 64 and 128
-    fit that correction here.
+    fit that correction here, and other points are weighted by the target of the point nearest to them.
     """
 
     title = "The mean of an ensemble of trained networks"
     source = _SOURCE
+    population = SphericalFits()
     # |y| = 1. Descent in place of flow costs 0.0074 on a mode, the correction that is left c/64² with c some tens.
-    relation = EqualInMean(margin=0.015, resolution=0.03, relative=False)
-    label = "identity"
+    relation = EqualInMean(margin=0.015, resolution=0.007, relative=False)
+    control = Control("hidden weights do not learn: the NNGP kernel in place of Theta", _readout_alone)
     controls = "the average prediction of trained networks"
     unexplained = "the correction of order 1/width; networks that learn features"
-    problem = Fit
     trials = 64
-    batch = 16
-
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return _settings()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Fit:
-        """Random points on the sphere of radius sqrt(d), random targets of length 1."""
-        return _draw(setting, key)
-
-    def hypotheses(self, problem: Fit) -> list[Hypothesis]:
-        """Inputs with a kernel."""
-        return _moving(problem)
 
     def predict(self, problem: Fit) -> Array:
-        """The mean over the other points, each weighted by what it learns in the end, at every time."""
         theta, _ = _kernels(problem)
-        return self._projected(problem, ensemble_mean(theta, problem.y, _TIMES))
+        return _towards_nearest(problem, ensemble_mean(theta, problem.y, _TIMES))
 
     def measure(self, problem: Fit, key: Key[Array, ""]) -> Array:
-        """The same mean of networks and their twins, 2 times that at width 128 less that at width 64."""
+        """The mean over networks and their twins, 2 times that at width 128 less that at width 64."""
         narrow, wide = (
             jnp.mean(trained_outputs(problem, width, _PAIRS, own, antithetic=True), axis=0)
             for own, width in zip(jax.random.split(key), (_WIDTH, 2 * _WIDTH), strict=True)
         )
-        return self._projected(problem, 2 * wide - narrow)
+        return _towards_nearest(problem, 2 * wide - narrow)
 
-    def _projected(self, problem: Fit, outputs: Float[Array, "s t"]) -> Float[Array, " s"]:
-        # nearest point's target: a fixed direction in which the prediction is large on average
-        nearest = jnp.argmax(problem.others @ problem.x.T, axis=1)
-        return outputs @ problem.y[nearest]
 
-    def control(self) -> Control:
-        """Training of the readout alone, for the same times: tr K is half of tr Theta."""
-
-        def readout_alone(mean: Array, problem: Fit) -> Array:
-            _, nngp = _kernels(problem)
-            half = tuple(time / 2 for time in _TIMES)
-            return self._projected(problem, ensemble_mean(nngp, problem.y, half))
-
-        return Control("hidden weights do not learn: the NNGP kernel in place of Theta", readout_alone)
+def _uncorrelated(variance: Array, problem: Fit) -> Array:
+    theta, nngp = _kernels(problem)
+    n = len(problem.y)
+    mixed = flow_operator(theta, n, _TIMES) @ nngp[:n, n:]
+    return variance + 2 * jnp.mean(jnp.diagonal(mixed, axis1=1, axis2=2), axis=1)
 
 
 class EnsembleVariance(Claim[Fit]):
-    """The variance over initial draws of the output f_t of a wide ReLU network that is trained by gradient flow is, at
-    every time t and every point x, up to a correction of order 1/width,
+    """The variance over initial draws of the output f_t of a wide ReLU network that is trained by gradient flow on
+    points X is, at every time t and every point x, up to a correction of order 1/width,
 
         K(x, x) + A K(X, X) A' - 2 A K(X, x),    A = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)),
 
-    with Theta the tangent kernel and K the NNGP kernel of the infinitely wide network.
+    with Theta the tangent kernel and K the NNGP kernel (the covariance of the outputs before training) of the
+    infinitely wide network. The mean over three other points is judged.
     """
 
     title = "The variance of an ensemble of trained networks"
     source = _SOURCE
+    population = SphericalFits()
     # the correction is a relative c/m, allowed here up to c = 3 at m = 64; descent in place of flow costs below 0.01
     relation = EqualInMean(margin=0.05, resolution=0.1)
-    label = "identity"
+    control = Control("outputs at the start are independent between points", _uncorrelated)
     controls = "the spread of the predictions of trained networks"
     unexplained = "the correction of order 1/width; networks that learn features"
-    problem = Fit
     trials = 128
-    batch = 32
-
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return _settings()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Fit:
-        """Random points on the sphere of radius sqrt(d), random targets of length 1."""
-        return _draw(setting, key)
-
-    def hypotheses(self, problem: Fit) -> list[Hypothesis]:
-        """Inputs with a kernel."""
-        return _moving(problem)
 
     def predict(self, problem: Fit) -> Array:
-        """The variance, as a mean over the other points, at every time."""
         theta, nngp = _kernels(problem)
         covariance = ensemble_covariance(theta, nngp, len(problem.y), _TIMES)
         return jnp.mean(jnp.diagonal(covariance, axis1=1, axis2=2), axis=1)
 
     def measure(self, problem: Fit, key: Key[Array, ""]) -> Array:
-        """The sample variance of independent trained networks."""
         outputs = trained_outputs(problem, _WIDTH, _MEMBERS, key)
         return jnp.mean(jnp.var(outputs, axis=0, ddof=1), axis=1)
-
-    def control(self) -> Control:
-        """Without the correlation between the start at x and at the training points."""
-
-        def uncorrelated(variance: Array, problem: Fit) -> Array:
-            theta, nngp = _kernels(problem)
-            n = len(problem.y)
-            mixed = flow_operator(theta, n, _TIMES) @ nngp[:n, n:]
-            return variance + 2 * jnp.mean(jnp.diagonal(mixed, axis1=1, axis2=2), axis=1)
-
-        return Control("outputs at the start are independent between points", uncorrelated)

@@ -7,28 +7,17 @@ m^(-1/2). It assumes independent units; it leaves unexplained what training does
 
 import math
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import TangentKernel, relu_network
-from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Source, Space
+from lemmata.claims import Claim, Control, Rate, Source
 from lemmata.kernels import gram
-from lemmata.problems import Regression
+from lemmata.problems._drawn_networks import relative_distance
+from lemmata.problems._wide_inputs import Inputs, TableInputs
 
 _WIDTHS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
-_POINTS = 16
-
-
-class NetworkPoints(eqx.Module):
-    """Points on which the kernel of a network is taken.
-
-    Args:
-        x: the points.
-    """
-
-    x: Float[Array, "n d"]
 
 
 def relu_tangent_gram(
@@ -55,21 +44,17 @@ def _networks(weights: Float[Array, "m d"], readout: Float[Array, " m"]) -> list
     return list(zip(jnp.split(weights, cuts), jnp.split(readout, cuts), strict=True))
 
 
-def _relative(finite: Float[Array, "n n"], limit: Float[Array, "n n"]) -> Float[Array, ""]:
-    return jnp.linalg.norm(finite - limit) / jnp.linalg.norm(limit)
-
-
 @jax.jit
-def _relu_deviations(problem: NetworkPoints, key: Key[Array, ""]) -> Array:
+def _relu_deviations(problem: Inputs, key: Key[Array, ""]) -> Array:
     limit = gram(TangentKernel(relu_network(depth=1)), problem.x)
     drawn = jax.random.normal(key, (int(sum(_WIDTHS)), problem.x.shape[1] + 1), problem.x.dtype)
     networks = _networks(drawn[:, 1:], drawn[:, 0])
-    return jnp.stack([_relative(relu_tangent_gram(problem.x, *network), limit) for network in networks])
+    return jnp.stack([relative_distance(relu_tangent_gram(problem.x, *network), limit) for network in networks])
 
 
-class ReluTangentWidth(Claim[NetworkPoints]):
+class ReluTangentWidth(Claim[Inputs]):
     """The tangent kernel of a ReLU network with one hidden layer of m units in the NTK parameterisation, at a random
-    draw, differs from its limit, root mean square over pairs of points, by
+    draw, differs from its limit as m grows, root mean square over pairs of points, by
 
         C m^(-1/2).
 
@@ -78,43 +63,17 @@ class ReluTangentWidth(Claim[NetworkPoints]):
 
     title = "The ReLU tangent kernel at finite width"
     source = Source("jacot2018", "Theorem 1", note="a mean of m independent terms has the rate m^(-1/2)")
+    population = TableInputs()
     # The mean square is exactly C²/m, a mean over independent units. The slope of its root's mean logarithm has what
     # is left of the terms' heavy tails at m = 256, a relative 1/m, below 0.01 of slope.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
-    label = "rate"
+    control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = "the tangent kernel of a network that has not been trained"
     unexplained = "the constant, and what training does to the kernel"
-    problem = NetworkPoints
     trials = 192
-    batch = 64
 
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return Space(n=Integer(12, 2, 32, "points"), d=Integer(4, 2, 64, "dimension"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> NetworkPoints:
-        """Standard normal points."""
-        return NetworkPoints(jax.random.normal(key, (setting["n"], setting["d"])))
-
-    def pose(self, problem: object) -> NetworkPoints | None:
-        """The first inputs of a regression."""
-        if isinstance(problem, Regression):
-            return NetworkPoints(problem.x[:_POINTS])
-        return problem if isinstance(problem, NetworkPoints) else None
-
-    def hypotheses(self, problem: NetworkPoints) -> list[Hypothesis]:
-        """A kernel that is not 0: the kernel scales with |x| |y|."""
-        norms = jnp.linalg.norm(problem.x, axis=1)
-        return [Hypothesis("some input is not 0", norms.max(), ">", 0.0, "the kernel of the zero input is 0")]
-
-    def predict(self, problem: NetworkPoints) -> Array:
-        """The exponent."""
+    def predict(self, problem: Inputs) -> Array:
         return jnp.asarray(-0.5)
 
-    def measure(self, problem: NetworkPoints, key: Key[Array, ""]) -> Array:
-        """|finite - limit|_F / |limit|_F, with a new network for each width."""
+    def measure(self, problem: Inputs, key: Key[Array, ""]) -> Array:
         return _relu_deviations(problem, key)
-
-    def control(self) -> Control:
-        """The rate of the bias of a network's output, say."""
-        return Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)

@@ -30,7 +30,6 @@ from lemmata.architectures import (
 from lemmata.claims import Claim, Control, Rate, Source
 from lemmata.kernels import gram
 from lemmata.problems import Inputs, WideInputs
-
 from lemmata.problems._drawn_networks import drawn_parameters, relative_distance
 
 WIDTHS = (24.0, 96.0, 384.0)

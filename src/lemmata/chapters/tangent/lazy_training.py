@@ -7,36 +7,17 @@ a size that does not grow with width; it leaves unexplained networks that learn 
 
 import math
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Hypothesis, Integer, Rate, Real, Source, Space
-from lemmata.problems import Regression
+from lemmata.claims import Claim, Control, Rate, Source
+from lemmata.problems._training_sets import SmallTargets, TrainingSet, trace_step
 
 from .finite_width import relu_tangent_gram
 
 _WIDTHS = (64.0, 128.0, 256.0, 512.0, 1024.0)
 _STEPS = 100
-_POINTS = 32
-
-
-class TrainingSet(eqx.Module):
-    """Points and targets that a network with one output is trained on.
-
-    Args:
-        x: the points.
-        y: the targets.
-    """
-
-    x: Float[Array, "n d"]
-    y: Float[Array, " n"]
-
-
-def step_size(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """1/tr Theta = d/(2 sum_i |x_i|²), Theta the limiting ReLU tangent kernel on x: at most 1/(largest eigenvalue)."""
-    return x.shape[1] / (2 * jnp.sum(x**2))
 
 
 def train_relu(
@@ -45,7 +26,7 @@ def train_relu(
     """Weights and readout after gradient descent on (1/2) sum_i (f(x_i) - y_i)² in all parameters.
 
     f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), phi the ReLU: the network whose tangent kernel is
-    `relu_tangent_gram`. The step size is `step_size(x)`.
+    `relu_tangent_gram`. The step size is 1/tr Theta (`trace_step`).
 
     Args:
         x: points.
@@ -54,7 +35,7 @@ def train_relu(
         readout: the a_r at the start.
         steps: how many steps.
     """
-    rate, scale, root = step_size(x), math.sqrt(2 / x.shape[1]), math.sqrt(len(weights))
+    rate, scale, root = trace_step(x), math.sqrt(2 / x.shape[1]), math.sqrt(len(weights))
 
     def step(_: Array, parameters: tuple[Array, Array]) -> tuple[Array, Array]:
         w, a = parameters
@@ -93,64 +74,19 @@ class LazyKernelMovement(Claim[TrainingSet]):
 
     title = "Lazy training: the kernel of a wide network hardly moves"
     source = Source("chizat2019", "Section 2")
+    population = SmallTargets(steps=_STEPS, width=_WIDTHS[0])
     # An upper bound: a slope that is steeper is no violation. 0.05 for widths that start at 64.
     relation = Rate(along="m", rungs=_WIDTHS, upper=True, margin=0.05, resolution=0.05)
-    label = "upper"
+    control = Control("the movement is O(1/m)", lambda exponent, problem: 2 * exponent)
     controls = "how far a trained network is from kernel regression"
     unexplained = (
         "that the movement falls faster than stated: gradients of the kernel average over units with random signs, and "
         "slopes between -0.7 and -0.9 are measured; networks that are scaled so as to learn features"
     )
-    problem = TrainingSet
     trials = 64
-    batch = 64
-
-    def settings(self) -> Space:
-        """Points, dimension and the size of the targets."""
-        return Space(
-            n=Integer(16, 2, 64, "points"),
-            d=Integer(4, 2, 64, "dimension"),
-            target=Real(1.0, 0.1, 1.5, "standard deviation of the targets"),
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingSet:
-        """Standard normal points with independent normal targets."""
-        x_key, y_key = jax.random.split(key)
-        x = jax.random.normal(x_key, (setting["n"], setting["d"]))
-        return TrainingSet(x, setting["target"] * jax.random.normal(y_key, (setting["n"],)))
-
-    def pose(self, problem: object) -> TrainingSet | None:
-        """The first rows of a regression, first output."""
-        if isinstance(problem, Regression):
-            return TrainingSet(problem.x[:_POINTS], problem.y[:_POINTS, 0])
-        return problem if isinstance(problem, TrainingSet) else None
-
-    def hypotheses(self, problem: TrainingSet) -> list[Hypothesis]:
-        """Inputs that are not all 0, and targets that do not take the parameters far at the smallest width."""
-        x, y = problem.x, problem.y
-        # Gradient flow for a time t on the loss L has a path of at most sqrt(t (L_0 - L_t)) <= sqrt(t L_0), and on
-        # average 2 L_0 = |y|² + sum_i |x_i|²/d. The parameters have length sqrt(m (d + 1)).
-        loss = (jnp.sum(y**2) + jnp.sum(x**2) / x.shape[1]) / 2
-        path = jnp.sqrt(_STEPS * step_size(x) * loss / (_WIDTHS[0] * (x.shape[1] + 1)))
-        return [
-            Hypothesis("some input is not 0", jnp.sum(x**2), ">", 0.0, "the kernel of the zero input is 0"),
-            Hypothesis(
-                "targets are small enough for the smallest width",
-                path,
-                "<=",
-                1.0,
-                "path of the parameters at m = 64, at most, over their length",
-            ),
-        ]
 
     def predict(self, problem: TrainingSet) -> Array:
-        """The exponent."""
         return jnp.asarray(-0.5)
 
     def measure(self, problem: TrainingSet, key: Key[Array, ""]) -> Array:
-        """Relative change of the kernel of trained networks, with a new network for each width."""
         return _movements(problem, key)
-
-    def control(self) -> Control:
-        """The rate that smooth activations have."""
-        return Control("the movement is O(1/m)", lambda exponent, problem: 2 * exponent)

@@ -7,30 +7,16 @@ in every dimension, with a constant that is known. It assumes frequencies drawn 
 
 import math
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Rate, Real, Source, Space
+from lemmata.claims import Claim, Control, EqualInMean, Rate, Source
 from lemmata.kernels import RBF, gram
-from lemmata.problems import Regression
+from lemmata.problems._feature_points import FeaturePoints, KernelPoints
 
 _SOURCE = Source("rahimi2007", "Section 3", "Algorithm 1")
 _WIDTHS = (32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
-_POINTS = 64
-
-
-class FeaturePoints(eqx.Module):
-    """Points, and the lengthscale of the Gaussian kernel that features approximate on them.
-
-    Args:
-        x: the points.
-        lengthscale: of the kernel exp(-|x - y|²/(2 lengthscale²)).
-    """
-
-    x: Float[Array, "n d"]
-    lengthscale: Float[Array, ""]
 
 
 def fourier_features(
@@ -61,39 +47,14 @@ def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Ar
     return 1 + kernel**4 / 2 - kernel**2
 
 
-def pose_points(problem: object) -> FeaturePoints | None:
-    """The first 64 inputs of a regression, with the lengthscale of a Gaussian kernel, else their median distance."""
-    if isinstance(problem, FeaturePoints):
-        return problem
-    if not isinstance(problem, Regression):
-        return None
-    x = problem.x[:_POINTS]
-    if isinstance(problem.kernel, RBF):
-        return FeaturePoints(x, jnp.asarray(problem.kernel.lengthscale, x.dtype))
-    distances = jnp.linalg.norm(x[:, None] - x[None], axis=2)
-    median = jnp.median(distances[jnp.triu_indices(len(x), 1)]) if len(x) > 1 else jnp.asarray(1.0)
-    return FeaturePoints(x, jnp.where(median > 0, median, 1.0))
-
-
-def _draw(setting: dict, key: Key[Array, ""]) -> FeaturePoints:
-    return FeaturePoints(
-        jax.random.normal(key, (setting["n"], setting["d"])), jnp.asarray(setting["lengthscale"], float)
-    )
-
-
-def _settings() -> Space:
-    return Space(
-        n=Integer(32, 4, 128, "points"),
-        d=Integer(4, 1, 64, "dimension"),
-        lengthscale=Real(1.5, 0.1, 5.0, "of the kernel; the points are standard normal"),
-    )
-
-
-def _finite(problem: FeaturePoints) -> list[Hypothesis]:
-    return [
-        Hypothesis("the lengthscale is positive", problem.lengthscale, ">", 0.0, "frequencies scale as its inverse"),
-        Hypothesis("points are finite", jnp.sum(~jnp.isfinite(problem.x)), "<=", 0, "how many coordinates are not"),
-    ]
+@jax.jit
+def _errors(problem: FeaturePoints, key: Key[Array, ""]) -> Array:
+    exact = gram(RBF(lengthscale=problem.lengthscale), problem.x)
+    # One long draw, cut into independent sets of features of the ladder's sizes.
+    drawn = fourier_features(problem.x, problem.lengthscale, int(sum(_WIDTHS)), key)
+    cuts = [sum(map(int, _WIDTHS[:k])) for k in range(1, len(_WIDTHS))]
+    approximate = [features @ features.T / features.shape[1] for features in jnp.split(drawn, cuts, axis=1)]
+    return jnp.stack([jnp.sqrt(jnp.mean((kernel - exact) ** 2)) for kernel in approximate])
 
 
 class RandomFeaturesRate(Claim[FeaturePoints]):
@@ -106,52 +67,20 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
 
     title = "Random Fourier features converge to their kernel"
     source = _SOURCE
+    population = KernelPoints()
     # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact as far as the law of the error is
     # the same at every m, which is so beyond a few features; trials give an interval of about 0.02.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
-    label = "rate"
+    control = Control("the error falls as m^(-1)", lambda exponent, problem: 2 * exponent)
     controls = "the entries of an approximate kernel matrix"
     unexplained = "how many features a prediction needs; features that are not drawn independently"
-    problem = FeaturePoints
     trials = 192
 
-    def settings(self) -> Space:
-        """Points, dimension and lengthscale."""
-        return _settings()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePoints:
-        """Standard normal points."""
-        return _draw(setting, key)
-
-    def pose(self, problem: object) -> FeaturePoints | None:
-        """The first inputs of a regression."""
-        return pose_points(problem)
-
-    def hypotheses(self, problem: FeaturePoints) -> list[Hypothesis]:
-        """A positive lengthscale, finite points."""
-        return _finite(problem)
-
     def predict(self, problem: FeaturePoints) -> Array:
-        """The exponent."""
         return jnp.asarray(-0.5)
 
     def measure(self, problem: FeaturePoints, key: Key[Array, ""]) -> Array:
-        """The root mean square error of all entries, with new features for each m."""
         return _errors(problem, key)
-
-    def control(self) -> Control:
-        """The rate of quadrature in one dimension."""
-        return Control("the error falls as m^(-1)", lambda exponent, problem: 2 * exponent)
-
-
-@jax.jit
-def _errors(problem: FeaturePoints, key: Key[Array, ""]) -> Array:
-    exact = gram(RBF(lengthscale=problem.lengthscale), problem.x)
-    # One long draw, cut into independent sets of features of the ladder's sizes.
-    drawn = fourier_features(problem.x, problem.lengthscale, int(sum(_WIDTHS)), key)
-    cuts = [sum(map(int, _WIDTHS[:k])) for k in range(1, len(_WIDTHS))]
-    approximate = [features @ features.T / features.shape[1] for features in jnp.split(drawn, cuts, axis=1)]
-    return jnp.stack([jnp.sqrt(jnp.mean((kernel - exact) ** 2)) for kernel in approximate])
 
 
 class RandomFeaturesVariance(Claim[FeaturePoints]):
@@ -159,36 +88,19 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
 
         1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)),
 
-    at every m, here as the mean over all pairs. Of a user's inputs the first 64 are used.
+    at every m, here as the mean over all pairs of points x, y. Of a user's inputs the first 64 are used.
     """
 
     title = "The constant of random Fourier features"
     source = _SOURCE
+    population = KernelPoints()
     relation = EqualInMean(resolution=0.02)
-    label = "identity"
+    control = Control("the variance is 1 for all pairs", lambda variance, problem: jnp.ones_like(variance))
     controls = "the number of features that an error of the kernel's entries needs"
     unexplained = "the largest error over a domain; features that are not drawn independently"
-    problem = FeaturePoints
     trials = 128
 
-    def settings(self) -> Space:
-        """Points, dimension and lengthscale."""
-        return _settings()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePoints:
-        """Standard normal points."""
-        return _draw(setting, key)
-
-    def pose(self, problem: object) -> FeaturePoints | None:
-        """The first inputs of a regression."""
-        return pose_points(problem)
-
-    def hypotheses(self, problem: FeaturePoints) -> list[Hypothesis]:
-        """A positive lengthscale, finite points."""
-        return _finite(problem)
-
     def predict(self, problem: FeaturePoints) -> Array:
-        """The mean over pairs of the formula."""
         squares = jnp.sum((problem.x[:, None] - problem.x[None]) ** 2, axis=2)
         return jnp.mean(product_variance(squares, problem.lengthscale))
 
@@ -197,7 +109,3 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
         features = fourier_features(problem.x, problem.lengthscale, 512, key)
         squares, products = features**2 @ (features**2).T, features @ features.T
         return jnp.mean(squares - products**2 / 512) / 511
-
-    def control(self) -> Control:
-        """The value far apart."""
-        return Control("the variance is 1 for all pairs", lambda variance, problem: jnp.ones_like(variance))
