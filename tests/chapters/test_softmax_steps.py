@@ -128,7 +128,9 @@ def test_terms_over_powers_of_the_step_survive_tiny_steps(training, key):
 def test_a_step_bound_asks_for_a_positive_eigenvalue(key):
     drawn, inputs, outputs = draws(key, (3 + 1, 8), (4, 3), (4, 1))
     x = steps.sphere_points(inputs)
-    holding = lambda x: [bool(h.holds) for h in StepBound().hypotheses(steps.initialise(drawn, x, outputs / 9, 0.3))]
+    claim = StepBound()
+    asked = lambda problem: [*claim.hypotheses(problem), *claim.population.hypotheses(problem)]
+    holding = lambda x: [bool(h.holds) for h in asked(steps.initialise(drawn, x, outputs / 9, 0.3))]
     assert holding(x) == [True] * 4
     assert holding(x.at[1].set(x[0])) == [False, True, True, True]
 

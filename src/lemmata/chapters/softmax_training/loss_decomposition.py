@@ -2,7 +2,8 @@
 
 This theory controls the change of the loss in one step, exactly: four terms, of which two are of first order in the
 step and add up to -2 m eta v' H v, v = vec(F - Y), whatever the weights are. It assumes nothing but a step; it leaves
-unexplained how large the terms are, which is the subject of `progress` and `remainders`.
+unexplained how large the terms are, which is the subject of
+`loss_progress` and `loss_remainders`.
 """
 
 import equinox as eqx
@@ -10,25 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space, Status
-from lemmata.problems._sampled import draws
-from lemmata.problems._softmax_training import Training, coarse_step, initialise, output_change, sphere_points, vec
+from lemmata.claims import Claim, Control, Equal, Source, Status
+from lemmata.problems._softmax_runs import Descent, Descents
+from lemmata.problems._softmax_training import Training, output_change, vec
 
 from .network import naive_outputs
-
-_LONGEST = 0.01
-
-
-class Descent(eqx.Module):
-    """A network some way along its training, and the size of its next step.
-
-    Args:
-        training: the network.
-        step: eta.
-    """
-
-    training: Training
-    step: Float[Array, ""]
 
 
 class Terms(eqx.Module):
@@ -97,61 +84,33 @@ def quadratic_form(training: Training) -> Float[Array, ""]:
     return residual @ training.tangent @ residual
 
 
-class AbstractStepIdentity(Claim[Descent]):
-    """What the claims of this section share: networks before, in and after training, and steps up to the longest that
-    moves no unit by more than a hundredth.
-    """
-
-    controls = "the change of the loss in one step of descent"
-    unexplained = "the size of the terms"
-    relation = Equal()
-    label = "identity"
-    problem = Descent
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Sizes and the spread of the weights."""
-        return Space(
-            n=Integer(3, 1, 32, "points"),
-            d=Integer(3, 1, 64, "columns"),
-            k=Integer(2, 1, 8, "outputs"),
-            pairs=Integer(6, 1, 1024, "pairs of units"),
-            sigma=Real(0.5, 0.001, 1.0, "standard deviation of the weights"),
-            steps=Integer(6, 0, 1000, "steps of coarse descent that went before"),
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Descent:
-        """Unit inputs, targets of norm 1, coarse descent, then a step whose longest way is between 0.002 and 0.01."""
-        n, d, k = setting["n"], setting["d"], setting["k"]
-        weights, inputs, outputs, length = draws(key, (d + k, setting["pairs"]), (n, d), (n, k), ())
-        first = initialise(weights, sphere_points(inputs), sphere_points(outputs), setting["sigma"])
-        training = first.after(coarse_step(first), setting["steps"])
-        longest = _LONGEST / jnp.linalg.norm(training.gradient, axis=0).max()
-        return Descent(training, longest * jax.scipy.stats.norm.cdf(length) * 0.8 + 0.2 * longest)
-
-    def hypotheses(self, problem: Descent) -> list[Hypothesis]:
-        """The gradient property."""
-        length = problem.step * jnp.linalg.norm(problem.training.gradient, axis=0).max()
-        return [Hypothesis("no unit moves by more than 0.01", length, "<=", 0.01, "Fact A.8 needs |u| <= 0.01", 1e-9)]
-
-
-class LossDecomposition(AbstractStepIdentity):
-    """In a step of size eta the loss changes by four terms,
+class LossDecomposition(Claim[Descent]):
+    """A network F_l(x) = m <a_l, softmax(W' x)> with m hidden units w_r and k outputs with signs a_lr = ±1 learns
+    targets Y, of shape (n, k), at inputs x_i. In a step W(tau + 1) = W(tau) - eta Delta W along the gradient of
+    |F - Y|²/2 the loss changes by four terms,
 
         |F(tau + 1) - Y|² = |F(tau) - Y|² + C_0 + C_1 + C_2 + C_3,
 
-    with C_j = 2 <F(tau) - Y, v_j> for j < 3 and C_3 = |F(tau + 1) - F(tau)|², alpha_i = <1, exp(W' x_i)>, and
-    u_ir = -eta <Delta w_r, x_i>:
+    with C_j = 2 <F(tau) - Y, v_j> for j < 3 and C_3 = |F(tau + 1) - F(tau)|²; alpha_i = sum_r exp(<w_r, x_i>), shares
+    S_ir = exp(<w_r, x_i>) / alpha_i, u_ir = -eta <Delta w_r, x_i>:
 
         v_0 = m sum_r a_lr (alpha_i(tau + 1)^-1 - alpha_i(tau)^-1) exp(<w_r(tau + 1), x_i>),
         v_1 = m sum_r a_lr S_ir u_ir,        v_2 = m sum_r a_lr S_ir theta_ir u_ir²,
 
-    where the source's Theta(1) is theta = (exp(u) - 1 - u) / u², between 0.498 and 0.502 for |u| <= 0.01.
+    theta = (exp(u) - 1 - u) / u², between 0.498 and 0.502 for |u| <= 0.01.
     """
 
     title = "The change of the loss in four terms"
     source = Source("gu2024softmax", "Lemma E.1")
+    population = Descents()
+    relation = Equal()
+    control = Control(
+        "C_3 is missing",
+        lambda slope, problem: slope - terms(problem.training, problem.step).change[3] / problem.step,
+    )
+    controls = "the change of the loss in one step of descent"
+    unexplained = "the size of the terms"
+    reading = "the source's Theta(1) is theta"
 
     def predict(self, problem: Descent) -> Array:
         """The sum of the four terms, over eta."""
@@ -170,19 +129,14 @@ class LossDecomposition(AbstractStepIdentity):
         found = jnp.abs(terms(training, problem.step).change.sum())
         return training.width * (1 + jnp.sum(training.residual**2)) / found
 
-    def control(self) -> Control:
-        """Without the last term."""
 
-        def short(predicted: Array, problem: Descent) -> Array:
-            return predicted - terms(problem.training, problem.step).change[3] / problem.step
-
-        return Control("C_3 is missing", short)
-
-
-class AbstractNormaliserSlope(AbstractStepIdentity):
+class AbstractNormaliserSlope(Claim[Descent]):
     """The derivative of v_0 by the step, at step 0; printed and corrected statement share the measurement."""
 
+    population = Descents()
+    relation = Equal(block=-1)  # sums of m terms of either sign, one for each output, have errors of one size
     controls = "the part of a step that goes through the denominator of the softmax"
+    unexplained = "its size"
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
         """The derivative of v_0 as Lemma E.1 defines it, automatically."""
@@ -210,58 +164,60 @@ def _normaliser_slope(training: Training) -> Float[Array, "n k"]:
 
 
 class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
-    """As printed: v_0 is, to first order in eta,
+    """As printed: a step of size eta along the gradient Delta W changes the outputs F_l(x_i) of the network of m units,
+    through the denominator alpha_i = sum_r exp(<w_r, x_i>) of its shares S_ir, by v_0 (Lemma E.1), to first order
 
         m sum_r a_lr S_ir sum_q (-eta <Delta w_q, x_i>) S_iq,
 
-    because 1/alpha' - 1/alpha is taken for (alpha' - alpha) / (alpha alpha'), although the line above it says
-    1/a - 1/b = (b - a) / (a b). Judged after division by eta, as eta goes to 0.
+    a_lr the signs, because 1/alpha' - 1/alpha is taken for (alpha' - alpha) / (alpha alpha'), although the line above
+    it says 1/a - 1/b = (b - a) / (a b). Judged after division by eta, as eta goes to 0.
     """
 
     title = "The normaliser's part of a step, as printed"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
+    control = Control("twice as large", lambda slope, problem: 2 * slope)
     expected = Status.REFUTED
 
     def predict(self, problem: Descent) -> Array:
-        """With the sign as printed."""
         return -_normaliser_slope(problem.training)
-
-    def control(self) -> Control:
-        """Twice that."""
-        return Control("twice as large", lambda slope, problem: 2 * slope)
 
 
 class NormaliserSlope(AbstractNormaliserSlope):
-    """v_0 is, to first order in eta,
+    """A step of size eta along the gradient Delta W changes the outputs F_l(x_i) of the network of m units, through the
+    denominator of its shares S_i, by v_0 (Lemma E.1), which is to first order in eta
 
-        +eta m sum_r a_lr S_ir sum_q <Delta w_q, x_i> S_iq = eta F_l(x_i) <S_i, Delta W' x_i>.
+        +eta m sum_r a_lr S_ir sum_q <Delta w_q, x_i> S_iq = eta F_l(x_i) <S_i, Delta W' x_i>,
 
-    Judged after division by eta, as eta goes to 0. The bound on |C_0| does not depend on the sign.
+    a_lr the signs. Judged after division by eta, as eta goes to 0. The bound on |C_0| does not depend on the sign.
     """
 
     title = "The normaliser's part of a step"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, with the sign corrected")
-    corrects = "softmax_training.loss_decomposition.normaliser_slope_as_printed"
+    control = Control("larger by a thousandth", lambda slope, problem: 1.001 * slope)
+    corrects = NormaliserSlopeAsPrinted
 
     def predict(self, problem: Descent) -> Array:
-        """F <S, Delta W' x>."""
         return _normaliser_slope(problem.training)
 
-    def control(self) -> Control:
-        """A part in a thousand more."""
-        return Control("larger by a thousandth", lambda slope, problem: 1.001 * slope)
 
-
-class NormaliserSplit(AbstractStepIdentity):
-    """The first-order term of v_0 is m² (Q_1 + Q_2), with the pairs r = q in Q_1 and the others in Q_2:
+class NormaliserSplit(Claim[Descent]):
+    """In a step of size eta along the gradient Delta W, the first-order term of v_0 (Lemma E.1), the change of the
+    outputs F_l(x_i) of m units through the denominator of their shares S, is m² (Q_1 + Q_2), with the pairs r = q in
+    Q_1 and the others in Q_2:
 
         Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1),
 
-    u = -eta Delta W' x. With Claim 3.4 put in for Delta w_r, the factor m of the gradient cancels the 1/m.
+    u = -eta Delta W' x and a_lr the signs. With Claim 3.4, the gradient of every unit as a sum over residuals, put in
+    for Delta w_r, the factor m of the gradient cancels the 1/m. Judged after division by eta.
     """
 
     title = "The normaliser's part as a sum over pairs of units"
     source = Source("gu2024softmax", "(15)", note="proof of Lemma E.3")
+    population = Descents()
+    relation = Equal(block=-1)  # as above
+    control = Control("m (Q_1 + Q_2)", lambda slope, problem: slope / problem.training.width)
+    controls = "the change of the loss in one step of descent"
+    unexplained = "the size of the terms"
 
     def predict(self, problem: Descent) -> Array:
         """The left side, a product of two sums."""
@@ -287,6 +243,8 @@ class NormaliserSplit(AbstractStepIdentity):
         size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
         return 10 * size / jnp.abs(self.predict(problem)).max()
 
-    def control(self) -> Control:
-        """A power of m less."""
-        return Control("m (Q_1 + Q_2)", lambda slope, problem: slope / problem.training.width)
+
+def _normaliser_slope(training: Training) -> Float[Array, "n k"]:
+    shares = jax.nn.softmax(training.x @ training.weight, axis=1)
+    pull = jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)
+    return training.width * (shares @ training.sign.T) * pull
