@@ -1,6 +1,5 @@
-"""The best temperature of a product in finite precision, its error, and the sizes at which nothing is left of it."""
+"""The best temperature of a product in finite precision, and its error."""
 
-import math
 from typing import Any
 
 import jax
@@ -33,30 +32,6 @@ def least_error(size: float | Array, dtype: Any) -> Array:
         dtype: the type of the computation.
     """
     return 1.5 * float(jnp.finfo(dtype).eps) * best_temperature(size, dtype)
-
-
-def reachable(dtype: Any, number: int, layers: int) -> int:
-    """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 where none does.
-
-    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with
-    eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F, so that something is left where N (N + n) n² (L + n)(n + 1) is
-    below 1/eps.
-
-    Args:
-        dtype: the type of the computation.
-        number: n.
-        layers: L.
-
-    Example:
-        >>> from lemmata.chapters.in_context.finite_precision import reachable
-        >>> [reachable(kind, 8, 41) for kind in ("bfloat16", "float32", "float64")]
-        [0, 13, 399453]
-    """
-    room = 1 / (float(jnp.finfo(dtype).eps) * number**2 * (layers + number) * (number + 1))
-    count = math.floor((math.sqrt(number**2 + 4 * room) - number) / 2)
-    while count * (count + number) >= room:
-        count -= 1
-    return max(count, 0)
 
 
 def rounded_product(x: Float[Array, "*s"], temperature: Float[Array, ""], dtype: Any) -> Float[Array, "*s"]:

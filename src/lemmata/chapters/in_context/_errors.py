@@ -3,14 +3,54 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
-from lemmata.claims import AtMost, Claim, Hypothesis, Integer, Space
-from lemmata.functions import barron_parameter, representing_coefficients
-from lemmata.problems._prompts import FAMILY, Prompt, sampled_prompt
+from lemmata.functions import barron_parameter
+from lemmata.problems._forward_passes import sizes_of
+from lemmata.problems._prompts import Prompt
 from lemmata.solvers import soft_threshold
 
-from ._passes import bounded_features, exact_update, path_of
+from ._passes import exact_update, inexact_update, path_of
+
+
+def query_gaps(prompt: Prompt) -> Array:
+    """|y^ - phi^T rho| of the query before each step, 0 before the first.
+
+    Args:
+        prompt: examples, the query and a transformer.
+    """
+    rho, predictions = path_of(prompt)
+    return jnp.abs(predictions - rho @ prompt.model.features(prompt.queries[:1])[0])[:-1]
+
+
+def powers_at_tokens(prompt: Prompt, power: int) -> Array:
+    """sum |y_i|^power + sum |phi_i^T rho|^power + |y^|^power, over all N + 1 tokens, before each step.
+
+    Args:
+        prompt: examples, the query and a transformer.
+        power: the power.
+    """
+    rho, predictions = path_of(prompt)
+    points = jnp.concatenate([prompt.x, prompt.queries[:1]])
+    values = rho[:-1] @ prompt.model.features(points).T
+    own = jnp.abs(predictions[:-1]) ** power
+    return jnp.sum(jnp.abs(prompt.y) ** power) + jnp.sum(jnp.abs(values) ** power, axis=1) + own
+
+
+def steps_of_the_pass(prompt: Prompt) -> tuple[Array, Array]:
+    """(118) and (108) before each step of the pass, the first from rho = 0.
+
+    Args:
+        prompt: examples, the query and a transformer.
+    """
+    rho, predictions = path_of(prompt)
+    return inexact_update(prompt, rho[:-1], predictions[:-1]), exact_update(prompt, rho[:-1])
+
+
+def cancellation(prompt: Prompt, bound: Array) -> Array:
+    """Condition numbers of differences that cancel but for their third order: the size of rho and y over the bound."""
+    rho, _ = path_of(prompt)
+    return jnp.maximum(jnp.abs(rho).max(), jnp.abs(prompt.y).max()) / jnp.maximum(bound, 1e-12)
 
 
 def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
@@ -23,35 +63,14 @@ def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
     return rho[1:] - soft_threshold(exact_update(prompt, rho[:-1]), prompt.model.step * prompt.model.penalty)
 
 
-def discrepancy(prompt: Prompt) -> Array:
-    """max |phi(x)^T rho* - f(x)| over the inputs of the prompt: no more than eps_dis.
-
-    Args:
-        prompt: examples, queries, a function and the features of its class.
-    """
-    points = jnp.concatenate([prompt.x, prompt.queries])
-    star = representing_coefficients(prompt.functions, prompt.model.features, prompt.function)
-    return jnp.abs(prompt.model.features(points) @ star - prompt.function(points)).max()
-
-
-def penalty_asked(prompt: Prompt) -> Array:
-    """sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, with the discrepancy at the inputs for eps_dis.
-
-    Args:
-        prompt: examples and a transformer.
-    """
-    cost, count = barron_parameter(prompt.functions), len(prompt.y)
-    return jnp.sqrt(jnp.log(count) / count) * (cost + prompt.sigma) + discrepancy(prompt) ** 2 / cost
-
-
 def error_allowed(prompt: Prompt) -> Array:
     """C_F / ((L + n) n N), inequality (58b) with a constant of 1.
 
     Args:
         prompt: examples and a transformer.
     """
-    n, layers = len(prompt.model.features.thresholds), prompt.model.layers
-    return barron_parameter(prompt.functions) / ((layers + n) * n * len(prompt.y))
+    n, count, layers = sizes_of(prompt)
+    return barron_parameter(prompt.functions) / ((layers + n) * n * count)
 
 
 def norm_allowed(prompt: Prompt) -> Array:
@@ -60,7 +79,8 @@ def norm_allowed(prompt: Prompt) -> Array:
     Args:
         prompt: examples and a transformer.
     """
-    return len(prompt.model.features.thresholds) * jnp.sqrt(1.0 * len(prompt.y)) * barron_parameter(prompt.functions)
+    n, count, _ = sizes_of(prompt)
+    return n * jnp.sqrt(1.0 * count) * barron_parameter(prompt.functions)
 
 
 def gap_allowed(prompt: Prompt) -> Array:
@@ -73,6 +93,25 @@ def gap_allowed(prompt: Prompt) -> Array:
     return jnp.sqrt(jnp.log(count) / count) * barron_parameter(prompt.functions) ** 2
 
 
+def at_temperature(prompt: Prompt, temperature: Array) -> Prompt:
+    """The same prompt and weights at another temperature.
+
+    Args:
+        prompt: examples, the query and a transformer.
+        temperature: tau.
+    """
+    return eqx.tree_at(lambda p: p.model.temperature, prompt, temperature)
+
+
+def value_at_the_end(prompt: Prompt) -> Array:
+    """phi^T rho_T of the query.
+
+    Args:
+        prompt: examples, the query and a transformer.
+    """
+    return prompt.model.features(prompt.queries[:1])[0] @ path_of(prompt)[0][-1]
+
+
 def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
     """max |e_t|_1, max |rho_t|_1 and (phi^T rho_T - y^)² of the pass at another temperature.
 
@@ -80,11 +119,10 @@ def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
         prompt: examples, the query and a transformer.
         temperature: tau.
     """
-    moved = eqx.tree_at(lambda p: p.model.temperature, prompt, temperature)
+    moved = at_temperature(prompt, temperature)
     rho, predictions = path_of(moved)
-    value = moved.model.features(moved.queries[:1])[0] @ rho[-1]
     sizes = (jnp.abs(step_errors(moved)).sum(axis=1).max(), jnp.abs(rho).sum(axis=1).max())
-    return jnp.stack([*sizes, (value - predictions[-1]) ** 2])
+    return jnp.stack([*sizes, (value_at_the_end(moved) - predictions[-1]) ** 2])
 
 
 def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
@@ -98,48 +136,3 @@ def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
     held = jax.vmap(lambda tau: jnp.all(found_at(prompt, tau) <= allowed))(ladder)
     from_here = jnp.cumprod(held[::-1])[::-1]
     return jnp.where(from_here.any(), ladder[jnp.argmax(from_here)], jnp.inf)
-
-
-class AbstractErrorClaim(Claim[Prompt]):
-    """Statements about the errors of the steps, for a random function of a random class."""
-
-    relation = AtMost()
-    controls = "the errors of the steps that the transformer takes"
-    unexplained = "whether errors of different steps cancel"
-    problem = Prompt
-    trials = 122
-    batch = 122
-
-    def settings(self) -> Space:
-        """Sizes and the class."""
-        return Space(
-            n=Integer(8, 1, 64, "features"),
-            examples=Integer(64, 2, 128, "examples"),
-            layers=Integer(41, 3, 201, "layers, odd"),
-            family=FAMILY,
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """A function of the class with noise of standard deviation 1/10, and the temperature 8."""
-        return sampled_prompt(
-            key, family=setting["family"], n=setting["n"], examples=setting["examples"], layers=setting["layers"],
-            temperature=8.0,
-        )  # fmt: skip
-
-    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """Bounded features."""
-        return [bounded_features(problem)]
-
-
-class AbstractTemperatureClaim(AbstractErrorClaim):
-    """Statements at a temperature of the theory's own, with lambda 1/32 of what it asks for (at 1, rho stays 0)."""
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """The same prompt, with another lambda."""
-        prompt = super().sample(setting, key)
-        return eqx.tree_at(lambda p: p.model.penalty, prompt, penalty_asked(prompt) / 32)
-
-    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """lambda, with 1/32 in the place of a constant that the source calls large."""
-        ratio = 32 * problem.model.penalty / penalty_asked(problem)
-        return [bounded_features(problem), Hypothesis("lambda is large enough", ratio, ">=", 1 - 1e-12, "over 1/32")]

@@ -2,13 +2,11 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
-from lemmata.claims import Claim, Equal, Hypothesis, Integer, Real, Space
 from lemmata.networks import TransformerLayer, transformer, transformer_layers
-from lemmata.problems._prompts import Prompt, sampled_prompt
-
-drawn = eqx.filter_jit(sampled_prompt)
+from lemmata.problems._forward_passes import sizes_of
+from lemmata.problems._prompts import Prompt
 
 
 def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D T"]:
@@ -118,50 +116,6 @@ def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Arr
         steps: T.
         accelerated: with momentum.
     """
-    model = prompt.model
+    n, count, _ = sizes_of(prompt)
     factor = 3.0**steps if accelerated else steps
-    return factor * (len(model.features.thresholds) + 1) * (len(prompt.x) + 8) * model.temperature
-
-
-def bounded_features(prompt: Prompt) -> Hypothesis:
-    """Features between 0 and 1, as all bounds of this section use."""
-    return Hypothesis("features lie in [0, 1]", jnp.abs(prompt.prompt).max(), "<=", 1.0)
-
-
-class AbstractDenseClaim(Claim[Prompt]):
-    """Statements about the matrices of the transformer, each trial a class, its transformer and one prompt."""
-
-    relation = Equal()
-    label = "identity"
-    controls = "the tokens of the transformer, row by row"
-    unexplained = "whether training finds these weights"
-    problem = Prompt
-    trials = 128
-    traced = False
-    accelerated = False
-    as_printed = False
-    depth = 5
-
-    def settings(self) -> Space:
-        """Sizes and the temperature."""
-        return Space(
-            n=Integer(6, 1, 64, "features"),
-            examples=Integer(12, 2, 128, "examples"),
-            layers=Integer(self.depth, 3, 101, "layers, odd"),
-            tau=Real(100.0, 1.0, 1e6, "temperature"),
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """Bumps in two dimensions."""
-        return drawn(
-            key, n=setting["n"], examples=setting["examples"], layers=setting["layers"], temperature=setting["tau"],
-            accelerated=self.accelerated, as_printed=self.as_printed,
-        )  # fmt: skip
-
-    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """Bounded features."""
-        return [bounded_features(problem)]
-
-    def condition(self, problem: Prompt) -> Array:
-        """Cancellation of sigma(0), times the length of the pass."""
-        return dense_rounding(problem, problem.model.iterations, self.accelerated)
+    return factor * (n + 1) * (count + 8) * prompt.model.temperature

@@ -6,72 +6,64 @@ it leaves unexplained how errors of many products cancel. At the temperature of 
 alone, and beyond a size that `reachable` gives nothing is left of the product.
 """
 
-import equinox as eqx
+import abc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
-from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Rate, Real, Source, Space
+from lemmata.claims import AtMost, Claim, Control, Equal, Hypothesis, Kind, Rate, Source
 from lemmata.functions import barron_parameter
-from lemmata.networks import temperature_asked
-from lemmata.problems._prompts import Prompt, sampled_prompt
+from lemmata.problems._forward_passes import ForwardPasses, sizes_of
+from lemmata.problems._forward_passes import reachable as reachable
+from lemmata.problems._logistic_products import Products, ProductsAroundTau, UniformProducts
+from lemmata.problems._prompts import Prompt
 
 from ._best_temperature import PRECISIONS as PRECISIONS
 from ._best_temperature import best_temperature as best_temperature
 from ._best_temperature import least_error as least_error
-from ._best_temperature import reachable as reachable
 from ._best_temperature import rounded_product as rounded_product
-from ._errors import AbstractErrorClaim
 
-_INVERSES = tuple(2.0 ** jnp.finfo(dtype).nmant for dtype in PRECISIONS)
-_SMALL = (4.0, 8.0, 16.0, 32.0, 64.0)
-_LARGE = tuple(2.0**k for k in range(20, 31, 2))
-
-
-class Products(eqx.Module):
-    """Numbers that a logistic function is to return.
-
-    Args:
-        x: the numbers.
-        tau: the temperature.
-    """
-
-    x: Float[Array, " s"]
-    tau: Float[Array, ""]
+EPSILONS = tuple(float(jnp.finfo(dtype).eps) for dtype in PRECISIONS)
+INVERSES = tuple(1 / eps for eps in EPSILONS)
+SMALL = (4.0, 8.0, 16.0, 32.0, 64.0)
+LARGE = tuple(2.0**k for k in range(20, 31, 2))
+PRODUCT, CANCEL = "the product that a logistic function stands for", "how the errors of many products cancel"
 
 
-class AbstractProductClaim(Claim[Products]):
-    """Statements about 4 tau (sigma(x/tau) - 1/2)."""
+def logistic_product(x: Array, tau: Array) -> Array:
+    """4 tau (sigma(x/tau) - 1/2), with cancellation."""
+    return 4 * tau * (jax.nn.sigmoid(x / tau) - 0.5)
 
+
+def root_mean_square(errors: Array) -> Array:
+    """Of the last axis."""
+    return jnp.sqrt(jnp.mean(errors**2, axis=-1))
+
+
+class AbstractLinearisation(Claim[Products]):
+    """How far 4 tau (sigma(x/tau) - 1/2) is from x, for numbers x from tau/100 to 10 tau."""
+
+    population = ProductsAroundTau()
     relation = AtMost()
-    controls = "the product that a logistic function stands for"
-    unexplained = "how the errors of many products cancel"
-    problem = Products
-    trials = 122
-    batch = 122
+    controls = PRODUCT
+    unexplained = CANCEL
 
-    def settings(self) -> Space:
-        """The temperature."""
-        return Space(tau=Real(3.0, 0.01, 1e3, "temperature"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Products:
-        """64 numbers from tau/10 to 10 tau, of either sign, uniform in their logarithm."""
-        exponent = jax.random.uniform(key, (64,), float, -1.0, 1.0)
-        signs = jnp.where(jnp.arange(64) % 2 == 0, 1.0, -1.0)
-        return Products(setting["tau"] * signs * 10**exponent, jnp.asarray(setting["tau"], float))
-
-    def hypotheses(self, problem: Products) -> list[Hypothesis]:
-        """A positive temperature."""
-        return [Hypothesis("the temperature is positive", problem.tau, ">", 0.0)]
+    @abc.abstractmethod
+    def predict(self, problem: Products) -> Array:
+        """The bound for each number."""
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
-        """|x - 4 tau (sigma(x/tau) - 1/2)|."""
-        return jnp.abs(problem.x - 4 * problem.tau * (jax.nn.sigmoid(problem.x / problem.tau) - 0.5))
+        return jnp.abs(problem.x - logistic_product(problem.x, problem.tau))
+
+    def trivial(self, problem: Products) -> Array:
+        """|x|: the product lies between 0 and x."""
+        return jnp.abs(problem.x)
 
 
-class Linearisation(AbstractProductClaim):
-    """For every x,
+class Linearisation(AbstractLinearisation):
+    """For every number x and the logistic function sigma at a temperature tau > 0,
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= 2 x² / tau.
 
@@ -80,18 +72,16 @@ class Linearisation(AbstractProductClaim):
 
     title = "A logistic function is linear up to a square"
     source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
+    control = Control(
+        "the constant 0.13", lambda bound, problem: 0.065 * bound, loose="the best constant is 15 times smaller"
+    )
 
     def predict(self, problem: Products) -> Array:
-        """2 x² / tau."""
         return 2 * problem.x**2 / problem.tau
 
-    def control(self) -> Control:
-        """Below the best constant."""
-        return Control("the constant 0.13", lambda bound, problem: 0.065 * bound)
 
-
-class LinearisationOfThirdOrder(AbstractProductClaim):
-    """For every x,
+class LinearisationOfThirdOrder(AbstractLinearisation):
+    """For every number x and the logistic function sigma at a temperature tau > 0,
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= |x|³ / (12 tau²),
 
@@ -100,185 +90,188 @@ class LinearisationOfThirdOrder(AbstractProductClaim):
 
     title = "A logistic function is linear up to a cube"
     source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
+    stated = Kind.OWN
+    control = Control("|x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
 
     def predict(self, problem: Products) -> Array:
-        """|x|³ / (12 tau²)."""
         return jnp.abs(problem.x) ** 3 / (12 * problem.tau**2)
 
-    def control(self) -> Control:
-        """Below the best constant."""
-        return Control("|x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
 
+class FormWithoutCancellation(Claim[Products]):
+    """For every number x and the logistic function sigma at a temperature tau > 0,
 
-class FormWithoutCancellation(AbstractProductClaim):
-    """4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)), whose right side has no cancellation."""
+        4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)),
+
+    whose right side has no cancellation.
+    """
 
     title = "Logistic functions without cancellation"
     source = Source("li2025incontext", "(117)", note="as a hyperbolic tangent")
+    population = ProductsAroundTau()
     relation = Equal()
-    label = "identity"
+    # Equal to second order.
+    control = Control("tau tanh(x / tau)", lambda found, problem: problem.tau * jnp.tanh(problem.x / problem.tau))
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
 
     def predict(self, problem: Products) -> Array:
-        """The right side."""
         return 2 * problem.tau * jnp.tanh(problem.x / (2 * problem.tau))
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
-        """The left side."""
-        return 4 * problem.tau * (jax.nn.sigmoid(problem.x / problem.tau) - 0.5)
+        return logistic_product(problem.x, problem.tau)
 
-    def control(self) -> Control:
-        """Equal to second order."""
-        return Control("tau tanh(x / tau)", lambda found, problem: problem.tau * jnp.tanh(problem.x / problem.tau))
-
-
-class AbstractRateClaim(AbstractProductClaim):
-    """How errors scale, for 256 numbers in [1/2, 1]."""
-
-    label = "rate"
-    trials = 32
-    batch = 32
-
-    def settings(self) -> Space:
-        """Nothing to set: the numbers are near 1."""
-        return Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Products:
-        """Numbers near 1; each rung has its own temperature."""
-        return Products(jax.random.uniform(key, (256,), float, 0.5, 1.0), jnp.ones(()))
-
-    def root_mean_square(self, errors: Array) -> Array:
-        """Of the last axis."""
-        return jnp.sqrt(jnp.mean(errors**2, axis=-1))
+    def condition(self, problem: Products) -> Array:
+        """A logistic function near 1/2 less 1/2."""
+        return 1 + problem.tau / jnp.abs(problem.x)
 
 
-class TruncationFalls(AbstractRateClaim):
-    """In exact arithmetic the error of a product falls as tau^-2; inequality (119) would allow tau^-1."""
+class TruncationFalls(Claim[Products]):
+    """In exact arithmetic the error |x - 4 tau (sigma(x/tau) - 1/2)| of a product x of order 1 by the logistic function
+    sigma falls with the temperature tau as
+
+        C tau^-2;
+
+    inequality (119) of the source would allow tau^-1.
+    """
 
     title = "Truncation falls with the square of the temperature"
     source = Source("li2025incontext", "(117)", note="the order of the remainder")
-    relation = Rate("tau", _SMALL)
+    population = UniformProducts()
+    relation = Rate("tau", SMALL)
+    control = Control("as tau^(-3/2)", lambda exponent, problem: exponent + 0.5)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+    trials = 32
 
     def predict(self, problem: Products) -> Array:
-        """The exponent."""
         return jnp.asarray(-2.0)
 
-    def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
-        """Root mean square of 2 tau tanh(x / (2 tau)) - x."""
-        tau = jnp.asarray(_SMALL)[:, None]
-        return self.root_mean_square(2 * tau * jnp.tanh(problem.x / (2 * tau)) - problem.x)
-
-    def control(self) -> Control:
-        """The order of (119)."""
-        return Control("as 1 / tau", lambda exponent, problem: exponent + 1)
+    def measure_at(self, problem: Products, key: Key[Array, ""], rung: float) -> Array:
+        return root_mean_square(2 * rung * jnp.tanh(problem.x / (2 * rung)) - problem.x)
 
 
-class RoundingGrows(AbstractRateClaim):
-    """In float64 the rounding error of a product grows as tau: the logistic function is near 1/2, where numbers are a
-    fixed distance apart.
+class RoundingGrows(Claim[Products]):
+    """In float64 the rounding error of a product 4 tau (sigma(x/tau) - 1/2), for numbers x of order 1, grows with the
+    temperature tau as
+
+        C tau:
+
+    the logistic function sigma is near 1/2, where numbers are a fixed distance apart.
     """
 
     title = "Rounding grows with the temperature"
     source = Source("li2025incontext", "(117)", note="in finite precision")
-    relation = Rate("tau", _LARGE)
+    population = UniformProducts()
+    relation = Rate("tau", LARGE)
+    control = Control("as sqrt(tau)", lambda exponent, problem: exponent - 0.5)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+    trials = 32
 
     def predict(self, problem: Products) -> Array:
-        """The exponent."""
         return jnp.asarray(1.0)
 
-    def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
+    def measure_at(self, problem: Products, key: Key[Array, ""], rung: float) -> Array:
         """Root mean square of the difference to the form without cancellation."""
-        tau = jnp.asarray(_LARGE)[:, None]
-        exact = 2 * tau * jnp.tanh(problem.x / (2 * tau))
-        return self.root_mean_square(4 * tau * (jax.nn.sigmoid(problem.x / tau) - 0.5) - exact)
+        exact = 2 * rung * jnp.tanh(problem.x / (2 * rung))
+        return root_mean_square(logistic_product(problem.x, jnp.asarray(rung)) - exact)
 
     def condition(self, problem: Products) -> Array:
         """The measurement is rounding itself."""
         return jnp.zeros(())
 
-    def control(self) -> Control:
-        """Errors of a mean of independent terms would."""
-        return Control("as sqrt(tau)", lambda exponent, problem: exponent - 0.5)
+
+def searched(problem: Products) -> tuple[Array, Array]:
+    """The temperature of least error, in a ladder around `best_temperature`, and that error, for each precision."""
+    multiples, found = 2.0 ** np.arange(-4, 4.5, 0.5), []
+    for dtype in PRECISIONS:
+        ladder = multiples * best_temperature(1.0, dtype)
+        numbers = problem.x.astype(dtype).astype(float)
+        off = jax.vmap(lambda tau, dtype=dtype: rounded_product(problem.x, tau, dtype))(ladder) - numbers
+        errors = root_mean_square(off)
+        found.append((ladder[jnp.argmin(errors)], errors.min()))
+    temperatures, errors = zip(*found, strict=True)
+    return jnp.stack(temperatures), jnp.stack(errors)
 
 
-class AbstractPrecisionRate(AbstractRateClaim):
-    """The best temperature of a ladder around `best_temperature`, in three precisions."""
+class BestTemperatureGrows(Claim[Products]):
+    """The temperature tau at which the error of a product x of order 1, |x - 4 tau (sigma(x/tau) - 1/2)|, is least in a
+    precision eps grows as
 
-    relation = Rate("1 / eps", _INVERSES)
+        C eps^(-1/3)
 
-    def searched(self, problem: Products) -> tuple[Array, Array]:
-        """The temperature of least error and that error, for each precision."""
-        multiples, found = 2.0 ** np.arange(-4, 4.5, 0.5), []
-        for dtype in PRECISIONS:
-            ladder = multiples * best_temperature(1.0, dtype)
-            numbers = problem.x.astype(dtype).astype(float)
-            off = jax.vmap(lambda tau, dtype=dtype: rounded_product(problem.x, tau, dtype))(ladder) - numbers
-            errors = self.root_mean_square(off)
-            found.append((ladder[jnp.argmin(errors)], errors.min()))
-        temperatures, errors = zip(*found, strict=True)
-        return jnp.stack(temperatures), jnp.stack(errors)
-
-
-class BestTemperatureGrows(AbstractPrecisionRate):
-    """The temperature at which the error of a product is least grows as eps^(-1/3), from bfloat16 to float64."""
+    from bfloat16 to float64: truncation x³/(12 tau²) and rounding eps tau balance.
+    """
 
     title = "The best temperature is the cube root of the precision"
     source = Source("li2025incontext", "(117)", note="in finite precision, the best temperature")
+    population = UniformProducts()
+    relation = Rate("1 / eps", INVERSES, resolution=0.08)
+    # What (119), an error of x²/tau, would balance.
+    control = Control("as eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+    trials = 32
 
     def predict(self, problem: Products) -> Array:
-        """The exponent."""
         return jnp.asarray(1 / 3)
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
-        """The temperatures."""
-        return self.searched(problem)[0]
-
-    def control(self) -> Control:
-        """What (119), an error of x²/tau, would balance."""
-        return Control("as eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
+        return searched(problem)[0]
 
 
-class LeastErrorFalls(AbstractPrecisionRate):
-    """The least error of a product over all temperatures falls as eps^(2/3), from bfloat16 to float64."""
+class LeastErrorFalls(Claim[Products]):
+    """The least error over all temperatures tau of a product x of order 1, |x - 4 tau (sigma(x/tau) - 1/2)|, in a
+    precision eps falls as
+
+        C eps^(2/3)
+
+    from bfloat16 to float64: a third of the digits is lost.
+    """
 
     title = "A third of the digits is lost in every product"
     source = Source("li2025incontext", "(117)", note="in finite precision, the least error")
+    population = UniformProducts()
+    relation = Rate("1 / eps", INVERSES, resolution=0.08)
+    # What (119), an error of x²/tau, would balance.
+    control = Control("as eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+    trials = 32
 
     def predict(self, problem: Products) -> Array:
-        """The exponent in 1 / eps."""
         return jnp.asarray(-2 / 3)
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
-        """The errors."""
-        return self.searched(problem)[1]
-
-    def control(self) -> Control:
-        """What (119), an error of x²/tau, would balance."""
-        return Control("as eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
+        return searched(problem)[1]
 
 
-class ErrorAtBestTemperature(AbstractProductClaim):
-    """At tau = (1 / (6 eps))^(1/3), for |x| <= 1 and in bfloat16, float32 and float64, a product is off by at most
+class ErrorAtBestTemperature(Claim[Products]):
+    """At the temperature tau = (1 / (6 eps))^(1/3), for |x| <= 1 and in precisions eps of bfloat16, float32 and
+    float64, the product 4 tau (sigma(x/tau) - 1/2) is off x by at most
 
         1 / (12 tau²) + 2 eps tau + 2 eps:
 
-    truncation, a logistic function within eps/2 (times 4 tau), and the rounding of tau, x/tau and the product.
+    truncation, a logistic function sigma within eps/2 (times 4 tau), and the rounding of tau, x/tau and the product.
     """
 
     title = "The accuracy of a product"
     source = Source("li2025incontext", "(117)", note="in finite precision, the error")
-
-    def settings(self) -> Space:
-        """Nothing to set."""
-        return Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Products:
-        """Numbers in [-1, 1]."""
-        return Products(jax.random.uniform(key, (256,), float, -1.0, 1.0), jnp.ones(()))
+    population = UniformProducts(low=-1.0)
+    relation = AtMost()
+    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
 
     def predict(self, problem: Products) -> Array:
         """One bound for each precision."""
-        eps = jnp.asarray([float(jnp.finfo(dtype).eps) for dtype in PRECISIONS])
-        tau = jnp.stack([best_temperature(1.0, dtype) for dtype in PRECISIONS])
+        eps, tau = jnp.asarray(EPSILONS), jnp.stack([best_temperature(1.0, dtype) for dtype in PRECISIONS])
         return 1 / (12 * tau**2) + 2 * eps * tau + 2 * eps
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
@@ -289,50 +282,39 @@ class ErrorAtBestTemperature(AbstractProductClaim):
             found.append(jnp.abs(off).max())
         return jnp.stack(found)
 
+    def trivial(self, problem: Products) -> Array:
+        """A product of 0."""
+        return jnp.full(len(PRECISIONS), jnp.abs(problem.x).max())
+
     def condition(self, problem: Products) -> Array:
         """The measurement is rounding itself."""
         return jnp.zeros(())
 
-    def control(self) -> Control:
-        """One of two equal terms."""
-        return Control("truncation alone", lambda bound, problem: bound - 2 * self._rounding())
 
-    def _rounding(self) -> Array:
-        eps = jnp.asarray([float(jnp.finfo(dtype).eps) for dtype in PRECISIONS])
-        return eps * (jnp.stack([best_temperature(1.0, dtype) for dtype in PRECISIONS]) + 1)
-
-
-class NothingIsLeft(AbstractErrorClaim):
-    """At the temperature of Lemma 7 and for N above `reachable`, 13 for n = 8 and L = 41, the transformer in float32
-    predicts 0 for every prompt: all logistic functions are rounded to 1/2. In exact arithmetic it is close to proximal
-    gradient at this temperature.
+class NothingIsLeft(Claim[Prompt]):
+    """At the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7, for n features, L layers, a class of functions with
+    Barron parameter C_F and more examples N than `reachable` gives (13 for n = 8 and L = 41), the transformer in
+    float32 predicts 0 for every prompt: all logistic functions are rounded to 1/2. In exact arithmetic it is close to
+    proximal gradient at this temperature.
     """
 
     title = "The temperature of the construction in single precision"
     source = Source("li2025incontext", "Lemma 7", note="in finite precision")
+    population = ForwardPasses(temperature=0.0, unreached=True)
     relation = Equal()
-    label = "identity"
+    control = Control(
+        "the prediction of exact arithmetic",
+        lambda found, problem: problem.model(problem.x, problem.y, problem.queries[:1])[0],
+    )
     controls = "the prediction of the transformer in float32"
     unexplained = "other temperatures, at which float32 has four digits"
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """The temperature that is asked for."""
-        prompt = super().sample(setting, key)
-        cost = barron_parameter(prompt.functions)
-        tau = temperature_asked(setting["n"], setting["layers"], setting["examples"], cost)
-        return eqx.tree_at(lambda p: p.model.temperature, prompt, tau)
+    stated = Kind.OWN
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """More examples than the precision reaches."""
-        reach = reachable(jnp.float32, len(problem.model.features.thresholds), problem.model.layers)
         largest = jnp.abs(problem.y).max() / barron_parameter(problem.functions)
-        return [
-            Hypothesis("N is out of reach", jnp.asarray(1.0 * len(problem.y)), ">", 1.0 * reach),
-            Hypothesis("targets are at most C_F", largest, "<=", 1.0, "over C_F"),
-        ]
+        return [Hypothesis("targets are at most C_F", largest, "<=", 1.0, "over C_F")]
 
     def predict(self, problem: Prompt) -> Array:
-        """Nothing."""
         return jnp.zeros(())
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
@@ -340,53 +322,46 @@ class NothingIsLeft(AbstractErrorClaim):
         small = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (problem.model, problem.x, problem.y))
         return small[0](*small[1:], problem.queries[:1].astype(jnp.float32), stable=False)[0].astype(float)
 
-    def control(self) -> Control:
-        """What it would be."""
 
-        def exact(found: Array, problem: Prompt) -> Array:
-            return problem.model(problem.x, problem.y, problem.queries[:1])[0]
-
-        return Control("the prediction of exact arithmetic", exact)
-
-
-class RoundingOfThePass(AbstractErrorClaim):
-    """In float64, at temperature 10^4, the prediction with cancellation is off that without by at most
+class RoundingOfThePass(Claim[Prompt]):
+    """In float64 (precision eps), at temperature tau = 10^4, the prediction of a transformer of L = 2T + 1 layers with
+    n features is off that without cancellation, 2 tau tanh(x / (2 tau)) for every product, by at most
 
         eps tau (10 T p + 2),   p = n + 1.
 
-    Two products a token are off by 2 eps tau each, which makes 8 eps tau (1 + 1/N) in an entry of rho; a proximal step
-    does not enlarge distances, and |phi| <= sqrt(p).
+    Two products a token are off by 2 eps tau each, which makes 8 eps tau (1 + 1/N) in an entry of the coefficients for
+    N examples; a proximal step does not enlarge distances, and features have |phi| <= sqrt(p).
     """
 
     title = "Rounding in a whole forward pass"
     source = Source("li2025incontext", "(118)", "(124)", note="in finite precision")
+    population = ForwardPasses(temperature=1e4)  # what `construct_transformer` takes by default
+    relation = AtMost()
+    control = Control(
+        "eps tau: one product",
+        lambda bound, problem: float(jnp.finfo(float).eps) * problem.model.temperature,
+        loose="roundings of different tokens cancel: the bound is loose by 1e2 and more",
+    )
     controls = "rounding of the prediction"
     unexplained = "how roundings of different tokens cancel"
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
-        """The temperature that `construct_transformer` takes by default."""
-        return sampled_prompt(
-            key, family=setting["family"], n=setting["n"], examples=setting["examples"], layers=setting["layers"]
-        )
+    stated = Kind.OWN
 
     def predict(self, problem: Prompt) -> Array:
-        """The bound."""
-        model, eps = problem.model, float(jnp.finfo(float).eps)
-        return eps * model.temperature * (10 * model.iterations * (len(model.features.thresholds) + 1) + 2)
+        n, _, _ = sizes_of(problem)
+        eps = float(jnp.finfo(float).eps)
+        return eps * problem.model.temperature * (10 * problem.model.iterations * (n + 1) + 2)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The difference of the two predictions."""
+        return jnp.abs(self._predictions(problem)[0] - self._predictions(problem)[1])
+
+    def trivial(self, problem: Prompt) -> Array:
+        return jnp.abs(self._predictions(problem)).sum()
+
+    def _predictions(self, problem: Prompt) -> Array:
+        """Without and with cancellation."""
         passes = [problem.model(problem.x, problem.y, problem.queries[:1], stable)[0] for stable in (True, False)]
-        return jnp.abs(passes[0] - passes[1])
+        return jnp.stack(passes)
 
     def condition(self, problem: Prompt) -> Array:
         """The measurement is rounding itself."""
         return jnp.zeros(())
-
-    def control(self) -> Control:
-        """Fewer roundings than there are."""
-
-        def once(bound: Array, problem: Prompt) -> Array:
-            return float(jnp.finfo(float).eps) * problem.model.temperature
-
-        return Control("eps tau: one product", once)

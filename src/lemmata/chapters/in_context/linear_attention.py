@@ -9,12 +9,13 @@ With inputs of covariance S and y = <w, x> + z, w ~ N(0, I), noise of variance s
 at x ~ N(0, S) is |S^(1/2) (w - w_hat)|².
 """
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Equal, EqualInMean, Hypothesis, Integer, Real, Source, Space
-from lemmata.problems._sampled import draws
+from lemmata.claims import Claim, Control, Equal, EqualInMean, Source
+from lemmata.problems._linear_prompts import LinearPrompt, LinearPrompts
+
+PREDICTION, TRAINING = "the prediction of linear attention", "what training finds"
 
 
 def linear_attention(
@@ -75,80 +76,32 @@ def best_gain(covariance: Float[Array, " d"], examples: int, noise: float | Arra
     return 1 / (covariance * (1 + 1 / examples) + (covariance.sum() + noise) / examples)
 
 
-class LinearPrompt(eqx.Module):
-    """Examples of a linear function.
-
-    Args:
-        x: inputs, normal with the variances `covariance`.
-        weights: w.
-        noise: z.
-        query: another input.
-        covariance: eigenvalues of S, the axes being its eigenvectors.
-        variance: of the noise.
-    """
-
-    x: Float[Array, "N d"]
-    weights: Float[Array, " d"]
-    noise: Float[Array, " N"]
-    query: Float[Array, " d"]
-    covariance: Float[Array, " d"]
-    variance: Float[Array, ""]
-
-    @property
-    def y(self) -> Float[Array, " N"]:
-        """X w + z."""
-        return self.x @ self.weights + self.noise
-
-    def risk(self, found: Float[Array, " d"]) -> Float[Array, ""]:
-        """|S^(1/2) (w - found)|²."""
-        return jnp.sum(self.covariance * (self.weights - found) ** 2)
+def inverse_covariance(found: Array, problem: LinearPrompt) -> Array:
+    """The risk of G = S^-1, which is best where N is infinite, and what a tenth of it in either direction costs."""
+    s, count = problem.covariance, len(problem.x)
+    second = s * (1 + 1 / count) + (s.sum() + problem.variance) / count  # of X^T y / N, over s
+    return jnp.stack([jnp.sum(s - 2 * s + second), 0.01 * jnp.sum(second)])
 
 
-class AbstractLinearPrompt(Claim[LinearPrompt]):
-    """Normal inputs of variances 1/j, normal weights and noise."""
-
-    problem = LinearPrompt
-    controls = "the prediction of linear attention"
-    unexplained = "what training finds"
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Sizes and noise."""
-        return Space(
-            N=Integer(16, 4, 256, "examples"), d=Integer(4, 1, 32, "columns"),
-            noise=Real(0.5, 0.0, 4.0, "standard deviation of the noise"),
-        )  # fmt: skip
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> LinearPrompt:
-        """All normal."""
-        count, d = setting["N"], setting["d"]
-        covariance = 1 / jnp.arange(1.0, d + 1)
-        x, weights, noise = draws(key, (count + 1, d), (d,), (count,))
-        x = x * jnp.sqrt(covariance)
-        variance = jnp.asarray(setting["noise"] ** 2, float)
-        return LinearPrompt(x[:-1], weights, setting["noise"] * noise, x[-1], covariance, variance)
-
-    def hypotheses(self, problem: LinearPrompt) -> list[Hypothesis]:
-        """Two examples."""
-        return [Hypothesis("N >= 2", len(problem.x), ">=", 2)]
-
-
-class LayersAreDescent(AbstractLinearPrompt):
-    """T layers of linear attention with Q^T K = eta I predict <w_T, query>, w_T being T steps of gradient descent
+class LayersAreDescent(Claim[LinearPrompt]):
+    """T layers of linear attention, H <- H + V H_N (H_N^T (Q^T K) H) / N on tokens (x_i, y_i), i = 1, ..., N, and
+    (query, 0), with Q^T K = eta I on x and V = -1 on y, predict <w_T, query>, w_T being T steps of gradient descent
 
         w <- w + (eta/N) X^T (y - X w)
 
-    from 0 on the squared loss; the first layer alone is (eta/N) sum_i y_i <x_i, query>.
+    from 0 on the squared loss of inputs X (N x d) and targets y; the first layer alone is (eta/N) sum_i y_i <x_i,
+    query>. Here eta = 1/2, T = 1 and 5.
     """
 
     title = "A layer of linear attention is a step of gradient descent"
     source = Source("vonoswald2023", "Proposition 1")
+    population = LinearPrompts()
     relation = Equal()
-    label = "identity"
+    control = Control("of half the step", lambda found, problem: found / 2)
+    controls = PREDICTION
+    unexplained = TRAINING
 
     def predict(self, problem: LinearPrompt) -> Array:
-        """Descent for 1 and for 5 steps of size 1/2."""
         weights, found = jnp.zeros_like(problem.weights), []
         for _ in range(5):
             weights = weights + 0.5 / len(problem.x) * problem.x.T @ (problem.y - problem.x @ weights)
@@ -156,61 +109,56 @@ class LayersAreDescent(AbstractLinearPrompt):
         return jnp.stack([found[0], found[-1]])
 
     def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:
-        """The forward pass."""
         gain = 0.5 * jnp.eye(len(problem.weights))
         return jnp.stack([descent_layers(problem.x, problem.y, problem.query, gain, layers) for layers in (1, 5)])
 
     def condition(self, problem: LinearPrompt) -> Array:
         """Sums of N products, whose terms may cancel; residuals grow by |I - eta H| in a step."""
-        growth = jnp.maximum(1.0, 0.5 * jnp.sum(problem.x**2) / len(problem.x)) ** 5
+        growth = jnp.maximum(1.0, 0.5 * jnp.sum(problem.x**2) / len(problem.x)) ** jnp.asarray([1.0, 5.0])
         size = jnp.abs(problem.y).sum() * jnp.linalg.norm(problem.x, axis=1).max() * jnp.linalg.norm(problem.query)
-        return growth * size / jnp.abs(self.predict(problem)).max()
-
-    def control(self) -> Control:
-        """Half of the step."""
-        return Control("of half the step", lambda found, problem: found / 2)
+        return growth * size / jnp.maximum(jnp.abs(self.predict(problem)), 1e-12 * size)
 
 
-class BestPreconditioner(AbstractLinearPrompt):
-    """One layer with Q^T K = G predicts <G X^T y / N, query>; the least risk over all G is
+class BestPreconditioner(Claim[LinearPrompt]):
+    """One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>, for N normal inputs X of covariance S
+    with eigenvalues s, targets y = X w + z, w ~ N(0, I), and noise z of variance sigma²; the least risk over all G is
 
         sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
 
-    attained at G with the eigenvalues g_s: it is not S^(-1) but damped by the examples and by the noise.
+    attained at G with the eigenvalues g_s: it is not S^(-1) but damped by the examples and by the noise. Measured are
+    the risk at G, and half of what the risks at 0.9 G and 1.1 G have above it: it is 0.01 sum_s s² g_s.
     """
 
     title = "The best preconditioner of one linear attention layer"
     source = Source("ahn2023", "Theorem 1")
-    relation = EqualInMean(relative=False, resolution=0.1)
-    label = "tight"
-    trials = 2000
-    batch = 2000
+    population = LinearPrompts()
+    relation = EqualInMean(resolution=0.14, over="problems")  # the risk is a mean over prompts
+    control = Control("G = S^-1", inverse_covariance)
+    controls = PREDICTION
+    unexplained = TRAINING
+    trials = 4000
 
     def predict(self, problem: LinearPrompt) -> Array:
-        """The least risk, and no gain from changing G by a tenth in either direction: a quadratic law."""
         s = problem.covariance
         gain = best_gain(s, len(problem.x), problem.variance)
         return jnp.stack([jnp.sum(s * (1 - s * gain)), 0.01 * jnp.sum(s**2 * gain)])
 
     def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:
-        """The risk at G, and half of what the risks at 0.9 G and 1.1 G have above it."""
         gain = best_gain(problem.covariance, len(problem.x), problem.variance)
         moment = problem.x.T @ problem.y / len(problem.x)
         low, middle, high = (problem.risk(factor * gain * moment) for factor in (0.9, 1.0, 1.1))
         return jnp.stack([middle, (low + high) / 2 - middle])
 
-    def control(self) -> Control:
-        """The inverse covariance, which is best where N is infinite."""
 
-        def inverse(found, problem):
-            s = problem.covariance
-            return found.at[0].set(jnp.sum((s + (s.sum() + problem.variance)) / len(problem.x)))
-
-        return Control("the risk is that of G = S^-1", inverse)
+def risk_at_the_covariance(found: Array, problem: LinearPrompt) -> Array:
+    """The posterior variance if X^T X were N S, its mean: too small, as the inverse is convex."""
+    s = problem.covariance
+    return jnp.sum(problem.variance * s / (len(problem.x) * s + problem.variance))
 
 
-class RidgeIsBayes(AbstractLinearPrompt):
-    """The least risk of any predictor from the prompt is that of ridge regression with the ridge sigma²,
+class RidgeIsBayes(Claim[LinearPrompt]):
+    """The least risk of any predictor from N examples X, y = X w + z, w ~ N(0, I), with inputs of covariance S and
+    noise of variance sigma², is that of ridge regression with the ridge sigma²,
 
         sigma² E tr S (X^T X + sigma² I)^(-1),
 
@@ -219,10 +167,12 @@ class RidgeIsBayes(AbstractLinearPrompt):
 
     title = "No transformer predicts linear functions better than ridge regression"
     source = Source("ahn2023", "Section 2", note="the Bayes-optimal predictor")
-    relation = EqualInMean(relative=False, resolution=0.05)
-    label = "tight"
+    population = LinearPrompts()
+    relation = EqualInMean(resolution=0.1, over="problems")  # the risk is a mean over prompts
+    control = Control("X^T X is N S", risk_at_the_covariance)
+    controls = PREDICTION
+    unexplained = TRAINING
     trials = 2000
-    batch = 2000
 
     def predict(self, problem: LinearPrompt) -> Array:
         """The posterior variance of a prediction, given these inputs."""
@@ -230,17 +180,8 @@ class RidgeIsBayes(AbstractLinearPrompt):
         return problem.variance * jnp.sum(problem.covariance * jnp.diag(_inverse(precision)))
 
     def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:
-        """The squared error of ridge regression by preconditioned descent to convergence."""
+        """The squared error of ridge regression by conjugate gradients."""
         return problem.risk(ridge_by_descent(problem))
-
-    def control(self) -> Control:
-        """The risk of the best single layer."""
-
-        def layer(found, problem):
-            s = problem.covariance
-            return jnp.sum(s * (1 - s * best_gain(s, len(problem.x), problem.variance)))
-
-        return Control("one layer with the best preconditioner is as good", layer)
 
 
 def ridge_by_descent(problem: LinearPrompt, steps: int = 60) -> Float[Array, " d"]:
