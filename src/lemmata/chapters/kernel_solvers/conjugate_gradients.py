@@ -4,54 +4,22 @@ This theory controls how fast the energy norm of the error falls, by the conditi
 arithmetic up to rounding; it leaves unexplained the faster convergence where eigenvalues cluster.
 """
 
-import math
-
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
-from lemmata.kernels import RBF, gram
-from lemmata.problems._sampled import draws
-from lemmata.solvers import (
-    LowRank,
-    MatrixOperator,
-    Preconditioner,
-    conjugate_gradient_path,
-    randomly_pivoted_cholesky,
+from lemmata.claims import AtMost, Claim, Control, Source
+from lemmata.problems._linear_systems import (
+    ChebyshevSystems,
+    LinearSystem,
+    PreconditionedSystems,
+    RegularisedSystem,
 )
+from lemmata.solvers import MatrixOperator, Preconditioner, conjugate_gradient_path
 
 STEPS = 8
 """Iterations whose errors are compared."""
-
-
-class LinearSystem(eqx.Module):
-    """A system A x = b whose solution is known.
-
-    Args:
-        matrix: A.
-        solution: x.
-    """
-
-    matrix: Float[Array, "n n"]
-    solution: Float[Array, "n 1"]
-
-
-class RegularisedSystem(eqx.Module):
-    """A system (K + ridge I) x = b whose solution is known, and the rank of its preconditioner.
-
-    Args:
-        gram: K.
-        ridge: on the diagonal.
-        solution: x.
-        low_rank: the approximation F F^T of K by a partial Cholesky factor.
-    """
-
-    gram: Float[Array, "n n"]
-    ridge: Float[Array, ""]
-    solution: Float[Array, "n 1"]
-    low_rank: LowRank
+_HALF = Control("the bound holds with 1/2 in place of 2", lambda bound, problem: bound / 4)
 
 
 def chebyshev_bound(condition: Float[Array, ""] | float, steps: int) -> Float[Array, " s"]:
@@ -70,8 +38,13 @@ def energy_norms(matrix: Float[Array, "n n"], errors: Float[Array, "s n 1"]) -> 
     return jnp.sqrt(jnp.sum(errors * (matrix @ errors), axis=(1, 2)))
 
 
+def _start(problem: LinearSystem | RegularisedSystem) -> Float[Array, " 1"]:
+    """|x|_A, the error of x_0 = 0."""
+    return energy_norms(problem.matrix, problem.solution[None])
+
+
 class ConditionBound(Claim[LinearSystem]):
-    """The errors of conjugate gradients on A x = b, from x_0 = 0, satisfy
+    """The iterates x_k of conjugate gradients on A x = b, from x_0 = 0, A symmetric and positive definite, have errors
 
         |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    k = 1, ..., 8,
 
@@ -81,64 +54,27 @@ class ConditionBound(Claim[LinearSystem]):
 
     title = "Iterations of conjugate gradients against the condition number"
     source = Source("saad2003", "(6.128)")
+    population = ChebyshevSystems()
     relation = AtMost()
-    label = "upper"
+    control = _HALF
     controls = "the error after each iteration of conjugate gradients"
     unexplained = "superlinear convergence on clustered spectra; rounding over many iterations"
-    problem = LinearSystem
-    trials = 128
-
-    def settings(self) -> Space:
-        """Size and condition number."""
-        return Space(n=Integer(40, 16, 200, "unknowns"), condition=Real(100.0, 2.0, 1e4, "condition number, about"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> LinearSystem:
-        """Chebyshev's nodes, moved a little, in a basis that a random reflection turns; a normal solution."""
-        n, condition = setting["n"], jnp.asarray(setting["condition"], float)
-        axis, solution, shift = draws(key, (n,), (n, 1), (n,))
-        nodes = jnp.cos(math.pi * (jnp.arange(n) + 0.5 + 0.1 * jnp.tanh(shift)) / n)
-        values = (condition + 1) / 2 + (condition - 1) / 2 * nodes
-        reflection = jnp.eye(n) - 2 * jnp.outer(axis, axis) / jnp.sum(axis**2)
-        # In the energy norm every mode then has a part of the same order: none is a small start for the others.
-        turned = reflection @ (solution / jnp.sqrt(values)[:, None])
-        return LinearSystem(reflection @ (values[:, None] * reflection), turned)
-
-    def hypotheses(self, problem: LinearSystem) -> list[Hypothesis]:
-        """A symmetric positive definite matrix."""
-        gap = jnp.max(jnp.abs(problem.matrix - problem.matrix.T))
-        floor = 16 * len(problem.matrix) * jnp.finfo(float).eps * jnp.max(jnp.abs(problem.matrix)) * len(problem.matrix)
-        smallest = jnp.linalg.eigvalsh(problem.matrix)[0]
-        return [
-            Hypothesis("A is symmetric", gap, "<=", floor, "to rounding"),
-            Hypothesis("A is positive definite (smallest eigenvalue)", smallest, ">", floor, "so that the norm is one"),
-        ]
 
     def predict(self, problem: LinearSystem) -> Array:
-        """The bound."""
         values = jnp.linalg.eigvalsh(problem.matrix)
-        return chebyshev_bound(values[-1] / values[0], STEPS) * energy_norms(problem.matrix, problem.solution[None])
+        return chebyshev_bound(values[-1] / values[0], STEPS) * _start(problem)
 
     def measure(self, problem: LinearSystem, key: Key[Array, ""]) -> Array:
-        """Errors of the iterates."""
         path = conjugate_gradient_path(MatrixOperator(problem.matrix), problem.matrix @ problem.solution, STEPS)
         return energy_norms(problem.matrix, path[1:] - problem.solution)
 
     def trivial(self, problem: LinearSystem) -> Array:
         """The error at the start, which no iterate exceeds."""
-        return energy_norms(problem.matrix, problem.solution[None])
+        return jnp.broadcast_to(_start(problem), (STEPS,))
 
     def condition(self, problem: LinearSystem) -> Array:
         """At most trace / smallest eigenvalue."""
         return jnp.trace(problem.matrix) / jnp.linalg.eigvalsh(problem.matrix)[0]
-
-    def control(self) -> Control:
-        """Two steps for the price of one."""
-
-        def squared(bound, problem):
-            start = energy_norms(problem.matrix, problem.solution[None])
-            return bound**2 / (2 * start)
-
-        return Control("the error falls by the square of the factor in each step", squared)
 
 
 @eqx.filter_jit
@@ -148,48 +84,22 @@ def _preconditioned_errors(matrix, solution, preconditioner):
 
 
 class PreconditionedBound(Claim[RegularisedSystem]):
-    """Conjugate gradients on A = K + ridge I with the preconditioner P = F F^T + ridge I of a partial Cholesky factor F
-    of K, whatever its pivots are, have errors
+    """Conjugate gradients from x_0 = 0 on A x = b, A = K + ridge I with an n x n Gram matrix K, and the preconditioner
+    P = F F^T + ridge I of a partial Cholesky factor F of K, whatever its pivots are, have errors
 
-        |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    c = 1 + tr(K - F F^T)/ridge,    k = 1, ..., 8.
+        |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    c = 1 + tr(K - F F^T)/ridge,    k = 1, ..., 8,
 
-    Here the pivots are drawn at random by the diagonal of what is missing.
+    with |e|_A² = e^T A e. Here the pivots are drawn at random by the diagonal of what is missing.
     """
 
     title = "Conjugate gradients with a preconditioner of low rank"
     source = Source("diaz2023", "Section 2", note="the condition number of the preconditioned matrix")
+    population = PreconditionedSystems()
     relation = AtMost()
-    label = "upper"
+    control = _HALF
     controls = "the error after each iteration, and with it how large a rank is worth its price"
     unexplained = "how small the missing trace is at a given rank"
-    problem = RegularisedSystem
-    trials = 128
     traced = False
-
-    def settings(self) -> Space:
-        """Points, rank, ridge."""
-        return Space(
-            n=Integer(60, 8, 300, "points"),
-            rank=Integer(8, 1, 100, "rank of the factor"),
-            ridge=Real(0.2, 1e-6, 1e3, "on the diagonal"),
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> RegularisedSystem:
-        """The Gaussian kernel on normal points; the right-hand side is normal."""
-        x, y = draws(key, (setting["n"], 3), (setting["n"], 1))
-        matrix = gram(RBF(1.5), x)
-        solution = jnp.linalg.solve(matrix + setting["ridge"] * jnp.eye(len(x)), y)
-        low_rank = randomly_pivoted_cholesky(matrix, min(setting["rank"], len(x)), jax.random.fold_in(key, 1))
-        return RegularisedSystem(matrix, jnp.asarray(setting["ridge"], float), solution, low_rank)
-
-    def hypotheses(self, problem: RegularisedSystem) -> list[Hypothesis]:
-        """A semidefinite K and a ridge."""
-        values = jnp.linalg.eigvalsh(problem.gram)
-        floor = 16 * len(values) * jnp.finfo(float).eps * values[-1]
-        return [
-            Hypothesis("K is positive semidefinite (smallest eigenvalue)", values[0], ">=", -floor, "to rounding"),
-            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "so that P is invertible"),
-        ]
 
     def predict(self, problem: RegularisedSystem) -> Array:
         """The bound, with the missing trace from the columns of the pivots."""
@@ -197,24 +107,15 @@ class PreconditionedBound(Claim[RegularisedSystem]):
         columns = problem.gram[:, pivots]
         weights = jnp.linalg.solve(columns[pivots], columns.T)
         missing = jnp.trace(problem.gram) - jnp.sum(columns.T * weights)
-        start = energy_norms(problem.gram + problem.ridge * jnp.eye(len(columns)), problem.solution[None])
-        return chebyshev_bound(1 + missing / problem.ridge, STEPS) * start
+        return chebyshev_bound(1 + missing / problem.ridge, STEPS) * _start(problem)
 
     def measure(self, problem: RegularisedSystem, key: Key[Array, ""]) -> Array:
-        """Errors of the iterates."""
-        matrix = problem.gram + problem.ridge * jnp.eye(len(problem.gram))
-        return _preconditioned_errors(matrix, problem.solution, Preconditioner(problem.low_rank, problem.ridge))
+        return _preconditioned_errors(problem.matrix, problem.solution, Preconditioner(problem.low_rank, problem.ridge))
+
+    def trivial(self, problem: RegularisedSystem) -> Array:
+        """The error at the start, which no iterate exceeds."""
+        return jnp.broadcast_to(_start(problem), (STEPS,))
 
     def condition(self, problem: RegularisedSystem) -> Array:
         """At most tr A / ridge."""
         return jnp.trace(problem.gram) / problem.ridge + len(problem.gram)
-
-    def control(self) -> Control:
-        """The largest missing eigenvalue in place of the trace, and that divided by the rank."""
-
-        def smaller(bound, problem):
-            start = energy_norms(problem.gram + problem.ridge * jnp.eye(len(problem.gram)), problem.solution[None])
-            best = jnp.linalg.eigvalsh(problem.gram)[: -len(problem.low_rank.eigenvalues)][-1]
-            return chebyshev_bound(1 + best / problem.ridge, STEPS) ** 2 / 2 * start
-
-        return Control("the factor is the best of its rank, and the error falls by its square in each step", smaller)
