@@ -149,6 +149,11 @@ class NearbyInputs(eqx.Module):
         return jnp.stack([network.moved for network in self.networks])
 
     @property
+    def moved_test(self) -> Float[Array, " angles"]:
+        """The largest |K_te(t) - K*_te| at the test point, one an angle."""
+        return jnp.stack([network.moved_test[0] for network in self.networks])
+
+    @property
     def allowed(self) -> Float[Array, " angles"]:
         """Eps_H = n k / (m lambda) with n k = 2, one an angle."""
         return 2 / (self.networks[0].start.network.width * self.smallest)

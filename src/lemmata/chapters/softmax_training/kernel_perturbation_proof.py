@@ -182,7 +182,7 @@ class SecondAverageTerm(AbstractTermBound):
     term = 2
     title = "The term B_2: the second average of signs"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_2")
-    control = _share(1e-4)
+    control = _share(1e-3)
     unexplained = (
         "its size: it is linear in R with a small factor, 0.0022 R/m² at sigma = 0.05, since <v_lr, S - S~> = "
         "<a_l, S~ - S> does not depend on r and multiplies sum_r <v_lr, S_i> S_ir S_jr, which is 0 at equal shares"
@@ -203,7 +203,7 @@ class FirstAverageTerm(AbstractTermBound):
     term = 3
     title = "The term B_3: the first average of signs"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_3")
-    control = _share(1e-4)
+    control = _share(1e-3)
     unexplained = SecondAverageTerm.unexplained
 
 
