@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
+from lemmata.chapters.diffusion.reverse_sampling import energy_interval, learn_score, sample_reverse, train_score
 from lemmata.chapters.softmax_training.activations_compared import width_table
-from lemmata.chapters.diffusion.forward_process import GaussianMixture, Schedule
-from lemmata.chapters.diffusion.reverse_sampling import FIRST, HORIZON, energy_interval, learn_score, sample_reverse, train_score
-from lemmata.chapters.diffusion.score_matching import training_set
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork, train
+from lemmata.problems._diffusion import FIRST, HORIZON, training_set
+from lemmata.problems._schedules import Schedule
+from lemmata.problems._targets import GaussianMixture
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import spectrum
 
@@ -49,9 +50,7 @@ def checkpoints(network: SoftmaxNetwork, x: jax.Array, y: jax.Array, times: np.n
     rate = float(0.5 / jnp.linalg.eigvalsh(gram(SoftmaxTangent(network.sigma), x))[-1])
     steps = np.unique(np.round(times / rate).astype(int))
     for before, after in zip(np.append(0, steps), steps, strict=False):
-        run = train(
-            network, params, x, y, learning_rate=rate / network.width, steps=int(after - before), record_at=[0]
-        )
+        run = train(network, params, x, y, learning_rate=rate / network.width, steps=int(after - before), record_at=[0])
         params = run.params
         yield rate * after, params
 

@@ -123,21 +123,26 @@ class Identity(Synthetic):
 RUNGS = tuple(float(2**k) for k in range(5, 11))
 
 
-class PowerLaw(Synthetic):
-    """A noisy error C n^(-1/2 + shift)."""
+class AbstractPowerLaw(Synthetic):
+    """A noisy error C n^(-1/2)."""
 
-    relation = Rate("n", RUNGS)
     control = Control("exponent off by 0.5", lambda value, problem: value - 0.5)
     trials = 64
-
-    def predict(self, problem):
-        return jnp.asarray(-0.5 + self.shift)
 
     def measure(self, problem, key):
         return problem * jnp.asarray(RUNGS) ** -0.5 * jnp.exp(0.3 * jax.random.normal(key, (len(RUNGS),)))
 
 
-class UpperPowerLaw(PowerLaw):
+class PowerLaw(AbstractPowerLaw):
+    """A noisy error that is C n^(-1/2 + shift)."""
+
+    relation = Rate("n", RUNGS)
+
+    def predict(self, problem):
+        return jnp.asarray(-0.5 + self.shift)
+
+
+class UpperPowerLaw(AbstractPowerLaw):
     """An error that is O(n^(-0.4 + shift)), and is n^(-1/2)."""
 
     relation = Rate("n", RUNGS, upper=True)
@@ -192,7 +197,7 @@ class Plain(Synthetic):
     """The mean of numbers drawn by numpy is 0.5, outside JAX."""
 
     traced: ClassVar[bool] = False
-    relation = EqualInMean(resolution=0.2)
+    relation = EqualInMean(resolution=0.15)
     control = Control("half as much again", lambda value, problem: 1.5 * value)
     trials = 60
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.claims import Status, check_claim, verify
+from lemmata.claims import Status, budget_of, calibrate, check_claim, verify
+from lemmata.claims._judge import p_value
 from lemmata.claims._relations import Sample
 from lemmata.claims._statistics import failure_limits, holm, mean_interval, trials_to_support
 from lemmata.claims._trials import run_trials
@@ -16,10 +17,11 @@ from tests.claims import synthetic
 
 def repetitions(claim, count):
     """Samples of `count` independent verifications at the default budget, cut from one run."""
-    finished = run_trials(claim, claim.settings().default, claim.trials * count, seed=11)
+    total = budget_of(claim) * count
+    finished = run_trials(claim, claim.population.settings().default, total, seed=11)
     results = finished.stacked
-    assert len(finished.numbers) == claim.trials * count
-    for block in np.array_split(np.arange(claim.trials * count), count):
+    assert len(finished.numbers) == total
+    for block in np.array_split(np.arange(total), count):
         yield Sample(results.predicted[block], results.measured[block], results.condition[block])
 
 
@@ -57,8 +59,8 @@ def test_true_statements_are_supported_and_their_controls_refuted(claim):
         assert verdict.status is Status.INCONCLUSIVE
     else:
         assert verdict.status is Status.SUPPORTED, verdict.reason
-        assert check_claim(claim).verdict.judged == claim.trials
-    assert verdict.executed == claim.trials
+        assert check_claim(claim).verdict.judged == budget_of(claim)
+    assert verdict.executed == budget_of(claim)
 
 
 @pytest.mark.parametrize("family", ["normal", "exponential", "lognormal", "chi2"])
@@ -94,17 +96,32 @@ def test_holm_rejects_as_by_hand():
 
 
 def test_the_false_positive_rate_of_the_p_value_is_uniform_or_conservative():
-    from lemmata.claims._verdict import _p_value
-
     claim = synthetic.SkewedMean()
-    values = [_p_value(claim, sample) for sample in repetitions(claim, 200)]
-    assert np.mean(np.asarray(values) <= 0.1) <= stats.binom.ppf(1 - 1e-3, 200, 0.1) / 200
+    values = [p_value(claim, sample) for sample in repetitions(claim, 50)]
+    assert np.mean(np.asarray(values) <= 0.1) <= stats.binom.ppf(1 - 1e-3, 50, 0.1) / 50
 
 
 def test_keys_replay_a_trial():
     from lemmata.claims._trials import trial, trial_key
 
     claim = synthetic.PowerLaw()
-    finished = run_trials(claim, claim.settings().default, 10, seed=3)
-    again = jax.jit(lambda key: trial(claim, claim.settings().default, key))(trial_key(claim, 3, 7))
+    finished = run_trials(claim, claim.population.settings().default, 10, seed=3)
+    again = jax.jit(lambda key: trial(claim, claim.population.settings().default, key))(trial_key(claim, 3, 7))
     np.testing.assert_array_equal(finished.stacked.measured[7], again.measured)
+
+
+def test_a_small_calibration_contradicts_no_rate_that_is_asked_for():
+    found = calibrate(repeats=100, seed=7)
+    assert len(found) > 40
+    assert {type(one.family.relation).__name__ for one in found} == {
+        "AtMost", "AtLeast", "Equal", "EqualInMean", "Rate", "Limit", "Order", "Witness"
+    }  # fmt: skip
+    assert [one.family.what for one in found if not one.passed] == []
+
+
+def test_a_calibration_sees_an_engine_that_is_wrong(monkeypatch):
+    from lemmata.claims import _bounds
+
+    monkeypatch.setattr(_bounds, "failure_limits", lambda failures, trials, level: (failures / trials,) * 2)
+    wrong = [one.family.what for one in calibrate(repeats=100) if not one.passed]
+    assert "a bound that fails as often as it may" in wrong

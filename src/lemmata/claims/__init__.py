@@ -7,11 +7,15 @@ from ._calibrate import Calibration as Calibration
 from ._calibrate import calibrate as calibrate
 from ._check import Conformance as Conformance
 from ._check import check_claim as check_claim
+from ._check import check_verdict as check_verdict
+from ._check import check_writing as check_writing
 from ._claim import Claim as Claim
 from ._claim import Control as Control
 from ._claim import Status as Status
 from ._entries import entry_of as entry_of
 from ._entries import is_stale as is_stale
+from ._entries import recorded as recorded
+from ._entries import words_of as words_of
 from ._entries import verdicts_of as verdicts_of
 from ._equalities import Equal as Equal
 from ._equalities import EqualInMean as EqualInMean

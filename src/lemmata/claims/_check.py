@@ -47,8 +47,7 @@ def check_claim(claim: Claim, *, seed: int = 0, samples: int = 4) -> Conformance
     Raises:
         ClaimError: the first rule that the claim breaks, and how to mend it.
     """
-    check_words(claim)
-    check_methods(claim)
+    check_writing(claim)
     _check_samples(claim, seed, samples)
     verdict = verify(claim, seed=seed, progress=False)
     check_verdict(claim, verdict)
@@ -59,8 +58,13 @@ def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> C
     return ClaimError(f"claim {claim.name}", found=found, rule=rule, remedy=remedy)
 
 
-def check_words(claim: Claim) -> None:
-    """Check what a claim says in words; ClaimError where a word is missing."""
+def check_writing(claim: Claim) -> None:
+    """Check what can be read off a claim without running it: its words and its methods; ClaimError where one is amiss."""
+    _check_words(claim)
+    _check_methods(claim)
+
+
+def _check_words(claim: Claim) -> None:
     for attribute in ("title", "statement", "controls", "unexplained"):
         if not getattr(claim, attribute).strip():
             raise _broken(claim, f"no {attribute}", "a claim says what it states, controls and leaves unexplained")
@@ -79,8 +83,8 @@ def check_words(claim: Claim) -> None:
         )
 
 
-def check_methods(claim: Claim) -> None:
-    """Check that nothing concrete is overridden, and that there is one measurement; ClaimError elsewhere."""
+def _check_methods(claim: Claim) -> None:
+    """Nothing concrete is overridden, and there is one measurement."""
     for thing in (claim, claim.population):
         owners: dict[str, type] = {}
         for cls in reversed(type(thing).__mro__):

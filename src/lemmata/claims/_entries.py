@@ -14,10 +14,10 @@ import jax
 
 from lemmata.catalogue import entries, fingerprint
 
-from ._claim import Claim, name_of
+from ._claim import Claim, Status, name_of
 from ._family import budget_of
 from ._registry import registry
-from ._verdict import Verdict, plain_json
+from ._verdict import ControlVerdict, Corner, Verdict, plain_json
 from ._verify import verify
 
 # What every verdict rests on besides the claim's own code.
@@ -87,6 +87,19 @@ def entry_of(claim: Claim, verdict: Verdict | None) -> dict[str, Any]:
     said = ("name", "source", "remedy")
     own = {name: value for name, value in record.items() if name not in said}
     return {**words_of(claim), "fingerprint": fingerprint_of(claim), "versions": versions, "verdict": own}
+
+
+def recorded(claim: Claim) -> Verdict | None:
+    """The verdict that the catalogue has on a claim; None where it has none."""
+    entry = entries().get(claim.name, {})
+    if "verdict" not in entry:
+        return None
+    known = dict(entry["verdict"])
+    known["status"] = Status(known["status"])
+    known["control"] = ControlVerdict(**{**known["control"], "status": Status(known["control"]["status"])})
+    corners = ({**corner, "status": Status(corner["status"])} for corner in known["corners"])
+    known["corners"] = tuple(Corner(**corner) for corner in corners)
+    return Verdict(claim.name, claim.source, **known)
 
 
 def verdicts_of(claims: list[Claim], seed: int, jobs: int, progress: bool | None = None) -> Iterator[Verdict]:

@@ -141,10 +141,30 @@ def _renew(chosen: list[Any], seed: int, jobs: int, write: bool, stale: bool) ->
     unexpected = [verdict for verdict in unexpected if verdict.status is not registry()[verdict.name].expected]
     for verdict in unexpected:
         show_verdict(verdict, short=True)
-    plain(f"{len(held)} of {len(chosen)} claims judged, {len(unexpected)} not as expected.")
+    amiss = _amiss([claim for claim in chosen if claim.name in held], held)
+    plain(f"{len(held)} of {len(chosen)} claims judged, {len(unexpected)} not as expected, {amiss} against a rule.")
     if stale and chosen and not write:
         plain(f"The catalogue was out of date in {len(chosen)} claims; `lemmata verify --stale --write` renews it.")
-    return _worst(chosen, list(held.values())) or int(stale and bool(chosen) and not write)
+    return _worst(chosen, list(held.values())) or int(bool(amiss) or (stale and bool(chosen) and not write))
+
+
+def _amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
+    """How many claims break a rule of the grammar; each is named with the rule."""
+    from lemmata.claims import check_verdict, check_writing
+    from lemmata.errors import ClaimError
+
+    from ._console import err
+
+    count = 0
+    for claim in claims:
+        try:
+            check_writing(claim)
+            if verdicts[claim.name].status is claim.expected:
+                check_verdict(claim, verdicts[claim.name])
+        except ClaimError as error:
+            count += 1
+            err.print(str(error), markup=False, highlight=False)
+    return count
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
