@@ -21,6 +21,7 @@ from lemmata.claims import examine
 from lemmata.errors import SettingError
 from lemmata.functions import GaussianBumps, barron_parameter
 from lemmata.problems._finite_populations import sampled_population
+from lemmata.problems._penalty_scales import Scales
 from lemmata.problems._prompts import sampled_prompt
 from lemmata.problems._proximal_runs import Step, prompt_with_errors, run_of, sampled_step, saturated
 from lemmata.solvers import lasso_objective, soft_threshold
@@ -137,18 +138,18 @@ def test_lengths_and_penalties_by_hand():
 
 
 def test_a_penalty_below_the_noise_is_outside_the_hypotheses(key):
-    problem = estimation.LengthOfEstimates().sample(POPULATION, key)
+    problem = estimation.LengthOfEstimates.population.sample(POPULATION, key)
     assert examine(estimation.LengthOfEstimates(), problem, key).applies
     halved = dataclasses.replace(problem, penalty=problem.penalty / 2)
     assert not examine(estimation.LengthOfEstimates(), halved, key).applies
 
 
 def test_the_largest_of_more_features_is_no_smaller(key):
-    problem = maxima.MaximumOverFeatures().sample({"N": 16, "d": 4}, key)
+    problem = maxima.MaximumOverFeatures.population.sample({"N": 16, "d": 4}, key)
     scale = np.sqrt(np.log(2 * (np.array([64, 256, 1024, 4096]) + 1)))
     found = np.asarray(maxima.MaximumOverFeatures().measure(problem, key)) * scale
     assert (np.diff(found) >= 0).all()
-    sums = np.abs(np.asarray(problem.noise) @ np.asarray(problem.features)[:, :64])
+    sums = np.abs(np.asarray(problem.noise[0]) @ np.asarray(problem.features)[:, :64])
     assert found[0] == pytest.approx(sums.max() / 16, rel=1e-12)
 
 
@@ -215,7 +216,7 @@ def test_risks_on_a_grid(key):
 
 def test_the_penalty_is_attained_by_young_where_the_accuracy_is_that_of_the_examples(key):
     """e = h C_F² where sigma and epsilon_dis are 0 and layers are many."""
-    exact = penalty.Scales(jnp.asarray(3.0), jnp.asarray(0.0), jnp.asarray(0.0), 50, 10**9, 1)
+    exact = Scales(jnp.asarray(3.0), jnp.asarray(0.0), jnp.asarray(0.0), 50, 10**9, 1)
     claim = penalty.PenaltyIsAffordable()
     assert float(claim.measure(exact, key)) == pytest.approx(float(claim.predict(exact)), rel=1e-8)
     assert float(claim.predict(exact)) == pytest.approx(2 * math.sqrt(math.log(50) / 50) * 9, rel=1e-6)

@@ -61,7 +61,12 @@ class LengthOfEstimates(AbstractEstimateClaim):
 
     title = "Good objectives have short coefficients"
     source = Source("li2025incontext", "Lemma 2", "(37)", note="with the constants of (88)")
-    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    control = Control(
+        "epsilon_opt/(2 lambda) is enough",
+        lambda bound, problem: bound - 7 / 2 * problem.excess / problem.penalty,
+        loose="the bound is loose by 4 at least: epsilon_opt/lambda would be enough on these estimates",
+    )
+    expected = Status.VACUOUS
 
     def predict(self, problem: FinitePopulation) -> Array:
         return length_bound(jnp.abs(problem.reference).sum(), problem.cost, problem.penalty, problem.excess)

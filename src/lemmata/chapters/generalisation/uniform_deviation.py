@@ -13,7 +13,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Source
+from lemmata.claims import AtMost, Claim, Control, Source, Status
 from lemmata.problems._finite_populations import DELTA, FinitePopulation, FinitePopulations
 from lemmata.problems._finite_populations import deviation as deviation
 
@@ -104,6 +104,7 @@ class NoiseDeviation(AbstractDeviationClaim):
     title = "The noise in the fit"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6")
     control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    expected = Status.VACUOUS
 
     def predict(self, problem: FinitePopulation) -> Array:
         known = jnp.abs(problem.noise @ problem.misfit[problem.chosen])
@@ -143,6 +144,7 @@ class UniformDeviation(AbstractDeviationClaim):
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
     relation = AtMost(DELTA)
     control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    expected = Status.VACUOUS
 
     def predict(self, problem: FinitePopulation) -> Array:
         number = problem.features.shape[1] - 1
@@ -174,6 +176,7 @@ class NoBargain(AbstractDeviationClaim):
         "half of the misfit is enough",
         lambda bound, problem: bound - jnp.mean(problem.misfit[problem.chosen] ** 2) / 2,
     )
+    expected = Status.VACUOUS
 
     def predict(self, problem: FinitePopulation) -> Array:
         noise = jnp.abs(problem.noise @ problem.prompt).max() / problem.examples
