@@ -7,19 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.chapters.optimisation._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
 from lemmata.chapters.optimisation.least_squares import (
     ConditionNumberGrowth,
     ConditionNumberIterations,
-    LeastSquares,
     PrintedStepIterations,
     ResidualsFollowGram,
-    gradient_descent,
-    iterations_to_fit,
-    kernel_features,
-    shift_to_condition_number,
 )
 from lemmata.claims import examine
 from lemmata.kernels import Linear
+from lemmata.problems._least_squares import LeastSquares, kernel_features
 from lemmata.problems._sampled import sampled_regression
 
 EPS = np.finfo(float).eps
@@ -82,7 +79,7 @@ def test_residuals_of_a_user_problem_with_several_outputs(key):
 
 
 def test_the_printed_step_asks_for_64_rows(key):
-    assert PrintedStepIterations().pose(sampled_regression(key, n=63, t=2, d=3)) is None
+    assert not examine(PrintedStepIterations(), sampled_regression(key, n=63, t=2, d=3), key).applies
     found = examine(PrintedStepIterations(), sampled_regression(key, n=64, t=2, d=3), key)
     assert found.predicted == 0
     assert found.measured > 0.5

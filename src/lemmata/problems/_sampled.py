@@ -6,13 +6,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Choice
+from lemmata.claims import Choice, Real
 from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, gram
 
 from ._regression import Regression
 
 KERNEL = Choice("rbf", ("linear", "rbf", "laplace"), "kernel; lengthscales are the square root of the dimension")
 DEFINITE_KERNEL = Choice("rbf", ("rbf", "laplace"), "kernel, positive definite on distinct points")
+NOISE = Real(0.5, 0.01, 100.0, "standard deviation of the noise in the targets")
 
 
 def sampled_kernel(name: str, dimension: int) -> AbstractKernel:

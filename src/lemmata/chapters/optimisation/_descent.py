@@ -1,53 +1,10 @@
-"""Gradient descent on least squares: the problem, the iteration, and how many iterations it takes."""
+"""Gradient descent on least squares: the iteration, and how many iterations it takes."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata.problems import Regression
-
 _DOUBLINGS = 40  # counts up to 2^40; beyond, the rounding of 1 - 1/kappa would be a part in 10^4 of 1/kappa
-
-
-class LeastSquares(eqx.Module):
-    """Minimise 1/2 |features w - y|² by gradient descent w <- w - step features' (features w - y).
-
-    Args:
-        features: one row a point; their Gram matrix is features features'.
-        y: targets, one column an output.
-        start: the weights before the first step.
-        step: the step size eta.
-        steps: how many steps are taken.
-        accuracy: the fraction eps of the first residual that counts as fitted.
-        inputs: the training rows that the features belong to, where they are known: to name equal ones.
-    """
-
-    features: Float[Array, "n p"]
-    y: Float[Array, "n k"]
-    start: Float[Array, "p k"]
-    step: Float[Array, ""]
-    steps: int = eqx.field(static=True, default=100)
-    accuracy: float = eqx.field(static=True, default=1e-3)
-    inputs: Float[Array, "n d"] | None = None
-
-
-def kernel_features(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Features whose Gram matrix is the given one: U sqrt(a) from its eigensystem, negative rounding set to zero."""
-    values, vectors = jnp.linalg.eigh(matrix)
-    return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
-
-
-def stable_step(features: Float[Array, "n p"]) -> Float[Array, ""]:
-    """1 / lambda_max of the Gram matrix, from the largest singular value of the features."""
-    return 1 / jnp.linalg.norm(features, ord=2) ** 2
-
-
-def kernel_least_squares(problem: Regression, steps: int = 100) -> LeastSquares:
-    """Least squares on the kernel's own features of the training rows, from zero, with the step 1 / lambda_max."""
-    features = kernel_features(problem.gram)
-    step = stable_step(features)
-    return LeastSquares(features, problem.y, jnp.zeros_like(problem.y), step, steps, inputs=problem.x)
 
 
 def gradient_descent(
@@ -60,7 +17,7 @@ def gradient_descent(
     """The weights after `steps` steps w <- w - step features' (features w - y), by running them.
 
     >>> import jax.numpy as jnp
-    >>> from lemmata.chapters.optimisation.least_squares import gradient_descent
+    >>> from lemmata.chapters.optimisation._descent import gradient_descent
     >>> phi, y = jnp.array([[1.0, 0.0]]), jnp.array([[2.0]])
     >>> gradient_descent(phi, y, jnp.zeros((2, 1)), jnp.asarray(0.5), 2).ravel().tolist()
     [1.5, 0.0]
@@ -104,7 +61,7 @@ def shift_to_condition_number(eigenvalues: Float[Array, " n"], kappa: float | Fl
     Where K has the smaller condition number, s is negative and K + s I is still positive definite.
 
     >>> import jax.numpy as jnp
-    >>> from lemmata.chapters.optimisation.least_squares import shift_to_condition_number
+    >>> from lemmata.chapters.optimisation._descent import shift_to_condition_number
     >>> float(shift_to_condition_number(jnp.array([1.0, 2.0, 5.0]), 3.0))
     1.0
     """
