@@ -1,35 +1,52 @@
-"""Float64 for theory, one BLAS thread a worker, and compilations that are kept within bounds.
+"""Float64 for theory, one BLAS thread a worker, quick compilation, and the cases that a run takes.
 
-Two workers with two threads each would fight over two cores. Most of the time of these tests is compilation: what one
-test compiled, others take from a directory, that of pytest's cache; what a process holds of it is bounded too.
+Two workers with two threads each would fight over two cores. Most of the time of these tests is the compilation of
+functions that run once, so XLA optimises little, and it takes its older emitter of fused loops, which compiles a small
+function in a third of the time; both give way to flags of the caller's. Nothing compiled is shared between processes,
+since one would read what another is still writing; what a process holds of it is bounded.
 """
 
+import importlib.metadata
 import os
 import pathlib
 
-import jax
-import pytest
+# XLA reads its flags at the first computation, and ends the process at one that it does not know.
+_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+if (0, 8) <= tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])) <= (0, 10):
+    os.environ.setdefault("XLA_FLAGS", _FLAGS)
 
-from lemmata.core import one_blas_thread
+import jax  # noqa: E402
+import pytest  # noqa: E402
+
+from lemmata.core import one_blas_thread  # noqa: E402
+from tests import rotation  # noqa: E402
 
 # Bytes that a worker may hold before it forgets its compiled functions.
-_HELD = 3 * 2**30
+_HELD = 3 * 2**29
 
+os.environ["LEMMATA_CACHE_DIR"] = ""  # commands that tests start keep no compilations
 jax.config.update("jax_enable_x64", True)
 one_blas_thread().__enter__()
 
 
-def pytest_configure(config):
-    """Compilations are shared by workers, commands that tests start, and later runs; not with the user's commands."""
-    os.environ["LEMMATA_CACHE_DIR"] = ""
-    settings = {
-        "jax_compilation_cache_dir": str(config.cache.mkdir("compilations")),
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-        "jax_persistent_cache_min_entry_size_bytes": -1,
-    }
-    for name, value in settings.items():
-        jax.config.update(name, value)
-        os.environ[name.upper()] = str(value)
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Cases of rotating tests whose turn it is not are left to the exhaustive run."""
+    rotating = [(item, mark) for item in items if (mark := item.get_closest_marker("rotating"))]
+    turns = [rotation.Turn(item.function.__qualname__, _judged(item, mark), mark.args[0]) for item, mark in rotating]
+    modules = [item.module.__name__ for item, _ in rotating]
+    for index in set(range(len(turns))) - rotation.chosen(modules, turns, rotation.seed()):
+        rotating[index][0].add_marker("exhaustive")
+
+
+def _judged(item, mark) -> str:
+    """What a case is about: the value of the parameter that the mark names; without a name, what its file is about."""
+    value = item.callspec.params[mark.kwargs["over"]] if "over" in mark.kwargs else item.module.__name__
+    return str(getattr(value, "judged", getattr(value, "name", value)))
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"rotating cases were chosen by LEMMATA_SEED={rotation.seed()}")
 
 
 def _resident() -> int:

@@ -32,6 +32,8 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
+pytestmark = pytest.mark.rotating(2)
+
 
 @pytest.mark.parametrize(
     "build",

@@ -27,6 +27,8 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
+pytestmark = pytest.mark.rotating(2)
+
 EPS = np.finfo(np.float64).eps
 LENGTH = 5
 

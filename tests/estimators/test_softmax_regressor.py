@@ -2,16 +2,17 @@
 
 import pickle
 import unittest
-import warnings
 
 import jax
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from lemmata.errors import DataError, SettingError
 from lemmata.estimators import KernelRegressor, SoftmaxRegressor
 from lemmata.kernels import Linear, SoftmaxTangent
+
+pytestmark = pytest.mark.rotating(2)
 
 EPS = np.finfo(float).eps
 
@@ -22,22 +23,23 @@ def rows(n=12, d=3, k=2, seed=0):
     return x / np.linalg.norm(x, axis=1).max(), rng.normal(size=(n, k))
 
 
-@pytest.mark.parametrize(
-    "estimator", [SoftmaxRegressor(), SoftmaxRegressor(width=64, time=5.0, normalise=True)], ids=["limit", "network"]
-)
-def test_scikit_learn_conformance(estimator):
-    ran, skipped = 0, []
-    for instance, check in estimator_checks_generator(estimator):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                check(instance)
-            except unittest.SkipTest as reason:
-                skipped.append(str(reason))
-            else:
-                ran += 1
-    assert ran > 40
-    assert all("pandas" in reason or "array_api" in reason for reason in skipped), skipped
+ESTIMATORS = [SoftmaxRegressor(), SoftmaxRegressor(width=64, time=5.0, normalise=True)]
+
+
+@pytest.mark.rotating(8)
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_contract(estimator, check):
+    try:
+        check(estimator)
+    except unittest.SkipTest as reason:
+        if "pandas" not in str(reason) and "array_api" not in str(reason):
+            pytest.fail(f"skipped: {reason}")
+        raise
+
+
+def test_the_contract_has_many_parts():
+    assert all(len(list(estimator_checks_generator(estimator))) > 40 for estimator in ESTIMATORS)
 
 
 def test_infinite_width_is_the_flow_of_the_limit_kernel():

@@ -82,7 +82,6 @@ DEPTHS = {"relu": (1, 2), "erf": (1, 2)}
 class Case(NamedTuple):
     """A network by its width, and its number of hidden layers.
 
-    `group` names networks with the same parameters, which the laws draw once; None for parameters of its own.
     `passes` marks random passes, of which each point has its own.
     """
 
@@ -90,8 +89,12 @@ class Case(NamedTuple):
     depth: int
     network: Callable[[int], Serial]
     kinked: bool
-    group: str | None = None
     passes: bool = False
+
+    @property
+    def judged(self) -> str:
+        """The activation or the structure, whatever its depth and parameterisation."""
+        return self.name.split("-")[0]
 
 
 def build(activation: Activation, depth: int, parameterization: str) -> Callable[[int], Serial]:
@@ -106,7 +109,6 @@ CONNECTED = [
         depth,
         build(activation, depth, parameterization),
         activation.analytic is False,
-        f"{depth}-{parameterization}",
     )
     for activation in ACTIVATIONS
     for parameterization in activation.parameterizations

@@ -30,6 +30,11 @@ class Case(NamedTuple):
     points: Callable[[np.random.Generator], np.ndarray]
     reference: Callable[[np.ndarray], np.ndarray] | None = None
 
+    @property
+    def judged(self) -> str:
+        """The kernel's class, whatever its settings and points."""
+        return type(self.kernel).__name__
+
 
 def few_coordinates(rng):
     """Eight points in R^3, two of them equal, two of them close to each other."""

@@ -1,6 +1,5 @@
 """Laws of layers: the finite twin approaches the limit at its rate, and every form of a push agrees."""
 
-import functools
 import inspect
 
 import jax
@@ -36,6 +35,7 @@ RESOLUTION = 0.25
 
 by_name = pytest.mark.parametrize("case", NETWORKS, ids=lambda case: case.name)
 by_form = pytest.mark.parametrize("case", FORMS, ids=lambda case: case.name)
+rotating = pytest.mark.rotating(6, over="case")
 both_kernels = pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
 
 
@@ -56,51 +56,38 @@ def test_registry_holds_every_public_layer():
     assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 36
 
 
-def draws(network, depth, width):
-    with jax.disable_jit(False):
-        keys = jax.random.split(jax.random.key(width), KEYS[depth])
-        return jax.vmap(lambda key: network.init(key, 3)[0])(keys)
-
-
-@functools.cache
-def drawn(group, width):
-    """Parameters for all keys, drawn once for all activations, which have none."""
-    case = next(c for c in NETWORKS if c.group == group)
-    return draws(case.network(width), case.depth, width)
-
-
-def finite_kernels(network, params, x):
-    """For each key the kernel of the last hidden layer's activations, pushed through the readout, and Theta_00."""
+def finite_kernels(network, key, x):
+    """The kernel of the last hidden layer's activations, pushed through the readout, and Theta_00."""
     readout, hidden = network.layers[-1], Serial(network.layers[:-1])
-
-    def kernels(own):
-        features = jax.vmap(lambda a: hidden.apply(own[:-1], a))(x)
-        # given the hidden layers, the variance of an output is that of a sum over independent weights
-        own_std = readout.scales(features.shape[1])
-        weight_std = own_std.multiplier * own_std.deviation
-        nngp = weight_std**2 * features @ features.T + readout.bias_std**2
-        return nngp, tangent_gram(network, own, x, output=0)
-
-    return jax.vmap(kernels)(params)
+    params = network.init(key, 3)[0]
+    features = jax.vmap(lambda a: hidden.apply(params[:-1], a))(x)
+    # given the hidden layers, the variance of an output is that of a sum over independent weights
+    own_std = readout.scales(features.shape[1])
+    weight_std = own_std.multiplier * own_std.deviation
+    nngp = weight_std**2 * features @ features.T + readout.bias_std**2
+    return nngp, tangent_gram(network, params, x, output=0)
 
 
-def kernels_of_passes(network, params, x):
-    """The same between two random passes, with a mask of its own for every point, pass and key."""
+def kernels_of_passes(network, key, x):
+    """The same between two random passes, with a mask of its own for every point and pass."""
     readout, hidden = network.layers[-1], Serial(network.layers[:-1])
-    keys = jax.random.split(jax.random.key(1), (len(jax.tree.leaves(params)[0]), 2, len(x)))
+    params = network.init(key, 3)[0]
+    masks = jax.random.split(jax.random.fold_in(key, 1), (2, len(x)))
+    features = jax.vmap(jax.vmap(lambda key, a: with_masks(hidden, key).apply(params[:-1], a)), (0, None))(masks, x)
+    nngp = readout.weight_std**2 * features[0] @ features[1].T / features.shape[2] + readout.bias_std**2
+    gradient = lambda key, a: jax.grad(lambda p: with_masks(network, key).apply(p, a)[0])(params)
+    left, right = (jax.vmap(gradient)(side, x) for side in masks)
+    product = lambda a, b: a.reshape(len(x), -1) @ b.reshape(len(x), -1).T
+    return nngp, sum(jax.tree.leaves(jax.tree.map(product, left, right)))
 
-    def kernels(drawn_with):
-        own, masks = drawn_with
-        features = jax.vmap(jax.vmap(lambda key, a: with_masks(hidden, key).apply(own[:-1], a)), (0, None))(masks, x)
-        nngp = readout.weight_std**2 * features[0] @ features[1].T / features.shape[2] + readout.bias_std**2
-        gradient = lambda key, a: jax.grad(lambda p: with_masks(network, key).apply(p, a)[0])(own)
-        left, right = (jax.vmap(gradient)(side, x) for side in masks)
-        product = lambda a, b: a.reshape(len(x), -1) @ b.reshape(len(x), -1).T
-        products = jax.tree.map(product, left, right)
-        return nngp, sum(jax.tree.leaves(products))
 
+def kernels_of_keys(case, width, x):
+    """Both kernels of a network for each key, compiled as one function, eight networks at a time."""
+    network = case.network(width)
+    kernels = kernels_of_passes if case.passes else finite_kernels
+    keys = jax.random.split(jax.random.key(width), KEYS[case.depth])
     with jax.disable_jit(False):
-        return jax.jit(lambda both: jax.lax.map(kernels, both, batch_size=8))((params, keys))
+        return jax.jit(lambda keys: jax.lax.map(lambda key: kernels(network, key, x), keys, batch_size=8))(keys)
 
 
 def limits(network, x):
@@ -109,15 +96,14 @@ def limits(network, x):
     return state.nngp, state.ntk
 
 
+@pytest.mark.rotating(9, over="case")
 @by_name
 def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     x, widths, keys = points(n=3), WIDTHS[case.depth], KEYS[case.depth]
     squares, last = {NNGPKernel: [], TangentKernel: []}, {}
     for width in widths:
-        network = case.network(width)
-        params = drawn(case.group, width) if case.group else draws(network, case.depth, width)
-        finite = (kernels_of_passes if case.passes else finite_kernels)(network, params, x)
-        for kind, values, limit in zip(squares, finite, limits(network, x), strict=True):
+        finite = kernels_of_keys(case, width, x)
+        for kind, values, limit in zip(squares, finite, limits(case.network(width), x), strict=True):
             deviation = np.asarray((values - limit) / jnp.linalg.norm(limit))
             squares[kind].append(np.sum(deviation**2, axis=(1, 2)))
             last[kind] = deviation
@@ -137,6 +123,7 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
         assert (np.abs(bias) <= allowed).all(), (kind, bias, spread)
 
 
+@rotating
 @by_form
 @both_kernels
 def test_pair_matrix_and_diagonal_agree(case, kernel):
@@ -155,9 +142,10 @@ def test_pair_matrix_and_diagonal_agree(case, kernel):
     np.testing.assert_array_equal(jnp.diag(gram(k, x)), diagonal)
 
 
+@pytest.mark.rotating(3, over="activation")
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
 def test_compiled_is_the_same(activation):
-    x, k = points(5), TangentKernel(fully_connected(activation.layer, 1, 8, bias_std=0.3))
+    x, k = points(6), TangentKernel(fully_connected(activation.layer, 1, 8, bias_std=0.3))
     with jax.disable_jit(False):
         compiled, diagonal = gram(k, x), k.diagonal(x)
     np.testing.assert_allclose(compiled, gram(k, x), rtol=1000 * EPS)
@@ -172,17 +160,19 @@ def test_tiles_are_the_same_matrix(size):
     k = TangentKernel(fully_connected(ACTIVATIONS[3].layer, 1, 8, bias_std=0.3))
     with jax.disable_jit(False):
         whole, symmetric, few = k.cross(x, y), k.cross(x, x), k.cross(x[:1000], x)
-    strips = jnp.concatenate([k.cross(x[i : i + 700], y) for i in range(0, n, 700)])
+        strip = jax.jit(k.cross)
+        strips = jnp.concatenate([strip(x[i : i + 550], y) for i in range(0, n, 550)])
     tolerance = 100 * np.finfo(np.float32).eps * float(jnp.max(jnp.abs(strips)))
     np.testing.assert_allclose(whole, strips, atol=tolerance, rtol=0)
     np.testing.assert_allclose(symmetric[:1000], few, atol=tolerance, rtol=0)
     np.testing.assert_allclose(symmetric, symmetric.T, atol=tolerance, rtol=0)
 
 
+@rotating
 @by_form
 @both_kernels
 def test_symmetric_and_positive_semidefinite(case, kernel):
-    x = jnp.concatenate([points(7), points(2)])  # two points twice: the matrix is singular
+    x = jnp.concatenate([points(4), points(2)])  # two points twice: the matrix is singular
     matrix = gram(kernel(case.network(64)), x)
     np.testing.assert_array_equal(matrix, matrix.T)
     eigenvalues = jnp.linalg.eigvalsh(matrix)
@@ -192,6 +182,7 @@ def test_symmetric_and_positive_semidefinite(case, kernel):
     assert eigenvalues[0] >= -tolerance * eigenvalues[-1]
 
 
+@rotating
 @by_form
 def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case):
     # K is symmetric, so d/dy K(x, y) at y = x is half the gradient of K(x, x); a kink is split evenly.
@@ -210,6 +201,7 @@ def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case):
     assert np.isfinite(at_zero).all()
 
 
+@pytest.mark.rotating(3, over="activation")
 @pytest.mark.parametrize("activation", [a for a in ACTIVATIONS if a.analytic is not None], ids=lambda a: a.name)
 def test_quadrature_agrees_with_the_closed_form(activation):
     x, degree = points(6), 128
@@ -227,6 +219,7 @@ def test_quadrature_agrees_with_the_closed_form(activation):
         assert jnp.max(jnp.abs(exact - approximate)) <= tolerance * largest
 
 
+@pytest.mark.rotating(3, over="activation")
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
 def test_layer_applies_its_function(activation):
     x = jnp.linspace(-3.0, 3.0, 41)
@@ -235,19 +228,20 @@ def test_layer_applies_its_function(activation):
     np.testing.assert_allclose(activation.layer.apply(params, x), jax.vmap(activation.fn)(x), atol=100 * EPS)
 
 
+@rotating
 @by_form
 @both_kernels
 def test_serial_of_serials_is_the_flat_composition(case, kernel):
     flat = case.network(32)
     nested = Serial([Serial(flat.layers[:1]), Serial([]), Serial(flat.layers[1:])])
-    x = points(5)
+    x = points(6)
     np.testing.assert_array_equal(gram(kernel(flat), x), gram(kernel(nested), x))
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_standard_parameterization_is_the_ntk_one_with_wider_gradients(depth):
     # without biases a layer of d inputs has d / w² times the gradient product: the layer's own term scales by that
-    x, width, w = points(5), 32, 1.3
+    x, width, w = points(6), 32, 1.3
     ntk, standard = (
         fully_connected(ACTIVATIONS[0].layer, depth, width, weight_std=w, readout_std=w, parameterization=p)
         for p in ("ntk", "standard")

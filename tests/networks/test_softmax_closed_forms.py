@@ -7,6 +7,8 @@ import pytest
 
 from lemmata.networks import SoftmaxNetwork, _softmax, train
 
+pytestmark = pytest.mark.rotating(2)
+
 EPS = float(np.finfo(float).eps)
 
 

@@ -10,6 +10,8 @@ from lemmata.architectures import tangent_gram
 from lemmata.errors import SettingError
 from lemmata.networks import SoftmaxNetwork
 
+pytestmark = pytest.mark.rotating(2)
+
 EPS = np.finfo(np.float64).eps
 
 

@@ -40,6 +40,8 @@ from lemmata.architectures import (
 )
 from lemmata.kernels import gram
 
+pytestmark = pytest.mark.rotating(2)
+
 EPS = np.finfo(np.float64).eps
 
 
@@ -113,6 +115,7 @@ ANALYTIC = {
 }
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", ANALYTIC)
 @pytest.mark.parametrize(("k", "a", "b"), [(0.3, 0.7, 1.1), (-0.6, 0.5, 0.9), (0.79, 0.8, 0.8)])
 def test_push_is_the_double_integral(name, k, a, b):

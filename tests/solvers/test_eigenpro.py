@@ -12,6 +12,8 @@ from lemmata.errors import DataError, MemoryPlanError, PrecisionError, SettingEr
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import eigenpro
 
+pytestmark = pytest.mark.rotating(2)
+
 RNG = np.random.default_rng(0)
 X = jnp.asarray(RNG.normal(size=(600, 3)))
 F = jnp.stack([jnp.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)

@@ -16,6 +16,8 @@ from lemmata.solvers import (
 )
 from lemmata.spectra import spectrum
 
+pytestmark = pytest.mark.rotating(2)
+
 EPS = np.finfo(float).eps
 
 

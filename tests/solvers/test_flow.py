@@ -7,6 +7,8 @@ from lemmata.errors import SettingError, ShapeError
 from lemmata.solvers import gradient_descent, gradient_flow, kernel_ridge, predict
 from lemmata.spectra import spectrum
 
+pytestmark = pytest.mark.rotating(2)
+
 EPS = np.finfo(float).eps
 
 

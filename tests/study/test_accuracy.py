@@ -8,6 +8,7 @@ from lemmata.study._answers import TARGETS, coverage, measured_crossing, samples
 from lemmata.study._architectures import DEFAULT, architectures
 from lemmata.study._curves import study_architecture
 
+pytestmark = pytest.mark.exhaustive
 # Digits by 720 of its 1797 rows, drawn at random, to keep the time; the other sets whole.
 SETS = {"digits": 720, "breast_cancer": None, "wine": None, "diabetes": None}
 

@@ -9,8 +9,9 @@ import pytest
 
 from lemmata.claims import registry
 from lemmata.errors import UnknownNameError
+from lemmata.study import _claims, load_dataset, run_study
 from lemmata.study import _run as run
-from lemmata.study import load_dataset, run_study
+from tests.rotation import seed
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,11 @@ def table(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def study(table):
-    return run_study(table, kernels=["rbf", "linear"], seed=1)
+    """A study that examines every eighth claim of the catalogue, others for each seed."""
+    share = dict(list(registry().items())[seed() % 8 :: 8])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_claims, "registry", lambda: share)
+        return run_study(table, kernels=["rbf", "linear"], seed=1)
 
 
 def test_every_section_is_filled(study):
@@ -38,11 +43,18 @@ def test_every_section_is_filled(study):
     assert study["quality"]["points"] == sum(len(entry["curve"]) for entry in study["architectures"])
     assert all(point["resamples"] >= 8 for entry in study["architectures"] for point in entry["curve"])
     assert {entry["name"] for entry in study["claims"]} <= set(registry())
-    assert len(study["claims"]) >= 20
     assert all(entry["status"] in ("applies", "inapplicable", "failed") for entry in study["claims"])
-    assert sum(entry["status"] == "applies" for entry in study["claims"]) >= 8
-    assert study["bibliography"]
     json.dumps(study)
+
+
+@pytest.mark.exhaustive
+def test_every_claim_that_speaks_of_regressions_is_examined(table):
+    found = run_study(table, kernels=["rbf", "linear"], seed=1)
+    assert {entry["name"] for entry in found["claims"]} <= set(registry())
+    assert len(found["claims"]) >= 20
+    assert all(entry["status"] in ("applies", "inapplicable", "failed") for entry in found["claims"])
+    assert sum(entry["status"] == "applies" for entry in found["claims"]) >= 8
+    assert found["bibliography"]
 
 
 def test_duplicates_are_named_as_the_culprit(study):

@@ -1,0 +1,53 @@
+"""The law of docstrings: every example of every module is right, half of the modules by default."""
+
+import ast
+import doctest
+import importlib
+import pathlib
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).parents[2] / "src"
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def docstrings(path: pathlib.Path) -> list[tuple[str, str]]:
+    """Those with examples, and what they document: read from the source, since decorators hide some of them."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, DOCUMENTED)]
+    texts = [(getattr(node, "name", "module"), ast.get_docstring(node) or "") for node in nodes]
+    return [(name, text) for name, text in texts if ">>> " in text]
+
+
+MODULES = {
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts): path
+    for path in sorted(SOURCE.joinpath("lemmata").rglob("*.py"))
+    if docstrings(path)
+}
+
+
+def failures(texts: list[tuple[str, str]], names: dict) -> tuple[str, int]:
+    """What doctest says of the examples that fail, and how many ran."""
+    said, parser, runner = [], doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
+    for name, text in texts:
+        runner.run(parser.get_doctest(text, dict(names), name, None, None), out=said.append)
+    return "".join(said), runner.tries
+
+
+@pytest.mark.rotating(2)
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_the_docstrings_are_right(name, tmp_path, monkeypatch):
+    if name.endswith("kernels._disk"):
+        pytest.importorskip("zarr", reason="the extra `disk` is not installed")
+    monkeypatch.chdir(tmp_path)
+    said, ran = failures(docstrings(MODULES[name]), vars(importlib.import_module(name)))
+    assert not said, said
+    assert ran > 0
+
+
+def test_a_wrong_example_fails_and_none_is_lost_behind_a_decorator(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text('@jit\ndef f():\n    """One.\n\n    >>> 1 + 1\n    3\n    """\n')
+    said, ran = failures(docstrings(path), {})
+    assert "Expected:\n    3\nGot:\n    2" in said
+    assert ran == 1
+    assert len(MODULES) >= 60
