@@ -9,37 +9,15 @@ smooth as the kernel.
 
 import math
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, Claim, Control, Hypothesis, Rate, Real, Source, Space, Status
-
-from ..diffusion.forward_process import Cube, Schedule, sampled_schedule
+from lemmata.claims import AtLeast, Claim, Control, Hypothesis, Rate, Source, Status
+from lemmata.problems._denoiser_grids import Approximation, DenoisersOnGrids
 
 _DEGREE = 20
 _RADII = (1e4, 1e6, 1e8, 1e10, 1e12)
-_TIMES, _PLACES, _REACH = 16, 48, 3.0
-
-
-class Approximation(eqx.Module):
-    """A target on the points of a quadrature rule of (t, x(t)), t uniform on [0, 1] and |x(t)| <= 3.
-
-    Args:
-        inputs: u = (t, x) scaled into the unit ball.
-        weights: probabilities of the points.
-        target: F* at the points.
-        sigma: that of the kernel.
-        schedule: g.
-    """
-
-    inputs: Float[Array, "n 2"]
-    weights: Float[Array, " n"]
-    target: Float[Array, " n"]
-    sigma: Float[Array, ""]
-    schedule: Schedule
 
 
 def kernel_features(inputs: Float[np.ndarray, "n 2"], sigma: float, degree: int) -> Float[np.ndarray, "n p"]:
@@ -117,78 +95,46 @@ def tail_kernel(
     return np.cumsum(terms[::-1])[::-1][1 : degree + 1]
 
 
-@jax.jit
-def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
-    """Points (t, x), their probabilities and E[x(0) | x(t) = x] for data uniform on [-1, 1]."""
-    nodes, weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_TIMES))
-    places, place_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(_PLACES))
-    # t = s², s uniform: the kink at t = 0 is what matters.
-    times = jnp.repeat(((nodes + 1) / 2) ** 2, _PLACES)
-    x = jnp.tile(_REACH * places, _TIMES)[:, None]
-    cube = Cube(1)
-    density = jnp.exp(jax.vmap(lambda t, x: cube.log_density(schedule, t, x))(times, x))
-    mass = jnp.repeat(weights * (nodes + 1), _PLACES) * jnp.tile(place_weights, _TIMES) * density
-    target = jax.vmap(lambda t, x: cube.denoiser(schedule, t, x))(times, x)[:, 0]
-    return jnp.concatenate([times[:, None], x], axis=1), mass / mass.sum(), target
-
-
 def _arrays(problem: Approximation) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     return np.asarray(problem.inputs), np.asarray(problem.weights), np.asarray(problem.target), float(problem.sigma)
 
 
-class AbstractApproximation(Claim[Approximation]):
-    """The denoiser of data uniform on [-1, 1], d = 1, at inputs (t, x) scaled into the unit ball."""
-
-    controls = "the distance of the denoiser from functions of bounded norm"
-    problem = Approximation
-    traced = False
-
-    def settings(self) -> Space:
-        """The kernel's sigma."""
-        return Space(sigma=Real(1.0, 0.3, 1.0, "standard deviation of the hidden weights"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Approximation:
-        """A random schedule."""
-        schedule = sampled_schedule(key)
-        points, weights, target = _on_grid(schedule)
-        scale = 1 / math.sqrt(1 + _REACH**2)
-        return Approximation(scale * points, weights, target, jnp.asarray(setting["sigma"], float), schedule)
-
-    def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
-        """Assumptions 6.1, 6.3 and 6.4, and features that are enough."""
-        longest = jnp.linalg.norm(problem.inputs, axis=1).max()
-        tail = _RADII[-1] * tail_kernel(*_arrays(problem)[:2], float(problem.sigma), _DEGREE)[-1]
-        return [
-            Hypothesis("inputs lie in the unit ball", longest, "<=", 1.0, "Assumption 6.1"),
-            Hypothesis("labels lie in [-1, 1]", jnp.abs(problem.target).max(), "<=", 1.0, "Assumption 6.1"),
-            *problem.schedule.hypotheses(),
-            Hypothesis("F* is Lipschitz in x at all times", Cube(1).lipschitz, "<=", 2**0.5, "Assumption 6.4"),
-            Hypothesis("terms that are left out are small", tail, "<=", 1e-8, "the features stop at degree 20"),
-        ]
-
-    def distances(self, problem: Approximation) -> Float[np.ndarray, " r"]:
-        """The least distance at each R."""
-        inputs, weights, target, sigma = _arrays(problem)
-        return ball_distances(kernel_features(inputs, sigma, _DEGREE), weights, target, _RADII)
+def _features_are_enough(problem: Approximation) -> list[Hypothesis]:
+    """That functions of the largest norm have next to nothing beyond the degree at which the features stop."""
+    inputs, weights, _, sigma = _arrays(problem)
+    tail = _RADII[-1] * tail_kernel(inputs, weights, sigma, _DEGREE)[-1]
+    return [Hypothesis("terms that are left out are small", tail, "<=", 1e-8, "the features stop at degree 20")]
 
 
-class ApproximationAsPrinted(AbstractApproximation):
-    """As printed: for R_H above a constant some F_H with |F_H|² <= d R_H has E |F_H - F*|² <= d A(R_H)²,
+def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
+    """The least distance at each R."""
+    inputs, weights, target, sigma = _arrays(problem)
+    return ball_distances(kernel_features(inputs, sigma, _DEGREE), weights, target, _RADII)
+
+
+class ApproximationAsPrinted(Claim[Approximation]):
+    """As printed: for R_H above a constant some function F_H of the space of the softmax network's tangent kernel, of
+    squared norm |F_H|² <= d R_H, has E |F_H - F*|² <= d A(R_H)²,
 
         A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda,
 
-    for every F* that is Lipschitz in x. At d = 1, with Lambda = 1 and c_1 left free, the least squared distance divided
-    by log(rho)² would fall at least as R_H^(-2). That is a theorem about kernels of ReLU networks, whose functions have
-    kinks. The softmax kernel's space holds entire functions, and the rate measured here is far slower; slower also than
-    R_H^(-1/2), which is left if d is read as the number of inputs, 2, and A as its own square.
+    for every F* of d coordinates that is Lipschitz in x. At d = 1, with Lambda = 1 and c_1 left free, the least squared
+    distance divided by log(rho)² would fall at least as R_H^(-2). That is a theorem about kernels of ReLU networks,
+    whose functions have kinks. The softmax kernel's space holds entire functions, and the rate measured here, for the
+    denoiser of data uniform on [-1, 1], is far slower; slower also than R_H^(-1/2), which is left if d is read as the
+    number of inputs, 2, and A as its own square.
     """
 
     title = "Approximation at a power of the squared norm, as printed"
     source = Source("gu2024softmax", "Theorem G.4", note="as printed")
+    population = DenoisersOnGrids()
     relation = Rate("R", _RADII, upper=True)
-    label = "rate"
+    control = Control("it falls as R^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the distance of the denoiser from functions of bounded norm"
     unexplained = "for which kernels it was proved"
+    reading = "c_1 any constant, Lambda = 1"
     expected = Status.REFUTED
+    traced = False
     trials = 16
 
     def predict(self, problem: Approximation) -> Array:
@@ -197,32 +143,34 @@ class ApproximationAsPrinted(AbstractApproximation):
 
     def measure(self, problem: Approximation, key: Key[Array, ""]) -> Array:
         """The least squared distance at each R, divided by log(sqrt(R))²."""
-        radii = np.asarray(_RADII)
-        return jnp.asarray(np.asarray(self.distances(problem)) ** 2 / np.log(np.sqrt(radii)) ** 2)
+        return jnp.asarray(np.asarray(_distances(problem)) ** 2 / np.log(np.sqrt(np.asarray(_RADII))) ** 2)
 
-    def control(self) -> Control:
-        """A stronger statement still."""
-        return Control("it falls as R^(-4)", lambda exponent, problem: 2 * exponent)
+    def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
+        return _features_are_enough(problem)
 
 
-class ApproximationIsPolynomial(AbstractApproximation):
-    """A function f of squared norm at most R in the softmax kernel's space is no nearer to F* in root mean square than
+class ApproximationIsPolynomial(Claim[Approximation]):
+    """A function f of squared norm at most R in the space of the softmax kernel K(u, v) = <u, v> exp(sigma² <u, v>) is
+    no nearer to a target F* in root mean square than
 
         max_k { dist(F*, polynomials of degree k) - sqrt(R E K_{>k}(u, u)) },
 
-    K_{>k} being the terms of degree above k in <u, v> exp(sigma² <u, v>), since the part of f of degree above k is at
+    K_{>k} being the terms of K of degree above k, since the part of f of degree above k is at
     most sqrt(R K_{>k}(u, u)) at u. These terms fall like 1/k!, so the k that counts grows like log R / log log R: a
     target whose distance from polynomials is a power of their degree, as that of a linear function clipped is, is
-    approached at a power of log R only, and no A that falls as a power of R bounds the distance.
+    approached at a power of log R only, and no A that falls as a power of R bounds the distance. The target is the
+    denoiser of data uniform on [-1, 1], u = (t, x) scaled into the unit ball, R from 1e4 to 1e12.
     """
 
     title = "Functions of bounded norm are nearly polynomials"
     source = Source("gu2024softmax", "Theorem G.4", note="corrected")
+    population = DenoisersOnGrids()
     relation = AtLeast(resolution=0.25)
-    label = "lower"
+    control = Control("no nearer than four times the bound", lambda bound, problem: 4 * bound)
+    controls = "the distance of the denoiser from functions of bounded norm"
     unexplained = "the constant: the least distance is above the bound"
-    corrects = "approximation.softmax_kernel_space.approximation_as_printed"
-    trials = 48
+    corrects = ApproximationAsPrinted
+    traced = False
 
     def predict(self, problem: Approximation) -> Array:
         """The bound at each R."""
@@ -233,17 +181,11 @@ class ApproximationIsPolynomial(AbstractApproximation):
 
     def measure(self, problem: Approximation, key: Key[Array, ""]) -> Array:
         """The least distance at each R."""
-        return jnp.asarray(self.distances(problem))
+        return jnp.asarray(_distances(problem))
 
     def trivial(self, problem: Approximation) -> Array:
         """Distances are not negative."""
         return jnp.zeros(len(_RADII))
 
-    def control(self) -> Control:
-        """The same without the remainder, at a degree that R does not move."""
-
-        def fixed(bound, problem):
-            inputs, weights, target, _ = _arrays(problem)
-            return jnp.full(len(_RADII), polynomial_distances(inputs, weights, target, 4)[-1])
-
-        return Control("no nearer than polynomials of degree 4, whatever R", fixed)
+    def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
+        return _features_are_enough(problem)

@@ -10,12 +10,10 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
-
-from .forward_process import Schedule
-from .score_matching import score_from_denoiser
+from lemmata.problems._diffusion import FIRST, HORIZON
+from lemmata.problems._schedules import Schedule, score_from_denoiser
 
 Score = Callable[[Float[Array, ""], Float[Array, " d"]], Float[Array, " d"]]
-FIRST, HORIZON = 0.02, 2.0
 _STEPS = 128
 
 

@@ -5,39 +5,15 @@ to be small (Assumption G.3). It assumes a function of bounded norm and noise of
 find the best time without the truth.
 """
 
-import math
-
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Hypothesis, Order, Rate, Real, Source, Space
-from lemmata.kernels import SoftmaxTangent, gram
-
-from .forward_process import Cube, Schedule, sampled_schedule
-from .score_matching import training_set
+from lemmata.claims import Claim, Control, Order, Rate, Source
+from lemmata.problems._noisy_labels import TEST, NoisyLabels, NoisyMembers
 
 _ROWS = (32.0, 64.0, 128.0, 256.0)
 _LATE = (10.0, 1e3, 1e5)
-_TEST, _CENTRES, _REACH = 256, 16, 3.0
-
-
-class NoisyLabels(eqx.Module):
-    """Labels made from a function of the kernel's space.
-
-    Args:
-        cross: K between all points, training points first, and the training points.
-        member: F_H at all points.
-        labels: F_H(x_i) + y_i - F*(x_i) at the training points.
-        norm: |F_H|².
-    """
-
-    cross: Float[Array, "m n"]
-    member: Float[Array, "m k"]
-    labels: Float[Array, "n k"]
-    norm: Float[Array, ""]
 
 
 def gap_along_flow(
@@ -63,52 +39,16 @@ def gap_along_flow(
     return np.asarray([np.mean(np.sum((f - truth) ** 2, axis=1)) for f in predictions])
 
 
-@jax.jit
-def _noisy_labels(key: Key[Array, ""], schedule: Schedule, sigma: Float[Array, ""]) -> NoisyLabels:
-    target, kernel, n = Cube(2), SoftmaxTangent(sigma), int(_ROWS[-1])
-    times, places, clean = training_set(key, target, schedule, n + _TEST + _CENTRES)
-    inputs = jnp.concatenate([times[:, None], places], axis=1) / math.sqrt(1 + _REACH**2)
-    truth = jax.vmap(lambda t, x: target.denoiser(schedule, t, x))(times, places)
-    centres = inputs[n + _TEST :]
-    own = gram(kernel, centres)
-    coefficients = jnp.linalg.solve(own + 1e-2 * jnp.eye(_CENTRES), truth[n + _TEST :])
-    member = gram(kernel, inputs[: n + _TEST], centres) @ coefficients
-    labels = member[:n] + clean[:n] - truth[:n]
-    norm = jnp.sum(coefficients * (own @ coefficients))
-    return NoisyLabels(gram(kernel, inputs[: n + _TEST], inputs[:n]), member, labels, norm)
+def _gaps(problem: NoisyLabels, n: int, times: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
+    """The gap at the given times with the first n training points."""
+    cross, member, labels = (np.asarray(a) for a in (problem.cross, problem.member, problem.labels))
+    return gap_along_flow(cross[:n, :n], cross[-TEST:, :n], labels[:n], member[-TEST:], times)
 
 
-class AbstractEarlyStopping(Claim[NoisyLabels]):
-    """Noised draws from a square; F_H the regularised regression of F* on 16 points of its own."""
-
-    controls = "the distance of regression on noisy labels from what they were made of"
-    problem = NoisyLabels
-    traced = False
-
-    def settings(self) -> Space:
-        """The kernel's sigma."""
-        return Space(sigma=Real(1.0, 0.3, 2.0, "standard deviation of the hidden weights"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyLabels:
-        """A random schedule and draws."""
-        schedule_key, key = jax.random.split(key)
-        return _noisy_labels(key, sampled_schedule(schedule_key), jnp.asarray(setting["sigma"], float))
-
-    def hypotheses(self, problem: NoisyLabels) -> list[Hypothesis]:
-        """F_H lies in the kernel's space."""
-        return [
-            Hypothesis("F_H has bounded norm", problem.norm, "<", jnp.inf, "it is a finite sum of kernels"),
-            Hypothesis.unchecked("noise has mean zero", "y - E[y | t, x(t)] has, by construction"),
-        ]
-
-    def gaps(self, problem: NoisyLabels, n: int, times: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
-        """The gap at the given times with the first n training points."""
-        cross, member, labels = (np.asarray(a) for a in (problem.cross, problem.member, problem.labels))
-        return gap_along_flow(cross[:n, :n], cross[-_TEST:, :n], labels[:n], member[-_TEST:], times)
-
-
-class EarlyStoppingRate(AbstractEarlyStopping):
-    """Stopped at the best time, regression on labels F_H(x_i) + e_i comes as near to F_H as
+class EarlyStoppingRate(Claim[NoisyLabels]):
+    """F_pseudo is regression with the softmax kernel on n labels F_H(x_i) + e_i, by gradient flow from 0 up to the time
+    tau; F_H is a function of bounded norm in the kernel's space and the e_i have mean zero. Stopped at the best time it
+    comes as near to F_H as
 
         min over tau of E |F_pseudo - F_H|² <= C n^(-1/2),
 
@@ -118,27 +58,25 @@ class EarlyStoppingRate(AbstractEarlyStopping):
 
     title = "Regression stopped in time nears the truth"
     source = Source("gu2024softmax", "Assumption G.3")
+    population = NoisyMembers()
     relation = Rate("n", _ROWS, upper=True)
-    label = "rate"
+    control = Control("it falls as n^(-1)", lambda exponent, problem: 2 * exponent)
+    controls = "the distance of regression on noisy labels from what they were made of"
     unexplained = "the best time, which takes the truth to find"
+    traced = False
     trials = 64
 
     def predict(self, problem: NoisyLabels) -> Array:
-        """The exponent."""
         return jnp.asarray(-0.5)
 
-    def measure(self, problem: NoisyLabels, key: Key[Array, ""]) -> Array:
+    def measure_at(self, problem: NoisyLabels, key: Key[Array, ""], rung: float) -> Array:
         """The least gap over 40 times from 0.01 to 1000."""
-        times = np.logspace(-2, 3, 40)
-        return jnp.asarray([self.gaps(problem, int(n), times).min() for n in _ROWS])
-
-    def control(self) -> Control:
-        """Beyond the rate of a parametric model."""
-        return Control("it falls as n^(-1)", lambda exponent, problem: 2 * exponent)
+        return jnp.asarray(_gaps(problem, int(rung), np.logspace(-2, 3, 40)).min())
 
 
-class LateTraining(AbstractEarlyStopping):
-    """Past the best time the gap grows: with 64 training points
+class LateTraining(Claim[NoisyLabels]):
+    """F_pseudo is regression with the softmax kernel on 64 labels F_H(x_i) + e_i, by gradient flow from 0 up to the
+    time tau; F_H is a function of the kernel's space and the e_i are noise. Past the best time the gap grows:
 
         E |F_pseudo - F_H|² rises from tau = 10 to 1000 to 100 000,
 
@@ -148,19 +86,17 @@ class LateTraining(AbstractEarlyStopping):
 
     title = "Regression trained on fits the noise"
     source = Source("gu2024softmax", "Assumption G.3", note="why the number of steps depends on n")
+    population = NoisyMembers()
     relation = Order("tau", _LATE)
-    label = "lower"
+    control = Control("it falls", lambda sign, problem: -sign)
+    controls = "the distance of regression on noisy labels from what they were made of"
     unexplained = "how high it rises"
+    traced = False
     trials = 64
 
     def predict(self, problem: NoisyLabels) -> Array:
-        """It rises."""
         return jnp.ones(())
 
     def measure(self, problem: NoisyLabels, key: Key[Array, ""]) -> Array:
         """The logarithm of the gap at the three times."""
-        return jnp.asarray(np.log(self.gaps(problem, 64, np.asarray(_LATE))))
-
-    def control(self) -> Control:
-        """What more training does without noise."""
-        return Control("it falls", lambda sign, problem: -sign)
+        return jnp.asarray(np.log(_gaps(problem, 64, np.asarray(_LATE))))

@@ -5,14 +5,17 @@ a learned score, of the start from N(0, I) and of the steps is all that is betwe
 energy distances of samples. It leaves unexplained which errors of a score matter most.
 """
 
+import abc
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, EqualInMean, Hypothesis, Integer, Order, Source, Space
+from lemmata.claims import AtMost, Claim, Control, EqualInMean, Order, Source
+from lemmata.problems._diffusion import FIRST, HORIZON, NoisedDraws, Sampled, training_set
+from lemmata.problems._targets import GaussianMixture
 
-from ._samplers import FIRST, HORIZON
 from ._samplers import LearnedScore as LearnedScore
 from ._samplers import energy_distance as energy_distance
 from ._samplers import energy_interval as energy_interval
@@ -21,63 +24,20 @@ from ._samplers import probability_flow as probability_flow
 from ._samplers import sample_reverse as sample_reverse
 from ._samplers import simulate_forward as simulate_forward
 from ._samplers import train_score as train_score
-from .forward_process import DIMENSION, STD, GaussianMixture, Schedule, sampled_mixture, sampled_schedule
-from .score_matching import training_set
 
-_PARTICLES, _FORWARD_STEPS = 256, 128
+_FORWARD_STEPS = 128
 _PAIRS = (16.0, 128.0)
 
 
-class Sampled(eqx.Module):
-    """Draws of a target at the ends of a diffusion.
-
-    Args:
-        target: the law of the data.
-        schedule: g.
-        clean: draws of x(0).
-        first: other draws, of x(FIRST).
-        early: other draws, of x(1/4).
-        last: other draws, of x(HORIZON).
-    """
-
-    target: GaussianMixture
-    schedule: Schedule
-    clean: Float[Array, "n d"]
-    first: Float[Array, "n d"]
-    early: Float[Array, "n d"]
-    last: Float[Array, "n d"]
+def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
+    """Noise that is added without shrinking as fast; the mean, too, as if the drift were g x."""
+    alpha, v = problem.schedule.scale(jnp.ones(())), problem.schedule.variance(jnp.ones(()))
+    return jnp.stack([alpha * moments[0], moments[1] + problem.clean.shape[1] * (1 - alpha - v)])
 
 
-class AbstractSampled(Claim[Sampled]):
-    """Draws from a random mixture of four normal laws under a random schedule."""
-
-    problem = Sampled
-    label = "identity"
-    trials = 64
-    batch = 64
-
-    def settings(self) -> Space:
-        """Dimension, spread."""
-        return Space(d=DIMENSION, std=STD)
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Sampled:
-        """Four independent sets of draws."""
-        target_key, schedule_key, data_key, noise_key = jax.random.split(key, 4)
-        target, schedule = sampled_mixture(target_key, setting["d"], setting["std"]), sampled_schedule(schedule_key)
-        clean = target.sample(data_key, 4 * _PARTICLES)
-        times = jnp.repeat(jnp.asarray([0.0, FIRST, 0.25, HORIZON]), _PARTICLES)
-        return Sampled(target, schedule, *jnp.split(schedule.noised(noise_key, times, clean), 4))
-
-    def hypotheses(self, problem: Sampled) -> list[Hypothesis]:
-        """Second moments, and a schedule that forgets (Assumption 6.3)."""
-        return [
-            *problem.schedule.hypotheses(),
-            Hypothesis("components are normal (spread)", problem.target.std, ">", 0.0, "second moments are finite"),
-        ]
-
-
-class ForwardMoments(AbstractSampled):
-    """The law of x(t) given x(0) is that of the explicit solution, N(alpha x(0), (1 - alpha²) I): over paths of (3)
+class ForwardMoments(Claim[Sampled]):
+    """The law of x(t) given x(0) in R^d is that of the explicit solution, N(alpha x(0), (1 - alpha²) I) with
+    alpha = exp(-G(t)/2), G the integral of g: over paths of (3), dx = -g x/2 dt + sqrt(g) dB,
 
         E <x(t), x(0)> = alpha E |x(0)|²   and   E |x(t)|² = alpha² E |x(0)|² + d (1 - alpha²)
 
@@ -86,10 +46,12 @@ class ForwardMoments(AbstractSampled):
 
     title = "The forward process and its explicit solution"
     source = Source("gu2024softmax", "(3)")
+    population = NoisedDraws()
     # With u_j = g(t_j) h / 2 the steps shrink the mean by prod (1 - u_j) instead of exp(-G/2). For g <= 4 on [0, 1] and
     # h = 1/128 the logarithms differ by sum u_j²/2 <= 0.016 and, the sum of u_j being a left Riemann sum of a slope of
     # at most 2, by h/2 = 0.004; squares by twice that.
     relation = EqualInMean(margin=0.04)
+    control = Control("the mean shrinks by alpha², and the variance is 1 - alpha", _second_is_one_minus_alpha)
     controls = "the law of noised data"
     unexplained = "nothing: the law is normal"
     trials = 256
@@ -106,96 +68,99 @@ class ForwardMoments(AbstractSampled):
         product = lambda a, b: jnp.mean(jnp.sum(a * b, axis=1))
         return jnp.stack([product(noised, problem.clean), product(noised, noised)])
 
-    def control(self) -> Control:
-        """Noise that is added without shrinking as fast."""
 
-        def variance(moments, problem):
-            v = problem.schedule.variance(jnp.ones(()))
-            return moments.at[1].add(problem.clean.shape[1] * (1 - problem.schedule.scale(jnp.ones(())) - v))
-
-        return Control("the variance is 1 - alpha", variance)
-
-
-class AbstractTransport(AbstractSampled):
+class AbstractTransport(Claim[Sampled]):
     """With the exact score, draws of p_T are carried to draws of p_0, here stopped at t = 0.02."""
 
+    population = NoisedDraws()
     # A step of relative size 1/128 moves the samples by a hundredth of themselves at most; the energy distance is
-    # quadratic in that: below 1e-3.
-    relation = EqualInMean(relative=False, margin=1e-3, resolution=5e-3)
+    # quadratic in that: below 1e-3. The draws at both ends belong to the problem: the mean is over them.
+    relation = EqualInMean(relative=False, margin=1e-3, resolution=5e-3, over="problems")
+    control = Control(
+        "the samples are those of t = 1/6", lambda zero, problem: energy_distance(problem.early, problem.first)
+    )
     controls = "the law of generated samples, in energy distance"
     unexplained = "the number of steps that a law needs"
-    trials = 32
-    batch = 32
+    trials = 64
 
     def predict(self, problem: Sampled) -> Array:
-        """No distance."""
         return jnp.zeros(())
 
-    def control(self) -> Control:
-        """Data that are still noised."""
+    @abc.abstractmethod
+    def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
+        """Samples at t = 0.02 from those at t = 2, by the exact score."""
 
-        def noised(zero, problem):
-            return energy_distance(problem.early, problem.first)
+    def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
+        """The energy distance to independent draws."""
+        return energy_distance(self.generated(problem, key), problem.first)
 
-        return Control("the samples are those of t = 1/4", noised)
+
+def _exact_score(problem: Sampled):
+    return lambda t, x: problem.target.score(problem.schedule, t, x)
 
 
 class ReverseEquation(AbstractTransport):
-    """The reverse equation dy = (g y/2 + g grad log p_{T-s}(y)) ds + sqrt(g) dB, g at T - s, started from p_T, has at s
-    the law p_{T-s}:
+    """Let p_t be the law of x(t) in dx = -g x/2 dt + sqrt(g) dB. The reverse equation
 
-        the expected unbiased energy distance between its samples and samples of p_{T-s} is 0.
+        dy = (g y/2 + g grad log p_{T-s}(y)) ds + sqrt(g) dB,   g at T - s,
+
+    started from p_T, has at s the law p_{T-s}: the expected unbiased energy distance,
+    2 E|X - Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_{T-s} is 0.
     """
 
     title = "The reverse equation returns to the data"
     source = Source("gu2024softmax", "(4)")
 
-    def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """The energy distance to independent draws."""
-        score = lambda t, x: problem.target.score(problem.schedule, t, x)
-        return energy_distance(sample_reverse(key, score, problem.schedule, problem.last), problem.first)
+    def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
+        return sample_reverse(key, _exact_score(problem), problem.schedule, problem.last)
 
 
 class ProbabilityFlow(AbstractTransport):
-    """The flow dx/dt = -g (x + grad log p_t(x)) / 2, without noise, run backwards from p_T, has the marginals of the
-    reverse equation:
+    """Let p_t be the law of x(t) in dx = -g x/2 dt + sqrt(g) dB. The flow without noise
 
-        the expected unbiased energy distance between its samples and samples of p_t is 0.
+        dx/dt = -g (x + grad log p_t(x)) / 2,
+
+    run backwards from p_T, has the same marginals: the expected unbiased energy distance,
+    2 E|X - Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_t is 0.
     """
 
     title = "The probability flow returns to the data"
     source = Source("song2021score", "Section 4.3", note="the probability flow of equation (3) of gu2024softmax")
+    trials = 128
 
-    def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """The energy distance to independent draws."""
-        score = lambda t, x: problem.target.score(problem.schedule, t, x)
-        return energy_distance(probability_flow(score, problem.schedule, problem.last, steps=32), problem.first)
+    def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
+        return probability_flow(_exact_score(problem), problem.schedule, problem.last, steps=32)
 
 
-class StartFromNoise(AbstractSampled):
-    """To start from N(0, I) in place of p_T costs, in Wasserstein distance, at most
+def _distance_at_start(problem: Sampled) -> Array:
+    """W_2(N(mu, s² I), N(0, I)) of the first component."""
+    mean, spread = problem.target.means[0], problem.target.std
+    return jnp.sqrt(mean @ mean + len(mean) * (spread - 1) ** 2)
 
-        W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),
 
-    since the same noise carries both laws and shrinks their distance by alpha. Shown for one normal component,
-    p_0 = N(mu, s² I), where W_2² = |mu|² + d (s - 1)².
+class StartFromNoise(Claim[Sampled]):
+    """To start the reverse equation from N(0, I) in place of the law p_T of x(T), dx = -g x/2 dt + sqrt(g) dB, costs in
+    Wasserstein distance at most
+
+        W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g,
+
+    since the same noise carries both laws and shrinks their distance by alpha = exp(-G/2). Shown for one normal
+    component, p_0 = N(mu, s² I) in R^d, where W_2² = |mu|² + d (s - 1)².
     """
 
     title = "The price of starting from noise"
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation", note="y(0) ~ N(0, I)")
+    population = NoisedDraws()
     relation = AtMost()
-    label = "upper"
+    control = Control("it shrinks by exp(-G)", lambda b, problem: b * problem.schedule.scale(jnp.ones(())))
     controls = "the distance of the noised data from pure noise"
     unexplained = "what the reverse equation makes of that distance"
-    trials = 128
 
     def predict(self, problem: Sampled) -> Array:
-        """alpha W_2 at the first component."""
-        mean, spread = problem.target.means[0], problem.target.std
-        return problem.schedule.scale(jnp.ones(())) * jnp.sqrt(mean @ mean + len(mean) * (spread - 1) ** 2)
+        return problem.schedule.scale(jnp.ones(())) * _distance_at_start(problem)
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """W_2 of the component at t = 1, from its mean and its variance."""
+        """W_2 of the component at t = 1, from the mean and the variance that its score tells."""
         one = GaussianMixture(problem.target.means[:1], jnp.ones(1), problem.target.std)
         t, origin = jnp.ones(()), jnp.zeros(problem.clean.shape[1])
         curvature = -jax.jacfwd(one.score, argnums=2)(problem.schedule, t, origin)[0, 0]
@@ -204,16 +169,7 @@ class StartFromNoise(AbstractSampled):
 
     def trivial(self, problem: Sampled) -> Array:
         """The distance at t = 0."""
-        mean, spread = problem.target.means[0], problem.target.std
-        return jnp.sqrt(mean @ mean + len(mean) * (spread - 1) ** 2)
-
-    def control(self) -> Control:
-        """The rate at which variances shrink."""
-
-        def faster(bound, problem):
-            return bound * problem.schedule.scale(jnp.ones(()))
-
-        return Control("it shrinks by exp(-G)", faster)
+        return _distance_at_start(problem)
 
 
 @eqx.filter_jit
@@ -226,7 +182,7 @@ def _learned_distances(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " 
     return jnp.stack([energy_distance(flow(score), problem.first) for score in scores])
 
 
-class LearnedSampler(AbstractSampled):
+class LearnedSampler(Claim[Sampled]):
     """A score learned by kernel ridge regression on n pairs of noised and clean data makes samples that near the data:
 
         the energy distance between what the flow makes of N(0, I) and the data falls as n grows
@@ -236,25 +192,17 @@ class LearnedSampler(AbstractSampled):
 
     title = "A learned score's samples near the data"
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation")
+    population = NoisedDraws(largest=4)
     relation = Order("n", _PAIRS)
-    label = "rate"
+    control = Control("it rises", lambda sign, problem: -sign)
     controls = "the law of samples made with a learned score"
     unexplained = "the rate; the best regularisation"
     traced = False
-    trials = 12
-
-    def settings(self) -> Space:
-        """Dimension."""
-        return Space(d=Integer(2, 1, 4, "dimension of the data"), std=STD)
+    trials = 48
 
     def predict(self, problem: Sampled) -> Array:
-        """It falls."""
         return -jnp.ones(())
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
         """The energy distance at each n, the same noise for all."""
         return _learned_distances(problem, key)
-
-    def control(self) -> Control:
-        """As if more data did harm."""
-        return Control("it rises", lambda sign, problem: -sign)

@@ -3,139 +3,37 @@
 This theory controls what the training objective of a diffusion model measures: by Tweedie's formula the score is an
 affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x], so that regressing x(0) on (t, x(t)) learns the score.
 It assumes normal noise; it leaves unexplained how well a model does the regression, which is the subject of
-`score_error`.
+`diffusion.score_error`. Throughout x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
+coordinate, alpha = exp(-G(t)/2), G the integral of the schedule.
 """
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Equal, EqualInMean, Hypothesis, Source, Space
+from lemmata.claims import Claim, Control, Equal, EqualInMean, Source
+from lemmata.problems._schedules import loss_weight
+from lemmata.problems._score_models import PairsOfModels, TwoModels
 
-from .forward_process import (
-    DIMENSION,
-    STD,
-    AbstractTarget,
-    GaussianMixture,
-    Schedule,
-    sampled_mixture,
-    sampled_schedule,
-)
-
-_DRAWS = 512
+# Losses are of order 1. Predictions are means of 2^13 draws that belong to a problem: their standard error is about
+# 0.015, which the margins allow for each problem.
+_DRAWS = 2**13
 
 
-def score_from_denoiser(
-    schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"], denoised: Float[Array, " d"]
-) -> Float[Array, " d"]:
-    """The score that belongs to a denoiser: (alpha F - x) / (1 - alpha²), Tweedie's formula.
-
-    Args:
-        schedule: how data are forgotten.
-        t: the time.
-        x: the place.
-        denoised: F(t, x).
-    """
-    return (schedule.scale(t) * denoised - x) / schedule.variance(t)
+def _explicit_difference(problem: TwoModels, first: float) -> Array:
+    """The difference of the losses (5) of two models, with the weight 1 - alpha², on [first, 1]."""
+    times, places, _ = problem.draw(problem.key, _DRAWS, first)
+    gaps = jnp.sum((problem.outputs(times, places) - problem.at(problem.target.score, times, places)) ** 2, axis=2)
+    losses = jnp.mean(problem.schedule.variance(times) * gaps, axis=1)
+    return losses[0] - losses[1]
 
 
-def loss_weight(schedule: Schedule, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """lambda(t) = (1 - alpha²)² / alpha²: the weight at which the score's loss (5) is the denoiser's loss."""
-    return (schedule.variance(t) / schedule.scale(t)) ** 2
+class DenoisingScoreMatching(Claim[TwoModels]):
+    """Matching the score of the density p_t of x(t), (5), and matching the conditional score given x(0), (6), rank
+    models alike: for t uniform on [0, 1] and with the same weight, here 1 - alpha²,
 
+        J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|²,
 
-def training_set(
-    key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int, horizon: float = 1.0, first: float = 0.0
-) -> tuple[Float[Array, " n"], Float[Array, "n d"], Float[Array, "n d"]]:
-    """Times t_i uniform on [first, horizon], places x(t_i)_i and noisy labels x(0)_i: Section 6.1.
-
-    Args:
-        key: randomness.
-        target: the law of x(0).
-        schedule: how data are forgotten.
-        n: pairs.
-        horizon: T.
-        first: T_0.
-    """
-    time_key, data_key, noise_key = jax.random.split(key, 3)
-    times = jax.random.uniform(time_key, (n,), minval=first, maxval=horizon)
-    clean = target.sample(data_key, n)
-    return times, schedule.noised(noise_key, times, clean), clean
-
-
-class TwoModels(eqx.Module):
-    """Two random models (1 - t) A_a x + t b_a of a score or a denoiser, to be compared on noised data.
-
-    Args:
-        target: the law of the data.
-        schedule: how it is forgotten.
-        matrices: the A of both.
-        shifts: the b of both.
-        key: randomness of the expectations that a prediction needs.
-    """
-
-    target: GaussianMixture
-    schedule: Schedule
-    matrices: Float[Array, "2 d d"]
-    shifts: Float[Array, "2 d"]
-    key: Key[Array, ""]
-
-    def outputs(self, t: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, "2 n d"]:
-        """Both models at the points."""
-        return (1 - t)[:, None] * jnp.einsum("aij,nj->ani", self.matrices, x) + t[:, None] * self.shifts[:, None, :]
-
-    def scores(self, t: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, "2 n d"]:
-        """Both scores at the points."""
-        rows = jax.vmap(lambda a, b, f: score_from_denoiser(self.schedule, a, b, f))
-        return jax.vmap(lambda f: rows(t, x, f))(self.outputs(t, x))
-
-    def draw(self, key: Key[Array, ""], n: int = _DRAWS, first: float = 0.0) -> tuple[Array, Array, Array]:
-        """Times on [first, 1], places and clean data."""
-        return training_set(key, self.target, self.schedule, n, first=first)
-
-    def at(self, function, t: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """The target's score or denoiser at the points."""
-        return jax.vmap(lambda a, b: function(self.schedule, a, b))(t, x)
-
-
-class AbstractTwoModels(Claim[TwoModels]):
-    """A comparison of two models on noised data."""
-
-    # Losses are of order 1 and are means of 512 draws; over 256 trials the interval is about 0.04 wide at level 1e-3.
-    relation = EqualInMean(relative=False, resolution=0.1)
-    label = "identity"
-    controls = "what the training objective of a diffusion model measures"
-    problem = TwoModels
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Dimension, spread."""
-        return Space(d=DIMENSION, std=STD)
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> TwoModels:
-        """A random mixture; the first model shrinks its input, the second is larger."""
-        target_key, schedule_key, matrix_key, shift_key, key = jax.random.split(key, 5)
-        d, sizes = setting["d"], jnp.asarray([0.25, 1.0])
-        return TwoModels(
-            sampled_mixture(target_key, d, setting["std"]),
-            sampled_schedule(schedule_key),
-            sizes[:, None, None] * jax.random.normal(matrix_key, (2, d, d)) / d**0.5,
-            sizes[:, None] * jax.random.normal(shift_key, (2, d)) / d**0.5,
-            key,
-        )
-
-    def hypotheses(self, problem: TwoModels) -> list[Hypothesis]:
-        """Second moments."""
-        return [Hypothesis("components are normal (spread)", problem.target.std, ">", 0.0, "second moments are finite")]
-
-
-class DenoisingScoreMatching(AbstractTwoModels):
-    """Matching the score of p_t, (5), and matching the conditional score given x(0), (6), rank models alike: on the
-    same times and with the same weight, here 1 - alpha², the two losses of any two models have the same difference,
-
-        J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2).
+        J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2)   for any two models s_1, s_2.
 
     The source prints (5) on [0, T] and (6) on [T_0, T] with T_0 unnamed. For T_0 > 0 the differences are not the same
     (the control); for T_0 = 0 the second loss is infinite under a weight that does not vanish at t = 0.
@@ -143,10 +41,17 @@ class DenoisingScoreMatching(AbstractTwoModels):
 
     title = "Denoising score matching"
     source = Source("gu2024softmax", "(5)", "(6)")
+    population = PairsOfModels()
+    relation = EqualInMean(margin=0.03, resolution=0.05, relative=False)
+    control = Control(
+        "the difference of (5) on [1/2, 1] is that of (6) on [0, 1]",
+        lambda difference, problem: _explicit_difference(problem, 0.5),
+    )
+    controls = "what the training objective of a diffusion model measures"
     unexplained = "the noise that the conditional score adds to the loss"
+    trials = 128
 
     def predict(self, problem: TwoModels) -> Array:
-        """The difference of the losses (5) on [0, 1]."""
         return _explicit_difference(problem, 0.0)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
@@ -157,23 +62,8 @@ class DenoisingScoreMatching(AbstractTwoModels):
         losses = jnp.mean(v * jnp.sum((problem.outputs(times, places) - aim) ** 2, axis=2), axis=1)
         return losses[0] - losses[1]
 
-    def control(self) -> Control:
-        """The intervals of the source."""
-        return Control(
-            "the difference of (5) on [1/2, 1] is that of (6) on [0, 1]",
-            lambda difference, problem: _explicit_difference(problem, 0.5),
-        )
 
-
-def _explicit_difference(problem: TwoModels, first: float) -> Array:
-    """The difference of the losses (5) of two models, with the weight 1 - alpha², on [first, 1]."""
-    times, places, _ = problem.draw(problem.key, first=first)
-    gaps = jnp.sum((problem.outputs(times, places) - problem.at(problem.target.score, times, places)) ** 2, axis=2)
-    losses = jnp.mean(problem.schedule.variance(times) * gaps, axis=1)
-    return losses[0] - losses[1]
-
-
-class ExcessRisk(AbstractTwoModels):
+class ExcessRisk(Claim[TwoModels]):
     """Least squares on noisy labels learns the denoiser: with y = x(0) and F*(t, x) = E[y | t, x(t) = x],
 
         E |F - y|² - E |F* - y|² = E |F - F*|²
@@ -184,11 +74,16 @@ class ExcessRisk(AbstractTwoModels):
 
     title = "Least squares on noisy labels learns the denoiser"
     source = Source("gu2024softmax", "Section 6.1, training objective", "Section 6.1, target F_*")
+    population = PairsOfModels()
+    relation = EqualInMean(margin=0.03)
+    control = Control("the excess is twice the squared distance", lambda distance, problem: 2 * distance)
+    controls = "what the training objective of a diffusion model measures"
     unexplained = "the minimiser over a training set, which fits the noise"
+    trials = 128
 
     def predict(self, problem: TwoModels) -> Array:
         """E |F - F*|² of both models."""
-        times, places, _ = problem.draw(problem.key)
+        times, places, _ = problem.draw(problem.key, _DRAWS)
         gap = problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)
         return jnp.mean(jnp.sum(gap**2, axis=2), axis=1)
 
@@ -198,12 +93,14 @@ class ExcessRisk(AbstractTwoModels):
         loss = lambda f: jnp.mean(jnp.sum((f - clean) ** 2, axis=-1), axis=-1)
         return loss(problem.outputs(times, places)) - loss(problem.at(problem.target.denoiser, times, places))
 
-    def control(self) -> Control:
-        """The bound that one needs without the identity."""
-        return Control("the excess is twice the squared distance", lambda distance, problem: 2 * distance)
+
+def _at_32_points(problem: TwoModels) -> tuple[Array, Array, Float[Array, "2 32 d"]]:
+    """Times, places, and F - F* of both models there."""
+    times, places, _ = problem.draw(problem.key, 32)
+    return times, places, problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)
 
 
-class LossWeight(AbstractTwoModels):
+class LossWeight(Claim[TwoModels]):
     """With s = (alpha F - x) / (1 - alpha²) and the weight lambda(t) = (1 - alpha²)² / alpha², the loss (5) of the
     score s is the loss of the denoiser F, at every time and place:
 
@@ -215,16 +112,18 @@ class LossWeight(AbstractTwoModels):
 
     title = "The weight under which score matching is least squares"
     source = Source("gu2024softmax", "Section 6.1, training objective", note="rewritten")
+    population = PairsOfModels()
     relation = Equal()
-    trials = 128
+    control = Control(
+        "the weight is (1 - alpha²)²",  # common in practice
+        lambda distance, problem: distance * problem.schedule.scale(_at_32_points(problem)[0]) ** 2,
+    )
+    controls = "what the training objective of a diffusion model measures"
     unexplained = "which weight makes good samples"
 
     def predict(self, problem: TwoModels) -> Array:
         """|F - F*|² of both models at 32 points."""
-        times, places, _ = problem.draw(problem.key, 32)
-        return jnp.sum(
-            (problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)) ** 2, axis=2
-        )
+        return jnp.sum(_at_32_points(problem)[2] ** 2, axis=2)
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
         """The weighted squared distance of the scores, that of the data from their density."""
@@ -233,15 +132,8 @@ class LossWeight(AbstractTwoModels):
         return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)
 
     def condition(self, problem: TwoModels) -> Array:
-        """Scores near t = 0 are differences of numbers of the size 1 / (1 - alpha²)."""
-        times, places, _ = problem.draw(problem.key, 32)
-        return (1 + jnp.abs(places).max()) / problem.schedule.variance(times).min()
-
-    def control(self) -> Control:
-        """The weight that is common in practice."""
-
-        def practical(distance, problem):
-            times, _, _ = problem.draw(problem.key, 32)
-            return distance * problem.schedule.scale(times) ** 2
-
-        return Control("the weight is (1 - alpha²)²", practical)
+        """Scores have the size (1 + |x|) / (1 - alpha²), and alpha (F - F*) / (1 - alpha²) is left of two of them."""
+        times, places, gap = _at_32_points(problem)
+        v, alpha = problem.schedule.variance(times), problem.schedule.scale(times)
+        size = 1 + jnp.linalg.norm(places, axis=1)
+        return size / v * (1 + size / (alpha * jnp.linalg.norm(gap, axis=2)))

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from lemmata.chapters.diffusion._learned_scores import flat, rows, sampled_learned, train_beside_kernel
 from lemmata.chapters.diffusion.early_stopping import gap_along_flow
-from lemmata.chapters.diffusion.forward_process import Cube, Schedule
-from lemmata.chapters.diffusion.score_error import approximation_bound, gaps, mismatch_bound
-from lemmata.chapters.diffusion.score_matching import loss_weight, score_from_denoiser, training_set
-from lemmata.claims import registry
+from lemmata.chapters.diffusion.score_error import LabelMismatch, approximation_bound, gaps, mismatch_bound
+from lemmata.errors import SettingError
 from lemmata.networks import SoftmaxNetwork
+from lemmata.problems._diffusion import training_set
+from lemmata.problems._learned_scores import TrainedScores, flat, rows, sampled_learned, train_beside_kernel
+from lemmata.problems._schedules import Schedule, loss_weight, score_from_denoiser
+from lemmata.problems._targets import Cube
 
 
 def test_rows_and_columns():
@@ -84,17 +85,26 @@ def test_training_sets(key):
 
 
 def test_the_bounds_do_not_apply_where_the_denoiser_is_not_lipschitz(key):
-    claim = registry()["diffusion.score_error.label_mismatch"]
-    failing = lambda law: {h.name for h in claim.hypotheses(sampled_learned(key, 16, 32, 20.0, law)) if not h.holds}
+    claim = LabelMismatch()
+    every = lambda problem: [*claim.population.hypotheses(problem), *claim.hypotheses(problem)]
+    failing = lambda law: {h.name for h in every(sampled_learned(key, 16, 32, 20.0, law)) if not h.holds}
     assert failing("cube") == set()
     assert "F* is Lipschitz in x at all times" in failing("sphere")
     assert "labels lie in the unit ball" in failing("mixture")
 
 
 def test_the_label_mismatch_is_that_of_the_regressions_themselves(key):
-    claim, learned = registry()["diffusion.score_error.label_mismatch"], sampled_learned(key, 16, 32, 20.0)
+    claim, learned = LabelMismatch(), sampled_learned(key, 16, 32, 20.0)
     far = eqx.tree_at(lambda p: p.f_kernel, learned, 50 + learned.f_kernel)
     assert float(claim.measure(far, key)) > 1000
+
+
+@pytest.mark.parametrize(("name", "value"), [("width", 33), ("d", 4)])
+def test_settings_that_no_network_or_sphere_has_are_refused(name, value):
+    space = TrainedScores(law="sphere").settings()
+    assert space.resolve({"width": 34, "d": 3})["width"] == 34
+    with pytest.raises(SettingError):
+        space.resolve({name: value})
 
 
 def test_the_gap_along_the_flow(key):

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.diffusion.forward_process import GaussianMixture, Schedule
 from lemmata.chapters.diffusion.reverse_sampling import (
     energy_distance,
     energy_interval,
@@ -15,8 +14,10 @@ from lemmata.chapters.diffusion.reverse_sampling import (
     simulate_forward,
     train_score,
 )
-from lemmata.chapters.diffusion.score_matching import training_set
 from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.problems._diffusion import training_set
+from lemmata.problems._schedules import Schedule
+from lemmata.problems._targets import GaussianMixture
 
 NORMAL = GaussianMixture(jnp.asarray([[0.5, -0.2]]), jnp.ones(1), 0.3)
 SCHEDULE = Schedule(1.0, 1.0)

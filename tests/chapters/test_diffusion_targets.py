@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from lemmata.chapters.diffusion.forward_process import (
-    Cube,
-    GaussianMixture,
-    Schedule,
-    Sphere,
-    pose_rows,
-    sampled_mixture,
-    sampled_target,
-)
 from lemmata.errors import SettingError
 from lemmata.kernels import RBF
 from lemmata.problems import Regression
+from lemmata.problems._diffusion import NoisedMixtures, pose_rows
+from lemmata.problems._schedules import Schedule
+from lemmata.problems._targets import Cube, GaussianMixture, Sphere, sampled_mixture, sampled_target
 
 SCHEDULE = Schedule(0.7, 1.3)
 
@@ -155,3 +149,5 @@ def test_a_users_rows_as_a_law():
     assert posed is not None
     assert posed.points.shape == (8, 3)
     assert pose_rows("a word") is None
+    assert NoisedMixtures().posed(posed) is posed
+    assert NoisedMixtures().posed("a word") is None

@@ -1,5 +1,6 @@
 """Softmax networks trained on noised data, beside the kernel regressions that their error is split into."""
 
+import dataclasses
 import math
 
 import equinox as eqx
@@ -7,10 +8,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from lemmata.claims import Hypothesis, Integer, Population, Real, Space
 from lemmata.networks import SoftmaxNetwork
 
-from .forward_process import AbstractTarget, Schedule, sampled_schedule, sampled_target
-from .score_matching import training_set
+from ._conditions import in_unit_ball
+from ._diffusion import training_set
+from ._schedules import Schedule, sampled_schedule
+from ._targets import DIMENSION, TARGET, AbstractTarget, sampled_target
 
 _SIGMA, _TEST, _CENTRES = 1.0, 128, 16
 
@@ -145,3 +149,75 @@ def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law
         network.predict(final, test), rows(cross @ gamma[:, 0], d),
         rows(cross @ gamma[:, 1], d), member[n:], truth[n : n + _TEST],
     )  # fmt: skip
+
+
+_SIZES = {
+    "n": Integer(16, 8, 32, "training points"),
+    "width": Integer(64, 16, 1024, "hidden units, half of them the other half's mirror images", step=2),
+    "horizon": Real(200.0, 10.0, 10_000.0, "largest number of steps"),
+}
+
+
+def _of_any_law(problem: Learned) -> list[Hypothesis]:
+    """Second moments, and a schedule that the data can be noised with."""
+    second = jnp.mean(jnp.sum(problem.labels**2, axis=1))
+    return [
+        Hypothesis("labels have a second moment", second, "<", jnp.inf, "all gaps are mean squares"),
+        *problem.schedule.hypotheses(),
+    ]
+
+
+class TrainedScores(Population[Learned]):
+    """Softmax networks trained on noised draws of data with a known denoiser, at inputs (t, x(t)).
+
+    Args:
+        law: of the data, by default.
+        dimension: of the data, by default.
+    """
+
+    law: str = "cube"
+    dimension: int = 2
+
+    def settings(self) -> Space:
+        """Training points, width, steps, and the law of the data."""
+        law, d = dataclasses.replace(TARGET, default=self.law), dataclasses.replace(DIMENSION, default=self.dimension)
+        allowed = lambda setting: setting["target"] != "sphere" or setting["d"] <= 3
+        return Space(**_SIZES, target=law, d=d).where("a sphere has dimension 1, 2 or 3", allowed)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Learned:
+        """A trained network."""
+        return sampled_learned(key, setting["n"], setting["width"], setting["horizon"], setting["target"], setting["d"])
+
+    def hypotheses(self, problem: Learned) -> list[Hypothesis]:
+        """Those of every law."""
+        return _of_any_law(problem)
+
+
+class TrainedOnSquares(Population[Learned]):
+    """Softmax networks trained on noised draws of data that are uniform on a square.
+
+    These lie in the unit ball, which mixtures of normal laws do not, and their denoiser is Lipschitz uniformly in time,
+    which that of a sphere is not.
+    """
+
+    def settings(self) -> Space:
+        """Training points, width, steps."""
+        return Space(**_SIZES)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Learned:
+        """A trained network."""
+        return sampled_learned(key, setting["n"], setting["width"], setting["horizon"])
+
+    def hypotheses(self, problem: Learned) -> list[Hypothesis]:
+        """Assumptions 6.1 to 6.4, and the width that the theorems ask for."""
+        smallest = problem.values[0]
+        return [
+            *_of_any_law(problem),
+            in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
+            in_unit_ball(problem.labels, "labels", "Assumption 6.1"),
+            Hypothesis("H is positive definite (smallest eigenvalue)", smallest, ">", 1e-14, "Assumption 6.2"),
+            Hypothesis("F* is Lipschitz in x at all times", problem.target.lipschitz, "<", jnp.inf, "Assumption 6.4"),
+            Hypothesis.violated(
+                "the width is of the order n³ d³ exp(18 B) / lambda²", "above 1e20 here; the bound is tried at less"
+            ),
+        ]
