@@ -18,22 +18,27 @@ BOUND = '''
 """Bounds of known truth."""
 import jax
 import jax.numpy as jnp
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Source, Space
+from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
+
+class Uniform(Population[jax.Array]):
+    """A uniform number."""
+    def settings(self): return Space(n=Integer(1, 1, 5))
+    def sample(self, setting, key): return jax.random.uniform(key)
+    def hypotheses(self, problem): return [Hypothesis("small", problem, "<=", THRESHOLD)]
 
 class Bound(Claim):
     """A uniform number is at most LIMIT."""
     title = "Bound"
     source = Source("hoeffding1963", "test")
+    population = Uniform()
     relation = AtMost()
+    control = Control("at most a half", lambda value, problem: value / 2)
     controls = "a number"
     unexplained = "nothing"
-    trials = 100
-    def settings(self): return Space(n=Integer(1, 1, 5))
-    def sample(self, setting, key): return jax.random.uniform(key)
-    def hypotheses(self, problem): return [Hypothesis("small", problem, "<=", THRESHOLD)]
+    trivial = "TRIVIAL"
+    trials = 140
     def predict(self, problem): return jnp.asarray(LIMIT)
     def measure(self, problem, key): return MEASURE
-    def control(self): return Control("at most a half", lambda value, problem: value / 2)
 '''
 
 
@@ -60,6 +65,52 @@ def test_exit_codes_say_the_verdict(tmp_path, options, extra, code, status):
     shown = RUNNER.invoke(app, ["verify", claim_file(tmp_path, **options), *extra])
     assert shown.exit_code == code
     assert shown.stdout.startswith(status)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "status"),
+    [
+        ('Hypothesis("small", problem, "<=", 2.0)', 'Hypothesis.violated("large", "it is small")', 6, "outside"),
+        ('trivial = "TRIVIAL"', "def trivial(self, problem): return jnp.asarray(0.9)", 5, "vacuous"),
+    ],
+)
+def test_vacuous_and_outside_have_codes_of_their_own(tmp_path, old, new, code, status):
+    path = tmp_path / "mine.py"
+    claim_file(tmp_path)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    result = RUNNER.invoke(app, ["verify", str(path)])
+    assert (result.exit_code, result.stdout.split()[0]) == (code, status), result.output
+
+
+def test_a_statement_is_found_by_its_number():
+    assert "coupling" in RUNNER.invoke(app, ["show", "Lemma E.4"]).stdout
+    assert "convergence" in RUNNER.invoke(app, ["list", "Theorem 4.2"]).stdout
+    table = RUNNER.invoke(app, ["list", "--source", "gu2024softmax"]).stdout
+    assert "no claim: " in table
+    assert "statements, " in table
+    refused = RUNNER.invoke(app, ["list", "--source", "nobody"])
+    assert refused.exit_code == 2
+    assert "gu2024softmax" in refused.stderr
+
+
+def test_loose_controls_are_listed_with_their_reasons():
+    rows = json.loads(RUNNER.invoke(app, ["list", "--loose", "--json"]).stdout)
+    assert {row["name"] for row in rows} == {c.name for c in registry().values() if c.control.loose}
+
+
+def test_calibrate_prints_every_family():
+    result = RUNNER.invoke(app, ["calibrate", "--repeats", "10", "--json"])
+    rows = json.loads(result.stdout)
+    assert len(rows) > 40
+    assert {"false", "true"} >= {str(row["passed"]).lower() for row in rows}
+    assert "| relation | family |" in RUNNER.invoke(app, ["calibrate", "--repeats", "10", "--markdown"]).stdout
+
+
+def test_what_is_not_registered_is_not_written(tmp_path):
+    result = RUNNER.invoke(app, ["verify", claim_file(tmp_path), "--write"])
+    assert result.exit_code == 2
+    assert "registered" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -97,9 +148,9 @@ def test_show_states_a_claim(name):
     record = json.loads(result.stdout)
     assert record["statement"] == claim.statement
     assert record["reference"] == claim.source.text
-    assert set(record["settings"]) == set(claim.settings().variables)
+    assert set(record["settings"]) == set(claim.population.settings().variables)
     plain = re.sub(r"\s+", " ", RUNNER.invoke(app, ["show", name]).stdout)
-    assert re.sub(r"\s+", " ", claim.control().statement) in plain
+    assert re.sub(r"\s+", " ", claim.control.statement) in plain
 
 
 def test_set_moves_the_setting_and_several_claims_share_the_level(tmp_path):
@@ -128,7 +179,7 @@ def held(problem):
 
 def test_ctrl_c_keeps_what_was_finished(tmp_path):
     text = BOUND.replace("LIMIT", "1.0").replace("THRESHOLD", "2.0").replace("MEASURE", "held(problem)")
-    (tmp_path / "mine.py").write_text(HELD + text.replace("    trials = 100", "    trials = 100\n    traced = False"))
+    (tmp_path / "mine.py").write_text(HELD + text.replace("    trials = 140", "    trials = 140\n    traced = False"))
     command = [sys.executable, "-m", "lemmata.cli", "verify", str(tmp_path / "mine.py"), "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     before = next((line for line in process.stderr if "within a trial" in line), "ended")
