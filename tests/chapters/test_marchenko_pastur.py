@@ -10,6 +10,7 @@ from lemmata.chapters.high_dimension import marchenko_pastur as section
 from lemmata.claims import examine
 from lemmata.kernels import Linear
 from lemmata.problems import Regression
+from lemmata.problems import _random_matrices as matrices
 
 
 def broken(found):
@@ -18,7 +19,7 @@ def broken(found):
 
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
 def test_density_between_the_edges_has_mass_and_mean_1_and_second_moment_1_plus_ratio(ratio):
-    low, high = section.marchenko_pastur_edges(ratio)
+    low, high = matrices.marchenko_pastur_edges(ratio)
     assert low * high == pytest.approx((1 - ratio) ** 2)
     for power, moment in ((0, 1.0), (1, 1.0), (2, 1 + ratio)):
         # s = low + (high - low) sin²: the square roots at both ends become smooth.
@@ -34,8 +35,8 @@ def test_density_between_the_edges_has_mass_and_mean_1_and_second_moment_1_plus_
 def test_scale_is_that_of_johnstone_and_symmetric():
     n, d = 50, 20
     sigma = (np.sqrt(n) + np.sqrt(d)) * (1 / np.sqrt(n) + 1 / np.sqrt(d)) ** (1 / 3)
-    assert section.tracy_widom_scales(n, d)[1] == pytest.approx(sigma / n, rel=1e-14)
-    for one, two in zip(section.tracy_widom_scales(n, d), section.tracy_widom_scales(d, n), strict=True):
+    assert matrices.tracy_widom_scales(n, d)[1] == pytest.approx(sigma / n, rel=1e-14)
+    for one, two in zip(matrices.tracy_widom_scales(n, d), matrices.tracy_widom_scales(d, n), strict=True):
         assert one * n == pytest.approx(two * d, rel=1e-14)
 
 
@@ -47,7 +48,7 @@ def test_mean_square_correlation_is_the_loop(key):
         for j in range(5)
         if i != j
     ]
-    assert float(section.mean_square_correlation(jnp.asarray(x))) == pytest.approx(np.mean(values), rel=1e-12)
+    assert float(matrices.mean_square_correlation(jnp.asarray(x))) == pytest.approx(np.mean(values), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,6 @@ def test_each_hypothesis_fails_where_it_must(key, change, name):
 
 def test_independent_entries_pass_and_the_eigenvalue_is_numpys(key):
     x = jax.random.rademacher(key, (250, 80), float)
-    found = examine(section.MarchenkoPasturEdge(), section.Design(x), key)
+    found = examine(section.MarchenkoPasturEdge(), matrices.Design(x), key)
     assert found.applies
     assert found.measured == pytest.approx(np.linalg.norm(np.asarray(x), 2) ** 2 / 250, rel=1e-12)

@@ -11,6 +11,8 @@ from lemmata.chapters.high_dimension import double_descent, ridgeless
 from lemmata.claims import examine
 from lemmata.kernels import Linear
 from lemmata.problems import Regression
+from lemmata.problems._linear_designs import draw_design, pose_design
+from lemmata.problems._random_matrices import isotropy
 
 CLAIMS = [
     ridgeless.UnderparameterisedVariance(),
@@ -27,7 +29,7 @@ def diabetes():
 
 
 def linear_problem(key, rows=200, columns=40, noise=1.0, bend=0.0):
-    drawn = ridgeless.draw_design(2 * rows, columns, 1, 0.5, noise, key)
+    drawn = draw_design(2 * rows, columns, 1, 0.5, noise, key)
     y = (drawn.y + bend * (drawn.x[:, 0] ** 2 - 1))[:, None]
     return Regression(
         drawn.x[:rows], y[:rows], drawn.x[rows:], y[rows:], Linear(), jnp.asarray(0.0), jnp.asarray(noise)
@@ -53,7 +55,7 @@ def test_limits_at_the_ends():
 
 
 def test_measured_variance_is_the_conditional_trace(key):
-    problem = ridgeless.draw_design(60, 20, 50, 1.0, 0.7, key)
+    problem = draw_design(60, 20, 50, 1.0, 0.7, key)
     hat = np.asarray(problem.x_test) @ np.linalg.inv(np.asarray(problem.x).T @ problem.x) @ np.asarray(problem.x).T
     exact = 0.49 * np.mean(np.sum(hat**2, axis=1))
     claim = ridgeless.UnderparameterisedVariance()
@@ -62,7 +64,7 @@ def test_measured_variance_is_the_conditional_trace(key):
 
 
 def test_measured_bias_is_that_of_a_projection(key):
-    problem = ridgeless.draw_design(20, 50, 30, 2.0, 0.7, key)
+    problem = draw_design(20, 50, 30, 2.0, 0.7, key)
     rows = np.linalg.qr(np.asarray(problem.x).T)[0]
     lost = np.asarray(problem.coefficients) - rows @ (rows.T @ np.asarray(problem.coefficients))
     measured = float(ridgeless.OverparameterisedBias().measure(problem, key))
@@ -71,7 +73,7 @@ def test_measured_bias_is_that_of_a_projection(key):
 
 def test_posed_coefficients_and_noise_are_least_squares():
     problem = diabetes()
-    posed = ridgeless.pose_design(problem)
+    posed = pose_design(problem)
     x, y = np.concatenate([problem.x, problem.x_test]), np.concatenate([problem.y, problem.y_test])[:, 0]
     fit = LinearRegression(fit_intercept=False).fit(x, y)
     assert np.allclose(posed.coefficients, fit.coef_, rtol=0, atol=1e-10)
@@ -85,7 +87,7 @@ def test_real_data_are_not_isotropic_and_the_numbers_are_there(claim, key):
     found = examine(claim, diabetes(), key)
     assert not found.applies
     assert np.isfinite([found.predicted, found.measured]).all()
-    assert claim.pose("a string") is None
+    assert claim.population.pose("a string") is None
 
 
 def test_isotropic_data_pass_and_what_is_bent_is_found(key):
@@ -102,12 +104,12 @@ def test_too_few_rows_apart_and_the_wrong_side_are_found(key):
 
 def test_unequal_variances_are_found_at_both_ends(key):
     x = jax.random.normal(key, (200, 40))
-    low = ridgeless.isotropy(x.at[:, 0].multiply(0.01))
-    high = ridgeless.isotropy(x.at[:, 0].multiply(3.0))
-    assert [bool(h.holds) for h in ridgeless.isotropy(x)] == [True, True, True, True]
+    low = isotropy(x.at[:, 0].multiply(0.01))
+    high = isotropy(x.at[:, 0].multiply(3.0))
+    assert [bool(h.holds) for h in isotropy(x)] == [True, True, True, True]
     assert [bool(h.holds) for h in low][1:3] == [True, False]
     assert [bool(h.holds) for h in high][1:3] == [False, True]
-    assert not ridgeless.isotropy(x[:2])[0].holds, "80 entries look like anything"
+    assert not isotropy(x[:2])[0].holds, "80 entries look like anything"
 
 
 def test_held_out_risk_of_all_rows_is_sklearns(key):
@@ -123,7 +125,7 @@ def test_signal_to_noise_is_that_of_the_problem(key):
 
 
 def _rows(key):
-    drawn = ridgeless.draw_design(200, 30, 1, 0.5, 1.0, key)
+    drawn = draw_design(200, 30, 1, 0.5, 1.0, key)
     return drawn.x, drawn.y
 
 
@@ -139,7 +141,7 @@ def test_double_descent_falls_on_data_with_few_features(key):
 @pytest.mark.parametrize("d", [1, 4, 20, 24, 40, 60])
 def test_a_ladder_needs_columns(claim, d, key):
     sizes = [round(rung * d) for rung in claim.relation.rungs]
-    hypothesis = claim.hypotheses(linear_problem(key, 5 * d, d))[0]
+    hypothesis = claim.population.hypotheses(linear_problem(key, 5 * d, d))[0]
     assert hypothesis.name.startswith("d is large enough")
     assert bool(hypothesis.holds) == (d >= 24)
     if d >= 24:
@@ -163,7 +165,7 @@ def test_the_spread_of_a_share_is_that_of_a_random_projection(key):
         return 1 - jnp.sum(rows[0] ** 2)
 
     shares = np.asarray(jax.vmap(lost)(jax.random.split(key, 4000)))
-    hypothesis = claim.hypotheses(ridgeless.draw_design(n, d, 3, 1.0, 1.0, key))[1]
+    hypothesis = claim.hypotheses(draw_design(n, d, 3, 1.0, 1.0, key))[0]
     # the kept share 0.4 is the smaller one; a standard deviation over 4000 draws is known to about 1/sqrt(8000)
     assert float(hypothesis.value) == pytest.approx(shares.std() / 0.4, rel=4 / np.sqrt(8000))
 
