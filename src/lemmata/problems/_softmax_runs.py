@@ -168,6 +168,56 @@ class SoftmaxRuns(Population[Training]):
         return small_eigenvalue_cause(problem)
 
 
+class RunsWithinRadius(Population[Training]):
+    """Networks so wide, of so small targets, that D < R: no unit can leave the radius in which H keeps half of lambda.
+
+    Weights are so small that B = 1; targets lie along the smallest eigenvector of the limit of H.
+
+    Args:
+        steps: steps of coarse descent that went before.
+    """
+
+    steps: int = 8
+
+    def settings(self) -> Space:
+        """Sizes such that D < R holds."""
+        return Space(
+            n=Integer(2, 1, 8, "points", corners=(2, 3)),
+            d=Integer(16, 1, 64, "columns"),
+            k=Integer(1, 1, 4, "outputs"),
+            pairs=Integer(2048, 1, 2**17, "pairs of units"),
+            sigma=Real(0.05, 0.001, 0.1, "standard deviation of the weights", corners=(0.02, 0.05)),
+            target=Real(1e-5, 1e-9, 1.0, "norm of the targets, all together", corners=(1e-7, 1e-6)),
+            steps=Integer(self.steps, 0, 1000, "steps of coarse descent that went before"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
+        """Unit inputs; time 0 in a sixth of the trials."""
+        n, d, k = setting["n"], setting["d"], setting["k"]
+        weights, inputs, outputs, time = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())
+        x = sphere_points(inputs)
+        limit = x @ x.T * jnp.exp(setting["sigma"] ** 2 * x @ x.T)
+        y = setting["target"] * jnp.linalg.eigh(limit)[1][:, :1] * sphere_points(outputs)
+        return trained(initialise(weights, x, y, setting["sigma"]), time, setting["steps"])
+
+    def pose(self, problem: object) -> Training | None:
+        """A network of width 256 on the first rows of a table, after 8 coarse steps."""
+        return pose_training(problem, steps=8)
+
+    def hypotheses(self, problem: Training) -> list[Hypothesis]:
+        """A positive lambda, the unit balls, D < R."""
+        return [
+            positive_eigenvalue(problem),
+            in_unit_ball(problem.x),
+            in_unit_ball(problem.y, "targets"),
+            Hypothesis("D < R", problem.displacement, "<", problem.radius, "units stay where H keeps half of lambda"),
+        ]
+
+    def culprit(self, problem: Training) -> str | None:
+        """Rows that make lambda zero."""
+        return small_eigenvalue_cause(problem)
+
+
 class PushedUnits(Population[Training]):
     """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01, as changes F most."""
 
