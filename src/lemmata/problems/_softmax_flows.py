@@ -186,7 +186,7 @@ class NearbyFlows(Population[NearbyInputs]):
 
     def settings(self) -> Space:
         """The standard deviation of the weights."""
-        return Space(sigma=Real(0.8, 0.6, 0.9, "standard deviation of the weights"))
+        return Space(sigma=Real(0.8, 0.6, 0.9, "standard deviation of the weights", corners=(0.74, 0.9)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NearbyInputs:
         """One network, trained at every angle."""

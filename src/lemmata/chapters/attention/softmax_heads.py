@@ -131,6 +131,11 @@ class SvmTrick(Claim[AttentionHead]):
         return _condition_of_outputs(problem)
 
 
+def _without_normalisation(gradient: Array, problem: AttentionHead) -> Array:
+    weights = problem.shares * ((problem.outputs - problem.target).T @ problem.values)
+    return problem.tokens @ weights @ problem.tokens.T
+
+
 class AttentionGradient(Claim[AttentionHead]):
     """For tokens x_1, ..., x_t, the columns of X, and weights W^Q, W^K, W^V, of shape (d, d), let A be attention's
     output, of shape (d, t), Y its target, S_j the shares of token j and h_li = <v_l, x_i>, v_l the l-th row of W^V. The
@@ -143,7 +148,7 @@ class AttentionGradient(Claim[AttentionHead]):
     source = Source("gu2024softmax", "Claim 3.4", note="with keys for units, as section 7 proposes")
     population = AttentionHeads()
     relation = Equal(block=-1)  # sums over tokens and outputs, whose terms cancel in every entry
-    control = Control("rows belong to keys and columns to queries", lambda gradient, problem: gradient.T)
+    control = Control("h_li stands in place of <h_li 1 - h_l, S_j>", _without_normalisation)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:

@@ -135,7 +135,7 @@ class PredictionPerturbationWithLogarithm(Claim[NearbyInputs]):
     control = Control(
         "the first term is enough, as for the literal log² at eps_H = n k / (m lambda)",
         lambda bound, problem: 2**0.5 * problem.moved_test / problem.smallest,
-        loose="at short test points the bound is loose by 10^4: no near control",
+        loose="at short test points the bound is loose by 10^5: no near control",
     )
     controls = _CONTROLS
     unexplained = "the size of the kernel between test and training points, which the second term lacks"

@@ -20,6 +20,7 @@ from lemmata.problems._softmax_kernels import WIDTHS, KernelPoints, PlanarTriple
 
 _CONTROLS = "the tangent kernel of a softmax network that has not been trained"
 _DRAWS = 1024
+_TRIPLES = PlanarTriples()
 
 
 def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) -> Float[Array, "n n"]:
@@ -105,7 +106,7 @@ class WidthCorrection(Claim[KernelPoints]):
         "gu2024softmax", "Definition 3.6", "Definition 3.7", note="finite-width correction (not in the source)"
     )
     stated = Kind.OWN
-    population = PlanarTriples()
+    population = _TRIPLES
     relation = EqualInMean(margin=0.003, resolution=0.004)
     control = Control("the mean at m = 32 is already the limit", lambda predicted, problem: _pairs(problem.limit))
     controls = _CONTROLS
@@ -113,11 +114,11 @@ class WidthCorrection(Claim[KernelPoints]):
     trials = 128
 
     def predict(self, problem: KernelPoints) -> Array:
-        return _pairs(problem.limit * (1 + width_correction(problem.x, problem.sigma, self.population.width)))
+        return _pairs(problem.limit * (1 + width_correction(problem.x, problem.sigma, _TRIPLES.width)))
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
         """The mean over 1024 networks of Definition 3.6, at the initialisation <x_i, x_j> sum_r m S_ir S_jr."""
-        width = self.population.width
+        width = _TRIPLES.width
         weights = problem.sigma * jax.random.normal(key, (_DRAWS, problem.x.shape[1], width // 2))
         shares = jax.nn.softmax(jnp.einsum("nd,sdr->snr", problem.x, weights), axis=2)
         mean = width / 2 * jnp.einsum("sir,sjr->ij", shares, shares) / _DRAWS
