@@ -5,97 +5,108 @@ functions do not have, and adds spectra of different classes, where the source t
 which other classes have finite parameters.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source, Space, Status
-from lemmata.functions import LinearFunctions, draw_frequencies, mean_projection
-from lemmata.problems._sampled import draws
+from lemmata.claims import AtMost, Claim, Control, EqualInMean, Kind, Source, Status
+from lemmata.functions import draw_frequencies, mean_projection
+from lemmata.problems._periodic_functions import Combined, CombinedClasses
+from lemmata.problems._sampled import draws, points_in_ball
+from lemmata.problems._slopes import Slope, Slopes
 
-from .barron_parameter import Periodic, coefficients, lattice, sampled_periodic
+from .barron_parameter import coefficients, lattice
+
+_LINEAR = "the Barron parameter of linear functions"
+_GROWTH = "why a class that is easy to learn has a parameter that grows with the dimension"
+_COMBINATIONS = "the Barron parameter of combinations"
+_OVERLAP = "classes whose spectra overlap in part"
+_FEATURES, _POINTS, _ROUNDS = 400, 128, 150
 
 
-class Slope(eqx.Module):
-    """A linear function of a class, of the largest slope.
+def least_distance(problem: Slope, size: Float[Array, ""], key: Key[Array, ""]) -> Float[Array, ""]:
+    """The root mean square distance of <a, x> over the ball from sums of steps with coefficients of at most a size.
+
+    The steps are 1(<u_j, x> > t_j), j <= 400, u_j uniform on the sphere and t_j uniform in [-h, h], over the best h of
+    four; the mean of rho_j times them is fitted to <a, x> at 128 points x and -x, for which an odd function needs no
+    constant, by accelerated projected gradient descent over |rho_j| <= size. A largest distance over the ball is no
+    less, and steps beyond the points overfit, which makes the distance too small.
 
     Args:
-        functions: the class.
-        a: its slope.
-        sharpness: tau.
-        small: epsilon, the size of the frequencies in a limit.
+        problem: <a, x>.
+        size: of the coefficients.
+        key: randomness.
     """
+    d = problem.functions.dimension
+    u, x, t = draws(key, (_FEATURES, d), (_POINTS, d + 1), (_FEATURES,))
+    u, x = u / jnp.linalg.norm(u, axis=1, keepdims=True), points_in_ball(x)
+    inner, target = x @ u.T, x @ problem.a
+    place = 2 * jax.scipy.stats.norm.cdf(t) - 1
 
-    functions: LinearFunctions
-    a: Float[Array, " d"]
-    sharpness: Float[Array, ""]
-    small: Float[Array, ""]
+    def fitted(reach: Array) -> Array:
+        steps = ((inner > reach * place) * 1.0 - (-inner > reach * place)) / (2 * _FEATURES)
+        gram, correlation = steps.T @ steps, steps.T @ target
+        largest = jnp.abs(gram).sum(axis=1).max()
 
+        def visit(_: int | Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            rho, ahead, momentum = state
+            new = jnp.clip(ahead - (gram @ ahead - correlation) / largest, -size, size)
+            following = (1 + jnp.sqrt(1 + 4 * momentum**2)) / 2
+            return new, new + (momentum - 1) / following * (new - rho), following
 
-class AbstractSlopeClaim(Claim[Slope]):
-    """Statements about linear functions."""
+        start = jnp.zeros(_FEATURES)
+        rho = jax.lax.fori_loop(0, _ROUNDS, visit, (start, start, jnp.ones(())))[0]
+        return jnp.sqrt(jnp.mean((steps @ rho - target) ** 2))
 
-    controls = "the Barron parameter of linear functions"
-    unexplained = "why a class that is easy to learn has a parameter that grows with the dimension"
-    problem = Slope
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Dimension and sharpness."""
-        return Space(d=Integer(4, 2, 50, "dimension"), tau=Real(64.0, 2.0, 1e4, "tau"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Slope:
-        """Lognormal slopes, the bound of shifts of a tenth."""
-        way, size = draws(key, (setting["d"],), (2,))
-        slope = jnp.exp(0.3 * size[0])
-        functions = LinearFunctions(setting["d"], slope, slope / 10)
-        a = slope * way / jnp.linalg.norm(way)
-        return Slope(functions, a, jnp.asarray(setting["tau"]), 0.1 * jnp.exp(0.3 * size[1]))
-
-    def hypotheses(self, problem: Slope) -> list[Hypothesis]:
-        """A function of the class, and tau > 2."""
-        return [
-            Hypothesis("|a| is at most C_a", jnp.linalg.norm(problem.a), "<=", problem.functions.slope, "the class"),
-            Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "Lemma 5"),
-        ]
+    return jax.lax.map(fitted, jnp.array([0.05, d**-0.5, 2 * d**-0.5, 1.0])).min()
 
 
-class LinearAsPrinted(AbstractSlopeClaim):
-    """As printed: linear functions with |a| <= C_a and |b| <= C_b have the Barron parameter C_a + C_b, and Lemma 5
-    represents each of a class within 3 C/tau by an integral over omega other than 0.
+class LinearAsPrinted(Claim[Slope]):
+    """As printed: linear functions <a, x> + b of d variables with |a| <= C_a and |b| <= C_b have the Barron parameter
+    C = C_a + C_b, so that by Lemma 5 there is a law of features and, for each of them, coefficients of at most
+    3 C_a with
 
-    The printed value comes from an atom at omega = 0, over which that integral does not go: it is 0, and <a, x> is
-    not small.
+        |f(x) - f(0) - E rho_f phi(tau (<u, x> - t))| <= 3 C / tau
+
+    on the unit ball, phi(s) = min(max(s + 1/2, 0), 1). Judged in root mean square, for the best coefficients of that
+    size and the best of four laws of steps (t in [-h, h], u uniform), since the law of Lemma 5 itself has all its mass
+    at omega = 0, where the printed value comes from, and gives no u. A bounded factor is what is missing from these
+    laws: coefficients of C_a / E|u_1| come within the bound, and `linear_parameter` says why the moment must be that.
     """
 
     title = "The Barron parameter of linear functions, as printed"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="with Lemma 5")
+    population = Slopes(8, 1024.0)
     relation = AtMost()
+    control = Control("within C/tau", lambda bound, problem: bound / 3)
+    controls = _LINEAR
+    unexplained = _GROWTH
     expected = Status.REFUTED
 
     def predict(self, problem: Slope) -> Array:
-        """3 (C_a + C_b) / tau."""
         return 3 * (problem.functions.slope + problem.functions.shift) / problem.sharpness
 
     def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
-        """|f(x) - f(0)| at x = a/|a|: the integral is 0."""
-        return jnp.abs(jnp.dot(problem.a, problem.a / jnp.linalg.norm(problem.a)))
+        return least_distance(problem, 3 * problem.functions.slope, key)
 
-    def control(self) -> Control:
-        """A stronger statement."""
-        return Control("within C/tau", lambda bound, problem: bound / 3)
+    def trivial(self, problem: Slope) -> Array:
+        """The root mean square of <a, x> over the ball."""
+        return problem.functions.slope / (problem.functions.dimension + 2) ** 0.5
 
 
-class LinearLimit(AbstractSlopeClaim):
-    """One linear function is a limit of moment |a|: sin(<e a, x>)/e is within e² |a|³ / 6 of <a, x> on the unit ball,
-    and its spectrum, at the frequencies e a and -e a, has the first moment |a|.
+class LinearLimit(Claim[Slope]):
+    """One linear function is a limit of moment |a|: for e > 0, sin(e <a, x>)/e is within e² |a|³ / 6 of <a, x> on the
+    unit ball, and its spectrum, at the frequencies e a and -e a, has the first moment |a|.
     """
 
     title = "One linear function as a limit"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="one at a time, as a limit")
+    stated = Kind.OWN
+    population = Slopes()
     relation = AtMost()
+    control = Control("a hundredth less", lambda bounds, problem: 0.99 * bounds)  # both are attained, to e²/20
+    controls = _LINEAR
+    unexplained = _GROWTH
 
     def predict(self, problem: Slope) -> Array:
         """The distance and the moment."""
@@ -111,17 +122,19 @@ class LinearLimit(AbstractSlopeClaim):
         series = jnp.abs(wave @ jnp.sin(2 * jnp.pi / 16 * jnp.arange(16)) / 16) / problem.small
         return jnp.stack([distance, problem.small * size * (order @ series)])
 
+    def trivial(self, problem: Slope) -> Array:
+        """The distance from 0; a moment has no bound of its own."""
+        return jnp.stack([jnp.linalg.norm(problem.a), jnp.asarray(jnp.inf)])
+
     def condition(self, problem: Slope) -> Array:
-        """A sum of 16 terms."""
-        return jnp.asarray(4.0)
-
-    def control(self) -> Control:
-        """Both are attained, the first to within e²/20."""
-        return Control("a hundredth less", lambda bounds, problem: 0.99 * bounds)
+        """A difference of numbers of the size |a|; a sum of 16 terms."""
+        size = jnp.linalg.norm(problem.a)
+        return jnp.stack([6 / (problem.small * size) ** 2, jnp.asarray(4.0)])
 
 
-class LinearParameter(AbstractSlopeClaim):
-    """All linear functions with |a| <= C_a at once need frequencies in all directions u, and
+class LinearParameter(Claim[Slope]):
+    """All linear functions <a, x> + b of d variables with |a| <= C_a and |b| <= C_b at once need frequencies in all
+    directions u, and have the Barron parameter
 
         C_F = C_b + C_a / E|u_1| = C_b + C_a sqrt(pi) Gamma((d+1)/2) / Gamma(d/2),
 
@@ -132,11 +145,15 @@ class LinearParameter(AbstractSlopeClaim):
 
     title = "The Barron parameter of linear functions"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="corrected")
-    corrects = "approximation.barron_examples.linear_as_printed"
+    population = Slopes()
+    corrects = LinearAsPrinted
     relation = EqualInMean(resolution=0.05)
-    label = "tight"
+    control = Control(
+        "the moment C_a is enough", lambda value, problem: value * mean_projection(problem.functions.dimension)
+    )
+    controls = _LINEAR
+    unexplained = _GROWTH
     trials = 64
-    batch = 64
 
     def predict(self, problem: Slope) -> Array:
         """<a, x> at two points, along a and at 60 degrees to it."""
@@ -144,7 +161,7 @@ class LinearParameter(AbstractSlopeClaim):
         return jnp.stack([size, size / 2])
 
     def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
-        """moment times the mean of (cos(<omega, x> + theta) - cos(theta)) / |omega| over 2048 frequencies."""
+        """The moment times the mean of (cos(<omega, x> + theta) - cos(theta)) / |omega| over 2048 frequencies."""
         first, second = jax.random.split(key)
         way = problem.a / jnp.linalg.norm(problem.a)
         across = jax.random.normal(first, way.shape)
@@ -155,63 +172,33 @@ class LinearParameter(AbstractSlopeClaim):
         waves = (jnp.cos(omega @ x.T + theta[:, None]) - jnp.cos(theta)[:, None]) / problem.functions.length
         return problem.functions.moment() * waves.mean(axis=0)
 
-    def control(self) -> Control:
-        """What coefficients of the printed moment represent."""
-        scale = lambda value, problem: value * mean_projection(problem.functions.dimension)
-        return Control("the moment C_a is enough", scale)
 
-
-class Combined(eqx.Module):
-    """Classes of one function each, and bounds for their combinations.
+def combined_parameter(problem: Combined) -> Float[Array, ""]:
+    """The parameter of all <a, f> + b by discrete transforms: sup |<a, F(k)>| is C_a times the largest |F_i(k)|.
 
     Args:
-        parts: f_i.
-        slope: C_a, of |a|_1.
-        shift: C_b, of |b|.
+        problem: classes of one function each, and the bounds C_a of |a|_1 and C_b of |b|.
     """
-
-    parts: Periodic
-    slope: Float[Array, ""]
-    shift: Float[Array, ""]
-
-    def offsets(self) -> Float[Array, " k"]:
-        """|f_i(0)|."""
-        return jnp.abs(jnp.sum(self.parts.amplitudes * jnp.cos(self.parts.phases), axis=1))
-
-    def moments(self) -> Float[Array, " k"]:
-        """sum_j |A_ij| |k_j|."""
-        return jnp.abs(self.parts.amplitudes) @ jnp.linalg.norm(self.parts.atoms, axis=1)
+    points, omega = lattice()
+    values = jnp.stack([function(points) for function in problem.parts.functions()], axis=1)
+    moment = jnp.linalg.norm(omega, axis=1) @ coefficients(values).max(axis=1)
+    return problem.shift + problem.slope * (jnp.abs(values[0]).max() + moment)
 
 
-class AbstractCombinedClaim(Claim[Combined]):
-    """Statements about the class of all <a, f> + b with |a|_1 <= C_a and |b| <= C_b."""
+def sum_of_parameters(problem: Combined) -> Float[Array, ""]:
+    """C_b + C_a sum_i C_i, by the inequality of the triangle.
 
-    relation = AtMost()
-    controls = "the Barron parameter of combinations"
-    unexplained = "classes whose spectra overlap in part"
-    problem = Combined
-    trials = 128
-    batch = 128
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Combined:
-        """Eight functions with eight frequencies, each with one that it has nearly for itself."""
-        normal = jax.random.normal(key, (18, 40))
-        return Combined(sampled_periodic(normal[1:], 8, 0.03), jnp.exp(normal[0, 0]), jnp.exp(normal[0, 1]))
-
-    def hypotheses(self, problem: Combined) -> list[Hypothesis]:
-        """Parts of finite parameters."""
-        return [Hypothesis("C_i is finite", problem.moments().max(), "<", jnp.inf, "each class has a parameter")]
-
-    def measure(self, problem: Combined, key: Key[Array, ""]) -> Array:
-        """By discrete transforms of the f_i: sup |<a, F(k)>| is C_a times the largest |F_i(k)|."""
-        points, omega = lattice()
-        values = jnp.stack([function(points) for function in problem.parts.functions()], axis=1)
-        moment = jnp.linalg.norm(omega, axis=1) @ coefficients(values).max(axis=1)
-        return problem.shift + problem.slope * (jnp.abs(values[0]).max() + moment)
+    Args:
+        problem: classes, C_a and C_b.
+    """
+    return problem.shift + problem.slope * (problem.offsets() + problem.moments()).sum()
 
 
-class CombinationAsPrinted(AbstractCombinedClaim):
-    """As printed: combinations of classes have C <= 2 C_a max_i C_i + C_b.
+class CombinationAsPrinted(Claim[Combined]):
+    """As printed: the combinations <a, f> + b, |a|_1 <= C_a and |b| <= C_b, of functions f_i of classes with the Barron
+    parameters C_i have
+
+        C <= 2 C_a max_i C_i + C_b.
 
     The proof takes the integral of the largest of several spectra for the largest of their integrals. Spectra that do
     not overlap add up.
@@ -219,19 +206,26 @@ class CombinationAsPrinted(AbstractCombinedClaim):
 
     title = "The Barron parameter of combinations, as printed"
     source = Source("li2025incontext", "Section 2.3, linear combinations")
+    population = CombinedClasses()
+    relation = AtMost()
+    control = Control("without the factor 2", lambda bound, problem: (bound + problem.shift) / 2)
+    controls = _COMBINATIONS
+    unexplained = _OVERLAP
     expected = Status.REFUTED
 
     def predict(self, problem: Combined) -> Array:
-        """2 C_a max_i C_i + C_b."""
         return 2 * problem.slope * (problem.offsets() + problem.moments()).max() + problem.shift
 
-    def control(self) -> Control:
-        """A stronger statement."""
-        return Control("without the factor 2", lambda bound, problem: (bound + problem.shift) / 2)
+    def measure(self, problem: Combined, key: Key[Array, ""]) -> Array:
+        return combined_parameter(problem)
+
+    def trivial(self, problem: Combined) -> Array:
+        return sum_of_parameters(problem)
 
 
-class Combination(AbstractCombinedClaim):
-    """Combinations of classes have
+class Combination(Claim[Combined]):
+    """The combinations <a, f> + b, |a|_1 <= C_a and |b| <= C_b, of functions f_i of classes whose spectra have the
+    largest moduli F_i^sup have the Barron parameter
 
         C = C_b + C_a (max_i sup |f_i(0)| + integral of |omega| max_i F_i^sup)
          <= C_b + C_a (max_i sup |f_i(0)| + sum_i integral of |omega| F_i^sup),
@@ -241,12 +235,19 @@ class Combination(AbstractCombinedClaim):
 
     title = "The Barron parameter of combinations"
     source = Source("li2025incontext", "Section 2.3, linear combinations", note="corrected")
-    corrects = "approximation.barron_examples.combination_as_printed"
+    population = CombinedClasses()
+    corrects = CombinationAsPrinted
+    relation = AtMost()
+    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    controls = _COMBINATIONS
+    unexplained = _OVERLAP
 
     def predict(self, problem: Combined) -> Array:
         """The bound with the sum."""
         return problem.shift + problem.slope * (problem.offsets().max() + problem.moments().sum())
 
-    def control(self) -> Control:
-        """The spectra overlap by little."""
-        return Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    def measure(self, problem: Combined, key: Key[Array, ""]) -> Array:
+        return combined_parameter(problem)
+
+    def trivial(self, problem: Combined) -> Array:
+        return sum_of_parameters(problem)

@@ -10,15 +10,12 @@ values (`moment_from_grid` and `moment_from_samples`), and by closed forms and b
 `polynomial_bound`).
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Equal, EqualInMean, Hypothesis, Integer, Real, Source, Space
+from lemmata.claims import AtMost, Claim, Control, Equal, EqualInMean, Source
 from lemmata.functions import (
-    CosineSum,
-    GaussianBumps,
     combination_moment,
     gaussian_moment,
     polynomial_extension,
@@ -26,26 +23,18 @@ from lemmata.functions import (
     radial_terms,
     ridge_polynomial_bound,
 )
-from lemmata.problems._sampled import draws
+from lemmata.problems._known_spectra import (
+    Bump,
+    BumpClasses,
+    Mixture,
+    PositiveMixtures,
+    RidgePolynomial,
+    RidgePolynomials,
+)
+from lemmata.problems._periodic_functions import Periodic, PeriodicFunctions
 
-
-class Periodic(eqx.Module):
-    """Functions sum_j A_ij cos(<k_j, x> + theta_ij) with integer frequencies: Fourier coefficients without error.
-
-    Args:
-        atoms: k_j, distinct and none the negative of another.
-        amplitudes: A_ij.
-        phases: theta_ij.
-    """
-
-    atoms: Float[Array, "m two"]
-    amplitudes: Float[Array, "k m"]
-    phases: Float[Array, "k m"]
-
-    def functions(self) -> list[CosineSum]:
-        """One for each row of amplitudes."""
-        sizes = jnp.ones(len(self.atoms))
-        return [CosineSum(self.atoms, sizes, *row) for row in zip(self.amplitudes, self.phases, strict=True)]
+_NO_BOUND = "a first moment has no bound of its own"
+NINE_TENTHS = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
 
 
 def lattice(side: int = 16) -> tuple[Float[Array, "n two"], Float[Array, "n two"]]:
@@ -71,23 +60,21 @@ def coefficients(values: Float[Array, "n *s"]) -> Float[Array, "n *s"]:
     return jnp.abs(jnp.fft.fft2(values.reshape(shape), axes=(0, 1))).reshape(values.shape) / len(values)
 
 
-def sampled_periodic(normal: Float[Array, "rows forty"], functions: int, others: float) -> Periodic:
-    """Random functions with 8 of 40 frequencies; the first has amplitude 1 at the first, and so on.
+def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
+    """sup |f(0)| + sum_k |k| sup |F_f(k)| of a finite class, by discrete transforms.
 
     Args:
-        normal: 1 + 2 functions rows of standard normal numbers.
-        functions: how many.
-        others: the standard deviation of the other amplitudes.
+        problem: the class.
+        order: of the norm of k.
     """
-    half = [(i, j) for i in range(5) for j in range(-4, 5) if (i, j) > (0, 0)]
-    chosen = jnp.asarray(half, float)[jnp.argsort(normal[0])[:8]]
-    drawn = normal[1:, :8].reshape(2, functions, 8)
-    amplitudes = others * drawn[0] + jnp.eye(functions, 8) * (1 - others * drawn[0])
-    return Periodic(chosen, amplitudes, 2 * jnp.pi * jax.scipy.stats.norm.cdf(drawn[1]))
+    points, omega = lattice()
+    values = jnp.stack([function(points) for function in problem.functions()], axis=1)
+    return jnp.abs(values[0]).max() + coefficients(values).max(axis=1) @ jnp.linalg.norm(omega, ord=order, axis=1)
 
 
 class GradientParameter(Claim[Periodic]):
-    """The Barron parameter by spectra of gradients is the one by spectra of functions: with sup over the class,
+    """The Barron parameter by spectra of gradients is the one by spectra of functions: with sup over the class and
+    Fourier coefficients F(k) at the frequencies k,
 
         sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|,
 
@@ -96,30 +83,14 @@ class GradientParameter(Claim[Periodic]):
 
     title = "The Barron parameter by gradients"
     source = Source("li2025incontext", "(20)")
+    population = PeriodicFunctions()
     relation = Equal()
-    label = "identity"
+    control = Control("the l_1 norm of omega", lambda value, problem: parameter_by_functions(problem, 1))
     controls = "the Barron parameter of a class"
     unexplained = "functions whose gradient has a spectrum at 0, as linear ones have"
-    problem = Periodic
-    trials = 128
-    batch = 128
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Periodic:
-        """Three functions with eight frequencies in common."""
-        return sampled_periodic(jax.random.normal(key, (7, 40)), 3, 1.0)
-
-    def hypotheses(self, problem: Periodic) -> list[Hypothesis]:
-        """Frequencies that the lattice resolves."""
-        return [Hypothesis("frequencies are below 8", jnp.abs(problem.atoms).max(), "<", 8.0, "16 points a period")]
 
     def predict(self, problem: Periodic) -> Array:
-        """By the functions."""
-        return self._by_functions(problem, 2)
-
-    def _by_functions(self, problem: Periodic, order: int) -> Array:
-        points, omega = lattice()
-        values = jnp.stack([function(points) for function in problem.functions()], axis=1)
-        return jnp.abs(values[0]).max() + coefficients(values).max(axis=1) @ jnp.linalg.norm(omega, ord=order, axis=1)
+        return parameter_by_functions(problem, 2)
 
     def measure(self, problem: Periodic, key: Key[Array, ""]) -> Array:
         """By gradients, differentiated automatically; the value at 0 from the amplitudes."""
@@ -135,23 +106,10 @@ class GradientParameter(Claim[Periodic]):
         """Rounding in each of 256 coefficients."""
         return jnp.asarray(16.0)
 
-    def control(self) -> Control:
-        """Another norm of the frequencies."""
-        return Control("the l_1 norm of omega", lambda value, problem: self._by_functions(problem, 1))
-
-
-class Bump(eqx.Module):
-    """The class of Gaussian bumps, whose spectrum is known.
-
-    Args:
-        functions: the class.
-    """
-
-    functions: GaussianBumps
-
 
 class GaussianParameter(Claim[Bump]):
-    """Gaussian bumps of width 1/scale have
+    """The sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables, sum |q_k| <= 1, have, with F_sup
+    the largest modulus of their spectra,
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d):
 
@@ -160,28 +118,16 @@ class GaussianParameter(Claim[Bump]):
 
     title = "The Barron parameter of Gaussians"
     source = Source("barron1993", "Section IX", note="Gaussian functions, with the constant")
+    population = BumpClasses()
     relation = EqualInMean(resolution=0.02)
-    label = "identity"
+    control = Control(
+        "scale sqrt(d)", lambda value, problem: problem.functions.scale * jnp.sqrt(1.0 * problem.functions.dimension)
+    )
     controls = "the first moment of a spectrum"
     unexplained = "the error for spectra in many dimensions that are far from radial"
-    problem = Bump
     trials = 64
-    batch = 64
-
-    def settings(self) -> Space:
-        """The dimension."""
-        return Space(d=Integer(3, 1, 20, "dimension"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Bump:
-        """Lognormal scales."""
-        return Bump(GaussianBumps(setting["d"], jnp.exp(jax.random.normal(key))))
-
-    def hypotheses(self, problem: Bump) -> list[Hypothesis]:
-        """A width."""
-        return [Hypothesis("scale is positive", problem.functions.scale, ">", 0.0)]
 
     def predict(self, problem: Bump) -> Array:
-        """The closed form."""
         return problem.functions.moment()
 
     def measure(self, problem: Bump, key: Key[Array, ""]) -> Array:
@@ -191,59 +137,25 @@ class GaussianParameter(Claim[Bump]):
         transform = lambda omega: jnp.prod(jax.scipy.stats.norm.pdf(omega, scale=scale), axis=1)
         return radial_terms(transform, jax.scipy.stats.norm.cdf(normal[:, 0]), normal[:, 1:])[1].mean()
 
-    def control(self) -> Control:
-        """The bound in place of the value."""
-        bound = lambda value, problem: problem.functions.scale * jnp.sqrt(1.0 * problem.functions.dimension)
-        return Control("scale sqrt(d)", bound)
-
-
-class Mixture(eqx.Module):
-    """sum_k w_k exp(-s_k² |x|²/2), positive definite.
-
-    Args:
-        weights: w_k, positive.
-        scales: s_k.
-        dimension: d.
-    """
-
-    weights: Float[Array, " k"]
-    scales: Float[Array, " k"]
-    dimension: int = eqx.field(static=True)
-
-    def __call__(self, x: Float[Array, " d"]) -> Float[Array, ""]:
-        """f."""
-        return self.weights @ jnp.exp(-(self.scales**2) * jnp.sum(x**2) / 2)
-
 
 class PositiveDefiniteBound(Claim[Mixture]):
-    """A positive definite f, with F_f >= 0, has C_f <= sqrt(-f(0) times the Laplacian of f at 0): the integrals of F
-    and |omega|² F are f(0) and minus the Laplacian, and Cauchy's inequality gives what lies between.
+    """A positive definite f, whose spectrum F is not negative, has
+
+        C_f = integral of |omega| F(omega) <= sqrt(-f(0) times the Laplacian of f at 0):
+
+    the integrals of F and |omega|² F are f(0) and minus the Laplacian, and Cauchy's inequality gives what lies between.
     """
 
     title = "The Barron parameter of positive definite functions"
     source = Source("barron1993", "Section IX", note="positive definite functions")
+    population = PositiveMixtures()
     relation = AtMost()
+    control = NINE_TENTHS
     controls = "the first moment of a positive spectrum"
     unexplained = "spectra of either sign"
-    problem = Mixture
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """The dimension."""
-        return Space(d=Integer(6, 1, 50, "dimension"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Mixture:
-        """Three Gaussians with scales near 1."""
-        weights, scales = draws(key, (3,), (3,))
-        return Mixture(jnp.exp(weights), jnp.exp(0.2 * scales), setting["d"])
-
-    def hypotheses(self, problem: Mixture) -> list[Hypothesis]:
-        """A positive spectrum."""
-        return [Hypothesis("weights are positive", problem.weights.min(), ">", 0.0, "F_f is not negative")]
+    trivial = _NO_BOUND
 
     def predict(self, problem: Mixture) -> Array:
-        """The bound, by automatic differentiation."""
         origin = jnp.zeros(problem.dimension)
         return positive_definite_bound(problem(origin), jnp.trace(jax.hessian(problem)(origin)))
 
@@ -251,25 +163,10 @@ class PositiveDefiniteBound(Claim[Mixture]):
         """The sum of the Gaussians' moments, which is the moment where all spectra are positive."""
         return combination_moment(problem.weights, problem.scales * gaussian_moment(problem.dimension))
 
-    def control(self) -> Control:
-        """The spectra are narrow in the length of omega where d is not small."""
-        return Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
-
-
-class RidgePolynomial(eqx.Module):
-    """A polynomial of one variable.
-
-    Args:
-        coefficients: lowest power first.
-        period: of its extension.
-    """
-
-    coefficients: Float[Array, " k"]
-    period: Float[Array, ""]
-
 
 class PolynomialBound(Claim[RidgePolynomial]):
-    """p(<u, x>), |u| = 1, agrees on the unit ball with a function of <u, x> of any period P > 2 and
+    """A polynomial p(<u, x>), |u| = 1, agrees on the unit ball with a function of <u, x> of any period P > 2 that has
+    Fourier coefficients c_m at the frequencies omega_m = 2 pi m / P with
 
         sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period,
 
@@ -279,28 +176,14 @@ class PolynomialBound(Claim[RidgePolynomial]):
 
     title = "The Barron parameter of polynomials on the ball"
     source = Source("barron1993", "Section IX", note="polynomials, by a periodic extension")
+    population = RidgePolynomials()
     relation = AtMost()
+    control = NINE_TENTHS
     controls = "the first moment of an extension of a polynomial"
     unexplained = "the cheapest extension"
-    problem = RidgePolynomial
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Degree and period."""
-        return Space(degree=Integer(3, 1, 12, "degree"), period=Real(4.0, 2.1, 20.0, "of the extension"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> RidgePolynomial:
-        """Normal coefficients."""
-        coefficients = jax.random.normal(key, (setting["degree"] + 1,))
-        return RidgePolynomial(coefficients, jnp.asarray(setting["period"]))
-
-    def hypotheses(self, problem: RidgePolynomial) -> list[Hypothesis]:
-        """Room for the continuation."""
-        return [Hypothesis("the period is more than 2", problem.period, ">", 2.0, "the length of [-1, 1]")]
+    trivial = _NO_BOUND
 
     def predict(self, problem: RidgePolynomial) -> Array:
-        """The bound, from the coefficients."""
         return ridge_polynomial_bound(problem.coefficients, problem.period)
 
     def measure(self, problem: RidgePolynomial, key: Key[Array, ""]) -> Array:
@@ -311,7 +194,3 @@ class PolynomialBound(Claim[RidgePolynomial]):
         values = jnp.where(t <= 1, evaluate(problem.coefficients, t), evaluate(cubic, t - 1))
         omega = 2 * jnp.pi / problem.period * jnp.abs(jnp.fft.fftfreq(512, 1 / 512))
         return omega @ jnp.abs(jnp.fft.fft(values)) / 512
-
-    def control(self) -> Control:
-        """Cauchy's inequality loses little where most of the spectrum is in the first frequencies."""
-        return Control("nine tenths of it", lambda bound, problem: 0.9 * bound)

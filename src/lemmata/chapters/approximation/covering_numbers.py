@@ -6,19 +6,17 @@ not counted here.
 
 The cover (23) of pairs counts values alone: its size does not depend on the class. The proof of Lemma 1 takes one
 function of the cover for all x, and that a cover of pairs does not give; a product of a cover of the class in the
-supremum norm and one of the ball does. So `lemmata.functions.required_features` counts the product.
+supremum norm and one of the ball does. So `lemmata.functions.required_features` counts the product. Without any cover,
+`approximation.features_without_covers` says what holds for a whole class.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Order, Rate, Real, Source, Space
+from lemmata.claims import AtMost, Claim, Control, Kind, Order, Rate, Source
 from lemmata.functions import log_pair_cover
-from lemmata.problems._sampled import draws, points_in_ball
-
-_RICHNESS = (1.0, 2.0, 4.0, 8.0)
+from lemmata.problems._covered_classes import RICHNESS, ClassesOfCosines, FunctionsAtPoints, RichClasses, SinesAtPoints
 
 
 def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:
@@ -36,82 +34,6 @@ def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:
     return jax.lax.fori_loop(0, len(close), visit, jnp.zeros(len(close), bool)).sum().astype(float)
 
 
-class Pairs(eqx.Module):
-    """Random pairs (f, x) of a class.
-
-    Args:
-        x: points, one a pair.
-        values: (f(x) - f(0)) / C_F, one a pair.
-        epsilon: the precision.
-        dimension: d.
-    """
-
-    x: Float[Array, "m d"]
-    values: Float[Array, " m"]
-    epsilon: float = eqx.field(static=True)
-    dimension: int = eqx.field(static=True)
-
-
-class PairCover(Claim[Pairs]):
-    """A smallest epsilon-cover (23) of all pairs (f, x) of a class has at most
-
-        (1 + 4/epsilon)^d (1 + 2/epsilon)
-
-    elements, whatever the class: no element of another pair's cell is needed. A set of pairs of which none covers
-    another, as a greedy cover is, has no more either.
-    """
-
-    title = "The cover of pairs does not see the class"
-    source = Source("li2025incontext", "(23)")
-    relation = AtMost()
-    controls = "the covering number of Theorem 1"
-    unexplained = "what a cover would have to be for the proof of Lemma 1"
-    problem = Pairs
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Dimension and precision."""
-        return Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Pairs:
-        """Sines b sin(<k, x> + phase)/|k|, |b| <= 1, at 256 points; half of them with the steepest phase.
-
-        Each has a first moment of at most 1, and C_F = 1 for all asks most of the cover.
-        """
-        d = setting["d"]
-        drawn = jax.random.normal(key, (256, 2 * d + 3))
-        uniform, x = jax.scipy.stats.norm.cdf(drawn[:, :2]), points_in_ball(drawn[:, 2 : d + 3])
-        k = 0.3 * drawn[:, d + 3 :]
-        length = jnp.linalg.norm(k, axis=1)
-        phase = jnp.where(jnp.arange(256) % 2 == 0, 0.0, jnp.pi * uniform[:, 1])
-        waves = (jnp.sin(jnp.sum(k * x, axis=1) + phase) - jnp.sin(phase)) / length
-        return Pairs(x, (2 * uniform[:, 0] - 1) * waves, setting["epsilon"], d)
-
-    def hypotheses(self, problem: Pairs) -> list[Hypothesis]:
-        """Pairs of the ball, values of a class with C_F = 1."""
-        return [
-            Hypothesis("points lie in the ball", jnp.linalg.norm(problem.x, axis=1).max(), "<=", 1.0),
-            Hypothesis("|f(x) - f(0)| is at most C_F", jnp.abs(problem.values).max(), "<=", 1.0, "the first moment"),
-        ]
-
-    def predict(self, problem: Pairs) -> Array:
-        """The bound."""
-        return jnp.exp(log_pair_cover(problem.dimension, problem.epsilon))
-
-    def measure(self, problem: Pairs, key: Key[Array, ""]) -> Array:
-        """The size of a greedy cover."""
-        return greedy_cover(close_pairs(problem.x, problem.values, problem.epsilon))
-
-    def trivial(self, problem: Pairs) -> Array:
-        """All pairs."""
-        return jnp.asarray(float(len(problem.values)))
-
-    def control(self) -> Control:
-        """Balls cover better than cells, and values reach C_F only at the boundary."""
-        return Control("an eighth of it", lambda bound, problem: bound / 8)
-
-
 def close_pairs(x: Float[Array, "m d"], values: Float[Array, " m"], epsilon: float | Array) -> Bool[Array, "m m"]:
     """Which pairs cover each other in the sense of (23).
 
@@ -124,86 +46,85 @@ def close_pairs(x: Float[Array, "m d"], values: Float[Array, " m"], epsilon: flo
     return near & (jnp.abs(values[:, None] - values) <= epsilon)
 
 
-class Rich(eqx.Module):
-    """Classes of cosines with 1, 2, 4 and 8 frequencies and the same C_F, at random points.
+class PairCover(Claim[FunctionsAtPoints]):
+    """A smallest epsilon-cover (23) of all pairs (f, x), f of a class with the Barron parameter C_F and x in the unit
+    ball of d dimensions, in |x - x'| and |f(x) - f(0) - f'(x') + f'(0)| / C_F, has at most
 
-    Args:
-        values: (f(x) - f(0)) / C_F: rung, function, point.
-        x: points.
-        epsilon: the precision.
+        (1 + 4/epsilon)^d (1 + 2/epsilon)
+
+    elements, whatever the class: no element of another pair's cell is needed. A set of pairs of which none covers
+    another, as a greedy cover is, has no more either.
     """
 
-    values: Float[Array, "r k m"]
-    x: Float[Array, " m"]
-    epsilon: float = eqx.field(static=True)
+    title = "The cover of pairs does not see the class"
+    source = Source("li2025incontext", "(23)")
+    population = SinesAtPoints()
+    relation = AtMost()
+    control = Control(
+        "an eighth of it",
+        lambda bound, problem: bound / 8,
+        loose="cells of half the precision are counted, and values reach C_F only at the boundary",
+    )
+    controls = "the covering number of Theorem 1"
+    unexplained = "what a cover would have to be for the proof of Lemma 1"
+
+    def predict(self, problem: FunctionsAtPoints) -> Array:
+        return jnp.exp(log_pair_cover(problem.dimension, problem.epsilon))
+
+    def measure(self, problem: FunctionsAtPoints, key: Key[Array, ""]) -> Array:
+        """The size of a greedy cover."""
+        return greedy_cover(close_pairs(problem.x, problem.values, problem.epsilon))
+
+    def trivial(self, problem: FunctionsAtPoints) -> Array:
+        """All pairs."""
+        return jnp.asarray(float(len(problem.values)))
 
 
-class AbstractRichClaim(Claim[Rich]):
-    """Statements about covers of richer and richer classes in one dimension."""
-
-    controls = "covering numbers of classes of functions"
-    unexplained = "the size of the smallest covers"
-    problem = Rich
-    trials = 32
-    batch = 32
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Rich:
-        """128 functions a class, sin(k z) and 1 - cos(k z) with k up to m and coefficients +-1; as many points."""
-        signs, x = draws(key, (2, 128, 8), (128, 2))
-        points = points_in_ball(x)[:, 0]
-        order = jnp.pi * jnp.arange(1.0, 9.0)
-        waves = jnp.stack([jnp.sin(order[:, None] * points), jnp.cos(order[:, None] * points) - 1])
-        terms = jnp.sign(signs)[..., None] * (waves / order[:, None])[:, None]
-        sums = jnp.stack([terms[:, :, : int(m)].sum(axis=(0, 2)) / (2 * m) for m in _RICHNESS])
-        return Rich(sums, points, 0.05)
-
-    def hypotheses(self, problem: Rich) -> list[Hypothesis]:
-        """Values of classes with C_F = 1."""
-        return [Hypothesis("|f(x) - f(0)| is at most C_F", jnp.abs(problem.values).max(), "<=", 1.0, "first moments")]
-
-
-class PairCoverOfRichClasses(AbstractRichClaim):
-    """The cover (23) of pairs does not grow with the number m of frequencies of a class."""
+class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
+    """The cover (23) of pairs of a function and a point does not grow with the number m of frequencies of a class."""
 
     title = "The cover of pairs of richer classes"
     source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
-    relation = Rate("m", _RICHNESS, upper=True)
-    label = "rate"
+    stated = Kind.OWN
+    population = RichClasses()
+    relation = Rate("m", RICHNESS, upper=True)
+    control = Control("like m^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "covering numbers of classes of functions"
+    unexplained = "the size of the smallest covers"
+    trials = 32
 
-    def predict(self, problem: Rich) -> Array:
-        """The exponent 0."""
+    def predict(self, problem: ClassesOfCosines) -> Array:
         return jnp.zeros(())
 
-    def measure(self, problem: Rich, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
         """Sizes of greedy covers, one function a point."""
         diagonal = jnp.diagonal(problem.values, axis1=1, axis2=2)
         close = lambda values: close_pairs(problem.x[:, None], values, problem.epsilon)
         return jnp.stack([greedy_cover(close(values)) for values in diagonal])
 
-    def control(self) -> Control:
-        """Stronger."""
-        return Control("like 1/m", lambda exponent, problem: exponent - 1)
 
-
-class ClassCoverOfRichClasses(AbstractRichClaim):
-    """A cover of f - f(0) in the supremum norm, to C_F epsilon, grows with the number m of frequencies of a class."""
+class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
+    """A cover of all f - f(0), f of a class with the Barron parameter C_F, in the supremum norm, to C_F epsilon, grows
+    with the number m of frequencies of the class.
+    """
 
     title = "The supremum cover of richer classes"
     source = Source("li2025incontext", "Section 3, complexity of classes", note="with a cover of functions")
-    relation = Order("m", _RICHNESS[:3])
+    stated = Kind.OWN
+    population = RichClasses()
+    relation = Order("m", RICHNESS[:3])
+    control = Control("it falls", lambda sign, problem: -sign)
+    controls = "covering numbers of classes of functions"
+    unexplained = "the size of the smallest covers"
+    trials = 32
 
-    def predict(self, problem: Rich) -> Array:
-        """Up."""
+    def predict(self, problem: ClassesOfCosines) -> Array:
         return jnp.ones(())
 
-    def measure(self, problem: Rich, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
         """Sizes of greedy covers of the functions, compared at the points."""
         sizes = []
         for values in problem.values[:3]:
             apart = jnp.abs(values[:, None] - values).max(axis=2)
             sizes.append(greedy_cover(apart <= problem.epsilon))
         return jnp.stack(sizes)
-
-    def control(self) -> Control:
-        """What the cover of pairs does."""
-        return Control("it falls", lambda sign, problem: -sign)

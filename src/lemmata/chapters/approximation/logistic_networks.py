@@ -5,24 +5,18 @@ assumes the logistic activation, whose derivative is positive definite; it leave
 which units to take.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
-from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Source, Space
-from lemmata.functions import LogisticNetworks
-from lemmata.problems._sampled import draws
-
-
-class Frequencies(eqx.Module):
-    """Where spectra are compared.
-
-    Args:
-        omega: real numbers.
-    """
-
-    omega: Float[Array, " m"]
+from lemmata.claims import Claim, Control, Equal, Source
+from lemmata.problems._logistic_units import (
+    Frequencies,
+    LogisticUnitNetworks,
+    LogisticUnits,
+    NormalFrequencies,
+    UnitLengths,
+)
 
 
 class LogisticSpectrum(Claim[Frequencies]):
@@ -35,24 +29,13 @@ class LogisticSpectrum(Claim[Frequencies]):
 
     title = "The spectrum of the logistic function's derivative"
     source = Source("li2025incontext", "(134)", note="proof of (132)")
+    population = NormalFrequencies()
     relation = Equal()
-    label = "identity"
+    control = Control("with 22/7 for pi", lambda value, problem: problem.omega / (2 * jnp.sinh(22 / 7 * problem.omega)))
     controls = "the spectrum of a logistic unit"
     unexplained = "other activations"
-    problem = Frequencies
-    trials = 128
-    batch = 128
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Frequencies:
-        """Sixteen normal frequencies."""
-        return Frequencies(jax.random.normal(key, (16,)))
-
-    def hypotheses(self, problem: Frequencies) -> list[Hypothesis]:
-        """Not 0, where the quotient is a limit."""
-        return [Hypothesis("no frequency is 0", jnp.abs(problem.omega).min(), ">", 0.0, "0/0 for 1/(2 pi)")]
 
     def predict(self, problem: Frequencies) -> Array:
-        """The quotient."""
         return problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
 
     def measure(self, problem: Frequencies, key: Key[Array, ""]) -> Array:
@@ -63,71 +46,14 @@ class LogisticSpectrum(Claim[Frequencies]):
         return step / (2 * jnp.pi) * jnp.cos(problem.omega[:, None] * x) @ slope
 
     def condition(self, problem: Frequencies) -> Array:
-        """Both sides divide rounding errors by small frequencies or large values."""
-        return 2 + jnp.abs(problem.omega).max()
-
-    def control(self) -> Control:
-        """A rational pi."""
-        false = lambda value, problem: problem.omega / (2 * jnp.sinh(22 / 7 * problem.omega))
-        return Control("with 22/7 for pi", false)
+        """The sum has terms of the size of the value at 0, 1/(2 pi), whatever is left of it."""
+        value = problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
+        return (2 + jnp.abs(problem.omega)) / (2 * jnp.pi * value)
 
 
-class Units(eqx.Module):
-    """A network sum_j r_j sigma(<a_j, x>), and a point.
-
-    Args:
-        functions: the class.
-        coefficients: r_j.
-        x: a point of the unit ball.
-    """
-
-    functions: LogisticNetworks
-    coefficients: Float[Array, " m"]
-    x: Float[Array, " d"]
-
-
-class AbstractUnitsClaim(Claim[Units]):
-    """Statements about networks of logistic units."""
-
-    relation = Equal()
-    label = "identity"
-    controls = "the spectrum of a network of logistic units"
-    unexplained = "networks with other activations"
-    problem = Units
-    trials = 128
-    batch = 128
-
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(d=Integer(3, 2, 20, "dimension"), m=Integer(4, 2, 16, "units"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Units:
-        """Units of lengths between 0.7 and 2.5; the last two are on one line, against each other."""
-        m, d = setting["m"], setting["d"]
-        ways, lengths, sizes, x = draws(key, (m, d), (m,), (2, m), (d,))
-        ways = jnp.concatenate([ways[:-1], -ways[-2:-1]])
-        ways = ways / jnp.linalg.norm(ways, axis=1, keepdims=True)
-        atoms = (0.7 + 1.8 * jax.scipy.stats.norm.cdf(lengths))[:, None] * ways
-        functions = LogisticNetworks(atoms, jnp.exp(sizes[0]))
-        return Units(functions, jnp.exp(sizes[0]) * jnp.tanh(sizes[1]), x / (1 + jnp.linalg.norm(x)))
-
-    def hypotheses(self, problem: Units) -> list[Hypothesis]:
-        """Lengths that the quadrature resolves, coefficients within their bounds."""
-        lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
-        outside = (jnp.abs(problem.coefficients) / problem.functions.sizes).max()
-        return [
-            Hypothesis("|a_j| is at least 0.7", lengths.min(), ">=", 0.7, "the range of the quadrature"),
-            Hypothesis("|a_j| is at most 2.5", lengths.max(), "<=", 2.5, "the range of the quadrature"),
-            Hypothesis("|r_j| is at most its bound", outside, "<=", 1.0, "|rho| <= rho_max"),
-        ]
-
-    def condition(self, problem: Units) -> Array:
-        """Two sums of hundreds of terms."""
-        return jnp.asarray(4.0)
-
-
-class NetworkSpectrum(AbstractUnitsClaim):
-    """The gradient of sum_j r_j sigma(<a_j, x>) has a spectrum on the lines through the a_j: for every x
+class NetworkSpectrum(Claim[LogisticUnits]):
+    """The gradient of a network sum_j r_j sigma(<a_j, x>) of logistic units has a spectrum on the lines through the
+    a_j: for every x
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds,
 
@@ -136,8 +62,13 @@ class NetworkSpectrum(AbstractUnitsClaim):
 
     title = "The spectrum of a network's gradient"
     source = Source("li2025incontext", "(132)", "(133)")
+    population = LogisticUnitNetworks()
+    relation = Equal()
+    control = Control("with 1.001 times the coefficients", lambda gradient, problem: 1.001 * gradient)
+    controls = "the spectrum of a network of logistic units"
+    unexplained = "networks with other activations"
 
-    def predict(self, problem: Units) -> Array:
+    def predict(self, problem: LogisticUnits) -> Array:
         """The integrals, by the trapezoidal rule between its nodes, which leaves out 0."""
         step = 0.125
         s = step * (jnp.arange(-256, 256) + 0.5)
@@ -148,24 +79,19 @@ class NetworkSpectrum(AbstractUnitsClaim):
         along = step * jnp.sum(spectra * jnp.cos(s * (ways @ problem.x)[:, None]), axis=1)
         return (problem.coefficients * along) @ ways
 
-    def measure(self, problem: Units, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: LogisticUnits, key: Key[Array, ""]) -> Array:
         """The gradient, by automatic differentiation."""
         network = lambda x: jax.nn.sigmoid(problem.functions.atoms @ x) @ problem.coefficients
         return jax.grad(network)(problem.x)
 
-    def condition(self, problem: Units) -> Array:
-        """Units cancel."""
-        lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
-        size = jnp.abs(problem.coefficients) @ lengths
-        return 4 * size / jnp.abs(self.measure(problem, jax.random.key(0))).max()
-
-    def control(self) -> Control:
-        """A change in the coefficients."""
-        return Control("with 1.001 times the coefficients", lambda gradient, problem: 1.001 * gradient)
+    def condition(self, problem: LogisticUnits) -> Array:
+        """Units cancel, in each entry of the gradient on its own."""
+        size = jnp.abs(problem.coefficients) @ jnp.abs(problem.functions.atoms)
+        return 4 * size / jnp.abs(self.measure(problem, jax.random.key(0)))
 
 
-class LogisticParameter(AbstractUnitsClaim):
-    """Networks with |r_j| <= rho_j have the Barron parameter
+class LogisticParameter(Claim[LogisticUnits]):
+    """Networks sum_j r_j sigma(<a_j, x>) of logistic units with |r_j| <= rho_j have the Barron parameter
 
         sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2),
 
@@ -174,12 +100,16 @@ class LogisticParameter(AbstractUnitsClaim):
 
     title = "The Barron parameter of networks of logistic units"
     source = Source("li2025incontext", "Section 2.3, two-layer networks")
+    population = LogisticUnitNetworks()
+    relation = Equal()
+    control = Control("with 1.99 for 2", lambda value, problem: value - 0.01 * problem.functions.sizes.sum() / 4)
+    controls = "the spectrum of a network of logistic units"
+    unexplained = "networks with other activations"
 
-    def predict(self, problem: Units) -> Array:
-        """The bound."""
+    def predict(self, problem: LogisticUnits) -> Array:
         return problem.functions.sizes @ (jnp.linalg.norm(problem.functions.atoms, axis=1) + 2) / 4
 
-    def measure(self, problem: Units, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: LogisticUnits, key: Key[Array, ""]) -> Array:
         """Spectra and their integrals by the trapezoidal rule; sup |f(0)| at the largest coefficients."""
         x, omega = 0.1 * jnp.arange(-600, 601), 0.125 * jnp.arange(-240, 241)
         lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
@@ -189,36 +119,25 @@ class LogisticParameter(AbstractUnitsClaim):
         origin = problem.functions.sizes @ jax.nn.sigmoid(problem.functions.atoms @ jnp.zeros_like(problem.x))
         return origin + 0.125 * jnp.sum(problem.functions.sizes[:, None] * jnp.abs(spectra))
 
-    def control(self) -> Control:
-        """A little less for the values at 0."""
-        return Control("with 1.99 for 2", lambda value, problem: value - 0.01 * problem.functions.sizes.sum() / 4)
+    def condition(self, problem: LogisticUnits) -> Array:
+        """Sums of hundreds of terms."""
+        return jnp.asarray(4.0)
 
 
 class LogisticMoment(Claim[Frequencies]):
     """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4; so that of
-    (omega/a) / sinh(pi omega/a) is a/4.
+    (omega/a) / sinh(pi omega/a), for a unit of length a, is a/4.
     """
 
     title = "The moment of a logistic unit"
     source = Source("li2025incontext", "Appendix B, integral for two-layer networks")
+    population = UnitLengths()
     relation = Equal()
-    label = "identity"
+    control = Control("three terms of the series", lambda value, problem: 8 * value * (1 + 1 / 9 + 1 / 25) / jnp.pi**2)
     controls = "the first moment of the spectrum of a logistic unit"
     unexplained = "other activations"
-    problem = Frequencies
-    trials = 128
-    batch = 128
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Frequencies:
-        """Eight lengths between 0.5 and 4."""
-        return Frequencies(jax.random.uniform(key, (8,), minval=0.5, maxval=4.0))
-
-    def hypotheses(self, problem: Frequencies) -> list[Hypothesis]:
-        """Lengths that the quadrature resolves."""
-        return [Hypothesis("a is at least 0.5", problem.omega.min(), ">=", 0.5, "the step of the quadrature")]
 
     def predict(self, problem: Frequencies) -> Array:
-        """a/4."""
         return problem.omega / 4
 
     def measure(self, problem: Frequencies, key: Key[Array, ""]) -> Array:
@@ -230,7 +149,3 @@ class LogisticMoment(Claim[Frequencies]):
     def condition(self, problem: Frequencies) -> Array:
         """A sum of 800 terms."""
         return jnp.asarray(8.0)
-
-    def control(self) -> Control:
-        """Three terms of the series."""
-        return Control("three terms of the series", lambda value, problem: 8 * value * (1 + 1 / 9 + 1 / 25) / jnp.pi**2)

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from lemmata.chapters.approximation import barron_examples, features_without_covers, uniform_features
 from lemmata.chapters.approximation import covering_numbers as covering
 from lemmata.chapters.approximation import ramps as steps
-from lemmata.chapters.approximation import uniform_features
-from lemmata.chapters.approximation._gauss_legendre import pieces
-from lemmata.chapters.approximation.ramp_integrals import CosineRamps
+from lemmata.chapters.approximation._hardest_functions import hardest
 from lemmata.functions import (
     Cosines,
     CosineSum,
@@ -20,6 +19,9 @@ from lemmata.functions import (
     representing_coefficients,
     sample_features,
 )
+from lemmata.problems._cosine_ramps import CosineRamps
+from lemmata.problems._gauss_legendre import pieces
+from lemmata.problems._ramps import Line
 
 RNG = np.random.default_rng(0)
 
@@ -45,7 +47,7 @@ def test_the_printed_sign_has_no_weights(tau):
         b_ub=np.concatenate([np.ones(len(z)), -np.ones(len(z)), [3.0]]),
     )  # fmt: skip
     assert 1 / 6 - 1e-9 <= found.fun < 0.25
-    line = steps.Line(jnp.asarray(1.0), jnp.zeros(4), jnp.asarray(tau))
+    line = Line(jnp.asarray(1.0), jnp.zeros(4), jnp.asarray(tau))
     claimed = steps.LineByRampsAsPrinted().measure(line, jax.random.key(0))
     assert float(claimed) == pytest.approx(1 / 6)
     assert float(claimed) <= found.fun + 1e-9
@@ -82,7 +84,7 @@ def test_greedy_covers_cover():
 
 def test_the_ladder_covers_but_does_not_follow():
     claim = uniform_features.OneFunctionForAllPoints()
-    problem = claim.sample({}, jax.random.key(3))
+    problem = claim.population.sample({}, jax.random.key(3))
     x = np.linspace(-1, 1, 2001)
     wave = np.asarray(problem.wave(jnp.asarray(x)))
     nearest = np.abs(wave[:, None] - np.sin(x)[:, None] * np.asarray(problem.amplitudes)).min(axis=1)
@@ -90,3 +92,41 @@ def test_the_ladder_covers_but_does_not_follow():
     best = min(np.abs(wave - a * np.sin(x)).max() for a in np.linspace(-6 / 11, 6 / 11, 401))
     assert best > 0.1, "no multiple follows"
     assert float(jax.jit(claim.measure)(problem, jax.random.key(0))) == pytest.approx(best, abs=0.01)
+
+
+def test_dual_measures_are_distances_by_a_linear_program():
+    """E|phi_mu| - P_n|phi_mu| is at most the distance of E sign(phi_mu) phi from the span, and near it at the best mu."""
+    rng = np.random.default_rng(5)
+    x, t = rng.uniform(-1, 1, (10, 1)), rng.uniform(-2, 1, 300)
+    pool = np.clip(8 * (x * rng.choice([-1.0, 1.0], 300) - t) + 0.5, 0, 1)
+    drawn = pool[:, rng.integers(0, 300, 40)]
+    mu, value = jax.jit(hardest)(jnp.asarray(pool), jnp.asarray(drawn))
+    assert abs(float(mu.sum())) < 1e-12
+    assert float(jnp.abs(mu).sum()) <= 1 + 1e-12
+    f = (np.sign(np.asarray(mu) @ pool) * pool).mean(axis=1)
+    span, one = np.hstack([drawn, np.ones((10, 1))]), np.ones((10, 1))
+    found = optimize.linprog(
+        np.append(np.zeros(41), 1.0),
+        A_ub=np.block([[-span, -one], [span, -one]]),
+        b_ub=np.append(-f, f),
+        bounds=[(-1 / 40, 1 / 40)] * 40 + [(None, None), (0, None)],
+    )
+    assert float(value) <= found.fun + 1e-9
+    assert float(value) == pytest.approx(found.fun, abs=2e-3)
+
+
+def test_cells_of_hyperplanes_on_a_line():
+    """Five points cut a line into six intervals, and five lines in general position a plane into sixteen parts."""
+    assert features_without_covers.log_cells(5, 1) == pytest.approx(math.log(6))
+    assert features_without_covers.log_cells(5, 2) == pytest.approx(math.log(16))
+
+
+def test_bounded_steps_fit_what_larger_coefficients_allow(key):
+    population = barron_examples.LinearAsPrinted().population
+    problem = population.sample({"d": 6, "tau": 1024.0}, key)
+    distance = jax.jit(barron_examples.least_distance)
+    sizes = [jnp.asarray(size) * problem.functions.slope for size in (0.0, 1.0, 3.0, 9.0)]
+    found = [float(distance(problem, size, key)) for size in sizes]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == pytest.approx(float(problem.functions.slope) / 8**0.5, rel=0.25)
+    assert found[1] > 3 * found[2] > 9 * found[3] > 0
