@@ -11,7 +11,7 @@ from ._regression import Regression
 from ._schedules import Schedule, sampled_schedule
 from ._targets import DIMENSION, STD, AbstractTarget, Cube, GaussianMixture, Sphere, sampled_mixture
 
-FIRST, EARLY, HORIZON = 0.02, 1 / 6, 2.0
+FIRST, EARLY, HORIZON = 0.02, 1 / 7, 2.0
 _PARTICLES = 256
 
 

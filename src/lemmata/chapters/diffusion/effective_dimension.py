@@ -46,8 +46,8 @@ class _Regression(NamedTuple):
 
 
 def _regression(problem: NoisedRegression) -> _Regression:
-    arrays = (np.asarray(a) for a in (problem.matrix, problem.truth, problem.variances))
-    return _Regression(*arrays, float(problem.ridge))
+    matrix, truth, variances = (np.asarray(a) for a in (problem.matrix, problem.truth, problem.variances))
+    return _Regression(matrix, truth, variances, float(problem.ridge))
 
 
 def _best_constant(problem: NoisedRegression) -> Array:

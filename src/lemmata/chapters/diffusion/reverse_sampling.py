@@ -75,9 +75,9 @@ class AbstractTransport(Claim[Sampled]):
     population = NoisedDraws()
     # A step of relative size 1/128 moves the samples by a hundredth of themselves at most; the energy distance is
     # quadratic in that: below 1e-3. The draws at both ends belong to the problem: the mean is over them.
-    relation = EqualInMean(relative=False, margin=1e-3, resolution=5e-3, over="problems")
+    relation = EqualInMean(relative=False, margin=1e-3, resolution=4e-3, over="problems")
     control = Control(
-        "the samples are those of t = 1/6", lambda zero, problem: energy_distance(problem.early, problem.first)
+        "the samples are those of t = 1/7", lambda zero, problem: energy_distance(problem.early, problem.first)
     )
     controls = "the law of generated samples, in energy distance"
     unexplained = "the number of steps that a law needs"
