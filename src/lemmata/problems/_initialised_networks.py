@@ -211,16 +211,19 @@ class NetworksUnderway(Population[Underway]):
         return []
 
 
-def network_settings(rows: int, sigma: float = 0.8, widest: float = 1.0) -> Space:
+def network_settings(
+    rows: int, sigma: float = 0.8, widest: float = 1.0, corners: tuple[float, float] | None = None
+) -> Space:
     """Sizes and the standard deviation of the weights.
 
     Args:
         rows: the default number of training rows.
         sigma: the default standard deviation.
         widest: the largest standard deviation.
+        corners: the standard deviations that verifications visit.
     """
     return Space(
         n=Integer(rows, 1, 12, "training rows"),
         k=Integer(2, 1, 4, "outputs"),
-        sigma=Real(sigma, 0.1, widest, "standard deviation of the weights"),
+        sigma=Real(sigma, 0.1, widest, "standard deviation of the weights", corners),
     )
