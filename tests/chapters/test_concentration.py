@@ -4,8 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.chapters.generalisation.concentration import HeldOutLosses, HoeffdingHeldOut, hoeffding_radius
+from lemmata.chapters.generalisation.concentration import HoeffdingHeldOut, hoeffding_radius
 from lemmata.claims import examine
+from lemmata.problems._held_out_losses import HeldOutLosses
 from lemmata.problems._sampled import sampled_regression
 
 
@@ -16,7 +17,7 @@ def test_radius_by_hand():
 
 def test_posed_losses_are_those_of_sklearn_clipped(key):
     problem = sampled_regression(key, n=30, t=20, d=3, ridge=0.1)
-    posed = HoeffdingHeldOut().pose(problem)
+    posed = HoeffdingHeldOut.population.pose(problem)
     model = KernelRidge(alpha=0.1, kernel="precomputed").fit(np.asarray(problem.gram), np.asarray(problem.y))
     y, y_test = np.asarray(problem.y), np.asarray(problem.y_test)
     wanted = (np.clip(model.predict(np.asarray(problem.cross)), y.min(), y.max()) - y_test)[:, 0] ** 2
@@ -32,13 +33,17 @@ def test_posed_losses_are_those_of_sklearn_clipped(key):
 
 def test_losses_beyond_the_bound_fail(key):
     problem = HeldOutLosses(jnp.array([0.5, 1.5, -0.1]), 2, jnp.asarray(1.0), 0.05)
-    assert [bool(hypothesis.holds) for hypothesis in HoeffdingHeldOut().hypotheses(problem)] == [False, False, True]
+    assert [bool(hypothesis.holds) for hypothesis in HoeffdingHeldOut.population.hypotheses(problem)] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_radius_beyond_the_error_of_a_constant_is_vacuous(key):
     problem = sampled_regression(key, n=30, t=40, d=3, ridge=0.1)
     found = examine(HoeffdingHeldOut(), problem, key)
-    bound = float(HoeffdingHeldOut().pose(problem).bound)
+    bound = float(HoeffdingHeldOut.population.pose(problem).bound)
     assert found.trivial < found.predicted < bound
     assert found.vacuous is True
     sampled = HeldOutLosses(jnp.array([0.0, 1.0]), 100, jnp.asarray(1.0), 0.05)

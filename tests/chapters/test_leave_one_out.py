@@ -39,5 +39,5 @@ def test_without_ridge_duplicate_rows_fail(key):
     )
     values = LeaveOneOutIdentity().hypotheses(doubled)
     assert [bool(hypothesis.holds) for hypothesis in values] == [False]
-    assert "6 pairs of equal rows" in (LeaveOneOutIdentity().culprit(doubled) or "")
-    assert LeaveOneOutIdentity().culprit(problem) is None
+    assert "6 pairs of equal rows" in (LeaveOneOutIdentity.population.culprit(doubled) or "")
+    assert LeaveOneOutIdentity.population.culprit(problem) is None

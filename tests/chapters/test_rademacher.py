@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 
 from lemmata.chapters.generalisation.rademacher import (
-    BallLearning,
-    KernelBall,
     KernelBallRademacher,
     PrintedGeneralisationInequality,
     RademacherGeneralisation,
-    ball_coefficients,
-    pose_learning,
     rademacher_bound,
     signed_suprema,
 )
 from lemmata.claims import examine
+from lemmata.problems._kernel_balls import BallLearning, KernelBall, NoisySigns, ball_coefficients
 from lemmata.problems._sampled import sampled_regression
 
 ALL_SIGNS = np.array(list(itertools.product([-1.0, 1.0], repeat=10)))
@@ -64,19 +61,19 @@ def test_user_problems(key):
     for claim in (KernelBallRademacher(), RademacherGeneralisation(), PrintedGeneralisationInequality()):
         assert examine(claim, problem, key).applies
     assert examine(KernelBallRademacher(), problem, key).agrees is True
-    posed = pose_learning(problem)
+    posed = NoisySigns().pose(problem)
     assert isinstance(posed, BallLearning)
     assert (posed.x.shape, posed.size) == ((70, 3), 40)
-    assert pose_learning("nothing") is None
+    assert NoisySigns().pose("nothing") is None
 
 
 def test_hypotheses_fail_where_they_must(key):
     indefinite = KernelBall(jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.asarray(1.0))
-    assert not bool(KernelBallRademacher().hypotheses(indefinite)[0].holds)
-    problem = pose_learning(sampled_regression(key, n=5, t=1, d=2))
+    assert not bool(KernelBallRademacher.population.hypotheses(indefinite)[0].holds)
+    problem = NoisySigns().pose(sampled_regression(key, n=5, t=1, d=2))
     silent = BallLearning(
         problem.x[:5], problem.y[:5], problem.kernel, problem.ridge, jnp.asarray(0.0), jnp.asarray(0.0), 5
     )
-    holds = [bool(hypothesis.holds) for hypothesis in RademacherGeneralisation().hypotheses(silent)]
+    holds = [bool(hypothesis.holds) for hypothesis in RademacherGeneralisation.population.hypotheses(silent)]
     assert holds == [False, False, False, True]
     assert jax.tree.leaves(silent)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.chapters.generalisation.stability import UniformStability, fit, fit_without, stability_bound
+from lemmata.chapters.generalisation.stability import UniformStability, stability_bound
 from lemmata.claims import examine
+from lemmata.problems._removals import fit, fit_without
 from lemmata.problems._sampled import sampled_regression
 
 
@@ -19,7 +20,7 @@ def test_the_bound_in_the_convention_of_the_source():
 
 @pytest.mark.parametrize("row", [0, 4, 11])
 def test_refits_are_those_of_sklearn(key, row):
-    problem = UniformStability().pose(sampled_regression(key, n=12, t=5, d=3, ridge=0.7))
+    problem = UniformStability.population.pose(sampled_regression(key, n=12, t=5, d=3, ridge=0.7))
     matrix, cross, y = (np.asarray(array) for array in (problem.matrix, problem.cross, problem.y))
     others = np.delete(np.arange(12), row)
     tolerance = 32 * np.finfo(float).eps * np.linalg.cond(matrix + 0.7 * np.eye(12)) * np.abs(y).sum()
@@ -34,6 +35,6 @@ def test_a_user_problem_and_residuals_beyond_the_bound(key):
     found = examine(UniformStability(), regression, key)
     assert found.applies
     assert found.agrees is True
-    problem = UniformStability().pose(regression)
+    problem = UniformStability.population.pose(regression)
     small = dataclasses.replace(problem, bound=jnp.asarray(0.1))
     assert "residuals are at most M" in examine(UniformStability(), small, key).culprit

@@ -4,31 +4,12 @@ This theory controls one predictor fixed before the held-out rows are looked at.
 bounded loss; it leaves unexplained why the predictor is good.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space
-from lemmata.problems import Regression
-
-
-class HeldOutLosses(eqx.Module):
-    """Losses of a fixed predictor: on held-out rows, and on the whole population.
-
-    Args:
-        population: the loss on every member of the population, in [0, bound].
-        size: how many rows are held out.
-        bound: the largest possible loss.
-        delta: the failure probability.
-        baseline: the mean loss on the population of predicting a constant, where it is known.
-    """
-
-    population: Float[Array, " p"]
-    size: int = eqx.field(static=True)
-    bound: Float[Array, ""]
-    delta: float = eqx.field(static=True)
-    baseline: Float[Array, ""] | None = None
+from lemmata.claims import AtMost, Claim, Control, Source
+from lemmata.problems._held_out_losses import HeldOutLosses, ZeroOneLosses
 
 
 def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -> Float[Array, ""]:
@@ -40,62 +21,24 @@ def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -
 
 
 class HoeffdingHeldOut(Claim[HeldOutLosses]):
-    """The error on m independent held-out rows with losses in [0, b] differs from the true error by at most
+    """The error of a predictor on m independent held-out rows, with losses in [0, b], differs from the true error by at
+    most
 
         b sqrt(log(2/delta) / (2 m))
 
-    with probability at least 1 - delta.
+    with probability at least 1 - delta. Here delta = 0.05.
     """
 
     title = "Hoeffding's inequality for the held-out error"
     source = Source("hoeffding1963", "Theorem 2")
+    population = ZeroOneLosses()
     relation = AtMost(delta=0.05)
+    control = Control("a third of the radius suffices", lambda radius, problem: radius / 3)
     controls = "the difference between held-out error and true error of one fixed predictor"
     unexplained = "why the predictor has a small error; predictors chosen by looking at the held-out rows"
-    problem = HeldOutLosses
-    trials = 512
-
-    def settings(self) -> Space:
-        """Size of the held-out set and the chance of a large loss."""
-        return Space(m=Integer(100, 5, 100_000, "held-out rows"), p=Real(0.3, 0.0, 1.0, "probability of loss 1"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> HeldOutLosses:
-        """A predictor with zero-one losses, wrong on a fraction p of 4096 members."""
-        losses = jax.random.bernoulli(key, setting["p"], (4096,)).astype(float)
-        return HeldOutLosses(losses, setting["m"], jnp.asarray(1.0), 0.05)
-
-    def pose(self, problem: object) -> HeldOutLosses | None:
-        """Squared losses, summed over outputs, of kernel ridge regression on the held-out rows of a regression.
-
-        Predictions are clipped to the range of the training targets, so that the loss is at most the sum over outputs
-        of the squared range of all targets. The held-out rows stand for the population, and as many as there are of
-        them are drawn with replacement: m is the number of rows that the user's own held-out error rests on, so that
-        the radius is the one to quote beside it. The baseline predicts the mean of the training targets.
-        """
-        if not isinstance(problem, Regression):
-            return problem if isinstance(problem, HeldOutLosses) else None
-        regularised = problem.gram + problem.ridge * jnp.eye(len(problem.y))
-        predictions = problem.cross @ jnp.linalg.solve(regularised, problem.y)
-        predictions = jnp.clip(predictions, problem.y.min(axis=0), problem.y.max(axis=0))
-        losses = jnp.sum((predictions - problem.y_test) ** 2, axis=1)
-        targets = jnp.concatenate([problem.y, problem.y_test])
-        bound = jnp.sum((targets.max(axis=0) - targets.min(axis=0)) ** 2)
-        baseline = jnp.mean(jnp.sum((problem.y_test - problem.y.mean(axis=0)) ** 2, axis=1))
-        return HeldOutLosses(losses, len(losses), bound, 0.05, baseline)
-
-    def hypotheses(self, problem: HeldOutLosses) -> list[Hypothesis]:
-        """Losses in [0, b]; a predictor that was fixed beforehand."""
-        return [
-            Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "a bounded loss"),
-            Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "a bounded loss"),
-            Hypothesis.unchecked(
-                "the predictor was fixed before the held-out rows were drawn",
-                "losses do not tell how their predictor was chosen; a fit to other rows alone is fixed by construction",
-            ),
-        ]
+    trials = 512  # three standard deviations are exceeded now and then
 
     def predict(self, problem: HeldOutLosses) -> Array:
-        """The radius."""
         return hoeffding_radius(problem.size, problem.bound, problem.delta)
 
     def measure(self, problem: HeldOutLosses, key: Key[Array, ""]) -> Array:
@@ -104,12 +47,8 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
         return jnp.abs(drawn.mean() - problem.population.mean())
 
     def trivial(self, problem: HeldOutLosses) -> Array:
-        """Two means of values in [0, b] differ by at most b; the smaller of b and the baseline's error.
+        """The smaller of b, by which two means of values in [0, b] differ at most, and the error of a constant.
 
         A radius beyond the error of predicting a constant does not tell the predictor from that constant.
         """
         return problem.bound if problem.baseline is None else jnp.minimum(problem.bound, problem.baseline)
-
-    def control(self) -> Control:
-        """A third of the radius fails far more often than delta."""
-        return Control("a third of the radius suffices", lambda radius, problem: radius / 3)

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source, Space
+from lemmata.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source
 from lemmata.problems import Regression
-from lemmata.problems._sampled import KERNEL, sampled_regression
-from lemmata.problems._singular import singular_cause
+from lemmata.problems._conditions import rounding_floor
+from lemmata.problems._kernel_regressions import KernelRegressions
 from lemmata.solvers import leave_one_out_residuals
 
 REFITS = 20
@@ -29,8 +29,15 @@ def naive_leave_one_out_residuals(problem: Regression, refits: int) -> np.ndarra
     return np.stack(residuals)
 
 
+def _averaged(residuals: Array, problem: Regression) -> Array:
+    # generalised cross-validation: every leverage replaced by their mean
+    weights = jnp.diagonal(jnp.linalg.inv(problem.gram + problem.ridge * jnp.eye(len(problem.y))))
+    return residuals * (weights[: len(residuals)] / weights.mean())[:, None]
+
+
 class LeaveOneOutIdentity(Claim[Regression]):
-    """The residual at row i of kernel ridge regression on the other rows is
+    """The residual at row i of kernel ridge regression on the other n - 1 rows, with the n x n Gram matrix K and
+    targets y, is
 
         y_i - f_(-i)(x_i) = [(K + ridge I)^-1 y]_i / [(K + ridge I)^-1]_ii
 
@@ -39,49 +46,27 @@ class LeaveOneOutIdentity(Claim[Regression]):
 
     title = "Leave-one-out residuals in closed form"
     source = Source("wahba1990", "Theorem 4.2.1", note="the leaving-out-one lemma")
-    relation = Equal()
-    label = "identity"
+    population = KernelRegressions(
+        Integer(20, 3, 300, "training rows"), noise=Real(0.5, 0.0, 100.0, "standard deviation of the noise")
+    )
+    # a residual is a sum over all rows that cancels: where it happens to be small it has the error of the largest
+    relation = Equal(block=2)
+    control = Control("the mean of the diagonal may stand for each of its entries", _averaged)
     controls = "the error on each row when it is left out of the fit"
     unexplained = "how far leave-one-out is from the error on new data"
-    problem = Regression
-    trials = 128
     traced = False
 
-    def settings(self) -> Space:
-        """Rows, ridge, noise, kernel."""
-        return Space(
-            n=Integer(20, 3, 300, "training rows"),
-            ridge=Real(0.1, 1e-6, 1e6, "ridge on the diagonal"),
-            noise=Real(0.5, 0.0, 100.0, "standard deviation of the noise"),
-            kernel=KERNEL,
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Regression:
-        """Random rows with a kernel."""
-        return sampled_regression(key, t=1, d=5, **setting)
-
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
-        """A fit that exists without each row."""
         values = jnp.linalg.eigvalsh(problem.gram) + problem.ridge
-        floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
-        why = "the ridge makes every refit unique"
-        return [Hypothesis("K + ridge I is positive definite (smallest eigenvalue)", values[0], ">", floor, why)]
-
-    def culprit(self, problem: Regression) -> str | None:
-        """Why K + ridge I is singular, where it is: the ridge is then too small to separate equal rows."""
-        return singular_cause(problem.gram + problem.ridge * jnp.eye(len(problem.y)), problem.x)
+        name, why = "K + ridge I is positive definite (smallest eigenvalue)", "the ridge makes every refit unique"
+        return [Hypothesis(name, values[0], ">", rounding_floor(values), why)]
 
     def predict(self, problem: Regression) -> Array:
-        """The closed form, from one factorisation."""
+        """From one factorisation."""
         return leave_one_out_residuals(problem.gram, problem.y, problem.ridge)[:REFITS]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
-        """One refit for each row."""
         return jnp.asarray(naive_leave_one_out_residuals(problem, REFITS))
-
-    def trivial(self, problem: Regression) -> Array:
-        """Predicting the mean of the targets."""
-        return jnp.abs(problem.y - problem.y.mean(axis=0)).max()
 
     def condition(self, problem: Regression) -> Array:
         """kappa of K + ridge I, times how much larger |coefficients| / [(K + ridge I)^-1]_ii is than the residuals."""
@@ -90,12 +75,3 @@ class LeaveOneOutIdentity(Claim[Regression]):
         coefficients, weights = inverse @ problem.y, jnp.diagonal(inverse)
         largest = jnp.abs(coefficients / weights[:, None]).max()
         return values[-1] / values[0] * jnp.linalg.norm(coefficients) / weights.min() / largest
-
-    def control(self) -> Control:
-        """Generalised cross-validation: every leverage replaced by their mean."""
-
-        def averaged(residuals, problem):
-            weights = jnp.diagonal(jnp.linalg.inv(problem.gram + problem.ridge * jnp.eye(len(problem.y))))
-            return residuals * (weights[: len(residuals)] / weights.mean())[:, None]
-
-        return Control("the mean of the diagonal may stand for each of its entries", averaged)

@@ -5,53 +5,21 @@ assumes independent rows, a bounded Lipschitz loss and a radius fixed beforehand
 that interpolate and still predict well, for which the bound exceeds the largest possible loss.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Real, Source, Space, Status
-from lemmata.kernels import AbstractKernel, gram
-from lemmata.problems import Regression
-from lemmata.problems._sampled import DEFINITE_KERNEL, KERNEL, sampled_kernel
+from lemmata.claims import AtMost, Claim, Control, Source, Status
+from lemmata.kernels import gram
+from lemmata.problems._kernel_balls import (
+    BallLearning,
+    KernelBall,
+    KernelBalls,
+    NoisySigns,
+    ball_coefficients,
+)
 
 DRAWS = 1024
-
-
-class KernelBall(eqx.Module):
-    """The functions of norm at most `radius` in a kernel's Hilbert space, on n points.
-
-    Args:
-        matrix: the Gram matrix of the points.
-        radius: B.
-    """
-
-    matrix: Float[Array, "n n"]
-    radius: Float[Array, ""]
-
-
-class BallLearning(eqx.Module):
-    """A learner in a kernel ball: n rows are drawn with replacement from a population, which defines the true error.
-
-    Args:
-        x: the points of the population.
-        y: their targets.
-        kernel: the kernel.
-        ridge: of the fit, which is scaled back to the ball where it is outside.
-        radius: B, fixed before the rows are drawn.
-        bound: b; the loss is min(|f(x) - y|, b).
-        size: n.
-        delta: the failure probability.
-    """
-
-    x: Float[Array, "p d"]
-    y: Float[Array, " p"]
-    kernel: AbstractKernel
-    ridge: Float[Array, ""]
-    radius: Float[Array, ""]
-    bound: Float[Array, ""]
-    size: int = eqx.field(static=True)
-    delta: float = eqx.field(static=True, default=0.05)
 
 
 def rademacher_bound(trace: Float[Array, ""], radius: Float[Array, ""] | float, size: int) -> Float[Array, ""]:
@@ -65,15 +33,6 @@ def signed_suprema(problem: KernelBall, signs: Float[Array, "m n"]) -> Float[Arr
     return problem.radius / len(problem.matrix) * jnp.sqrt(jnp.maximum(quadratic, 0.0))
 
 
-def ball_coefficients(
-    matrix: Float[Array, "n n"], y: Float[Array, " n"], ridge: Float[Array, ""], radius: Float[Array, ""]
-) -> Float[Array, " n"]:
-    """Coefficients (K + ridge I)^-1 y of kernel ridge regression, scaled back so that the norm is at most B."""
-    coefficients = jnp.linalg.solve(matrix + ridge * jnp.eye(len(y)), y)
-    norm = jnp.sqrt(jnp.maximum(coefficients @ matrix @ coefficients, 0.0))
-    return coefficients * jnp.minimum(1.0, radius / jnp.where(norm > 0, norm, 1.0))
-
-
 def generalisation_gap(problem: BallLearning, key: Key[Array, ""]) -> Float[Array, ""]:
     """True minus training error of the learner, on rows drawn with replacement."""
     rows = jax.random.choice(key, len(problem.x), (problem.size,))
@@ -83,22 +42,9 @@ def generalisation_gap(problem: BallLearning, key: Key[Array, ""]) -> Float[Arra
     return losses.mean() - losses[rows].mean()
 
 
-def pose_learning(problem: object) -> BallLearning | None:
-    """All rows of a regression are the population, as many as train are drawn; the first output.
-
-    The radius is half the norm of the kernel ridge fit to the training rows, the largest loss the range of the targets.
-    """
-    if not isinstance(problem, Regression):
-        return problem if isinstance(problem, BallLearning) else None
-    x, y = jnp.concatenate([problem.x, problem.x_test]), jnp.concatenate([problem.y, problem.y_test])[:, 0]
-    matrix = problem.gram
-    fit = ball_coefficients(matrix, problem.y[:, 0], problem.ridge, jnp.asarray(jnp.inf))
-    radius = jnp.sqrt(jnp.maximum(fit @ matrix @ fit, 0.0)) / 2
-    return BallLearning(x, y, problem.kernel, problem.ridge, radius, y.max() - y.min(), len(problem.x))
-
-
 class KernelBallRademacher(Claim[KernelBall]):
-    """The empirical Rademacher complexity of the kernel ball {f: |f|_H <= B} on n points is at most
+    """The empirical Rademacher complexity of the ball {f: |f|_H <= B} of a kernel's Hilbert space on n points x_i, with
+    the n x n Gram matrix K, is at most
 
         E sup_f (1/n) sum_i s_i f(x_i) = (B/n) E sqrt(s' K s)  <=  B sqrt(tr K) / n
 
@@ -107,38 +53,14 @@ class KernelBallRademacher(Claim[KernelBall]):
 
     title = "Rademacher complexity of a kernel ball"
     source = Source("bartlett2002rademacher", "Lemma 22", note="without their factor 2")
+    population = KernelBalls()
     relation = AtMost()
+    # Khintchine's inequality with Szarek's constant, E sqrt(s' K s) >= sqrt(tr K / 2), makes this false
+    control = Control("half the trace is enough: B sqrt(tr K / 2) / n", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "how well the ball correlates with random signs on the given points"
     unexplained = "how large the norm of a learned function is"
-    problem = KernelBall
-    trials = 128
-
-    def settings(self) -> Space:
-        """Points, kernel."""
-        return Space(n=Integer(30, 2, 400, "points"), kernel=KERNEL)
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelBall:
-        """Random points, a random radius."""
-        points_key, radius_key = jax.random.split(key)
-        points = jax.random.normal(points_key, (setting["n"], 5))
-        return KernelBall(gram(sampled_kernel(setting["kernel"], 5), points), jax.random.exponential(radius_key))
-
-    def pose(self, problem: object) -> KernelBall | None:
-        """The ball that holds the kernel ridge fit to the first output."""
-        if not isinstance(problem, Regression):
-            return problem if isinstance(problem, KernelBall) else None
-        matrix = problem.gram
-        fit = ball_coefficients(matrix, problem.y[:, 0], problem.ridge, jnp.asarray(jnp.inf))
-        return KernelBall(matrix, jnp.sqrt(jnp.maximum(fit @ matrix @ fit, 0.0)))
-
-    def hypotheses(self, problem: KernelBall) -> list[Hypothesis]:
-        """A positive semidefinite kernel."""
-        values = jnp.linalg.eigvalsh(problem.matrix)
-        floor = -16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
-        return [Hypothesis("the Gram matrix is positive semidefinite", values[0], ">=", floor, "a Hilbert space")]
 
     def predict(self, problem: KernelBall) -> Array:
-        """B sqrt(tr K) / n."""
         return rademacher_bound(jnp.trace(problem.matrix), problem.radius, len(problem.matrix))
 
     def measure(self, problem: KernelBall, key: Key[Array, ""]) -> Array:
@@ -151,64 +73,14 @@ class KernelBallRademacher(Claim[KernelBall]):
         """|f(x)| <= B sqrt(K(x, x)) at every point."""
         return problem.radius * jnp.sqrt(jnp.diagonal(problem.matrix)).mean()
 
-    def control(self) -> Control:
-        """Khintchine's inequality with Szarek's constant: E sqrt(s' K s) >= sqrt(tr K / 2), so this fails."""
-        return Control("half the trace is enough: B sqrt(tr K / 2) / n", lambda bound, problem: bound / jnp.sqrt(2.0))
+
+def _chance(problem: BallLearning) -> Array:
+    return problem.bound * jnp.sqrt(jnp.log(1 / problem.delta) / (2 * problem.size))
 
 
-class RademacherGeneralisation(Claim[BallLearning]):
-    """With probability at least 1 - delta over n independent rows, every f with |f|_H <= B has
-
-        true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))
-
-    for the loss min(|f(x) - y|, b), which is 1-Lipschitz in f(x). Measured on the kernel ridge fit, scaled back to the
-    ball.
-    """
-
-    title = "Uniform generalisation over a kernel ball"
-    source = Source("mohri2018", "Theorem 3.3", "Lemma 5.7", "Theorem 6.12")
-    relation = AtMost(delta=0.05)
-    controls = "true error minus training error of every function in the ball"
-    unexplained = "interpolating predictors, whose norm makes the bound vacuous"
-    problem = BallLearning
-    corrects = "generalisation.rademacher.printed_generalisation_inequality"
-
-    def settings(self) -> Space:
-        """Rows, radius, kernel."""
-        return _learning_settings()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> BallLearning:
-        """Noisy signs on 1024 points."""
-        return _sample_learning(setting, key)
-
-    def pose(self, problem: object) -> BallLearning | None:
-        """Rows drawn with replacement from all rows of a regression."""
-        return pose_learning(problem)
-
-    def hypotheses(self, problem: BallLearning) -> list[Hypothesis]:
-        """A loss bound, a radius."""
-        return _learning_hypotheses(problem)
-
-    def predict(self, problem: BallLearning) -> Array:
-        """2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))."""
-        trace = problem.size * problem.kernel.diagonal(problem.x).mean()
-        chance = problem.bound * jnp.sqrt(jnp.log(1 / problem.delta) / (2 * problem.size))
-        return 2 * rademacher_bound(trace, problem.radius, problem.size) + chance
-
-    def measure(self, problem: BallLearning, key: Key[Array, ""]) -> Array:
-        """True minus training error of the learner."""
-        return generalisation_gap(problem, key)
-
-    def trivial(self, problem: BallLearning) -> Array:
-        """The largest loss."""
-        return problem.bound
-
-    def control(self) -> Control:
-        """As if the predictor had been fixed before the rows were drawn."""
-        return Control(
-            "no term for the complexity: b sqrt(log(1/delta) / (2n))",
-            lambda _, problem: problem.bound * jnp.sqrt(jnp.log(1 / problem.delta) / (2 * problem.size)),
-        )
+def _complexity(problem: BallLearning) -> Array:
+    trace = problem.size * problem.kernel.diagonal(problem.x).mean()
+    return rademacher_bound(trace, problem.radius, problem.size)
 
 
 class PrintedGeneralisationInequality(Claim[BallLearning]):
@@ -217,6 +89,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
 
         test loss - train loss <= R sqrt(2 log(1/delta) / n).
 
+    Losses are min(|f(x) - y|, b), the predictor is the kernel ridge fit to n rows, scaled back to the ball |f|_H <= B.
     R is itself of the order 1/sqrt(n), so the right side is of the order 1/n: the complexity belongs beside eps, not
     below it, where the range of the loss belongs. R is taken at its upper bound B sqrt(E K(x, x) / n), which favours
     the statement.
@@ -224,32 +97,51 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
 
     title = "The generalisation inequality with R below eps, as printed"
     source = Source("foundation2025", "(15)", note="as printed")
+    population = NoisySigns()
     relation = AtMost(delta=0.05)
+    control = Control("the probability is at most exp(-n eps² / R²)", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "the probability that the true error exceeds the training error by eps"
     unexplained = "which loss is meant, and which predictor"
-    problem = BallLearning
+    reading = "R is its upper bound B sqrt(E K(x, x) / n), the loss is bounded and Lipschitz, the predictor in a ball"
     expected = Status.REFUTED
-
-    def settings(self) -> Space:
-        """Rows, radius, kernel."""
-        return _learning_settings()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> BallLearning:
-        """Noisy signs on 1024 points."""
-        return _sample_learning(setting, key)
-
-    def pose(self, problem: object) -> BallLearning | None:
-        """Rows drawn with replacement from all rows of a regression."""
-        return pose_learning(problem)
-
-    def hypotheses(self, problem: BallLearning) -> list[Hypothesis]:
-        """A loss bound, a radius."""
-        return _learning_hypotheses(problem)
 
     def predict(self, problem: BallLearning) -> Array:
         """The eps at which the printed probability is delta."""
         mean = problem.kernel.diagonal(problem.x).mean()
         return problem.radius * jnp.sqrt(mean) / problem.size * jnp.sqrt(2 * jnp.log(1 / problem.delta))
+
+    def measure(self, problem: BallLearning, key: Key[Array, ""]) -> Array:
+        return generalisation_gap(problem, key)
+
+    def trivial(self, problem: BallLearning) -> Array:
+        """The largest loss."""
+        return problem.bound
+
+
+class RademacherGeneralisation(Claim[BallLearning]):
+    """With probability at least 1 - delta over n independent rows (x, y), every f with |f|_H <= B in the Hilbert space
+    of a kernel K has
+
+        true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))
+
+    for the loss min(|f(x) - y|, b), which is 1-Lipschitz in f(x). Measured on the kernel ridge fit, scaled back to the
+    ball, with delta = 0.05.
+    """
+
+    title = "Uniform generalisation over a kernel ball"
+    source = Source("mohri2018", "Theorem 3.3", "Lemma 5.7", "Theorem 6.12")
+    population = NoisySigns()
+    relation = AtMost(delta=0.05)
+    control = Control(
+        "an eighth of the complexity is enough: B sqrt(E K / n) / 4",
+        lambda bound, problem: _complexity(problem) / 4 + _chance(problem),
+    )
+    controls = "true error minus training error of every function in the ball"
+    unexplained = "interpolating predictors, whose norm makes the bound vacuous"
+    corrects = PrintedGeneralisationInequality
+
+    def predict(self, problem: BallLearning) -> Array:
+        return 2 * _complexity(problem) + _chance(problem)
 
     def measure(self, problem: BallLearning, key: Key[Array, ""]) -> Array:
         """True minus training error of the learner."""
@@ -258,36 +150,3 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
     def trivial(self, problem: BallLearning) -> Array:
         """The largest loss."""
         return problem.bound
-
-    def control(self) -> Control:
-        """A stronger statement still."""
-        return Control("the probability is at most exp(-n eps² / R²)", lambda radius, problem: radius / jnp.sqrt(2.0))
-
-
-def _learning_settings() -> Space:
-    return Space(
-        n=Integer(100, 50, 400, "training rows"),
-        radius=Real(0.5, 0.4, 5.0, "radius of the ball over sqrt(n)"),
-        kernel=DEFINITE_KERNEL,
-    )
-
-
-def _sample_learning(setting: dict, key: Key[Array, ""]) -> BallLearning:
-    """Signs under noise at 1024 points in 8 dimensions, and a lengthscale so short that the ball fits noise."""
-    x_key, noise_key = jax.random.split(key)
-    x = jax.random.normal(x_key, (1024, 8))
-    y = jnp.sign(x[:, 0] + jax.random.normal(noise_key, (1024,)))
-    radius = jnp.asarray(setting["radius"] * setting["n"] ** 0.5)
-    kernel = sampled_kernel(setting["kernel"], 1)
-    return BallLearning(x, y, kernel, jnp.asarray(1e-3), radius, jnp.asarray(2.0), setting["n"])
-
-
-def _learning_hypotheses(problem: BallLearning) -> list[Hypothesis]:
-    return [
-        Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "a bounded loss: min(|f(x) - y|, b)"),
-        Hypothesis("the radius is positive", problem.radius, ">", 0.0, "a ball"),
-        Hypothesis("rows are drawn from a larger population", problem.size, "<", len(problem.x), "a true error"),
-        Hypothesis.unchecked(
-            "radius and loss were fixed before the rows were drawn", "how they were chosen is not in the numbers"
-        ),
-    ]
