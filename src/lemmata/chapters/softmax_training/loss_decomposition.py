@@ -242,9 +242,3 @@ class NormaliserSplit(Claim[Descent]):
         training = problem.training
         size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
         return 10 * size / jnp.abs(self.predict(problem)).max()
-
-
-def _normaliser_slope(training: Training) -> Float[Array, "n k"]:
-    shares = jax.nn.softmax(training.x @ training.weight, axis=1)
-    pull = jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)
-    return training.width * (shares @ training.sign.T) * pull

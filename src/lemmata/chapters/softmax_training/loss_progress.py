@@ -132,6 +132,12 @@ class ProgressEquality(AbstractProgressIdentity):
         return -2 * problem.training.width * quadratic_form(problem.training)
 
 
+def _slope_of_progress(slope: Array, problem: Descent) -> Array:
+    """C_1 / eta for a step so short that only the first order is left."""
+    tiny = 1e-9 * problem.step
+    return terms(problem.training, tiny).change[1] / tiny
+
+
 class FirstOrderTerms(Claim[Descent]):
     """The loss |F - Y|² of a softmax network F of m units with targets Y changes in a step of size eta by terms C_0 to
     C_3 (Lemma E.1), of which C_0 (the denominator) and C_1 (the numerators) are of first order. They add up, at every
@@ -151,11 +157,7 @@ class FirstOrderTerms(Claim[Descent]):
     controls = "the terms of a step that are of first order"
     unexplained = "how H differs from its value at initialisation"
 
-    def _alone(slope: Array, problem: Descent) -> Array:
-        tiny = 1e-9 * problem.step
-        return terms(problem.training, tiny).change[1] / tiny
-
-    control = Control("C_0 is nothing: C_1 alone has this slope", _alone)
+    control = Control("C_0 is nothing: C_1 alone has this slope", _slope_of_progress)
 
     def predict(self, problem: Descent) -> Array:
         return -2 * problem.training.width * quadratic_form(problem.training)
