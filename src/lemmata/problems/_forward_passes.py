@@ -1,5 +1,6 @@
 """Forward passes of the transformer in context: prompts with its penalty, temperature and depth, and populations."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -129,6 +130,7 @@ class ForwardPasses(Population[Prompt]):
         of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
         temperature: tau; where it is 0, the temperature that the construction asks for.
         unreached: only sizes at which float32 has nothing left of the targets at that temperature.
+        families: the classes of other settings; all of them where none is named.
     """
 
     layers: int = 41
@@ -137,6 +139,7 @@ class ForwardPasses(Population[Prompt]):
     of_theory: float = 0.0
     temperature: float = 8.0
     unreached: bool = False
+    families: tuple[str, ...] = ()
 
     def settings(self) -> Space:
         """Sizes and the class."""
@@ -144,7 +147,7 @@ class ForwardPasses(Population[Prompt]):
             n=Integer(8, 1, 64, "features"),
             examples=Integer(64, 2, 128, "examples"),
             layers=Integer(self.layers, 3, 201, "layers, odd"),
-            family=FAMILY,
+            family=dataclasses.replace(FAMILY, corners=self.families),
         ).where("L is odd", lambda setting: setting["layers"] % 2 == 1)
         if not self.unreached:
             return space
