@@ -7,6 +7,7 @@ import numpy as np
 
 from ._relations import (
     ROUNDING,
+    WHOLE,
     Judgement,
     Relation,
     Sample,
@@ -78,10 +79,12 @@ class Equal(Relation):
         return self._ratios(sample)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """|f - p| / max(|p|, |f|)."""
-        predicted, false = columns(predicted), columns(false)
+        """|f - p| / max(|p|, |f|), the largest of a block that shares its scale."""
+        size = np.maximum(np.abs(predicted), np.abs(false))
+        axes = size.ndim - 1 if self.block == WHOLE else min(self.block, size.ndim - 1)
+        apart, shared = np.abs(false - predicted), tuple(range(-axes, 0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.abs(false - predicted) / np.maximum(np.abs(predicted), np.abs(false))
+            return columns(apart.max(axis=shared) / size.max(axis=shared) if axes else apart / size)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
         """Shapes are equal."""
@@ -112,8 +115,9 @@ class EqualInMean(Relation):
     population alone.
 
     An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
-    needs the interval of the mean within margin + resolution, and the root mean square of the problems' means shown
-    to be at most margin + spread (five resolutions, unless it is declared).
+    needs the interval of the mean within margin + resolution. The root mean square of the problems' own means may be up
+    to margin + spread, where a spread is declared; without one it must not be shown to exceed the margin, and support
+    needs it shown to be at most margin + 5 resolutions.
     """
 
     margin: float = 0.0
@@ -143,12 +147,13 @@ class EqualInMean(Relation):
 
     def _with_heterogeneity(self, mean: Judgement, differences: np.ndarray, level: float) -> Judgement:
         products = differences[:, 0] * differences[:, 1]
-        widest = self.margin + (5 * self.resolution if self.spread is None else self.spread)
+        allowed = self.margin + (self.spread or 0.0)
+        widest = allowed if self.spread is not None else self.margin + 5 * self.resolution
         limits = [mean_interval(column, level / products.shape[1]) for column in products.T]
         low, high = (float(np.sqrt(max(end, 0.0))) for end in np.max(limits, axis=0))
         own = f"root mean square of the problems' own means {low:.3g} to {high:.3g}, allowed {widest:.3g}"
         text = f"{mean.reason}; {own}"
-        if low > self.margin + ROUNDING:
+        if low > allowed + ROUNDING:
             return dataclasses.replace(mean, holds=False, reason=text, needed=None)
         if mean.holds and high > widest:
             needed = int(np.ceil(len(products) * max((high / widest) ** 4, 2.0)))
