@@ -58,6 +58,7 @@ def test_an_infinite_condition_number_hides_no_disagreement(key):
     problem = dataclasses.replace(problem, x=problem.x.at[7].set(problem.x[2]))
     posed = MinimumNormInterpolant.population.pose(problem)
     assert jnp.isfinite(MinimumNormInterpolant().condition(posed)).all()
-    assert examine(MinimumNormInterpolant(), problem, key).agrees is False
+    # ten steps do not reach the limit, whatever rounding makes of the smallest eigenvalue
+    assert examine(MinimumNormInterpolant(), dataclasses.replace(posed, steps=10), key).agrees is False
     zero = LeastSquares(jnp.zeros((2, 3)), jnp.ones((2, 1)), jnp.zeros((3, 1)), jnp.asarray(0.1), 3)
     assert not examine(MinimumNormInterpolant(), zero, key).applies

@@ -64,6 +64,11 @@ def _flat(found: Posterior) -> Array:
     return jnp.concatenate([found.mean.reshape(-1), found.covariance.reshape(-1)])
 
 
+def _of_process(problem: NoisyFeatures, noise: Float[Array, ""]) -> Array:
+    both = jnp.concatenate([problem.known, problem.asked])
+    return _flat(process_posterior(both @ both.T, problem.y, noise))
+
+
 class ReadoutIsProcess(Claim[NoisyFeatures]):
     """Bayesian linear regression on the m features phi(x) of a random network, from n values with normal noise of known
     variance, the m weights of the readout standard normal before the data, has at every m the posterior mean and
@@ -76,15 +81,13 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
     # entries of mean and covariance are sums that cancel: the condition number is that of the largest of them
     relation = Equal(block=1)
     control = Control(
-        "noise is part of the covariance",
-        lambda flat, problem: flat.at[len(problem.asked)].add(problem.noise),
+        "the noise has twice the variance", lambda moments, problem: _of_process(problem, 2 * problem.noise)
     )
     controls = "the predictions of a Bayesian readout, and their covariance"
     unexplained = "layers below the readout that learn"
 
     def predict(self, problem: NoisyFeatures) -> Array:
-        both = jnp.concatenate([problem.known, problem.asked])
-        return _flat(process_posterior(both @ both.T, problem.y, problem.noise))
+        return _of_process(problem, problem.noise)
 
     def measure(self, problem: NoisyFeatures, key: Key[Array, ""]) -> Array:
         return _flat(readout_posterior(problem.known, problem.asked, problem.y, problem.noise))
