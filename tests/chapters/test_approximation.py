@@ -95,7 +95,7 @@ def test_the_ladder_covers_but_does_not_follow():
 
 
 def test_dual_measures_are_distances_by_a_linear_program():
-    """E|phi_mu| - P_n|phi_mu| is at most the distance of E sign(phi_mu) phi from the span, and near it at the best mu."""
+    """E|phi_mu| - P_n|phi_mu| is at most the distance of E sign(phi_mu) phi from the span, and near it at a good mu."""
     rng = np.random.default_rng(5)
     x, t = rng.uniform(-1, 1, (10, 1)), rng.uniform(-2, 1, 300)
     pool = np.clip(8 * (x * rng.choice([-1.0, 1.0], 300) - t) + 0.5, 0, 1)
@@ -130,3 +130,25 @@ def test_bounded_steps_fit_what_larger_coefficients_allow(key):
     assert found == sorted(found, reverse=True)
     assert found[0] == pytest.approx(float(problem.functions.slope) / 8**0.5, rel=0.25)
     assert found[1] > 3 * found[2] > 9 * found[3] > 0
+
+
+def test_the_duality_gap_of_the_fit_is_small(key):
+    """Other coefficients are no better than the gap allows, and the noise is below its penalty."""
+    claim = features_without_covers.RiskWithoutCover()
+    problem = claim.population.sample({"n": 40, "N": 60, "sigma": 0.05, "tau": 16.0}, key)
+    rho, gap = jax.jit(features_without_covers.lasso_and_gap)(problem)
+    prompt, y = np.asarray(problem.features(problem.x)), np.asarray(problem.function(problem.x) + problem.noise)
+    penalty = float(features_without_covers.penalty_of_noise(problem))
+    objective = lambda c: np.mean((y - prompt @ c) ** 2) + penalty * np.abs(c).sum()
+    split = lambda c: c[:41] - c[41:]
+
+    def both(c):
+        slope = -2 * (y - prompt @ split(c)) @ prompt / len(y)
+        return np.mean((y - prompt @ split(c)) ** 2) + penalty * c.sum(), np.append(slope, -slope) + penalty
+
+    options = {"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-14, "gtol": 1e-10}
+    found = optimize.minimize(both, np.full(82, 0.1), jac=True, bounds=[(0, None)] * 82, options=options)
+    least = objective(split(found.x))
+    assert -1e-7 <= objective(np.asarray(rho)) - least <= float(gap)
+    assert float(gap) < 0.02
+    assert np.abs(2 * prompt.T @ np.asarray(problem.noise) / 60).max() <= penalty

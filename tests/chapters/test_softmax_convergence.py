@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax_training import _widths as widths
+from lemmata.problems import _activations as widths
 from lemmata.chapters.softmax_training.activations_compared import table_steps, table_width, width_table
 from lemmata.chapters.softmax_training.convergence import horizon, spread_points
 from lemmata.chapters.softmax_training.induction import log_loss_ratio

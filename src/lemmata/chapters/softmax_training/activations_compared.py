@@ -29,7 +29,7 @@ from lemmata.problems._softmax_training import (
     sphere_points,
 )
 
-from ._widths import ACTIVATIONS, limit_gram, sufficient_width, time_to_fit
+from lemmata.problems._activations import ACTIVATIONS, limit_gram, sufficient_width, time_to_fit
 from .convergence import ERROR, WIDTHS, horizon, spread_points
 
 

@@ -29,7 +29,7 @@ from lemmata.problems._softmax_training import (
     sphere_points,
 )
 
-from ._widths import largest_eigenvalue, limit_gram, sufficient_width, time_to_fit
+from lemmata.problems._activations import largest_eigenvalue, limit_gram, sufficient_width, time_to_fit
 
 WIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 ERROR = 0.05
