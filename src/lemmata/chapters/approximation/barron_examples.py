@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, EqualInMean, Kind, Source, Status
+from lemmata.claims import AtLeast, AtMost, Claim, Control, EqualInMean, Kind, Source, Status
 from lemmata.functions import draw_frequencies, mean_projection
 from lemmata.problems._periodic_functions import Combined, CombinedClasses
 from lemmata.problems._sampled import draws, points_in_ball
@@ -24,27 +24,27 @@ _OVERLAP = "classes whose spectra overlap in part"
 _FEATURES, _POINTS, _ROUNDS = 400, 128, 150
 
 
-def least_distance(problem: Slope, size: Float[Array, ""], key: Key[Array, ""]) -> Float[Array, ""]:
-    """The root mean square distance of <a, x> over the ball from sums of steps with coefficients of at most a size.
+def residuals_of_steps(
+    problem: Slope, x: Float[Array, "m d"], size: Float[Array, ""], normal: Float[Array, "k e"]
+) -> Float[Array, "four m"]:
+    """What sums of steps with coefficients of at most a size leave of <a, x>, for four laws of the steps.
 
-    The steps are 1(<u_j, x> > t_j), j <= 400, u_j uniform on the sphere and t_j uniform in [-h, h], over the best h of
-    four; the mean of rho_j times them is fitted to <a, x> at 128 points x and -x, for which an odd function needs no
-    constant, by accelerated projected gradient descent over |rho_j| <= size. A largest distance over the ball is no
-    less, and steps beyond the points overfit, which makes the distance too small.
+    The steps are 1(<u_j, x> > t_j), u_j uniform on the sphere and t_j uniform in [-h, h] for one of four h; the mean of
+    rho_j times them is fitted to <a, x> at points x and -x, for which an odd function needs no constant, by accelerated
+    projected gradient descent over |rho_j| <= size. More steps than points overfit, which makes distances too small.
 
     Args:
         problem: <a, x>.
+        x: the points.
         size: of the coefficients.
-        key: randomness.
+        normal: standard normal numbers, d + 1 for each step.
     """
-    d = problem.functions.dimension
-    u, x, t = draws(key, (_FEATURES, d), (_POINTS, d + 1), (_FEATURES,))
-    u, x = u / jnp.linalg.norm(u, axis=1, keepdims=True), points_in_ball(x)
-    inner, target = x @ u.T, x @ problem.a
-    place = 2 * jax.scipy.stats.norm.cdf(t) - 1
+    d, count = problem.functions.dimension, len(normal)
+    u, place = normal[:, :d], 2 * jax.scipy.stats.norm.cdf(normal[:, d]) - 1
+    inner, target = x @ (u / jnp.linalg.norm(u, axis=1, keepdims=True)).T, x @ problem.a
 
     def fitted(reach: Array) -> Array:
-        steps = ((inner > reach * place) * 1.0 - (-inner > reach * place)) / (2 * _FEATURES)
+        steps = ((inner > reach * place) * 1.0 - (-inner > reach * place)) / (2 * count)
         gram, correlation = steps.T @ steps, steps.T @ target
         largest = jnp.abs(gram).sum(axis=1).max()
 
@@ -54,11 +54,26 @@ def least_distance(problem: Slope, size: Float[Array, ""], key: Key[Array, ""]) 
             following = (1 + jnp.sqrt(1 + 4 * momentum**2)) / 2
             return new, new + (momentum - 1) / following * (new - rho), following
 
-        start = jnp.zeros(_FEATURES)
-        rho = jax.lax.fori_loop(0, _ROUNDS, visit, (start, start, jnp.ones(())))[0]
-        return jnp.sqrt(jnp.mean((steps @ rho - target) ** 2))
+        start = jnp.zeros(count)
+        return steps @ jax.lax.fori_loop(0, _ROUNDS, visit, (start, start, jnp.ones(())))[0] - target
 
-    return jax.lax.map(fitted, jnp.array([0.05, d**-0.5, 2 * d**-0.5, 1.0])).min()
+    return jax.lax.map(fitted, jnp.array([0.05, d**-0.5, 2 * d**-0.5, 1.0]))
+
+
+def least_distance(problem: Slope, size: Float[Array, ""], key: Key[Array, ""]) -> Float[Array, ""]:
+    """The root mean square distance of <a, x> over 128 points of the ball from 400 steps, for the best of four laws.
+
+    A largest distance over the ball is no less.
+
+    Args:
+        problem: <a, x>.
+        size: of the coefficients.
+        key: randomness.
+    """
+    d = problem.functions.dimension
+    steps, x = draws(key, (_FEATURES, d + 1), (_POINTS, d + 1))
+    left = residuals_of_steps(problem, points_in_ball(x), size, steps)
+    return jnp.sqrt(jnp.mean(left**2, axis=1)).min()
 
 
 class LinearAsPrinted(Claim[Slope]):
@@ -92,6 +107,43 @@ class LinearAsPrinted(Claim[Slope]):
     def trivial(self, problem: Slope) -> Array:
         """The root mean square of <a, x> over the ball."""
         return problem.functions.slope / (problem.functions.dimension + 2) ** 0.5
+
+
+class LinearFloor(Claim[Slope]):
+    """Whatever the law of features (u, t), the constants c_a and the weights |rho_a| <= C_a are, some linear function
+    of d variables with |a| = C_a is far from f_a = c_a + E rho_a phi(tau (<u, x> - t)), phi a ramp from 0 to 1:
+
+        sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - E²/2) / E,     E = E|u_1|,
+
+    u uniform on the sphere; with weights of at most K C_a, 1/d - K E²/2 takes the place of 1/d - E²/2, which for K = 3
+    is positive from d = 11 on. For x and a at random and v = a/|a|, <a, x> <v, x> has the mean C_a/d; the mean over x
+    of phi <v, x> is <u, v> times a number between 0 and E/2, as phi rises from 0 to 1; |<v, x>| has the mean E. Judged
+    for the best of four laws of 400 steps, with weights of least squares.
+    """
+
+    title = "Linear functions need large weights"
+    source = Source("li2025incontext", "Section 2.3, linear functions", note="a lower bound, not in the source")
+    stated = Kind.OWN
+    population = Slopes()
+    relation = AtLeast()
+    control = Control("twice as far", lambda bound, problem: 2 * bound)
+    controls = "the distance of linear functions from sums of features with small weights"
+    unexplained = "the least weights that serve all linear functions"
+
+    def predict(self, problem: Slope) -> Array:
+        d, mean = problem.functions.dimension, mean_projection(problem.functions.dimension)
+        return problem.functions.slope * (1 / d - mean**2 / 2) / mean
+
+    def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
+        """The largest distance at 128 points of the sphere, a/|a| among them."""
+        d = problem.functions.dimension
+        steps, x = draws(key, (_FEATURES, d + 1), (_POINTS, d))
+        x = x.at[0].set(problem.a)
+        x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
+        return jnp.abs(residuals_of_steps(problem, x, problem.functions.slope, steps)).max(axis=1).min()
+
+    def trivial(self, problem: Slope) -> Array:
+        return jnp.zeros(())
 
 
 class LinearLimit(Claim[Slope]):

@@ -11,9 +11,9 @@ with coefficients of at most 3 M/n each,
     sup over g of dist(g, A) = 3 M sup { E|phi_mu| - P_n|phi_mu| : mu in B, mu(1) = 0 },
 
 phi_mu the integral of phi over mu and P_n the mean over the n features: dist(g, A) is the largest, over mu, of the
-integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|, and the integral of g, E rho phi_mu, is largest at rho = 3 M sign(phi_mu). What is left is the deviation of a mean,
-uniformly over mu: symmetrisation and contraction bound its expectation, McDiarmid's inequality (one feature moves it by
-at most 1/(2n), since |phi_mu| <= 1/2) its excess.
+integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|, and the integral of g, E rho phi_mu, is largest at
+rho = 3 M sign(phi_mu). What is left is the deviation of a mean, uniformly over mu: symmetrisation and contraction bound
+its expectation, McDiarmid's inequality (one feature moves it by at most 1/(2n), since |phi_mu| <= 1/2) its excess.
 """
 
 import math
@@ -22,12 +22,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Kind, Rate, Source
+from lemmata.claims import AtMost, Claim, Control, Hypothesis, Kind, Rate, Source
+from lemmata.problems._cosine_examples import CosineExamples, SlowCosines
 from lemmata.problems._feature_pools import FeaturePool, FeaturePools
+from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 
 from ._hardest_functions import hardest, hardest_in_mean_square
 
-_DELTA, _REPEATS = 0.1, 4
+_DELTA, _REPEATS, _GAP = 0.1, 4, 3e-3
 _NUMBERS = (32.0, 64.0, 128.0, 256.0, 512.0)
 _DISTANCE = "the largest distance over a class from the span of random features"
 _WHICH = "which coefficients do it, and why thresholds spread over [-2, 1] do far better than the worst half-spaces"
@@ -177,8 +179,8 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
     """Let n ramps phi_i be drawn from the law of a class with M = integral of |omega| F_sup, and nu be any law of
-    inputs x. In mean over the features, the largest distance in L2(nu) over the whole class from c_0 + sum_i c_i phi_i with
-    sum |c_i| <= 3 M is at most
+    inputs x. In mean over the features, the largest distance in L2(nu) over the whole class from c_0 + sum_i c_i phi_i
+    with sum |c_i| <= 3 M is at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
@@ -235,3 +237,76 @@ class WholeClassRate(Claim[FeaturePool]):
         """For the first of the drawn features."""
         values = problem.values
         return hardest(values, values[:, problem.chosen[: int(rung)]])[1]
+
+
+def penalty_of_noise(problem: CosineExamples) -> Float[Array, ""]:
+    """lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N), at least 2 |Phi^T z|_inf / N with probability 1 - delta.
+
+    Args:
+        problem: examples.
+    """
+    columns = len(problem.features.thresholds) + 1
+    return 2 * problem.sigma * math.sqrt(2 * math.log(2 * columns / _DELTA) / len(problem.x))
+
+
+def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Array, ""]]:
+    """An iterate rho of the accelerated proximal gradient, and its duality gap, at least l(rho) - min l.
+
+    Args:
+        problem: examples.
+    """
+    prompt, y = problem.features(problem.x), problem.function(problem.x) + problem.noise
+    penalty = penalty_of_noise(problem)
+    step = 1 / (2 * jnp.mean(jnp.sum(prompt**2, axis=1)))
+    rho = accelerated_proximal_gradient(prompt, y, penalty, step, 150)[-1]
+    dual = 2 * (y - prompt @ rho) / len(y)
+    dual = dual * jnp.minimum(1.0, penalty / jnp.abs(dual @ prompt).max())
+    return rho, lasso_objective(prompt, y, penalty, rho) - (y @ dual - len(y) * dual @ dual / 4)
+
+
+class RiskWithoutCover(Claim[CosineExamples]):
+    """Let N examples y = f(x) + z, z normal of standard deviation sigma, be fitted by n ramps of the law of a class
+    with M = integral of |omega| F_sup and by a constant, together phi(x). Let rho come within e of the minimum of
+
+        l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
+
+    With probability at least 1 - 2 delta, for every f of the class,
+
+        mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
+        eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)):
+
+    Theorem 1 with M²/n, M <= C_F, in place of C_F² log|N|/n. `whole_class_in_mean_square`, for nu the law of the
+    examples, gives a rho* within eps with |rho*|_1 <= |f(0)| + 7 M, and l(rho) <= l(rho*) + e the rest, as
+    2 |Phi^T z|_inf / N is at most lambda. Judged with e = 3e-3.
+    """
+
+    title = "The risk without a cover"
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="without a cover, at the examples; not in the source")
+    stated = Kind.OWN
+    population = SlowCosines()
+    relation = AtMost(delta=2 * _DELTA)
+    control = Control(
+        "a hundredth of it",
+        lambda bound, problem: bound / 100,
+        loose="the bound has the slow rates 1/n and N^(-1/2), and one smooth function is fitted much faster",
+    )
+    controls = "the error of the Lasso on random features at the examples"
+    unexplained = "the faster rate on targets that few features represent"
+
+    def predict(self, problem: CosineExamples) -> Array:
+        moment, n = problem.functions.moment(), len(problem.features.thresholds)
+        eps = 1 / (4 * problem.features.sharpness) + (3 + 1.5 * math.sqrt(math.log(1 / _DELTA) / 2)) / n**0.5
+        length = jnp.abs(problem.function(jnp.zeros((1, problem.x.shape[1])))[0]) + 7 * moment
+        return (moment * eps) ** 2 + 2 * penalty_of_noise(problem) * length + _GAP
+
+    def hypotheses(self, problem: CosineExamples) -> list[Hypothesis]:
+        gap = lasso_and_gap(problem)[1]
+        return [Hypothesis("rho is within e of the minimum", gap, "<=", _GAP, "the duality gap")]
+
+    def measure(self, problem: CosineExamples, key: Key[Array, ""]) -> Array:
+        rho, _ = lasso_and_gap(problem)
+        return jnp.mean((problem.function(problem.x) - problem.features(problem.x) @ rho) ** 2)
+
+    def trivial(self, problem: CosineExamples) -> Array:
+        """The best constant."""
+        return problem.function(problem.x).var()
