@@ -15,8 +15,8 @@ from ._claim import Status as Status
 from ._entries import entry_of as entry_of
 from ._entries import is_stale as is_stale
 from ._entries import recorded as recorded
-from ._entries import words_of as words_of
 from ._entries import verdicts_of as verdicts_of
+from ._entries import words_of as words_of
 from ._equalities import Equal as Equal
 from ._equalities import EqualInMean as EqualInMean
 from ._examine import Examination as Examination

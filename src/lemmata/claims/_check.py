@@ -59,7 +59,7 @@ def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> C
 
 
 def check_writing(claim: Claim) -> None:
-    """Check what can be read off a claim without running it: its words and its methods; ClaimError where one is amiss."""
+    """Check what can be read off a claim without running it, words and methods; ClaimError where one is amiss."""
     _check_words(claim)
     _check_methods(claim)
 

@@ -191,8 +191,8 @@ class Limit(AbstractLadder):
     def band(self) -> str:
         """Differences at the last rung."""
         return (
-            f"supported where the last rung is within ±{self.margin + self.resolution:g}, refuted where it is shown to be "
-            f"outside ±{self.margin:g} and to fall more slowly than {self.along}^-{self.slowest:g}"
+            f"supported where the last rung is within ±{self.margin + self.resolution:g}, refuted where it is shown to "
+            f"be outside ±{self.margin:g} and to fall more slowly than {self.along}^-{self.slowest:g}"
         )
 
     def __str__(self) -> str:
