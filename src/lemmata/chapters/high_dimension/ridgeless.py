@@ -70,6 +70,7 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
     control = Control("the variance is sigma² gamma", lambda value, problem: problem.noise**2 * problem.gamma)
     controls = "the excess risk of least squares on fresh inputs"
     unexplained = "inputs whose covariance is not the identity; targets that are not linear"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
 
     def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
         return [_far_from_threshold(problem)]
@@ -97,6 +98,7 @@ class OverparameterisedVariance(Claim[LinearDesign]):
     control = Control("the variance is sigma² gamma/(gamma - 1)", lambda value, problem: value * problem.gamma)
     controls = "the part of the excess risk that noise makes"
     unexplained = "inputs whose covariance is not the identity"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
 
     def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
         return [_far_from_threshold(problem)]
@@ -126,6 +128,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
     control = Control("the bias is r² (1 - 1/gamma)²", lambda value, problem: value * (1 - 1 / problem.gamma))
     controls = "the part of the excess risk that missing rows make"
     unexplained = "inputs whose covariance is not the identity, where the target may lie in the leading directions"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 512
 
     def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
