@@ -86,7 +86,7 @@ class LinearAsPrinted(Claim[Slope]):
     on the unit ball, phi(s) = min(max(s + 1/2, 0), 1). Judged in root mean square, for the best coefficients of that
     size and the best of four laws of steps (t in [-h, h], u uniform), since the law of Lemma 5 itself has all its mass
     at omega = 0, where the printed value comes from, and gives no u. A bounded factor is what is missing from these
-    laws: coefficients of C_a / E|u_1| come within the bound, and `linear_parameter` says why the moment must be that.
+    laws: coefficients of 3 C_a / E|u_1| come within the bound, and `linear_parameter` says why the moment must be that.
     """
 
     title = "The Barron parameter of linear functions, as printed"
@@ -102,11 +102,11 @@ class LinearAsPrinted(Claim[Slope]):
         return 3 * (problem.functions.slope + problem.functions.shift) / problem.sharpness
 
     def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
-        return least_distance(problem, 3 * problem.functions.slope, key)
+        return least_distance(problem, jnp.asarray(3 * problem.functions.slope), key)
 
     def trivial(self, problem: Slope) -> Array:
         """The root mean square of <a, x> over the ball."""
-        return problem.functions.slope / (problem.functions.dimension + 2) ** 0.5
+        return jnp.asarray(problem.functions.slope / (problem.functions.dimension + 2) ** 0.5)
 
 
 class LinearFloor(Claim[Slope]):
@@ -132,15 +132,15 @@ class LinearFloor(Claim[Slope]):
 
     def predict(self, problem: Slope) -> Array:
         d, mean = problem.functions.dimension, mean_projection(problem.functions.dimension)
-        return problem.functions.slope * (1 / d - mean**2 / 2) / mean
+        return jnp.asarray(problem.functions.slope * (1 / d - mean**2 / 2) / mean)
 
     def measure(self, problem: Slope, key: Key[Array, ""]) -> Array:
         """The largest distance at 128 points of the sphere, a/|a| among them."""
-        d = problem.functions.dimension
+        d, size = problem.functions.dimension, jnp.asarray(problem.functions.slope)
         steps, x = draws(key, (_FEATURES, d + 1), (_POINTS, d))
         x = x.at[0].set(problem.a)
         x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
-        return jnp.abs(residuals_of_steps(problem, x, problem.functions.slope, steps)).max(axis=1).min()
+        return jnp.abs(residuals_of_steps(problem, x, size, steps)).max(axis=1).min()
 
     def trivial(self, problem: Slope) -> Array:
         return jnp.zeros(())
