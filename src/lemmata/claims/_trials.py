@@ -6,6 +6,7 @@ Claims written in JAX run as jit(vmap) over keys; others through an executor.
 import concurrent.futures
 import dataclasses
 import functools
+import importlib.metadata
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +20,11 @@ from lemmata.core import float64_enabled, key_from, one_blas_thread
 from ._claim import Claim
 from ._hypothesis import Hypothesis
 
-# Trials are small: most claims spend their time in compilation, which this level nearly halves.
-_COMPILER = {"xla_backend_optimization_level": 1}
+# Trials are small: most claims spend their time in compilation, which this level nearly halves, and XLA's older emitter of
+# fused loops shortens by a quarter; later releases may not know that one.
+_COMPILER: dict[str, int | bool] = {"xla_backend_optimization_level": 1}
+if (0, 8) <= tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])) <= (0, 10):
+    _COMPILER["xla_cpu_use_fusion_emitters"] = False
 _BATCH = 128  # trials in one compiled call, where its temporaries fit
 _TEMPORARIES = 2**29  # bytes
 Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
