@@ -74,7 +74,8 @@ def main() -> list[tuple[str, str, float]]:
     peers = {name: cross_peer if name.endswith("cross") else peer for name in contenders}
     rows = [
         (name, peers[name], seconds[name] / seconds[peers[name]])
-        for name in contenders if "@" not in name and "Conv" not in name
+        for name in contenders
+        if "@" not in name and "Conv" not in name
     ]
     halves = [name.removesuffix("cross") for name in contenders if name.endswith("cross")]
     ratio = lambda half: seconds[f"{half}symmetric"] / seconds[f"{half}cross"]

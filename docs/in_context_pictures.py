@@ -70,9 +70,7 @@ def risk() -> alt.HConcatChart:
         for value in ladder:
             sizes = DEFAULT | {along: value}
             momentum, plain, lasso = risks(sizes["N"], sizes["n"], sizes["L"])
-            bound = theorem_risk(
-                cost, SIGMA, cover, examples=sizes["N"], layers=sizes["L"], number=sizes["n"]
-            )
+            bound = theorem_risk(cost, SIGMA, cover, examples=sizes["N"], layers=sizes["L"], number=sizes["n"])
             found = zip(names, (float(bound), plain, momentum, lasso), strict=True)
             rows += [{"size": value, "risk": number, "what": name} for name, number in found]
             print(title, value, [f"{row['risk']:.3g}" for row in rows[-4:]], flush=True)

@@ -20,8 +20,8 @@ from lemmata.core import float64_enabled, key_from, one_blas_thread
 from ._claim import Claim
 from ._hypothesis import Hypothesis
 
-# Trials are small: most claims spend their time in compilation, which this level nearly halves, and XLA's older emitter of
-# fused loops shortens by a quarter; later releases may not know that one.
+# Trials are small: most claims spend their time in compilation, which this level nearly halves, and XLA's older emitter
+# of fused loops shortens by a quarter; later releases may not know that one.
 _COMPILER: dict[str, int | bool] = {"xla_backend_optimization_level": 1}
 if (0, 8) <= tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])) <= (0, 10):
     _COMPILER["xla_cpu_use_fusion_emitters"] = False

@@ -49,15 +49,15 @@ def dimensions(d: int, top: int = TOP) -> Float[np.ndarray, " q"]:
     return np.append(1.0, (2 * q + d - 2) / q * np.exp(gammaln(q + d - 2) - gammaln(q) - gammaln(d - 1)))
 
 
-def coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array, " q"]:
-    """The eigenvalues kappa_q, q = 0, ..., top, of t exp(s t), s = sigma², on the unit sphere of R^d.
+def log_coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array, " q"]:
+    """The logarithms of the eigenvalues kappa_q, q = 0, ..., top, of t exp(s t), s = sigma², on the sphere of R^d.
 
         kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)),   nu = d/2 - 1,
 
     by the series of the modified Bessel functions: Gamma(a+1) (2/s)^a I_a(s) = sum_j (s²/4)^j / (j! (a+1)_j).
 
     Args:
-        sigma: standard deviation of the hidden weights.
+        sigma: standard deviation of the hidden weights, positive.
         d: the dimension, at least 2.
         top: the largest degree.
     """
@@ -67,10 +67,19 @@ def coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array
         factors = (s**2 / 4) / (j * (order[:, None] + j))
         return 1 + jnp.sum(jnp.cumprod(factors, axis=1), axis=1)
 
-    scale = np.exp(math.lgamma(nu + 1) - gammaln(q + nu + 1) - q * math.log(2.0))
-    slope = s / 2 / (q + nu + 1) * series(q + nu + 1)
-    # q s^(q-1), without 0/0 at q = 0
-    return scale * (s**q * slope + q * s ** np.maximum(q - 1, 0) * series(q + nu))
+    leading = math.lgamma(nu + 1) - gammaln(q + nu + 1) + q * jnp.log(s / 2)
+    return leading + jnp.log(s / 2 / (q + nu + 1) * series(q + nu + 1) + q / s * series(q + nu))
+
+
+def coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array, " q"]:
+    """The eigenvalues kappa_q of `log_coefficients`.
+
+    Args:
+        sigma: standard deviation of the hidden weights, positive.
+        d: the dimension, at least 2.
+        top: the largest degree.
+    """
+    return jnp.exp(log_coefficients(sigma, d, top))
 
 
 class SphereKernels(Population[SphereKernel]):

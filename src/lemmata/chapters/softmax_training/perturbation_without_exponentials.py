@@ -59,13 +59,14 @@ def largest_changes(problem: PairedUnits) -> Float[Array, " e"]:
         problem: the layer.
     """
 
-    def found(out: Array, i: Array, other: Array, j: Array, direction: Array) -> Array:
+    def found(out: Array, i: Array, other: Array, j: Array, direction: float) -> Array:
         x, sign = problem.x[jnp.stack([i, j])], problem.sign[jnp.stack([out, other])]
         change = lambda move: direction * kernel_change(x, sign, problem.weight, move)[0, 0, 1, 1]
         return jnp.abs(change(steepest(change, jnp.zeros_like(problem.weight), problem.radius, 3)))
 
-    table = jnp.asarray(_ENTRIES).T
-    return jnp.maximum(*(jax.vmap(found, (0, 0, 0, 0, None))(*table, direction) for direction in (1.0, -1.0)))
+    rows = jnp.asarray(_ENTRIES).T
+    over = jax.vmap(found, (0, 0, 0, 0, None))
+    return jnp.maximum(*(over(rows[0], rows[1], rows[2], rows[3], direction) for direction in (1.0, -1.0)))
 
 
 def largest_sum(problem: PairedUnits, mass: Array) -> Array:
