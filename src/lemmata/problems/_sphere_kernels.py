@@ -99,7 +99,7 @@ class SphereKernels(Population[SphereKernel]):
         """Dimension, points and the largest standard deviation of the weights."""
         return Space(
             d=Integer(self.d, 2, 1024, "dimension"),
-            n=Integer(self.n, 3, self.most, "points"),
+            n=Integer(self.n, 3, self.most, "points", corners=(max(3, self.n // 2), self.n)),
             sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
         )
 
