@@ -1,4 +1,4 @@
-"""Laws of claims: the catalogue is up to date and as expected, every claim obeys the grammar, a rotating sample is judged."""
+"""Laws of claims: the catalogue is up to date, every claim obeys the grammar, a rotating sample is judged."""
 
 import json
 import pathlib

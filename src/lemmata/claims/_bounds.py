@@ -167,7 +167,7 @@ class Witness(Relation):
 
     def _misses(self, sample: Sample) -> np.ndarray:
         short = columns(sample.predicted) - columns(sample.measured)
-        return (short > columns(sample.tolerance())).any(axis=1)
+        return (short > columns(sample.tolerance())).any(axis=1)  # pyright: ignore
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Exact binomial test of the successes."""

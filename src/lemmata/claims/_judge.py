@@ -27,7 +27,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
         return Verdict(*facts, status, reason, interrupted=finished.interrupted)
     dropped, violated = _dropped(results), _violated(results)
     kept = results.holds | results.undefined
-    sample = Sample(*(np.asarray(a)[kept] for a in (results.predicted, results.measured, results.condition)))
+    sample = Sample(*(np.asarray(a)[kept] for a in (results.predicted, results.measured, results.condition)))  # pyright: ignore
     unjudged = _unjudged(claim, finished, sample)
     if unjudged is not None:
         return Verdict(*facts, *unjudged, dropped=dropped, violated=violated, interrupted=finished.interrupted)
@@ -54,7 +54,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
         vacuous=vacuous,
         control=control,
         p_value=p_value(claim, sample),
-        worst=int(finished.numbers[kept][np.argmax(claim.relation.gaps(sample))]),
+        worst=int(finished.numbers[kept][np.argmax(claim.relation.gaps(sample))]),  # pyright: ignore
         interrupted=finished.interrupted,
     )
 

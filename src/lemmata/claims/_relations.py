@@ -132,7 +132,7 @@ def columns(array: np.ndarray) -> np.ndarray:
 
 def not_finite(array: np.ndarray) -> np.ndarray:
     """Which trials have a component that is NaN or infinite."""
-    return ~np.isfinite(columns(array)).all(axis=1)
+    return ~np.isfinite(columns(array)).all(axis=1)  # pyright: ignore
 
 
 def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
