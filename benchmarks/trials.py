@@ -31,7 +31,7 @@ def main() -> list[tuple[str, str, float]]:
     """Rows (what, peer, ratio of time per trial: below 1 means that verify is faster)."""
     jax.config.update("jax_enable_x64", True)
     (claim,) = find(CLAIM)
-    setting = claim.settings().default
+    setting = claim.population.settings().default
     batched = rate_of_batches(claim, setting)
     eager = rate_of_loop(claim, setting, lambda key: trial(claim, setting, key))
     compiled = rate_of_loop(claim, setting, jax.jit(lambda key: trial(claim, setting, key)))

@@ -84,7 +84,7 @@ def test_vacuous_and_outside_have_codes_of_their_own(tmp_path, old, new, code, s
 
 
 def test_a_statement_is_found_by_its_number():
-    assert "coupling" in RUNNER.invoke(app, ["show", "Lemma E.4"]).stdout
+    assert "loss_progress" in RUNNER.invoke(app, ["show", "Lemma E.4"]).stdout
     assert "convergence" in RUNNER.invoke(app, ["list", "Theorem 4.2"]).stdout
     table = RUNNER.invoke(app, ["list", "--source", "gu2024softmax"]).stdout
     assert "no claim: " in table

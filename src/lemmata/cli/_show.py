@@ -55,7 +55,8 @@ def _show_verdict(verdict: dict[str, Any] | None) -> None:
     out.print(f"{verdict['status']}: {verdict['reason']}", markup=False, highlight=False)
     for corner in verdict["corners"]:
         where = ", ".join(f"{name}={value}" for name, value in corner["setting"].items())
-        out.print(f"  at {where}: {corner['status']}", markup=False, highlight=False)
+        status = "not refuted" if corner["status"] == "inconclusive" else corner["status"]
+        out.print(f"  at {where}: {status}", markup=False, highlight=False)
 
 
 def _records(name: str) -> list[dict[str, Any]]:

@@ -194,7 +194,8 @@ def show_verdict(verdict: Any, short: bool) -> None:
     )
     if not short:
         for corner in verdict.corners:
-            lines.append(f"  at {_setting(corner.setting)}: {corner.status}")
+            found = "not refuted" if corner.status == "inconclusive" else corner.status
+            lines.append(f"  at {_setting(corner.setting)}: {found}")
         lines.append(f"  settings: {_setting(verdict.setting)}; seed {verdict.seed}; worst trial {verdict.worst}")
         lines.append(f"  {verdict.remedy}")
     for line in lines:
