@@ -28,7 +28,7 @@ ENGINE = (
     ("lemmata.claims._judge", "with_corners"),
     ("lemmata.claims._settings", "Space"),
 )
-_A_PROCESS = 24  # claims that a process judges before another takes its place: compiled functions fill its memory
+_A_PROCESS = 40  # claims that a process judges before another takes its place: compiled functions fill its memory
 
 
 def fingerprint_of(claim: Claim) -> str:
@@ -115,14 +115,17 @@ def verdicts_of(claims: list[Claim], seed: int, jobs: int, progress: bool | None
         for claim in claims:
             yield verify(claim, seed=seed, progress=progress)
         return
+    # New processes for every block of claims, not `max_tasks_per_child`: with that, pools of Python 3.11 can wait for ever.
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(jobs, context, max_tasks_per_child=_A_PROCESS) as pool:
-        try:
-            waiting = [pool.submit(_by_name, claim.name, seed) for claim in claims]
-            for done in concurrent.futures.as_completed(waiting):
-                yield done.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    for start in range(0, len(claims), jobs * _A_PROCESS):
+        with concurrent.futures.ProcessPoolExecutor(jobs, context) as pool:
+            try:
+                block = claims[start : start + jobs * _A_PROCESS]
+                waiting = [pool.submit(_by_name, claim.name, seed) for claim in block]
+                for done in concurrent.futures.as_completed(waiting):
+                    yield done.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _by_name(name: str, seed: int) -> Verdict:
