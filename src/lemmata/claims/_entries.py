@@ -115,7 +115,7 @@ def verdicts_of(claims: list[Claim], seed: int, jobs: int, progress: bool | None
         for claim in claims:
             yield verify(claim, seed=seed, progress=progress)
         return
-    # New processes for every block of claims, not `max_tasks_per_child`: with that, pools of Python 3.11 can wait for ever.
+    # New processes for every block, not `max_tasks_per_child`: with that, pools of Python 3.11 can wait for ever.
     context = multiprocessing.get_context("spawn")
     for start in range(0, len(claims), jobs * _A_PROCESS):
         with concurrent.futures.ProcessPoolExecutor(jobs, context) as pool:
