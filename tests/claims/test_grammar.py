@@ -215,7 +215,8 @@ def test_threads_give_the_same_trials_as_one_thread():
     ],
 )
 def test_conformance_names_the_broken_rule(change, message):
-    broken = type("Broken", (synthetic.SureBound,), {"__doc__": "Broken.", "__module__": __name__, **change})
+    own = {name: vars(synthetic.SureBound)[name] for name in ("relation", "control", "predict", "measure")}
+    broken = type("Broken", (synthetic.Synthetic,), {"__doc__": "Broken.", "__module__": __name__, **own, **change})
     with pytest.raises(ClaimError, match=message):
         check_claim(broken())
 
@@ -262,7 +263,7 @@ def test_third_parties_register_by_entry_point(monkeypatch):
 
     class Point:
         def __init__(self, value):
-            self.load = lambda: value
+            self.load, self.value, self.name = lambda: value, "their.claims", "theirs"
 
     module = types.ModuleType("their.claims")
     theirs = type("TheirBound", (synthetic.SureBound,), {"__doc__": "Theirs.", "__module__": "their.claims"})
@@ -308,10 +309,10 @@ def test_several_claims_stop_at_ctrl_c_and_share_the_level():
 
 
 def test_a_refutation_that_the_family_does_not_allow_is_inconclusive():
-    from lemmata.claims._verify import _at_family_level
+    from lemmata.claims._verify import _held_against
 
     refuted = verify(synthetic.SkewedMean(shift=0.2), progress=False)
-    alone = _at_family_level(refuted, refuted.p_value / 2, False)
+    alone = _held_against(refuted, refuted.p_value / 2, False)
     assert alone.status is Status.INCONCLUSIVE
     assert "beside the other claims" in alone.reason
 
