@@ -118,8 +118,8 @@ def _renew(chosen: list[Any], seed: int, jobs: int, write: bool, stale: bool) ->
 
     from ._console import err, plain
 
-    known, verdicts = set(registry()), []
-    foreign = [claim.name for claim in chosen if claim.name not in known]
+    verdicts: list[Any] = []
+    foreign = [claim.name for claim in chosen if claim.name not in registry()]
     if foreign:
         raise SettingError(f"claim {foreign[0]}", rule="--write and --jobs are for registered claims")
     fresh: dict[str, Any] = {}
@@ -130,7 +130,8 @@ def _renew(chosen: list[Any], seed: int, jobs: int, write: bool, stale: bool) ->
         status = f"[{len(verdicts)}/{len(chosen)}] {verdict.status:<12} {verdict.name} {verdict.seconds:.1f} s{wrong}"
         err.print(status, markup=False, highlight=False)
         if write:
-            write_catalogue({name: fresh.get(name) or entries().get(name, {}) for name in registry()}, tables())
+            known = {**entries(), **fresh}
+            write_catalogue({name: known[name] for name in registry() if name in known}, tables())
         if verdict.interrupted:
             break
     held = {verdict.name: verdict for verdict in at_family_level(verdicts, LEVEL)}
