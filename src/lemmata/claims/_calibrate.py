@@ -80,7 +80,7 @@ def as_asked(family: Family, sample: Sample, level: float) -> bool:
     """Whether one verification of a family went as it should."""
     judgement = family.relation.judge(sample, level)
     if family.asked == "covered":
-        return judgement.interval[0] <= family.truth <= judgement.interval[1]
+        return bool(judgement.interval[0] <= family.truth <= judgement.interval[1])
     vacuous = None
     if family.trivial is not None:
         beyond = family.relation.vacuous(sample.predicted, np.full(sample.trials, family.trivial))
