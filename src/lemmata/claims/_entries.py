@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import inspect
+import math
 import multiprocessing
 import sys
 from collections.abc import Iterator
@@ -97,9 +98,22 @@ def recorded(claim: Claim) -> Verdict | None:
     known = dict(entry["verdict"])
     known["status"] = Status(known["status"])
     known["control"] = ControlVerdict(**{**known["control"], "status": Status(known["control"]["status"])})
-    corners = ({**corner, "status": Status(corner["status"])} for corner in known["corners"])
-    known["corners"] = tuple(Corner(**corner) for corner in corners)
+    known["violated"] = tuple(known["violated"])
+    known["corners"] = tuple(
+        Corner(**{**corner, "status": Status(corner["status"]), "gap": _number(corner["gap"], -math.inf)})
+        for corner in known["corners"]
+    )
+    for name in ("interval", "band", "slack"):
+        if known[name] is not None:
+            low, *middle, high = known[name]
+            known[name] = (_number(low, -math.inf), *middle, _number(high, math.inf))
+    known["estimate"] = _number(known["estimate"], math.nan)
     return Verdict(claim.name, claim.source, **known)
+
+
+def _number(value: float | None, missing: float) -> float:
+    """The number, or what JSON has no number for."""
+    return missing if value is None else float(value)
 
 
 def verdicts_of(claims: list[Claim], seed: int, jobs: int, progress: bool | None = None) -> Iterator[Verdict]:
