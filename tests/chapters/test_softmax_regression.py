@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from lemmata.chapters.softmax_training import coupling
+from lemmata.chapters.softmax_training import coupling, prediction_coupling
 from lemmata.chapters.softmax_training import kernel_regression as regression
 from lemmata.chapters.softmax_training import prediction_speed as speeds
 from lemmata.claims import examine
@@ -144,7 +144,7 @@ def test_the_printed_bound_fails_by_any_constant_on_one_problem(key):
     ratio = np.asarray(claim.measure(problem, key))
     assert ratio[0] > 1
     assert (np.diff(np.log(ratio)) / np.diff(np.log(claim.relation.rungs)) > 1).all()
-    read = coupling.PredictionPerturbationWithLogarithm()
+    read = prediction_coupling.PredictionPerturbationWithFloor()
     assert (read.measure(problem, key) <= 1.5e-4 * read.predict(problem)).all(), "with log² at least 1 it has room"
     corrected = coupling.PredictionPerturbation()
     for network in problem.networks:

@@ -4,11 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.claims import Control, Source, Status, check_claim, verify
+from lemmata.claims import Control, Equal, Source, Status, check_claim, verify
 from lemmata.claims._family import budget_of
 from lemmata.claims._registry import _add
 from lemmata.errors import ClaimError
-from tests.claims import synthetic
+from tests.claims import holes, synthetic
 
 
 def judged(claim, **options):
@@ -16,25 +16,25 @@ def judged(claim, **options):
 
 
 def test_a_hypothesis_that_is_nan_fails_the_trial():
-    verdict = judged(synthetic.Undefined())
+    verdict = judged(holes.Undefined())
     assert verdict.status is Status.FAILED
     assert "'known' is NaN in" in verdict.reason
 
 
 def test_trials_dropped_by_a_hypothesis_are_counted_by_its_name_and_their_share_is_limited():
-    verdict = judged(synthetic.Selective())
+    verdict = judged(holes.Selective())
     assert verdict.status is Status.SUPPORTED
     assert verdict.dropped == {"positive": verdict.executed - verdict.judged}
     assert 0.1 < 1 - verdict.judged / verdict.executed < 0.4
     with pytest.raises(ClaimError, match=r"trials dropped: 'positive' in \d+"):
-        check_claim(synthetic.Selective())
+        check_claim(holes.Selective())
 
 
 def test_an_infinite_bound_is_vacuous_and_an_infinite_expectation_failed():
-    verdict = judged(synthetic.Infinite())
+    verdict = judged(holes.Infinite())
     assert verdict.status is Status.VACUOUS
     assert "infinite bounds, which say nothing" in verdict.reason
-    assert judged(synthetic.InfiniteMean()).status is Status.FAILED
+    assert judged(holes.InfiniteMean()).status is Status.FAILED
 
 
 @pytest.mark.parametrize("claim", [synthetic.PowerLaw(), synthetic.SkewedMean(), synthetic.Convergent()], ids=str)
@@ -51,11 +51,11 @@ def test_the_band_that_decides_is_printed(claim):
 
 def test_a_resolution_wider_than_half_the_way_to_the_control_is_refused():
     with pytest.raises(ClaimError, match="at most half of the distance to the control"):
-        check_claim(synthetic.CoarseMean())
+        check_claim(holes.CoarseMean())
 
 
 def test_vacuity_counts_components_and_has_a_status_of_its_own():
-    verdict = judged(synthetic.Vacuous())
+    verdict = judged(holes.Vacuous())
     assert verdict.vacuous == pytest.approx(2 / 3)
     assert verdict.status is Status.VACUOUS
     assert verdict.remedy != Status.SUPPORTED.remedy
@@ -63,41 +63,43 @@ def test_vacuity_counts_components_and_has_a_status_of_its_own():
 
 def test_a_bound_without_a_trivial_value_says_why():
     with pytest.raises(ClaimError, match="no trivial value"):
-        check_claim(synthetic.NoTrivial())
+        check_claim(holes.NoTrivial())
 
 
 @pytest.mark.parametrize(("shift", "said"), [(0.0, "the conclusion holds"), (0.5, "the conclusion fails")])
 def test_outside_the_hypotheses_is_a_status_of_its_own(shift, said):
-    verdict = judged(synthetic.BeyondTheTheorem(shift=shift))
+    verdict = judged(holes.BeyondTheTheorem(shift=shift))
     assert verdict.status is Status.OUTSIDE
     assert verdict.reason.startswith(said)
     assert verdict.violated == ("the width is above 1e20",)
 
 
-def test_every_component_has_its_own_tolerance():
-    assert judged(synthetic.OneComponentWrong()).status is Status.REFUTED
+def test_every_component_has_its_own_tolerance_unless_the_claim_names_blocks():
+    assert judged(holes.OneComponentWrong()).status is Status.REFUTED
+    shared = type("Shared", (holes.OneComponentWrong,), {"__doc__": "Shared.", "relation": Equal(block=-1)})
+    assert judged(shared()).status is Status.SUPPORTED
 
 
 def test_errors_that_average_out_over_problems_are_refuted():
-    verdict = judged(synthetic.Heterogeneous())
+    verdict = judged(holes.Heterogeneous())
     assert verdict.status is Status.REFUTED
     assert "problems' own means" in verdict.reason
 
 
 def test_a_plateau_below_half_of_the_first_gap_is_refuted():
-    assert judged(synthetic.Plateau()).status is Status.REFUTED
+    assert judged(holes.Plateau()).status is Status.REFUTED
 
 
 def test_one_success_is_no_support_for_a_construction():
-    assert judged(synthetic.RareSuccess()).status is Status.REFUTED
+    assert judged(holes.RareSuccess()).status is Status.REFUTED
 
 
 @pytest.mark.parametrize(
     ("claim", "found"),
     [
-        (synthetic.FarControl(), "control at a distance of 1e"),
-        (synthetic.RareControl(), "control refuted by"),
-        (synthetic.OneComponentOfThree(), "a component that the control leaves as it is"),
+        (holes.FarControl(), "control at a distance of 1e"),
+        (holes.RareControl(), "control refuted by"),
+        (holes.OneComponentOfThree(), "a component that the control leaves as it is"),
     ],
     ids=lambda item: item if isinstance(item, str) else type(item).__name__,
 )
@@ -110,11 +112,11 @@ def test_far_and_weak_controls_are_refused_unless_they_say_why(claim, found):
 
 
 def test_other_settings_are_judged_and_the_worst_is_named():
-    verdict = judged(synthetic.WrongAtSmallSizes(), corners=5)
+    verdict = judged(holes.WrongAtSmallSizes(), corners=5)
     assert verdict.status is Status.REFUTED
     assert verdict.worst_corner.setting["n"] < 40
     assert f"at n={verdict.worst_corner.setting['n']}: " in verdict.reason
-    assert judged(synthetic.WrongAtSmallSizes(), corners=0).status is Status.SUPPORTED
+    assert judged(holes.WrongAtSmallSizes(), corners=0).status is Status.SUPPORTED
     fine = judged(synthetic.SureBound(), corners=3)
     assert len(fine.corners) == 3
     assert "worst of 3 other settings" in fine.reason

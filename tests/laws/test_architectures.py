@@ -35,7 +35,7 @@ RESOLUTION = 0.25
 
 by_name = pytest.mark.parametrize("case", NETWORKS, ids=lambda case: case.name)
 by_form = pytest.mark.parametrize("case", FORMS, ids=lambda case: case.name)
-rotating = pytest.mark.rotating(6, over="case")
+rotating = pytest.mark.rotating(9, over="case")
 both_kernels = pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
 
 
@@ -96,7 +96,7 @@ def limits(network, x):
     return state.nngp, state.ntk
 
 
-@pytest.mark.rotating(9, over="case")
+@pytest.mark.rotating(18, over="case")
 @by_name
 def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     x, widths, keys = points(n=3), WIDTHS[case.depth], KEYS[case.depth]

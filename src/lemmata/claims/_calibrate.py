@@ -26,8 +26,7 @@ class Calibration:
         rate: share of them that went as asked.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
         least: the share that is asked for: 1 - level; 1 - 2 level for the coverage of two one-sided binomial limits;
-        0.95
-            for power.
+            0.95 for power.
     """
 
     family: Family

@@ -116,43 +116,6 @@ class PredictionPerturbationAsPrinted(Claim[NearbyInputs]):
         return found / (2**0.5 * (moved / smallest + logarithm * chosen / smallest**2))
 
 
-class PredictionPerturbationWithLogarithm(Claim[NearbyInputs]):
-    """Let H(t) be the tangent kernel of a softmax network with m units and k outputs, trained by gradient flow on n
-    points, H* = H(0) with smallest eigenvalue lambda, and eps_l,test the largest change of the kernel between output l
-    at a test point and the training points. For every eps_H <= lambda/2 with |H(t) - H*|_F <= eps_H at all times, the
-    network and the regression with H* differ at the test point in output l by at most
-
-        (sqrt(n k) / lambda) eps_l,test + (sqrt(n k) / lambda²) L eps_H,   L = max(1, log²(n k/(eps_H m lambda))).
-
-    What the source lost is the size of the kernel between test and training points, a factor of the second term in
-    `PredictionPerturbation`: at short test points the second term stays, and says less than what each prediction says.
-    """
-
-    title = "The distance of network and regression, as printed, with a logarithm of at least 1"
-    source = Source("gu2024softmax", "Theorem F.2", note="with log² at least 1")
-    population = NearbyFlows()
-    relation = AtMost()
-    control = Control(
-        "the first term is enough, as for the literal log² at eps_H = n k / (m lambda)",
-        lambda bound, problem: 2**0.5 * problem.moved_test / problem.smallest,
-        loose="at short test points the bound is loose by 10^5: no near control",
-    )
-    controls = _CONTROLS
-    unexplained = "the size of the kernel between test and training points, which the second term lacks"
-    reading = "log² is at least 1, and the constant of the bound is 1; eps_H = n k / (m lambda)"
-    expected = Status.VACUOUS
-
-    def predict(self, problem: NearbyInputs) -> Array:
-        return 2**0.5 * (problem.moved_test / problem.smallest + problem.allowed / problem.smallest**2)
-
-    def measure(self, problem: NearbyInputs, key: Key[Array, ""]) -> Array:
-        """The largest difference over the records, at each angle."""
-        return jnp.stack([differences(network)[1][0] for network in problem.networks])
-
-    def trivial(self, problem: NearbyInputs) -> Array:
-        return jnp.stack([_apart(network)[0] for network in problem.networks])
-
-
 class PredictionPerturbation(Claim[Flow]):
     """A softmax network with m units, F_nn, and the regression with its tangent kernel H* at initialisation, F_ntk,
     follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k). At any other point
