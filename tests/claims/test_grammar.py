@@ -244,6 +244,7 @@ def test_verdicts_are_strict_json():
     assert all(not isinstance(value, float) or math.isfinite(value) for value in record.values())
 
 
+@pytest.mark.exhaustive
 def test_the_documented_example_runs_as_written(tmp_path):
     example, rate, check = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
     (tmp_path / "chebyshev.py").write_text(example)

@@ -12,7 +12,7 @@ from lemmata.errors import SettingError
 from lemmata.estimators import KernelRegressor
 from lemmata.kernels import RBF
 
-pytestmark = pytest.mark.rotating(2)
+pytestmark = pytest.mark.rotating(4)
 
 ESTIMATORS = [KernelRegressor(), KernelRegressor(time=50.0)]
 

@@ -36,7 +36,7 @@ from lemmata.architectures._attention_weights import Contracted, Logits, relu, s
 from lemmata.architectures._fields import field_state
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(2)
+pytestmark = pytest.mark.rotating(4)
 
 EPS = np.finfo(np.float64).eps
 WIDTHS, KEYS = (6, 24), 96

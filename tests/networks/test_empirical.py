@@ -22,7 +22,7 @@ from lemmata.networks import (
     monte_carlo_kernel,
 )
 
-pytestmark = pytest.mark.rotating(2)
+pytestmark = pytest.mark.rotating(4)
 
 EPS = np.finfo(np.float64).eps
 RANDOM = np.random.default_rng(5)

@@ -40,7 +40,7 @@ from lemmata.architectures import (
 )
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(2)
+pytestmark = pytest.mark.rotating(4)
 
 EPS = np.finfo(np.float64).eps
 

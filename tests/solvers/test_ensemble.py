@@ -16,7 +16,7 @@ from lemmata.solvers import (
 )
 from lemmata.spectra import spectrum
 
-pytestmark = pytest.mark.rotating(2)
+pytestmark = pytest.mark.rotating(4)
 
 EPS = np.finfo(float).eps
 
