@@ -15,7 +15,7 @@ from lemmata.claims._statistics import failure_limits, holm, mean_interval, tria
 from lemmata.claims._trials import run_trials
 from tests.claims import synthetic
 
-rotating = pytest.mark.rotating(4, over="claim")
+rotating = pytest.mark.rotating(6, over="claim")
 
 
 def repetitions(claim, count):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.rotating(4)
 ESTIMATORS = [KernelRegressor(), KernelRegressor(time=50.0)]
 
 
-@pytest.mark.rotating(8)
+@pytest.mark.rotating(16)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):

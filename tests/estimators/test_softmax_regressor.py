@@ -26,7 +26,7 @@ def rows(n=12, d=3, k=2, seed=0):
 ESTIMATORS = [SoftmaxRegressor(), SoftmaxRegressor(width=64, time=5.0, normalise=True)]
 
 
-@pytest.mark.rotating(8)
+@pytest.mark.rotating(16)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):

@@ -33,7 +33,7 @@ def failures(texts: list[tuple[str, str]], names: dict) -> tuple[str, int]:
     return "".join(said), runner.tries
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_the_docstrings_are_right(name, tmp_path, monkeypatch):
     if name.endswith("kernels._disk"):

@@ -151,7 +151,7 @@ CLOSED = [
 ]
 
 
-@pytest.mark.rotating(4)
+@pytest.mark.rotating(8)
 @pytest.mark.parametrize("layer", CLOSED, ids=repr)
 def test_closed_form_is_the_quadrature(layer):
     """At 128 nodes the quadrature is exact for these polynomials, and resolves the others at variances up to 1.6."""
