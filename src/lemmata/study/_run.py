@@ -1,7 +1,7 @@
-"""The main job: a data set in, the record of the study out."""
+"""The main job: a table in, the record of the study out."""
 
+import dataclasses
 import datetime
-import functools
 import math
 import resource
 import time
@@ -13,198 +13,231 @@ import numpy as np
 import lemmata
 from lemmata.claims import Claim
 from lemmata.core import one_blas_thread, require_float64
+from lemmata.errors import SettingError
 from lemmata.problems import Regression
 
-from ._answers import answers, coverage, default_error, samples
-from ._architectures import Architecture, architectures
+from ._answers import Candidate, Question, answers, beats_guessing
 from ._claims import bibliography, examinations
-from ._curves import Curve, curve_record, curve_sizes, study_architecture
 from ._data import Dataset
+from ._forecast import forecast
+from ._kernel_theory import spectral, theory
+from ._measure import Measured, baselines, measure, residuals, spread_of, with_all_rows
+from ._metrics import DEFAULT, asked, metric
+from ._models import Model, models
+from ._overview import describe
+from ._result import SCHEMA, Expected, ModelResult, Point, Record, SignalResult, Unit
+from ._signal import Signal, signal
 from ._training import train_networks
 
 PROBLEM_ROWS = 400
 TRAINING_ROWS = 300
-CURVES_SHARE, TRAINING_SHARE, CLAIMS_SHARE = 0.5, 0.65, 0.9
-"""Shares of a time limit after which each stage begins nothing new; the rest is for the report."""
+SHORTEST = 5.0
+"""The shortest time limit in seconds: below that not even one model is measured."""
+MEASURED_SHARE = 0.8
+"""The share of a time limit after which no model is begun; what is left is for theory and the page."""
+BAND = 24
 
 Progress = Callable[[str, float, float], None]
 
 
-def run_study(
-    dataset: Dataset,
-    kernels: Sequence[str] | None = None,
-    error: float | None = None,
-    time_limit: float | None = None,
-    seed: int = 0,
-    progress: Progress = lambda stage, done, total: None,
-) -> dict:
-    """Which architecture fits a data set, how much data an error needs, and which theorems speak about it.
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What a study may be told.
 
     Args:
-        dataset: standardised inputs and centred targets.
-        kernels: names of architectures; None for the default six.
-        error: held-out squared error (summed over outputs) to reach; None chooses one and says how.
-        time_limit: about how many seconds the study may take. Each stage has its share, and what is left out is noted;
-            the first architecture always runs, with at least four sizes.
-        seed: seed of all randomness.
+        models: names of kernels and models to compare; None for the default.
+        model_file: "FILE.py:function", where the function returns a scikit-learn estimator.
+        error: the value to reach, such as "accuracy 0.95", "rmse 2.5", "r2 0.8"; None asks what more data buys.
+        cost: the price of a row.
+        claims: also examine which theorems apply, and train networks beside their kernels.
+        quick: fewer splits of at most 400 training rows.
+        time_limit: seconds the study may take.
+        seed: of all randomness.
+    """
+
+    models: Sequence[str] | None = None
+    model_file: str | None = None
+    error: str | float | None = None
+    cost: float | None = None
+    claims: bool = False
+    quick: bool = False
+    time_limit: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no study can be told."""
+        for name, value, least in (("--cost", self.cost, 0.0), ("--time-limit", self.time_limit, SHORTEST)):
+            if value is not None and not (math.isfinite(value) and value >= least):
+                raise SettingError(f"{name} is out of bounds", found=value, rule=f"a finite number, at least {least:g}")
+        if not 0 <= self.seed < 2**32:
+            raise SettingError("--seed is out of bounds", found=self.seed, rule="a whole number from 0 to 4294967295")
+
+
+def run_study(
+    dataset: Dataset,
+    options: Options = Options(),  # noqa: B008 -- frozen
+    progress: Progress = lambda stage, done, total: None,
+    started: float | None = None,
+) -> Record:
+    """Is there signal, which model predicts best, how much data a value takes, and what more data buys.
+
+    Args:
+        dataset: the table.
+        options: what is asked.
         progress: told the stage and how much of it is done.
+        started: `time.monotonic()` at which the time limit began; None is now.
 
     Returns:
-        The record that study.json holds and the report shows. After Ctrl-C it holds what was finished, and
-        `interrupted` is true.
+        The record that study.json holds and the page shows. After Ctrl-C it holds what was finished, and `interrupted`
+        is true.
 
     Raises:
-        UnknownNameError: no architecture of that name.
+        UnknownNameError: no model of that name.
+        SettingError: an option is out of its bounds.
         PrecisionError: float64 is off.
     """
     require_float64("a study")
-    start = time.monotonic()
-    chosen = architectures(kernels, dataset.x)
-    record = _empty_record(dataset, seed)
-
-    def until(share: float) -> float:
-        return math.inf if time_limit is None else start + share * time_limit
-
+    job = _Job(dataset, options, progress, time.monotonic() if started is None else started)
     try:
         with one_blas_thread():
-            _fill(record, dataset, chosen, error, until, seed, progress)
+            job.measure()
+            job.examine()
     except KeyboardInterrupt:
-        record["interrupted"] = True
-        record["notes"].append("Interrupted: the sections that were not finished are missing.")
-    record["seconds"] = time.monotonic() - start
-    record["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return record
+        if not job.candidates:
+            raise
+        job.interrupted = True
+        job.notes.append("Interrupted: what was not finished is missing.")
+    return job.record()
 
 
-def _empty_record(dataset: Dataset, seed: int) -> dict:
-    return {
-        "lemmata": lemmata.__version__,
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": "",
-        "seed": seed,
-        "data": {
-            "name": dataset.name,
-            "rows": dataset.rows,
-            "used_rows": len(dataset.x),
-            "columns": dataset.columns,
-            "kept_columns": dataset.x.shape[1],
-            "outputs": dataset.y.shape[1],
-            "task": dataset.task,
-            "target": dataset.target,
-            "classes": None if dataset.classes is None else list(dataset.classes),
-            "features": list(dataset.features),
-            "notes": list(dataset.notes),
-            "duplicates": {
-                "rows": dataset.duplicates.rows,
-                # Rows of the table as it stands on disk, counted from 0 below the header.
-                "examples": [[int(dataset.index[i]) for i in pair] for pair in dataset.duplicates.examples],
-            },
-            "baseline_error": dataset.baseline_error,
-            # The user's value of a target is y * y_scale + y_mean, for each output.
-            "y_mean": dataset.y_mean.tolist(),
-            "y_scale": dataset.y_scale.tolist(),
-        },
-        "architectures": [],
-        "answers": None,
-        "training": [],
-        "claims": [],
-        "quality": None,
-        "bibliography": [],
-        "notes": [],
-        "interrupted": False,
-    }
+class _Job:
+    """A study under way: what is finished stays when a stage is interrupted."""
+
+    def __init__(self, dataset: Dataset, options: Options, progress: Progress, started: float):
+        self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
+        self.spread, guessing = spread_of(dataset), baselines(dataset)
+        unit, loss = metric(DEFAULT[dataset.task], dataset.task), None
+        if options.error is not None:
+            unit, loss = asked(options.error, dataset.task, self.spread)
+        self.question = Question(unit, loss, len(dataset.targets), self.spread, guessing[unit.name], options.cost)
+        self.models = models(options.models, options.model_file, dataset.x, dataset.task)
+        self.signal: Signal | None = None
+        self.candidates: list[Candidate] = []
+        self.claims: list[dict] = []
+        self.training: list[dict] = []
+        self.examined: list[Claim] = []
+        self.notes: list[str] = []
+        self.interrupted = False
+
+    def until(self, share: float) -> float:
+        limit = self.options.time_limit
+        return math.inf if limit is None else self.started + share * limit
+
+    def measure(self) -> None:
+        """The test for signal, and the curve of each model."""
+        self.progress("Looking for signal", 0, 1)
+        self.signal = signal(self.dataset, self.options.seed)
+        total = len(self.models)
+        for i, model in enumerate(self.models):
+            now, end = time.monotonic(), self.until(MEASURED_SHARE)
+            if i and now > end:
+                left = ", ".join(other.title for other in self.models[i:])
+                self.notes.append(f"The time limit was reached before these models: {left}.")
+                break
+            deadline = now + (end - now) / (total - i) if math.isfinite(end) else math.inf
+            told = lambda share, i=i: self.progress("Learning curves", i + share, total)
+            measured = measure(model, self.dataset, self.options.seed, self.options.quick, deadline, told)
+            self.candidates.append(self.candidate(with_all_rows(measured, self.dataset)))
+
+    def candidate(self, measured: Measured) -> Candidate:
+        losses = measured.losses[self.question.unit.name]
+        return Candidate(measured, forecast(losses.sizes, losses.mean, losses.se, baseline=self.question.guessing))
+
+    def examine(self) -> None:
+        """Which theorems speak about these data, and trained networks beside their kernels, where that is asked."""
+        best = self.best_kernel()
+        if not self.options.claims or best is None or best.measured.ridge is None:
+            return
+        problem = regression(self.dataset, best.measured.model, best.measured.ridge, self.options.seed)
+        order = np.random.default_rng([self.options.seed, 1]).permutation(len(self.dataset.x))
+        half = min(TRAINING_ROWS, len(order) // 2)
+        train, test = order[:half], order[half : 2 * half]
+        parts = self.dataset.x[train], self.dataset.y[train], self.dataset.x[test], self.dataset.y[test]
+        self.training += train_networks(*parts, self.options.seed, self.until(0.9), self.progress)
+        name = best.measured.model.name
+        for entry, claim in examinations(problem, name, self.options.seed, self.until(0.95), self.progress):
+            self.claims.append(entry)
+            self.examined.append(claim)
+
+    def best_kernel(self) -> Candidate | None:
+        kernels = [item for item in self.candidates if item.measured.modes is not None]
+        return min(kernels, key=lambda item: item.forecast.error(self.question.total).value, default=None)
+
+    def record(self) -> Record:
+        """Everything that is known, as it is written."""
+        assert self.signal is not None
+        question, unit = self.question, self.question.unit
+        found = answers(self.signal, self.candidates, question)
+        best = next((item for item in self.candidates if item.measured.model.name == found.best), None)
+        loss = question.loss if best is None or found.needed is None else unit.understood(found.asked, self.spread)
+        skipped = sum(entry["status"] == "not examined" for entry in self.claims)
+        if skipped:
+            self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
+        return Record(
+            schema=SCHEMA,
+            lemmata=lemmata.__version__,
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            command="",
+            seed=self.options.seed,
+            seconds=time.monotonic() - self.started,
+            peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            data=describe(self.dataset),
+            unit=Unit(unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.spread)),
+            signal=SignalResult(self.signal.found, self.signal.p_value, self.signal.rows),
+            answers=found,
+            models=[self.result(item, loss) for item in self.candidates],
+            residuals=[] if best is None else residuals(best.measured.model, self.dataset, unit, self.options.seed),
+            claims=[entry for entry in self.claims if entry["status"] != "not examined"],
+            training=self.training,
+            bibliography=bibliography(self.examined),
+            notes=self.notes,
+            interrupted=self.interrupted,
+        )
+
+    def result(self, item: Candidate, loss: float | None) -> ModelResult:
+        question, measured = self.question, item.measured
+        unit, losses = question.unit, measured.losses[question.unit.name]
+        goal = loss if loss is not None else question.guessing
+        sizes = np.geomspace(losses.sizes[0], 8 * question.total, BAND)
+        points = []
+        for n, mean, se, splits in zip(losses.sizes, losses.mean, losses.se, measured.splits, strict=True):
+            ends = [unit.told(max(mean + sign * se, 0.0), self.spread) for sign in (-1, 1)]
+            value = unit.told(float(mean), self.spread)
+            points.append(Point(float(n), value, abs(ends[1] - ends[0]) / 2, splits))
+        band = []
+        for n in sizes:
+            told = question.told(item.forecast.error(float(n)))
+            band.append(Expected(float(n), told.value, told.lower, told.upper))
+        return ModelResult(
+            name=measured.model.name,
+            title=measured.model.title,
+            formula=measured.model.formula,
+            kernel=measured.model.theory,
+            learns=beats_guessing(measured, question),
+            points=points,
+            band=band,
+            now=question.told(item.forecast.error(question.total)),
+            needed=item.forecast.samples(goal),
+            limit=question.told(item.forecast.floor()),
+            ridge=measured.ridge,
+            theory=theory(measured, self.dataset),
+            spectrum=spectral(measured, self.dataset),
+        )
 
 
-def _fill(record, dataset, chosen, error, until, seed, progress) -> None:
-    """Fill the record piece by piece, so that what is finished stays when a stage is interrupted."""
-    curves: list[Curve] = []
-    try:
-        _curves(record, curves, dataset, chosen, until(CURVES_SHARE), seed, progress)
-    finally:
-        if curves:  # after Ctrl-C, too, the architectures that are finished have their answers
-            _answer(record, curves, error)
-    best = next(item for item in chosen if item.name == record["answers"]["best"])
-    _train(record, dataset, until(TRAINING_SHARE), seed, progress)
-    ridge = next(curve.ridge for curve in curves if curve.name == best.name)
-    problem = regression(dataset, best, ridge, seed)
-    examined: list[Claim] = []
-    for entry, claim in examinations(problem, best.name, seed, until(CLAIMS_SHARE), progress):
-        record["claims"].append(entry)
-        examined.append(claim)
-        record["bibliography"] = bibliography(examined)
-    missed = sum(entry["status"] == "not examined" for entry in record["claims"])
-    if missed:
-        record["notes"].append(f"The time limit was reached before {missed} claims were examined.")
-
-
-def _curves(record, curves, dataset, chosen, deadline, seed, progress) -> None:
-    for i, architecture in enumerate(chosen):
-        if i and time.monotonic() > deadline:
-            left = ", ".join(other.name for other in chosen[i:])
-            record["notes"].append(f"The time limit was reached before these architectures: {left}.")
-            break
-        told = functools.partial(_within, progress, i, len(chosen))
-        curve = study_architecture(architecture, dataset, seed, told, deadline)
-        curves.append(curve)
-        record["architectures"].append(curve_record(curve, dataset))
-        if len(curve.sizes) < len(curve_sizes(curve.total)):
-            record["notes"].append(f"The time limit cut the measured curve of {curve.name} at {curve.sizes[-1]} rows.")
-
-
-def _answer(record, curves, error) -> None:
-    error, origin = default_error(curves) if error is None else (error, "given with --error")
-    for curve, entry in zip(curves, record["architectures"], strict=False):
-        entry["samples"] = samples(curve, error)
-    record["answers"] = answers(curves, error, origin)
-    record["quality"] = _quality(curves)
-
-
-def _within(progress: Progress, done: int, total: int, share: float) -> None:
-    progress("Learning curves", done + share, total)
-
-
-def _train(record, dataset, deadline, seed, progress) -> None:
-    if time.monotonic() > deadline:
-        record["notes"].append("The time limit was reached before networks were trained.")
-        return
-    order = np.random.default_rng([seed, 1]).permutation(len(dataset.x))
-    half = min(TRAINING_ROWS, len(order) // 2)
-    train, test = order[:half], order[half : 2 * half]
-    parts = dataset.x[train], dataset.y[train], dataset.x[test], dataset.y[test]
-    for section in train_networks(*parts, seed, deadline, progress):
-        record["training"].append(section)
-
-
-def regression(dataset: Dataset, architecture: Architecture, ridge: float, seed: int) -> Regression:
+def regression(dataset: Dataset, model: Model, ridge: float, seed: int) -> Regression:
     """A regression problem with at most 400 training and 400 held-out rows, drawn at random."""
     order = np.random.default_rng([seed, 2]).permutation(len(dataset.x))
     half = min(PROBLEM_ROWS, len(order) // 2)
     x, y = (jnp.asarray(array[order[: 2 * half]]) for array in (dataset.x, dataset.y))
-    return Regression(
-        x[:half], y[:half], x[half:], y[half:], architecture.kernel, jnp.asarray(ridge), jnp.asarray(jnp.nan)
-    )
-
-
-def _quality(curves: list[Curve]) -> dict:
-    """How good the predictions of this run were, at every measured size and for sample sizes inside the data."""
-    logs = np.concatenate([np.abs(np.log(curve.predicted / curve.measured)) for curve in curves])
-    covered, asked, factor = coverage(curves)
-    largest = int(max(curve.sizes[-1] for curve in curves))
-    sentence = (
-        f"Over {len(logs)} points with up to {largest} training rows, predicted and measured error differ by a median "
-        f"factor of {math.exp(np.median(logs)):.3g}; {np.mean(logs <= 0.4):.0%} of the points agree within a factor "
-        f"of {math.exp(0.4):.2g}."
-    )
-    if asked:
-        sentence += (
-            f" For {asked} errors inside the measured range, the predicted interval for the number of samples covers "
-            f"the measured number {covered} times; its ends are typically a factor of {factor:.2g} from its middle."
-        )
-    return {
-        "points": len(logs),
-        "median_abs_log_ratio": float(np.median(logs)),
-        "within_0_4": float(np.mean(logs <= 0.4)),
-        "sizes_up_to": largest,
-        "coverage": {"covered": covered, "asked": asked, "factor": factor},
-        "sentence": sentence,
-    }
+    return Regression(x[:half], y[:half], x[half:], y[half:], model.kernels[0], jnp.asarray(ridge), jnp.asarray(jnp.nan))

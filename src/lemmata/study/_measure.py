@@ -1,0 +1,212 @@
+"""Measured learning curves: each model fitted on many splits, with everything that is learned from rows learned there."""
+
+import concurrent.futures
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.spectra import Spectrum
+
+from ._data import Dataset
+from ._kernel_fit import centred_fit, chances
+from ._metrics import METRICS, Metric, surprise
+from ._models import Fit, Model, chosen, padded_gram
+from ._result import Residual
+from ._splits import resamples, split, split_sizes
+
+FEWEST_SIZES = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Losses:
+    """A loss of one model at growing numbers of training rows.
+
+    Args:
+        sizes: numbers of training rows.
+        mean: mean loss on held-out rows.
+        se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
+            of different rows on which it was measured.
+    """
+
+    sizes: Float[np.ndarray, " s"]
+    mean: Float[np.ndarray, " s"]
+    se: Float[np.ndarray, " s"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """One model on one table.
+
+    Args:
+        model: the model.
+        losses: by the name of the metric, the losses.
+        splits: how many splits each size was measured on; 0 for exact leave-one-out on all rows, the last size of a kernel.
+        learns: whether the model learns anything at the largest sizes (a kernel whose best ridge is the largest does not).
+        ridge: for a kernel, the ridge chosen on all rows, else None.
+        modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
+    """
+
+    model: Model
+    losses: dict[str, Losses]
+    splits: tuple[int, ...]
+    learns: bool
+    ridge: float | None = None
+    modes: Spectrum | None = None
+
+
+def spread_of(dataset: Dataset) -> float:
+    """The variance of the target in its own units, summed over outputs."""
+    return float(dataset.targets.var(axis=0).sum())
+
+
+def baselines(dataset: Dataset) -> dict[str, float]:
+    """By metric the loss of who predicts the mean, or the class shares, and knows no inputs."""
+    guess = np.repeat(dataset.targets.mean(axis=0, keepdims=True), len(dataset.targets), axis=0)
+    spread = spread_of(dataset)
+    return {unit.name: float(unit.rows(dataset.targets, guess, spread).mean()) for unit in _units(dataset)}
+
+
+def measure(
+    model: Model,
+    dataset: Dataset,
+    seed: int,
+    quick: bool = False,
+    deadline: float = math.inf,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Measured:
+    """The losses of a model on held-out rows, at sizes in geometric progression.
+
+    Imputation, encoding, scaling and the mean of the target are learned from the training rows of each split, and so is
+    a kernel's ridge. After `deadline` (of `time.monotonic`) no further split is begun, beyond one at each of four sizes.
+
+    Args:
+        model: what is fitted.
+        dataset: the table.
+        seed: of the splits, which are the same for every model.
+        quick: measure on fewer splits.
+        deadline: when to stop.
+        progress: told the share that is done.
+    """
+    sizes = split_sizes(len(dataset.targets), most=400 if quick else 1000)
+    counts = [max(3, resamples(n, quick) // model.cost) for n in sizes]
+    found: list[list[Float[np.ndarray, "2 metrics"]]] = [[] for _ in sizes]
+    held, learned, done, work = [0] * len(sizes), [], 0.0, sum(n * n * count for n, count in zip(sizes, counts, strict=True))
+    # One split at every size first, the largest sizes last: what a time limit cuts is the precision.
+    jobs = [(i, r) for r in range(max(counts)) for i in range(len(sizes)) if r < counts[i]]
+
+    def job(place: tuple[int, int]) -> tuple[int, int, Fit, np.ndarray] | None:
+        i, r = place
+        if time.monotonic() > deadline and (r or i >= FEWEST_SIZES):
+            return None
+        train, test = split(len(dataset.targets), sizes[i], r, seed, dataset.groups, dataset.order)
+        fit = _fitted(model, dataset, train, test)
+        return i, len(test), fit, _row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances)
+
+    # Each fit runs on one BLAS thread; the fits of different splits run beside each other.
+    with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        for result in pool.map(job, jobs):
+            if result is None:
+                continue
+            i, held[i], fit, losses_of_rows = result
+            found[i].append(losses_of_rows)
+            learned += [fit.learns] if i == len(sizes) - 1 else []
+            done += sizes[i] ** 2
+            progress(min(1.0, done / work))
+    kept = [i for i, values in enumerate(found) if values]
+    tables = [np.array(found[i]) for i in kept]
+    losses = {
+        unit.name: Losses(
+            np.array([float(sizes[i]) for i in kept]),
+            np.array([table[:, 0, m].mean() for table in tables]),
+            np.array([_standard_error(table[:, :, m], held[i], len(dataset.targets)) for i, table in zip(kept, tables, strict=True)]),
+        )
+        for m, unit in enumerate(_units(dataset))
+    }
+    splits = tuple(len(table) for table in tables)
+    return Measured(model, losses, splits, not learned or sum(learned) > len(learned) / 2)
+
+
+def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
+    """A kernel's curve with exact leave-one-out on all rows as its last size, and its eigensystem.
+
+    Leave-one-out is the error at N - 1 rows, measured on N of them; it needs rows that are independent, so a table with
+    groups or an order has none.
+    """
+    if not measured.model.kernels:
+        return measured
+    encoded = dataset.encoder().fit_transform(dataset.inputs)
+    y, total = dataset.targets, len(dataset.targets)
+    matrix = padded_gram(chosen(measured.model.kernels, encoded, y), encoded)
+    fit, values, vectors = centred_fit(matrix, matrix[:1], y)
+    floor = 16 * total * np.finfo(float).eps * values[-1]
+    modes = Spectrum(jnp.asarray(values[::-1]), jnp.asarray(vectors[:, ::-1]), jnp.asarray(floor), jnp.asarray(values[0]))
+    whole = dataclasses.replace(measured, ridge=fit.ridge, modes=modes, learns=measured.learns and fit.learns)
+    if dataset.groups is not None or dataset.order is not None:
+        return whole
+    probable = chances(fit, y, fit.left_out) if dataset.task == "classification" else None
+    means, variances = _row_losses(dataset, y, fit.left_out, probable)
+    losses = {
+        unit.name: Losses(
+            np.append(old.sizes, total - 1.0), np.append(old.mean, mean), np.append(old.se, math.sqrt(variance / total))
+        )
+        for unit, old, mean, variance in zip(_units(dataset), measured.losses.values(), means, variances, strict=True)
+    }
+    return dataclasses.replace(whole, losses=losses, splits=(*measured.splits, 0))
+
+
+def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[Residual]:
+    """The held-out rows of one split at the largest size, those with the largest loss first."""
+    total = len(dataset.targets)
+    train, test = split(total, split_sizes(total)[-1], 0, seed, dataset.groups, dataset.order)
+    fit = _fitted(model, dataset, train, test)
+    outputs = fit.chances if fit.chances is not None else fit.outputs
+    rows = unit.rows(dataset.targets[test], outputs, spread_of(dataset))
+    if dataset.classes is None:
+        told = [(float(a), float(b)) for a, b in zip(dataset.targets[test].sum(1), fit.outputs.sum(1), strict=True)]
+    else:
+        named = lambda table: [dataset.classes[i] for i in table.argmax(axis=1)]
+        told = list(zip(named(dataset.targets[test]), named(fit.outputs), strict=True))
+    found = [
+        Residual(int(dataset.index[row]), truth, said, float(loss))
+        for row, (truth, said), loss in zip(test, told, rows, strict=True)
+    ]
+    return sorted(found, key=lambda item: -item.loss)
+
+
+def _units(dataset: Dataset) -> Sequence[Metric]:
+    return [unit for unit in METRICS if unit.task == dataset.task]
+
+
+def _fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Fit:
+    """Fit everything on the training rows alone."""
+    encoder = dataset.encoder().fit(dataset.inputs[train])
+    rows = encoder.transform(dataset.inputs[np.concatenate([train, test])])
+    return model.fit(np.asarray(rows, float), dataset.targets[train], dataset.task)
+
+
+def _row_losses(dataset: Dataset, y, outputs, probable) -> Float[np.ndarray, "2 metrics"]:
+    """For each metric the mean of the loss over rows, and its variance over rows."""
+    spread, found = spread_of(dataset), []
+    for unit in _units(dataset):
+        rows = unit.rows(y, probable if unit.rows is surprise else outputs, spread)
+        found.append((rows.mean(), rows.var()))
+    return np.array(found).T
+
+
+def _standard_error(table: Float[np.ndarray, "splits 2"], held: int, total: int) -> float:
+    """The standard error of the mean over splits: splits share training and held-out rows.
+
+    The variance between splits is that of the training sets and that of the held-out rows, v/m. The first falls with
+    the number of splits R, the second with the number of different rows, at most min(R m, N).
+    """
+    number, (means, variances) = len(table), table.T
+    rows = float(variances.mean())
+    between = float(means.var(ddof=1)) if number > 1 else 0.0
+    trained = max(between - rows / held, 0.0)
+    return math.sqrt(trained / number + rows / min(number * held, total))

@@ -1,0 +1,44 @@
+"""The columns of a table at a glance: kind, missing cells, distribution."""
+
+import numpy as np
+
+from ._data import Dataset
+from ._result import Column, Data
+
+BINS, MOST_COLUMNS = 12, 200
+
+
+def describe(dataset: Dataset) -> Data:
+    """What a study says of its table; of at most 200 columns one by one."""
+    spread = dataset.targets.std(axis=0)
+    columns = zip(dataset.raw_features, dataset.inputs.T, dataset.categories, strict=True)
+    return Data(
+        name=dataset.name,
+        rows=dataset.rows,
+        used_rows=len(dataset.targets),
+        task=dataset.task,
+        target=dataset.target,
+        classes=None if dataset.classes is None else list(dataset.classes),
+        columns=[_column(name, values, names) for name, values, names in list(columns)[:MOST_COLUMNS]],
+        findings=[finding.text for finding in dataset.findings],
+        notes=list(dataset.notes),
+        target_mean=float(dataset.targets.mean()),
+        target_sd=float(np.sqrt((spread**2).sum())),
+    )
+
+
+def _column(name: str, values: np.ndarray, names: tuple[str, ...] | None) -> Column:
+    there = values[np.isfinite(values)]
+    missing, distinct = int(len(values) - len(there)), len(np.unique(there))
+    if names is not None:
+        counts = np.bincount(there.astype(int), minlength=len(names))
+        order = np.argsort(-counts, kind="stable")
+        shown = ", ".join(names[i] for i in order[:3]) + (", ..." if len(names) > 3 else "")
+        return Column(name, "category", missing, distinct, counts[order][:BINS].tolist(), shown)
+    if not len(there):
+        return Column(name, "number", missing, 0, [], "")
+    with np.errstate(over="ignore"):
+        low, high = float(there.min()), float(there.max())
+        scaled = (there / max(abs(low), abs(high), np.finfo(float).tiny)) if high > low else np.zeros(len(there))
+    counts = np.histogram(scaled, bins=BINS)[0].tolist()
+    return Column(name, "number", missing, distinct, counts, f"{low:.4g} to {high:.4g}")

@@ -1,0 +1,84 @@
+"""How rows are split into training and held-out rows: at random, whole groups together, or earlier before later."""
+
+import math
+
+import numpy as np
+from jaxtyping import Int
+
+from lemmata.errors import DataError
+
+MOST_HELD_OUT = 500
+LARGEST_SHARE = 0.8
+MOST_TRAINED = 1000
+"""The largest training set that is fitted in a split: eigenvalues of n x n matrices take n³ operations."""
+
+
+def split_sizes(total: int, points: int = 8, most: int = MOST_TRAINED) -> list[int]:
+    """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5 (at most 1000).
+
+    >>> split_sizes(200)
+    [8, 12, 18, 28, 43, 67, 103, 160]
+    """
+    top = min(int(LARGEST_SHARE * total), most)
+    return sorted({round(float(size)) for size in np.geomspace(min(max(8, total // 50), top), top, points)})
+
+
+def resamples(n: int, quick: bool = False) -> int:
+    """How many splits are measured at a size: small systems cost little, and vary most."""
+    number = math.ceil(16 * min(1.0, 150 / n))
+    return max(3, number // 2) if quick else max(6, number)
+
+
+def held_out(n: int) -> int:
+    """The largest number of rows that are held out beside n training rows: few splits of few rows need not many."""
+    return min(MOST_HELD_OUT, max(64, 4 * n))
+
+
+def split(
+    total: int,
+    n: int,
+    number: int,
+    seed: int,
+    groups: Int[np.ndarray, " N"] | None = None,
+    order: np.ndarray | None = None,
+) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
+    """Training and held-out rows of the split of this number: the same for every model.
+
+    With groups, whole groups are drawn until there are n rows; the last one drawn is cut, and its rest is left out. With
+    an order, a stretch of rows is drawn, of which the first n train and those directly after them are held out.
+
+    Args:
+        total: rows N.
+        n: training rows.
+        number: of the split.
+        seed: of the study.
+        groups: the group of each row.
+        order: when each row was seen.
+
+    Raises:
+        DataError: groups so large that none is held out.
+    """
+    rng = np.random.default_rng([seed, n, number])
+    if order is not None:
+        rows = np.argsort(order, kind="stable")
+        held = min(held_out(n), total - n)
+        first = int(rng.integers(0, total - n - held + 1))
+        return rows[first : first + n], rows[first + n : first + n + held]
+    if groups is None:
+        rows = rng.permutation(total)
+        return rows[:n], rows[n : n + held_out(n)]
+    shuffled = rng.permutation(np.unique(groups))
+    place = np.empty(groups.max() + 1, np.int64)
+    place[shuffled] = np.arange(len(shuffled))
+    rows = rng.permutation(total)
+    rows = rows[np.argsort(place[groups[rows]], kind="stable")]
+    train = rows[:n]
+    held = rows[n:][~np.isin(groups[rows[n:]], groups[train])][: held_out(n)]
+    if len(held) < 2:
+        raise DataError(
+            "--group leaves no rows to hold out",
+            found=f"{len(shuffled)} groups for {total} rows",
+            rule="the groups that do not train hold at least two rows",
+            remedy="name a column with smaller groups, or leave --group out",
+        )
+    return train, held
