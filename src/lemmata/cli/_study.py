@@ -29,6 +29,11 @@ def study(
     drop_column: Annotated[
         list[str] | None, typer.Option("--drop-column", metavar="NAME", help="Leave a column out; repeatable.")
     ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", metavar="NAME", help="Keep a column that looks like an identifier.")
+    ] = None,
+    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Rows equal here are never split.")] = None,
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Train on earlier rows, test on later.")] = None,
     max_rows: Annotated[int | None, typer.Option(help="Use at most this many rows; default 2500.")] = None,
 ) -> None:
     """How much data is needed, which architecture fits it, and which theorems speak about it.
@@ -62,6 +67,9 @@ def study(
             task=task,
             drop_missing=drop_missing,
             drop_columns=drop_column or (),
+            keep_columns=keep or (),
+            group=group,
+            time=time,
             max_rows=max_rows,
             seed=seed,
         )
@@ -81,6 +89,9 @@ def study(
             task=task,
             drop_missing=drop_missing,
             drop_column=drop_column,
+            keep=keep,
+            group=group,
+            time=time,
             max_rows=max_rows,
         )
         progress("Writing the report", 0, 1)

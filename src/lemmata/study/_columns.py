@@ -1,4 +1,4 @@
-"""Turn the columns of a table into numbers: a matrix of inputs, and a matrix of targets."""
+"""Turn the columns of a table into numbers: raw inputs with the names of their categories, and targets."""
 
 import dataclasses
 import re
@@ -9,26 +9,43 @@ from jaxtyping import Float64
 
 from lemmata.errors import DataError, SettingError
 
+from ._encoder import Categories
+
 MOST_CATEGORIES = 20
-"""A text column with more distinct values than this is not encoded, and a numeric target with more is not classes."""
+"""Text with more distinct values than this has its rare ones pooled, and a numeric target with more is not classes."""
+FEWEST_REPEATS = 5
+"""Rows that a category of a text with more than 20 distinct values must have to stand for itself."""
+OTHER = "other"
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d[\d. ]*,\d+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
+_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*")
 
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """Standardised inputs, the names of their columns, and what was done to get them."""
+    """Raw inputs, one column for each kept column of the table, and what was done to get them.
 
-    x: Float64[np.ndarray, "N d"]
-    features: tuple[str, ...]
+    Args:
+        values: numbers; codes 0, 1, ... of categories; NaN where missing.
+        categories: the categories of each column, None for a number.
+        names: the name of each column.
+        constant: columns of the table that were left out because they do not vary.
+        notes: what was done, in plain sentences.
+    """
+
+    values: Float64[np.ndarray, "N p"]
+    categories: Categories
+    names: tuple[str, ...]
+    constant: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """Centred targets, the task, and what undoes the scaling: the user's value is `y * scale + mean`."""
+    """Targets as they are and centred, the task, and what relates them: `values = y * scale + mean`."""
 
+    values: Float64[np.ndarray, "N k"]
     y: Float64[np.ndarray, "N k"]
     task: str
     classes: tuple[str, ...] | None
@@ -37,108 +54,154 @@ class Targets:
     notes: tuple[str, ...]
 
 
-def plain_column(column: pl.Series, role: str = "column") -> pl.Series | None:
-    """The column as Float64 or String; None for a date or time, which has no natural scale to be standardised by.
+def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
+    """The column as Float64 or String; what is NaN or infinite becomes null.
 
-    Booleans become 0 and 1, numbers stored as text become numbers, categories become text.
+    Booleans become 0 and 1, numbers stored as text become numbers, categories become text, dates and times become
+    days since the first of them.
 
     Raises:
-        DataError: the column is nested, binary or holds Python objects.
+        DataError: the column is nested, binary or holds Python objects; or it is a target of dates.
     """
     kind = column.dtype
-    if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
-        return column.cast(pl.Float64)
     if kind.is_temporal():
-        return None
+        if role == "target":
+            raise DataError(
+                f"target {column.name!r} is a date or time",
+                found=f"type {kind}",
+                rule="a target is numbers or classes",
+                remedy="convert it to a number, such as days",
+            )
+        return _days(column)
     if kind in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
-    if column.dtype != pl.String:
+    if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null, pl.Categorical, pl.Enum, pl.String)):
         raise DataError(
             f"{role} {column.name!r} is nested or binary",
             found=f"type {kind}",
             rule="every cell is one number or one text",
             remedy=f"flatten it into plain columns, or leave it out with --drop-column {column.name!r}",
         )
-    stripped = column.str.strip_chars()
-    numbers = stripped.cast(pl.Float64, strict=False)
-    return numbers if numbers.null_count() == column.null_count() else stripped
+    if column.dtype == pl.String:
+        stripped = column.str.strip_chars()
+        numbers = stripped.cast(pl.Float64, strict=False)
+        if numbers.null_count() > column.null_count():
+            return stripped
+        column = numbers
+    numbers = column.cast(pl.Float64)
+    return numbers.set(~numbers.is_finite().fill_null(True), None)
 
 
-def missing_counts(frame: pl.DataFrame) -> dict[str, int]:
-    """Cells that are null, NaN or infinite, for each column that has any."""
-    counts = {}
-    for column in frame:
-        bad = ~is_present(column)
-        if bad.any():
-            counts[column.name] = int(bad.sum())
-    return counts
+def _days(column: pl.Series) -> pl.Series:
+    """Days since the first date; a time of day or a difference of times as days."""
+    per_day = 1 if column.dtype == pl.Date else 86_400_000_000
+    if column.dtype == pl.Time:
+        ticks = column.cast(pl.Int64) // 1000
+    elif column.dtype == pl.Date:
+        ticks = column.cast(pl.Int32).cast(pl.Int64)
+    elif isinstance(column.dtype, pl.Duration):
+        ticks = column.dt.total_microseconds()
+    else:
+        ticks = column.dt.timestamp("us")
+    first = ticks.min() if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime) else 0
+    return ((ticks - (first or 0)).cast(pl.Float64) / per_day).alias(column.name)
 
 
-def is_present(column: pl.Series) -> pl.Series:
-    """True where the cell holds a text or a finite number."""
-    return column.is_finite().fill_null(False) if column.dtype == pl.Float64 else column.is_not_null()
+def raw_inputs(frame: pl.DataFrame) -> Inputs:
+    """Numbers as they are, text as codes of its categories; columns that do not vary are left out.
 
-
-def encode_inputs(frame: pl.DataFrame) -> Inputs:
-    """One-hot encode text columns of at most 20 categories, drop constant columns, standardise the rest.
-
-    Each kept column has mean 0 and variance 1 over the rows (dividing by N).
+    Text of more than 20 distinct values keeps its 19 most frequent ones, of at least 5 rows each, and pools the rest.
 
     Raises:
-        DataError: a text column has too many categories, or every column is constant.
+        DataError: a text has too many values that hardly repeat, or no column varies.
     """
-    blocks, names, notes = [], [], []
+    values, categories, names, constant, notes = [], [], [], [], []
     for column in frame:
+        own = None
+        if column.n_unique() == 1:
+            constant.append(column.name)
+            continue
         if column.dtype == pl.String:
-            categories = _categories(column)
-            values = column.to_numpy()
-            blocks += [(values == category).astype(np.float64) for category in categories]
-            names += [f"{column.name} = {category}" for category in categories]
-            hint = odd_numbers(column)
-            notes.append(
-                f"one-hot encoded text column {column.name!r} ({len(categories)} categories)"
-                + (f"; if they are numbers, {hint}" if hint else "")
-            )
-        else:
-            blocks.append(column.to_numpy().astype(np.float64))
-            names.append(column.name)
-    matrix = np.stack(blocks, axis=1) if blocks else np.zeros((frame.height, 0))
-    # Divided by the largest entry first, so that squares of huge or tiny entries neither overflow nor vanish.
-    matrix = matrix / np.maximum(np.abs(matrix).max(axis=0, initial=0.0), np.finfo(float).tiny)
-    varies = np.ptp(matrix, axis=0) > 4 * np.finfo(float).eps if matrix.size else np.zeros(matrix.shape[1], bool)
-    constant = [name for name, keep in zip(names, varies, strict=True) if not keep]
-    if not varies.any():
+            column, own = _text(column, notes)
+        elif column.drop_nulls().n_unique() == 1:
+            # Where it is present it never varies: what it tells is where it is missing.
+            own = (f"{column.drop_nulls()[0]:g}",)
+            column = column * 0
+        elif not _varies(column):
+            constant.append(column.name)
+            continue
+        values.append(column.to_numpy())
+        categories.append(own)
+        names.append(column.name)
+    if not names:
         raise DataError(
             "no input column is left that varies",
-            found=f"{len(constant)} constant columns",
+            found=count(constant, "constant column"),
             rule="at least one input column has two different values",
             remedy="add an informative column",
         )
-    if constant:
-        notes.append(f"dropped {count(constant, 'constant column')}: {listing(constant)}")
-    kept = matrix[:, varies]
-    notes.append("standardised every input column to mean 0 and variance 1")
-    features = tuple(name for name, keep in zip(names, varies, strict=True) if keep)
-    return Inputs((kept - kept.mean(axis=0)) / kept.std(axis=0), features, tuple(notes))
+    matrix = np.stack(values, axis=1).astype(np.float64)
+    return Inputs(matrix, tuple(categories), tuple(names), tuple(constant), tuple(notes))
 
 
-def _categories(column: pl.Series) -> list[str]:
-    categories = sorted(column.unique().to_list())
-    if len(categories) <= MOST_CATEGORIES:
-        return categories
-    numbers = column.cast(pl.Float64, strict=False)
-    odd = column.filter(numbers.is_null())
-    hint = ""
+def _varies(column: pl.Series) -> bool:
+    """Whether the entries differ by more than rounding, relative to the largest."""
+    values = column.drop_nulls().to_numpy()
+    return bool(np.ptp(values / np.abs(values).max()) > 4 * np.finfo(float).eps)
+
+
+def _text(column: pl.Series, notes: list[str]) -> tuple[pl.Series, tuple[str, ...]]:
+    """Codes of the categories, null where missing, and the names of the categories."""
+    name, distinct = column.name, column.drop_nulls().n_unique()
+    kept = column
+    if distinct > MOST_CATEGORIES:
+        sizes = column.drop_nulls().value_counts().sort(["count", name], descending=[True, False])
+        frequent = sizes.filter(pl.col("count") >= FEWEST_REPEATS)[: MOST_CATEGORIES - 1]
+        hint = numeric_hint(column)
+        if hint or not len(frequent) or 2 * distinct > column.len() - column.null_count():
+            raise _too_many(column, distinct, hint)
+        other = OTHER if OTHER not in frequent[name].to_list() else f"{OTHER} (pooled)"
+        kept = pl.select(
+            pl.when(column.is_null() | column.is_in(frequent[name].implode())).then(column).otherwise(pl.lit(other))
+        )
+        kept = kept.to_series()
+        notes.append(
+            f"one-hot encoded text column {name!r}: its {len(frequent)} most frequent of {distinct} categories, and the"
+            f" rest ({int(column.len() - column.null_count() - frequent['count'].sum())} rows) as {other!r}"
+        )
+    else:
+        hint = odd_numbers(column)
+        notes.append(
+            f"one-hot encoded text column {name!r} ({count(distinct, 'category', 'categories')})"
+            + (f"; if they are numbers, {hint}" if hint else "")
+        )
+    categories = sorted(kept.drop_nulls().unique().to_list())
+    codes = kept.replace_strict(categories, list(range(len(categories))), default=None, return_dtype=pl.Float64)
+    return codes.alias(name), tuple(categories)
+
+
+def numeric_hint(column: pl.Series) -> str:
+    """What to do about a text whose cells are mostly numbers or dates; empty where they are not."""
+    texts = column.drop_nulls()
+    odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
     numeric = odd_numbers(column)
     if numeric:
-        hint = f"{numeric}, or "
-    elif odd.len() < column.len() / 2:
-        hint = f"correct the cells that are not numbers (such as {odd[0]!r}), or "
-    raise DataError(
-        f"text column {column.name!r} has too many categories",
-        found=f"{len(categories)} distinct texts",
-        rule=f"text is one-hot encoded up to {MOST_CATEGORIES} categories",
-        remedy=f"{hint}leave it out with --drop-column {column.name!r}",
+        return numeric
+    if sum(_DATE.fullmatch(text) is not None for text in odd.to_list()) > texts.len() / 2:
+        return f"write dates as YYYY-MM-DD (such as {shortened(odd[0])!r})"
+    if odd.len() < texts.len() / 2:
+        return f"correct the cells that are not numbers (such as {shortened(odd[0])!r})"
+    return ""
+
+
+def _too_many(column: pl.Series, distinct: int, hint: str) -> DataError:
+    return DataError(
+        f"text column {column.name!r} has too many categories: it is free text or an identifier",
+        found=f"{distinct} distinct texts in {column.len() - column.null_count()} rows, such as"
+        f" {shortened(column.drop_nulls()[0])!r}",
+        rule=f"text is one-hot encoded up to {MOST_CATEGORIES} categories; of more, those that repeat",
+        remedy=(f"{hint}, or " if hint else f"give it as --group {column.name!r} if it names groups of rows, or ")
+        + f"leave it out with --drop-column {column.name!r}",
     )
 
 
@@ -209,7 +272,7 @@ def _classes(column: pl.Series, name: str) -> Targets:
     lonely = [label for label, n in zip(labels, counts, strict=True) if n == 1]
     if lonely:
         notes.append(f"{count(lonely, 'class', 'classes')} with a single row cannot be learned: {listing(lonely)}")
-    return Targets(one_hot - mean, "classification", labels, mean, np.ones(len(values)), tuple(notes))
+    return Targets(one_hot, one_hot - mean, "classification", labels, mean, np.ones(len(values)), tuple(notes))
 
 
 def _numbers(columns: list[pl.Series], name: str) -> Targets:
@@ -225,7 +288,7 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
     note = f"standardised target {name!r} to mean 0 and variance 1, so an error of 1 is that of predicting the mean"
     if len(columns) > 1:
         note = f"standardised the {len(columns)} outputs of target {name!r} to mean 0 and variance 1 each"
-    return Targets((y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, (note,))
+    return Targets(y, (y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, (note,))
 
 
 def odd_numbers(column: pl.Series) -> str:

@@ -1,20 +1,22 @@
-"""A user's table becomes a `Dataset`: standardised inputs, centred targets, and a record of what was done to it."""
+"""A user's table becomes a `Dataset`: raw inputs and targets, an encoder for them, and what a careful reader found."""
 
 import dataclasses
-import difflib
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 from jaxtyping import Float64, Int64
+from sklearn.compose import ColumnTransformer
 
 from lemmata.core import MemoryPlan, available_bytes
-from lemmata.errors import DataError, SettingError, UnknownNameError
+from lemmata.errors import DataError, SettingError
 
-from ._columns import count, encode_inputs, encode_targets, is_present, listing, missing_counts, plain_column, shortened
-from ._tables import Table, read_table
+from ._columns import Inputs, count, encode_targets, listing, raw_inputs
+from ._encoder import Categories, encoded_names, encoder
+from ._findings import Finding, examine_columns, examine_rows
+from ._roles import FEWEST_ROWS, assign_roles, plain_frame, role_notes, usable_rows, without_identifiers
+from ._tables import read_table
 
-FEWEST_ROWS = 20
 DEFAULT_ROWS = 2500
 """More rows than this are not used by default: a study solves many N x N systems, at N³ operations each."""
 DEFAULT_BYTES = 3 * 2**30
@@ -40,9 +42,20 @@ class Duplicates:
 class Dataset:
     """Inputs and targets that a study runs on.
 
+    A study fits `encoder()` on the training rows of each split of `inputs`, and centres `targets` by them. `x` and `y`
+    are what that gives with all rows for training: for spectra and conditions of theorems, never for held-out errors.
+
     Args:
         name: the bundled name or the file's name.
-        x: inputs; every column has mean 0 and variance 1 over the rows.
+        inputs: one column for each kept column of the table: numbers as they are, codes 0, 1, ... of categories; NaN
+            where a cell is missing.
+        categories: the names of each column's categories, or None for a number.
+        raw_features: the name of each column of `inputs`.
+        targets: the user's own numbers, or one-hot columns for classes.
+        groups: the group of each row, from 0 (rows of one group are never split), or None.
+        order: the time of each row (training rows come before held-out ones), or None.
+        findings: what a careful reader of the table would ask about.
+        x: inputs as encoded by all rows; every column has mean 0 and variance 1.
         y: targets, centred: one-hot columns for classes, columns of variance 1 for numbers.
         task: "classification" or "regression".
         classes: the class of each column of y, or None in regression.
@@ -58,6 +71,13 @@ class Dataset:
     """
 
     name: str
+    inputs: Float64[np.ndarray, "N p"]
+    categories: Categories
+    raw_features: tuple[str, ...]
+    targets: Float64[np.ndarray, "N k"]
+    groups: Int64[np.ndarray, " N"] | None
+    order: Float64[np.ndarray, " N"] | None
+    findings: tuple[Finding, ...]
     x: Float64[np.ndarray, "N d"]
     y: Float64[np.ndarray, "N k"]
     task: str
@@ -77,27 +97,44 @@ class Dataset:
         """Squared error of predicting the mean: the total variance of the targets, sum_k mean_i y_ik²."""
         return float((self.y**2).sum(axis=1).mean())
 
+    def encoder(self) -> ColumnTransformer:
+        """An unfitted scikit-learn transformer of `inputs`: imputes, encodes and standardises by the rows it is given.
+
+        >>> iris = load_dataset("iris")
+        >>> x = iris.encoder().fit(iris.inputs[:100]).transform(iris.inputs)
+        >>> x.shape, bool(abs(x[:100].mean(axis=0)).max() < 1e-12)
+        ((150, 4), True)
+        """
+        return encoder(self.inputs, self.categories)
+
 
 def load_dataset(
-    data: str,
+    data: object,
     target: str | None = None,
     *,
     task: str | None = None,
     drop_missing: bool = False,
     drop_columns: Sequence[str] = (),
+    keep_columns: Sequence[str] = (),
+    group: str | None = None,
+    time: str | None = None,
     max_rows: int | None = None,
     limit_bytes: int = DEFAULT_BYTES,
     seed: int = 0,
 ) -> Dataset:
-    """Load a bundled set or a CSV, TSV, Parquet or NPZ file, check it, and turn it into numbers.
+    """Load a bundled set, a file or a table in memory, check it, and turn it into numbers.
 
     Args:
-        data: "digits", "breast_cancer", "wine", "diabetes", "iris", or a path.
-        target: the column to predict; optional for bundled sets and for NPZ files with an array y.
+        data: "digits", "breast_cancer", "wine", "diabetes", "iris"; the path of a CSV, TSV, Parquet or NPZ file; a
+            pandas or polars data frame; a pair (x, y) of arrays; or a scikit-learn bunch.
+        target: the column to predict; optional for bundled sets, pairs and NPZ files with an array y.
         task: "classification" or "regression"; by default text, booleans, and integers with at most 20 distinct values
             and 5 rows to each value are classes, everything else is regression.
-        drop_missing: drop the rows that hold a missing, NaN or infinite cell instead of refusing them.
+        drop_missing: drop the rows that hold a missing, NaN or infinite cell instead of imputing it.
         drop_columns: columns to leave out.
+        keep_columns: columns to keep as inputs though they look like identifiers, or give groups or time.
+        group: a column; rows where it is equal are never split.
+        time: a column of dates or numbers; training rows come before held-out ones.
         max_rows: use at most this many rows, drawn at random; by default 2500, or fewer where 8 matrices of N x N
             exceed the bytes.
         limit_bytes: bytes that a study may hold.
@@ -110,178 +147,86 @@ def load_dataset(
         SettingError: an option is out of its bounds.
 
     >>> iris = load_dataset("iris")
-    >>> iris.x.shape, iris.y.shape, iris.task, iris.classes
+    >>> iris.inputs.shape, iris.targets.shape, iris.task, iris.classes
     ((150, 4), (150, 3), 'classification', ('setosa', 'versicolor', 'virginica'))
     >>> round(iris.baseline_error, 6)
     0.666667
     """
     limit = min(limit_bytes, available_bytes() // 2)
     table = read_table(data, limit_bytes=limit // 4, seed=seed)
-    targets, label = _target_columns(table, target)
-    unknown = [name for name in drop_columns if name not in table.frame.columns]
-    if unknown:
-        raise UnknownNameError(f"--drop-column {shortened(unknown[0])!r} is not a column", rule=_columns_rule(table))
-    if set(drop_columns) & set(targets):
-        raise SettingError(f"--drop-column {label!r} is the target", rule="the target cannot be left out")
-    inputs = [name for name in table.frame.columns if name not in targets and name not in drop_columns]
-    notes = list(table.notes)
-    if drop_columns:
-        notes.append(f"left out on request: {listing(list(drop_columns))}")
-    plain, dated = _plain(table, inputs, targets)
-    if dated:
-        notes.append(f"dropped {count(dated, 'column')} of dates or times: {listing(dated)} (no natural scale)")
-    frame, index = _without_missing(plain, targets, drop_missing, notes)
+    roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
+    notes = [*table.notes, *role_notes(roles, drop_columns)]
+    whole, dated = plain_frame(table, roles)
+    roles, findings = without_identifiers(whole, roles)
+    frame, index = usable_rows(whole, roles, drop_missing, notes)
     frame, index = _subsample(frame, index, max_rows, limit, seed, notes)
-    y = encode_targets([frame[name] for name in targets], label, task)
-    x = encode_inputs(frame.select([name for name in frame.columns if name not in targets]))
-    duplicates = _duplicates(x.x)
-    notes += [*x.notes, *y.notes]
-    if duplicates.rows:
-        notes.append(
-            f"{count(duplicates.rows, 'row repeats', 'rows repeat')} the inputs of an earlier row: each makes"
-            " an eigenvalue of every Gram matrix zero"
-        )
+    targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
+    inputs = raw_inputs(frame.select(roles.inputs))
+    x = np.asarray(encoder(inputs.values, inputs.categories).fit_transform(inputs.values), dtype=np.float64)
+    numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
+    findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
+    findings += examine_rows(inputs, targets, x, roles.label)
+    notes += [
+        *_imputed(inputs),
+        *inputs.notes,
+        "standardised every input column to mean 0 and variance 1",
+        *targets.notes,
+    ]
     return Dataset(
-        table.name,
-        x.x,
-        y.y,
-        y.task,
-        y.classes,
-        x.features,
-        label,
-        y.mean,
-        y.scale,
-        table.rows,
-        table.frame.width - len(targets),
-        tuple(notes),
-        duplicates,
-        index if table.kept is None else table.kept[index],
+        name=table.name,
+        inputs=inputs.values,
+        categories=inputs.categories,
+        raw_features=inputs.names,
+        targets=targets.values,
+        groups=_groups(frame, roles.group, notes),
+        order=None if roles.time is None else frame[roles.time].to_numpy(),
+        findings=tuple(findings),
+        x=x,
+        y=targets.y,
+        task=targets.task,
+        classes=targets.classes,
+        features=encoded_names(inputs.values, inputs.categories, inputs.names),
+        target=roles.label,
+        y_mean=targets.mean,
+        y_scale=targets.scale,
+        rows=table.rows,
+        columns=table.frame.width - len(roles.targets),
+        notes=tuple(notes),
+        duplicates=_duplicates(x),
+        index=index if table.kept is None else table.kept[index],
     )
 
 
-def _columns_rule(table: Table) -> str:
-    return f"the columns are {listing(table.frame.columns, 40)}"
+def _imputed(inputs: Inputs) -> list[str]:
+    """What is put where cells are missing."""
+    missing = np.isnan(inputs.values).sum(axis=0)
+    notes = []
+    for texts, words in ((False, "are the median of the training rows, with an indicator"), (True, "are a category")):
+        columns = [
+            (int(n), name)
+            for n, name, own in zip(missing, inputs.names, inputs.categories, strict=True)
+            if n and (own is not None) == texts
+        ]
+        cells = listing([f"{name!r}: {n}" for n, name in sorted(columns, key=lambda item: -item[0])])
+        if cells:
+            notes.append(f"missing, NaN or infinite cells {words} ({cells})")
+    if notes:
+        rows = int(np.isnan(inputs.values).any(axis=1).sum())
+        notes[-1] += f"; --drop-missing drops the {count(rows, 'row')} with such cells instead"
+    return notes
 
 
-def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
-    """The columns of the target (several for a matrix of an NPZ file), and its name."""
-    name = target if target is not None else table.default_target
-    if name is None:
+def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndarray | None:
+    """The group of each row, numbered from 0."""
+    if group is None:
+        return None
+    _, codes, sizes = np.unique(frame[group].to_numpy(), return_inverse=True, return_counts=True)
+    if len(sizes) < 2:
         raise DataError(
-            f"no target was given for {table.name}", rule=_columns_rule(table), remedy="name one with --target"
+            f"--group {group!r} has a single group", rule="training and held-out rows are of different groups"
         )
-    columns = table.frame.columns
-    if name in columns:
-        return [name], name
-    several = [column for column in columns if column.startswith(f"{name}[") and column.endswith("]")]
-    if several:
-        return several, name
-    folded = {column.casefold(): column for column in columns}
-    near = [folded[match] for match in difflib.get_close_matches(name[:200].casefold(), folded, n=1)]
-    raise UnknownNameError(
-        f"target {shortened(name)!r} is not a column of {table.name}",
-        rule=_columns_rule(table),
-        remedy=f"did you mean {near[0]!r}?" if near else "name one of them with --target",
-    )
-
-
-def _plain(table: Table, inputs: list[str], targets: list[str]) -> tuple[pl.DataFrame, list[str]]:
-    if not inputs:
-        raise DataError(
-            f"{table.name} has no input columns besides the target",
-            found=listing(table.frame.columns),
-            rule="at least one column predicts the target",
-            remedy="check the separator of the file, or leave fewer columns out",
-        )
-    _enough(table.frame.height, table.name)
-    columns, dated = [], []
-    for name in [*inputs, *targets]:
-        column = plain_column(table.frame[name], "target" if name in targets else "column")
-        if column is not None:
-            columns.append(column)
-        elif name in targets:
-            raise DataError(
-                f"target {name!r} is a date or time",
-                found=f"type {table.frame[name].dtype}",
-                rule="a target is numbers or classes",
-                remedy="convert it to a number, such as days",
-            )
-        else:
-            dated.append(name)
-    return pl.DataFrame(columns), dated
-
-
-def _enough(rows: int, name: str, after: str = "") -> None:
-    if rows < FEWEST_ROWS:
-        raise DataError(
-            f"{name} has too few rows{after}",
-            found=count(rows, "row"),
-            rule=f"a study needs at least {FEWEST_ROWS} rows",
-            remedy="add data",
-        )
-
-
-def _without_missing(
-    frame: pl.DataFrame, targets: list[str], drop: bool, notes: list[str]
-) -> tuple[pl.DataFrame, np.ndarray]:
-    counts = missing_counts(frame)
-    index = np.arange(frame.height)
-    if not counts:
-        return frame, index
-    void = [name for name in targets if counts.get(name) == frame.height]
-    if void:
-        raise DataError(
-            f"target {void[0]!r} is missing, NaN or infinite in every row",
-            found=f"{void[0]!r}: {counts[void[0]]} (of {count(frame.height, 'row')})",
-            rule="a target has at least two different values",
-            remedy="choose another --target",
-        )
-    lost = _incomplete(frame)
-    cells = listing([f"{name!r}: {n}" for name, n in sorted(counts.items(), key=lambda item: -item[1])], 20)
-    if not drop:
-        raise DataError(
-            "cells are missing, NaN or infinite",
-            found=f"{cells} (of {frame.height} rows)",
-            rule="every cell holds a finite number or a text",
-            remedy=_missing_remedy(frame, counts, targets),
-        )
-    rows = int(lost.sum())
-    if rows == frame.height and any(n == frame.height for n in counts.values()):
-        raise DataError(
-            "no row is left after rows with missing cells were dropped",
-            found=f"{cells} (of {frame.height} rows)",
-            rule="a column that is missing in every row leaves no row",
-            remedy=_missing_remedy(frame, counts, targets),
-        )
-    notes.append(f"dropped {rows} of {count(frame.height, 'row')} with missing, NaN or infinite cells ({cells})")
-    _enough(frame.height - rows, "the table", f" after {count(rows, 'row')} with missing cells were dropped")
-    return frame.filter(pl.Series(~lost)), index[~lost]
-
-
-def _incomplete(frame: pl.DataFrame) -> np.ndarray:
-    lost = np.zeros(frame.height, bool)
-    for column in frame:
-        lost |= ~is_present(column).to_numpy()
-    return lost
-
-
-def _missing_remedy(frame: pl.DataFrame, counts: dict[str, int], targets: list[str]) -> str:
-    """First leave out the columns without a value, then drop the rows that lack one of the others."""
-    empty = [name for name, n in counts.items() if n == frame.height]
-    rest = frame.drop(empty)
-    lost = int(_incomplete(rest).sum()) if rest.width else 0
-    steps = []
-    if empty:
-        options = " ".join(f"--drop-column {name!r}" for name in empty[:5])
-        more = f" (and {len(empty) - 5} more)" if len(empty) > 5 else ""
-        steps.append(f"{options}{more} leaves out {count(empty, 'column')} without any value")
-    if lost and frame.height - lost >= FEWEST_ROWS:
-        steps.append(f"--drop-missing drops the {count(lost, 'row')} that have such a cell")
-    elif lost:
-        steps.append(f"--drop-missing would drop {count(lost, 'row')} and leave too few")
-    if any(name not in targets and name not in empty for name in counts):
-        steps.append("--drop-column NAME leaves a column out")
-    return "; ".join(steps)
+    notes.append(f"{len(sizes)} groups of {group!r}, of {sizes.min()} to {sizes.max()} rows; no group is split")
+    return codes.astype(np.int64)
 
 
 def _subsample(

@@ -1,12 +1,11 @@
-"""Read a bundled set, a CSV, a Parquet or an NPZ file into one table of named columns, or say clearly why not."""
+"""Read a bundled set, a file or a table in memory into one table of named columns, or say clearly why not."""
 
 import csv
 import dataclasses
 import difflib
-import io
 import itertools
 import math
-from collections import Counter
+import os
 from pathlib import Path
 
 import numpy as np
@@ -16,49 +15,35 @@ from lemmata.errors import DataError, LemmataError, UnknownNameError
 
 from ._archives import read_archive
 from ._columns import shortened
+from ._memory import Table, check_names, check_width, table_in_memory
 
 BUNDLED = ("digits", "breast_cancer", "wine", "diabetes", "iris")
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz")
+HEAD = 2**20
+"""Bytes from the start of a CSV file that must hold its first line."""
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Named columns as they were read, before anything is encoded or scaled.
+def read_table(data: object, *, limit_bytes: int, seed: int) -> Table:
+    """Read `data`: a table in memory, the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file.
 
-    Args:
-        name: the bundled name, or the file's name.
-        frame: the columns, inputs and target alike.
-        rows: rows of the source (more than the frame holds where only a sample was read).
-        notes: what reading did that the user should know.
-        default_target: the target column when the user names none; None where one must be named.
-        kept: the row of the source of each row of the frame, from 0; None where the frame holds all rows.
-    """
-
-    name: str
-    frame: pl.DataFrame
-    rows: int
-    notes: tuple[str, ...] = ()
-    default_target: str | None = None
-    kept: np.ndarray | None = None
-
-
-def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
-    """Read `data`: the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file.
-
-    A table whose plan exceeds `limit_bytes` is not read whole: rows are drawn from it without replacement, and a
+    A file whose plan exceeds `limit_bytes` is not read whole: rows are drawn from it without replacement, and a
     note says the plan in bytes and how many rows were kept.
 
     Args:
-        data: a name of `BUNDLED` or a path.
+        data: a name of `BUNDLED`, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
         limit_bytes: the bytes that the table may take in memory.
         seed: decides which rows are kept of a table that is too large.
 
     Raises:
         UnknownNameError: neither a file nor a bundled set.
-        DataError: the file is missing, unreadable, empty, garbled or of an unknown kind.
+        DataError: the file is missing, unreadable, empty, garbled or of an unknown kind, or the table has columns
+            of one name or too many columns.
         MemoryPlanError: an NPZ file whose arrays exceed the limit (its arrays cannot be read in part).
     """
+    if not isinstance(data, str | os.PathLike):
+        return table_in_memory(data)
+    data = os.fspath(data)
     if not data.strip():
         raise DataError(
             "DATA is empty",
@@ -73,9 +58,16 @@ def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise DataError("the data cannot be opened", found=repr(shortened(data)), rule=reason) from error
     if data in BUNDLED and not path.is_file():
-        return _bundled(data)
+        from sklearn import datasets
+
+        table = table_in_memory(getattr(datasets, f"load_{data}")())
+        return dataclasses.replace(table, name=data, notes=("bundled with scikit-learn",))
     if not exists:
         raise _absent(data)
+    return _file(data, path, limit_bytes, seed)
+
+
+def _file(data: str, path: Path, limit_bytes: int, seed: int) -> Table:
     if path.is_dir():
         raise DataError(
             f"{data} is a directory",
@@ -96,8 +88,7 @@ def read_table(data: str, *, limit_bytes: int, seed: int) -> Table:
         if suffix in (".csv", ".tsv"):
             return _csv(path, limit_bytes, seed)
         if suffix == ".npz":
-            read, notes, target = read_archive(path, limit_bytes)
-            return Table(path.name, read, read.height, notes, default_target=target)
+            return read_archive(path, limit_bytes)
         return _parquet(path, limit_bytes, seed)
     except LemmataError:
         raise
@@ -136,25 +127,6 @@ def _absent(data: str) -> LemmataError:
     )
 
 
-def _bundled(name: str) -> Table:
-    from sklearn import datasets
-
-    load = {
-        "digits": datasets.load_digits,
-        "breast_cancer": datasets.load_breast_cancer,
-        "wine": datasets.load_wine,
-        "diabetes": datasets.load_diabetes,
-        "iris": datasets.load_iris,
-    }[name]
-    bunch = load()
-    columns = {str(feature): bunch.data[:, j] for j, feature in enumerate(bunch.feature_names)}
-    target = bunch.target
-    if name in ("breast_cancer", "wine", "iris"):
-        target = np.asarray(bunch.target_names)[target].astype(str)
-    frame = pl.DataFrame({**columns, "target": target})
-    return Table(name, frame, frame.height, ("bundled with scikit-learn",), default_target="target")
-
-
 def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
     skipped, separator, header, notes = _header(path)
     frame = pl.scan_csv(
@@ -168,7 +140,7 @@ def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
         encoding="utf8",
     )
     size = path.stat().st_size
-    read, rows, more, kept = _collect(frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size)
+    read, rows, more, kept = _collect(path.name, frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size)
     if read.width == len(header):
         read.columns = header
     counter = header[0] if header[0] == "column 1 (unnamed)" else None
@@ -183,7 +155,7 @@ def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
 def _header(path: Path) -> tuple[int, str, list[str], tuple[str, ...]]:
     """Blank lines at the start, separator and column names: polars renames duplicates and takes numbers as names."""
     with path.open("rb") as file:
-        head = file.read(1 << 20)
+        head = file.read(HEAD)
     if b"\0" in head:
         raise DataError(
             f"{path} is not text",
@@ -197,8 +169,19 @@ def _header(path: Path) -> tuple[int, str, list[str], tuple[str, ...]]:
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
     separators = "\t,;|" if path.suffix.lower() == ".tsv" else ",;\t|"
-    fields = {s: next(csv.reader(io.StringIO("".join(lines)), delimiter=s), []) for s in separators}
-    separator = max(separators, key=lambda s: len(fields[s]))
+    # A line that is cut off at the end of what was read would lose its last names.
+    fields = {s: _fields(lines, s) for s in separators} if len(lines) > 1 or len(head) < HEAD else {}
+    separator = max(separators, key=lambda s: len(fields.get(s, ())))
+    if not fields.get(separator):
+        with path.open("rb") as file:
+            line = file.readline(2**26)
+        check_width(path, max(line.count(s.encode()) for s in separators) + 1)
+        raise DataError(
+            f"{path} has a first line that is no header",
+            found=f"{len(line)} bytes, beginning {shortened(lines[0][:200])!r}",
+            rule="the first line names the columns",
+            remedy="shorten the names of the columns, or save the table as Parquet",
+        )
     _no_comment(path, lines, separator)
     names = [field.strip() or f"column {j + 1} (unnamed)" for j, field in enumerate(fields[separator])]
     numbers = [value for value in map(_number, names) if value is not None]
@@ -210,16 +193,16 @@ def _header(path: Path) -> tuple[int, str, list[str], tuple[str, ...]]:
             rule="the first line names the columns",
             remedy="add a first line with a name for each column",
         )
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise DataError(
-            f"{path} has columns of the same name",
-            found=", ".join(map(repr, repeated[:10])),
-            rule="every column has its own name",
-            remedy="rename them in the first line",
-        )
+    check_names(path, names)
     notes = () if separator == "," else (f"fields are separated by {separator!r}",)
     return skipped, separator, names, notes
+
+
+def _fields(lines: list[str], separator: str) -> list[str]:
+    try:
+        return next(csv.reader(lines, delimiter=separator), [])
+    except csv.Error:  # a field longer than the reader takes
+        return []
 
 
 def _no_comment(path: Path, lines: list[str], separator: str) -> None:
@@ -244,15 +227,18 @@ def _number(text: str) -> float | None:
 
 def _parquet(path: Path, limit_bytes: int, seed: int) -> Table:
     frame = pl.scan_parquet(path, glob=False)
-    read, rows, notes, kept = _collect(frame, limit_bytes, seed, planned=lambda rows, columns: 8 * rows * columns)
+    read, rows, notes, kept = _collect(
+        path.name, frame, limit_bytes, seed, planned=lambda rows, columns: 8 * rows * columns
+    )
     return Table(path.name, read, rows, notes, kept=kept)
 
 
 def _collect(
-    frame: pl.LazyFrame, limit_bytes: int, seed: int, planned
+    name: str, frame: pl.LazyFrame, limit_bytes: int, seed: int, planned
 ) -> tuple[pl.DataFrame, int, tuple[str, ...], np.ndarray | None]:
     """The whole table where its plan fits into the limit, else as many randomly drawn rows as do, and which."""
     columns = max(len(frame.collect_schema()), 1)
+    check_width(name, columns)
     rows = int(frame.select(pl.len()).collect().item())
     need = planned(rows, columns)
     if need <= limit_bytes or rows == 0:

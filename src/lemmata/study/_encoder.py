@@ -1,0 +1,97 @@
+"""The transformer from raw inputs to the encoded matrix that kernels see, to be fitted on the rows of one split."""
+
+import numpy as np
+from jaxtyping import Float64
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.validation import check_is_fitted
+
+FARTHEST = 1e6
+"""A held-out entry is at most this many standard deviations of the training rows away: squares stay finite."""
+
+Categories = tuple[tuple[str, ...] | None, ...]
+
+
+class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Each column to mean 0 and variance 1 over the rows it is fitted on; one that is constant there to 0 for all rows.
+
+    z = (x - mean) / std. scikit-learn's StandardScaler divides a constant column by 1, so that a held-out row that
+    differs comes out in raw units; and it squares the entries, which overflows at 1e200 and vanishes at 1e-200. Here
+    the entries are divided by their largest first.
+
+    >>> scaler = Standardise().fit(np.array([[1e200, 7.0], [3e200, 7.0]]))
+    >>> scaler.transform(np.array([[1e200, 7.0], [2e200, 9.0]]))
+    array([[-1.,  0.],
+           [ 0.,  0.]])
+    """
+
+    def fit(self, X, y=None):
+        """Learn largest entry, mean and standard deviation of each column of X, of shape (n, d)."""
+        x = np.asarray(X, dtype=np.float64)
+        self.largest_ = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
+        scaled = x / self.largest_
+        self.varies_ = np.ptp(scaled, axis=0) > 4 * np.finfo(float).eps
+        self.mean_ = scaled.mean(axis=0)
+        self.std_ = np.where(self.varies_, scaled.std(axis=0), 1.0)
+        self.n_features_in_ = x.shape[1]
+        return self
+
+    def transform(self, X):
+        """The standardised columns, within 1e6 standard deviations."""
+        check_is_fitted(self)
+        with np.errstate(over="ignore"):
+            z = (np.asarray(X, dtype=np.float64) / self.largest_ - self.mean_) / self.std_
+        return np.where(self.varies_, np.clip(z, -FARTHEST, FARTHEST), 0.0)
+
+
+def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories) -> ColumnTransformer:
+    """An unfitted transformer of raw inputs, whose number of encoded columns is the same in every split of their rows.
+
+    Numbers: the median of the training rows where missing, then standardised; a column that has missing cells anywhere
+    in the table also gives an indicator of them. Categories: one-hot columns over the vocabulary of the whole table,
+    missing being a category of its own, then standardised. Plain scikit-learn does this; skrub's TableVectorizer
+    chooses the encoding from the rows that it is fitted on, so that the width would change from split to split, and
+    would be one more dependency.
+
+    >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
+    >>> encode = encoder(inputs, (("blue", "red"), None))
+    >>> [encode.fit(inputs[:n]).transform(inputs).shape for n in (1, 2, 4)]
+    [(4, 5), (4, 5), (4, 5)]
+    """
+    numbers, gaps, texts = _kinds(inputs, categories)
+    vocabularies = [_codes(inputs[:, j], categories[j]) for j in texts]
+    median = SimpleImputer(strategy="median", keep_empty_features=True)
+    one_hot = OneHotEncoder(categories=vocabularies, handle_unknown="ignore", sparse_output=False)
+    steps = [
+        ("numbers", make_pipeline(median, Standardise()), numbers),
+        ("missing", make_pipeline(MissingIndicator(features="all"), Standardise()), gaps),
+        ("categories", make_pipeline(one_hot, Standardise()), texts),
+    ]
+    return ColumnTransformer([step for step in steps if step[2]], sparse_threshold=0)
+
+
+def encoded_names(
+    inputs: Float64[np.ndarray, "N p"], categories: Categories, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The name of each encoded column, in the order of `encoder`: numbers, indicators, categories."""
+    numbers, gaps, texts = _kinds(inputs, categories)
+    encoded = [names[j] for j in numbers] + [f"{names[j]} is missing" for j in gaps]
+    for j in texts:
+        encoded += [f"{names[j]} = {category}" for category in categories[j] or ()]
+        encoded += [f"{names[j]} is missing"] if np.isnan(inputs[:, j]).any() else []
+    return tuple(encoded)
+
+
+def _kinds(inputs: np.ndarray, categories: Categories) -> tuple[list[int], list[int], list[int]]:
+    """Columns that are numbers, numbers that are missing somewhere, and categories."""
+    missing = np.isnan(inputs).any(axis=0)
+    numbers = [j for j, names in enumerate(categories) if names is None]
+    return numbers, [j for j in numbers if missing[j]], [j for j, names in enumerate(categories) if names is not None]
+
+
+def _codes(column: np.ndarray, names: tuple[str, ...] | None) -> np.ndarray:
+    codes = np.arange(len(names or ()), dtype=np.float64)
+    return np.append(codes, np.nan) if np.isnan(column).any() else codes

@@ -1,0 +1,315 @@
+"""What a careful reader of a table would ask about: identifiers, leakage, repeats, groups, times, codes, tails."""
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+import polars as pl
+from scipy.special import gammaln
+
+from ._columns import Inputs, Targets, count, listing, numeric_hint, shortened
+
+CHANCE = 1e-9
+"""A coincidence rarer than this (over all columns together) is no coincidence."""
+SAME = 0.999
+"""Share of the target's variance that a column must explain alone to be called a function of it."""
+SENTENCE = 5
+"""Texts of at least this many words in the median are free text, shorter ones that never repeat are labels."""
+HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
+"""Shares of variance in the largest 1 % of rows, and excess kurtosis: a normal target has 8 % and 0."""
+
+IDENTIFIERS = re.compile("id|ids|identifier|uuid|guid|index|idx|key|rows?|rownames?|rownum|serial|unnamed")
+GROUPS = re.compile(
+    f"{IDENTIFIERS.pattern}|subject|patient|person|individual|household|customer|client|user|participant|respondent"
+    "|firm|company|school|family|session|site|batch|device|group|cluster"
+)
+CODES = re.compile("id|codes?|zip|zipcode|postcode|postal|sic|naics|fips|icd|isbn|category|cat|kind|type")
+TIMES = re.compile("dates?|time|timestamp|datetime|year|yr|month|quarter|week|day|hour")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something in the table that changes what a study of it means.
+
+    Args:
+        kind: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code" or "tail".
+        columns: the columns that it speaks about.
+        text: a sentence or two: what was found, why it matters, what to do.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    text: str
+
+
+def identifiers(frame: pl.DataFrame, keep: tuple[str, ...]) -> dict[str, list[str]]:
+    """Columns that tell rows apart and nothing else, by the reason why they look so."""
+    found: dict[str, list[str]] = {}
+    for column in frame:
+        if column.name not in keep and column.null_count() == 0 and column.n_unique() == column.len():
+            reason = _text_identifier(column) if column.dtype == pl.String else _integer_identifier(column)
+            if reason:
+                found.setdefault(reason, []).append(column.name)
+    return found
+
+
+def _text_identifier(column: pl.Series) -> str | None:
+    words = np.median([text.count(" ") + 1 for text in column])
+    return "a label that never repeats" if words < SENTENCE and not numeric_hint(column) else None
+
+
+def _integer_identifier(column: pl.Series) -> str | None:
+    values = column.to_numpy()
+    if _named(column.name, TIMES) or not _integers(values):
+        return None
+    steps = np.diff(values)
+    if np.ptp(values) == len(values) - 1 or (steps == steps[0]).all():
+        return "a number that counts the rows"
+    return "an integer that never repeats" if _named(column.name, IDENTIFIERS) else None
+
+
+def examine_columns(
+    frame: pl.DataFrame, dated: list[str], group: str | None, time: str | None, encoded: tuple[str, ...]
+) -> list[Finding]:
+    """Groups, times and codes among the input columns of the whole table, in its order.
+
+    Args:
+        frame: the input columns, numbers or texts.
+        dated: columns that were dates or times.
+        group: the column of --group, or None.
+        time: the column of --time, or None.
+        encoded: columns that enter as numbers.
+    """
+    findings = []
+    for name, evidence in _groups(frame, dated).items() if group is None else ():
+        findings.append(
+            Finding(
+                "group",
+                (name,),
+                f"{name!r} looks like an identifier of groups of rows: {evidence}. Rows of one group are not"
+                " independent, and splitting a group makes the error look smaller than it is for new ones;"
+                f" --group {name!r} keeps each group together.",
+            )
+        )
+    times = [column.name for column in frame if column.name in dated or _looks_like_time(column)]
+    if times and time is None:
+        findings.append(
+            Finding(
+                "time",
+                tuple(times),
+                f"{listing(times)} {'holds' if len(times) == 1 else 'hold'} dates or times. If the model is to predict"
+                f" later rows from earlier ones, --time {times[0]!r} trains on the past and tests on the future.",
+            )
+        )
+    codes = [name for name in encoded if name not in dated and name not in times and _looks_like_code(frame[name])]
+    if codes:
+        findings.append(
+            Finding(
+                "code",
+                tuple(codes),
+                f"{listing(codes)} {'looks' if len(codes) == 1 else 'look'} like a code, not a quantity, and"
+                f" {'was' if len(codes) == 1 else 'were'} used as a number. Written as text (such as 'code 3'),"
+                " categories are one-hot encoded.",
+            )
+        )
+    return findings
+
+
+def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
+    """Columns whose values come in groups, and what says so: equal sizes, adjacent rows, other columns that agree."""
+    n, found = frame.height, {}
+    for column in frame:
+        discrete = column.dtype == pl.String or _integers(column.drop_nulls().to_numpy())
+        distinct = column.n_unique()
+        if column.null_count() or not discrete or column.name in dated or _named(column.name, TIMES):
+            continue
+        if not 5 <= distinct <= n / 2:
+            continue
+        sizes = column.value_counts()["count"]
+        equal, adjacent = sizes.n_unique() == 1, int((column != column.shift()).sum()) + 1 == distinct
+        named = _named(column.name, GROUPS)
+        if not (named or (distinct >= 10 and (equal or adjacent))):
+            continue
+        within = frame.group_by(column.name).agg(pl.all().n_unique() == 1).drop(column.name)
+        agree = [other.name for other in within if other.all() and frame[other.name].n_unique() > 1]
+        if sum((named, equal, adjacent, bool(agree))) < 2:
+            continue
+        size = f"{sizes.min()} rows each" if equal else f"{sizes.min()} to {sizes.max()} rows each"
+        evidence = [f"{distinct} values with {size}"]
+        evidence += ["the rows of each stand together"] if adjacent else []
+        evidence += [f"the same {listing(agree, 3)} in all rows of a value"] if agree else []
+        found[column.name] = ", ".join(evidence)
+    return found
+
+
+def _looks_like_time(column: pl.Series) -> bool:
+    if column.dtype == pl.String or not _named(column.name, TIMES) or column.n_unique() < 5:
+        return False
+    values = column.drop_nulls().to_numpy()
+    years = _integers(values) and values.min() >= 1500 and values.max() <= 2200
+    return bool((np.diff(values) >= 0).all() or years)
+
+
+def _looks_like_code(column: pl.Series) -> bool:
+    if column.dtype == pl.String:
+        return False
+    values = column.drop_nulls().to_numpy()
+    return _named(column.name, CODES) and _integers(values) and len(np.unique(values)) > 2
+
+
+def examine_rows(inputs: Inputs, targets: Targets, x: np.ndarray, label: str) -> list[Finding]:
+    """Leakage of the target, repeated and contradicting rows, and heavy tails, on the rows that are used.
+
+    Args:
+        inputs: raw inputs.
+        targets: the targets of the same rows.
+        x: the encoded inputs, in which equal rows are equal.
+        label: the name of the target.
+    """
+    findings = [
+        Finding(
+            "constant",
+            inputs.constant,
+            f"dropped {count(inputs.constant, 'constant column')}: {listing(inputs.constant)}",
+        )
+    ]
+    findings = findings if inputs.constant else []
+    leaks: dict[str, list[str]] = {}
+    for j, name in enumerate(inputs.names):
+        reason = _gives_away(inputs.values[:, j], inputs.categories[j] is not None, targets)
+        if reason:
+            leaks.setdefault(reason, []).append(name)
+    for reason, names in leaks.items():
+        findings.append(
+            Finding(
+                "leakage",
+                tuple(names),
+                f"{listing([repr(name) for name in names])} {reason.format(target=repr(label))}. If it is not known"
+                f" before the target is, leave it out with --drop-column {names[0]!r}.",
+            )
+        )
+    return findings + _repeats(x, targets, label) + _tails(targets, label)
+
+
+def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | None:
+    """How the column alone determines the target, or None."""
+    here = ~np.isnan(column)
+    for j in range(1 if targets.classes else min(targets.y.shape[1], 10)):
+        target = targets.values.argmax(axis=1) if targets.classes else targets.values[:, j]
+        reason = None
+        if here.sum() >= 20 and np.ptp(target[here]) > 0:
+            reason = _function_of(column[here], target[here], category, bool(targets.classes))
+        if reason is None and targets.classes and not here.all() and _determines(here.astype(float), target):
+            reason = "is missing exactly where {target} has certain values"
+        if reason:
+            return reason
+    return None
+
+
+def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes: bool) -> str | None:
+    if not category and np.array_equal(column, target):
+        return "equals {target}"
+    if _determines(column, target):
+        return "determines {target}: each of its values goes with a single value of the target"
+    if category:
+        return None
+    if classes:
+        return "separates the classes of {target} perfectly by thresholds" if _separates(column, target) else None
+    if len(np.unique(column)) < 10 or len(np.unique(target)) < 10:
+        return None
+    if _explained(column, target) >= SAME:
+        return "is a multiple of {target}, up to a constant and rounding"
+    ranks = (pl.Series(values).rank().to_numpy() for values in (column, target))
+    return "is a monotone function of {target}" if _explained(*ranks) >= SAME else None
+
+
+def _explained(a: np.ndarray, b: np.ndarray) -> float:
+    """The share of the variance of b that a straight line in a explains."""
+    a, b = a / np.abs(a).max(), b / np.abs(b).max()
+    a, b = a - a.mean(), b - b.mean()
+    return float((a @ b) ** 2 / max((a @ a) * (b @ b), np.finfo(float).tiny))
+
+
+def _determines(column: np.ndarray, target: np.ndarray) -> bool:
+    """Whether equal values always meet equal targets, in so many repeats that it cannot be chance."""
+    pairs = pl.DataFrame({"c": column, "t": target})
+    distinct = pairs["c"].n_unique()
+    if distinct == 1 or pairs.n_unique() != distinct:
+        return False
+    shares = pairs["t"].value_counts()["count"].to_numpy() / len(column)
+    return (len(column) - distinct) * math.log((shares**2).sum()) < math.log(CHANCE)
+
+
+def _separates(column: np.ndarray, target: np.ndarray) -> bool:
+    """Whether each class is an interval of the column, which shuffled classes would be with chance k! Π n_c! / n!."""
+    order = np.argsort(column, kind="stable")
+    changes = target[order][1:] != target[order][:-1]
+    sizes = np.bincount(target)
+    sizes = sizes[sizes > 0]
+    if changes.sum() != len(sizes) - 1 or (np.diff(column[order])[changes] == 0).any():
+        return False
+    return gammaln(len(sizes) + 1) + gammaln(sizes + 1).sum() - gammaln(len(target) + 1) < math.log(CHANCE)
+
+
+def _repeats(x: np.ndarray, targets: Targets, label: str) -> list[Finding]:
+    _, inverse, sizes = np.unique(x, axis=0, return_inverse=True, return_counts=True)
+    inverse = inverse.reshape(-1)
+    whole = len(x) - len(np.unique(np.column_stack([inverse, targets.y]), axis=0))
+    findings = []
+    if whole:
+        findings.append(
+            Finding(
+                "repeats",
+                (),
+                f"{count(whole, 'row repeats', 'rows repeat')} an earlier row in every column, the target included. If"
+                " they were copied, a twin in the training rows gives away the held-out one: remove them.",
+            )
+        )
+    means = np.stack([np.bincount(inverse, column) / sizes for column in targets.y.T], axis=1)
+    inside = ((targets.y - means[inverse]) ** 2).sum(axis=1)
+    involved = int((np.bincount(inverse, inside)[inverse] > 1e-12 * inside.sum()).sum()) if inside.sum() > 0 else 0
+    if involved and inside.sum() > 1e-12 * (targets.y**2).sum():
+        share = inside.sum() / (targets.y**2).sum()
+        findings.append(
+            Finding(
+                "contradiction",
+                (),
+                f"{involved} rows have the inputs of another row and a different {label!r}: {share:.1%} of the"
+                " target's variance lies between such rows, which no model of these columns can explain.",
+            )
+        )
+    return findings
+
+
+def _tails(targets: Targets, label: str) -> list[Finding]:
+    """A mean over rows that a few of them decide: its error is far larger than the number of rows suggests."""
+    if targets.classes:
+        return []
+    squares = (targets.y**2).sum(axis=1)
+    largest = -(-len(squares) // 100)
+    share = float(np.sort(squares)[-largest:].sum() / squares.sum())
+    kurtosis = float((targets.y**4).mean(axis=0).max()) - 3
+    if share < HEAVY_SHARE and kurtosis < HEAVY_KURTOSIS:
+        return []
+    remedy = ""
+    if (targets.values >= 0).all():
+        remedy = " Its logarithm (or another transformation) as the target may be what you want to predict."
+    return [
+        Finding(
+            "tail",
+            (label,),
+            f"{label!r} has heavy tails: {count(largest, 'row holds', 'rows hold')} {share:.0%} of its variance (excess"
+            f" kurtosis {kurtosis:.0f}), so that every measured error depends on which split they fall into.{remedy}",
+        )
+    ]
+
+
+def _integers(values: np.ndarray) -> bool:
+    return values.size > 0 and bool((values == np.round(values)).all())
+
+
+def _named(name: str, words: re.Pattern[str]) -> bool:
+    """Whether a word of the name is one of these, words being parted at signs, digits and capitals: PassengerId."""
+    parted = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", shortened(name)).lower())
+    return any(words.fullmatch(word) for word in parted)

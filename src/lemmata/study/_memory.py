@@ -1,0 +1,232 @@
+"""Tables in memory: data frames, arrays and scikit-learn bunches become one table of named columns."""
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from lemmata.errors import DataError
+
+from ._columns import listing, shortened
+
+MOST_COLUMNS = 50_000
+_REFUSED = {
+    "c": ("complex", "store real and imaginary parts as two arrays"),
+    "V": ("structured or of raw bytes", "store each field as an array of its own"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Named columns as they were read, before anything is encoded or scaled.
+
+    Args:
+        name: the bundled name, or the file's name.
+        frame: the columns, inputs and target alike.
+        rows: rows of the source (more than the frame holds where only a sample was read).
+        notes: what reading did that the user should know.
+        default_target: the target column when the user names none; None where one must be named.
+        kept: the row of the source of each row of the frame, from 0; None where the frame holds all rows.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    rows: int
+    notes: tuple[str, ...] = ()
+    default_target: str | None = None
+    kept: np.ndarray | None = None
+
+
+def check_names(source: object, names: Sequence[str]) -> None:
+    """Refuse more than 50,000 columns, and two of the same name.
+
+    Raises:
+        DataError: one of the two.
+    """
+    check_width(source, len(names))
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise DataError(
+            f"{source} has columns of the same name",
+            found=listing([repr(shortened(name)) for name in repeated]),
+            rule="every column has its own name; entry j of a matrix X is called 'X[j]'",
+            remedy="rename them",
+        )
+
+
+def check_width(source: object, columns: int) -> None:
+    """Refuse more than 50,000 columns, before any is read.
+
+    Raises:
+        DataError: there are more.
+    """
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{source} has too many columns",
+            found=f"{columns} columns",
+            rule=f"at most {MOST_COLUMNS} columns",
+            remedy="keep the informative ones, or transpose the table if its rows and columns are exchanged",
+        )
+
+
+def table_in_memory(data: Any) -> Table:
+    """A polars or pandas data frame, a pair (x, y) of arrays, or a scikit-learn bunch as a table.
+
+    pandas is recognised by its methods and never imported.
+
+    Raises:
+        DataError: something else, or columns that cannot be told apart or read.
+    """
+    if isinstance(data, pl.LazyFrame):
+        data = data.collect()
+    if isinstance(data, tuple) and len(data) == 2:
+        return _joined("the arrays", data[0], "x", data[1], str(getattr(data[1], "name", None) or "y"))
+    if isinstance(data, Mapping) and "data" in data and "target" in data:
+        return _bunch(data)
+    frame = _frame(data)
+    if frame is None:
+        raise DataError(
+            "the data are of a kind that is not read",
+            found=f"type {type(data).__name__}",
+            rule="a path, the name of a bundled set, a pandas or polars data frame, a pair (x, y) of arrays, or a"
+            " scikit-learn bunch",
+            remedy="give the pair (x, y) for arrays",
+        )
+    return Table("the table", frame, frame.height)
+
+
+def _frame(data: Any) -> pl.DataFrame | None:
+    """The columns of a data frame of any library; None for what is none."""
+    if isinstance(data, pl.DataFrame):
+        frame = data
+    elif hasattr(data, "columns") and hasattr(data, "iloc"):
+        names = [str(name) for name in data.columns]
+        check_names("the table", names)
+        cells = [data.iloc[:, j] for j in range(len(names))]
+        frame = pl.DataFrame([_series(name, cell) for name, cell in zip(names, cells, strict=True)])
+    elif hasattr(data, "__arrow_c_stream__"):
+        frame = pl.DataFrame(data)
+    else:
+        return None
+    check_names("the table", frame.columns)
+    return frame
+
+
+def _series(name: str, cells: Any) -> pl.Series:
+    """A column of any library, missing cells as null."""
+    values = cells.to_numpy() if hasattr(cells, "to_numpy") else np.asarray(cells)
+    if values.dtype.kind == "O" or values.dtype.kind not in "biufUSMm":
+        missing = cells.isna().to_numpy() if hasattr(cells, "isna") else [cell is None for cell in values]
+        listed = [None if void else cell for cell, void in zip(values.tolist(), missing, strict=True)]
+        try:
+            return pl.Series(name, listed, strict=False)
+        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise DataError(
+                f"column {shortened(name)!r} cannot be read",
+                found=f"type {values.dtype}",
+                rule="every cell is one number, one text or one date",
+            ) from error
+    return pl.Series(name, plain_array("the table", name, values))
+
+
+def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
+    inputs = _frame(x)
+    notes: tuple[str, ...] = ()
+    if inputs is None:
+        table = arrays_table(source, {prefix: np.asarray(x)}, [])
+        inputs, notes = table.frame, table.notes
+    targets = _frame(y)
+    if targets is None:
+        targets = (
+            arrays_table(source, {label: np.asarray(y)}, []).frame if np.ndim(y) != 1 else _series(label, y).to_frame()
+        )
+    if inputs.height != targets.height:
+        raise DataError(
+            f"{source} do not form a table",
+            found=f"x {inputs.shape}, y {targets.shape}",
+            rule="all arrays have the same first dimension: one entry a row",
+        )
+    check_names(source, [*inputs.columns, *targets.columns])
+    frame = inputs.hstack(targets)
+    return Table(source, frame, frame.height, notes, default_target=label if targets.width > 1 else targets.columns[0])
+
+
+def _bunch(bunch: Mapping[str, Any]) -> Table:
+    target, labels = bunch["target"], bunch.get("target_names")
+    values = np.asarray(target)
+    if values.ndim == 1 and values.dtype.kind in "iu" and labels is not None and len(labels) == values.max() + 1:
+        target = np.asarray(labels).astype(str)[values]
+    label = str(getattr(target, "name", None) or "target")
+    x, names = bunch["data"], bunch.get("feature_names")
+    if _frame(x) is None and names is not None and np.ndim(x) == 2 and len(names) == np.shape(x)[1]:
+        check_names("the bunch", list(map(str, names)))
+        x = pl.DataFrame(np.asarray(x), schema=list(map(str, names)))
+    return dataclasses.replace(_joined("the bunch", x, "x", target, label))
+
+
+def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]) -> Table:
+    """One row an entry of the first axis of the arrays, one column each entry of a row: X[0], X[1], ... of a matrix.
+
+    Raises:
+        DataError: the arrays do not have the same number of rows, or hold what is no column.
+    """
+    shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "no arrays"
+    arrays = {name: array for name, array in arrays.items() if array.ndim}
+    if len({array.shape[0] for array in arrays.values()}) != 1:
+        raise DataError(
+            f"the arrays of {source} do not form a table",
+            found=shapes,
+            rule="all arrays have the same first dimension: one entry a row",
+        )
+    widths = {name: math.prod(array.shape[1:]) for name, array in arrays.items()}
+    check_width(source, sum(widths.values()))
+    names, columns = [], []
+    for name, array in arrays.items():
+        if array.ndim > 2:
+            notes.append(f"array {name!r} of shape {array.shape} was flattened to one row a first index")
+        width = widths[name]
+        flat = (array if array.dtype.kind == "O" else plain_array(source, name, array)).reshape(len(array), width)
+        own = [name if width == 1 else f"{name}[{j}]" for j in range(width)]
+        names += own
+        columns += [_series(column, np.ascontiguousarray(flat[:, j])) for j, column in enumerate(own)]
+    check_names(source, names)
+    target = next((name for name in arrays if name in ("y", "Y", "target")), None)
+    frame = pl.DataFrame(columns)
+    return Table(str(source), frame, frame.height, tuple(notes), default_target=target)
+
+
+def plain_array(source: object, name: str, array: np.ndarray) -> np.ndarray:
+    """The array in a type that a column has: float64, text for bytes, microseconds for times, native byte order.
+
+    Raises:
+        DataError: complex numbers, structures, raw bytes, or bytes that are no text.
+    """
+    kind = array.dtype.kind
+    if kind not in "biufUSMm":
+        words, remedy = _REFUSED["c" if kind == "c" else "V"]
+        raise DataError(
+            f"array {name!r} of {source} is {words}",
+            found=f"type {array.dtype}",
+            rule="arrays hold real numbers, booleans, dates or text",
+            remedy=remedy,
+        )
+    if kind == "f":
+        with np.errstate(over="ignore"):
+            return array.astype(np.float64)
+    if kind in "Mm":
+        return array.astype(f"{'datetime64' if kind == 'M' else 'timedelta64'}[us]")
+    if kind == "S":
+        try:
+            return np.char.decode(array, "utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"array {name!r} of {source} holds bytes that are no text",
+                found=str(error),
+                rule="text is UTF-8",
+                remedy="store it as numbers, or decode it to text first",
+            ) from error
+    return array.astype(array.dtype.newbyteorder("="))

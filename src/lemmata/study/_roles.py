@@ -1,0 +1,188 @@
+"""What each column of a table is for, and which rows can be used."""
+
+import dataclasses
+import difflib
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from lemmata.errors import DataError, SettingError, UnknownNameError
+
+from ._columns import count, listing, plain_column, shortened
+from ._findings import Finding, identifiers
+from ._memory import Table
+
+FEWEST_ROWS = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Roles:
+    """What each column of a table is for: targets (several for a matrix of an NPZ file), inputs, groups, time."""
+
+    label: str
+    targets: list[str]
+    inputs: list[str]
+    group: str | None
+    time: str | None
+    keep: tuple[str, ...]
+
+    @property
+    def asked(self) -> list[str]:
+        """The columns of --group and --time."""
+        return [name for name in dict.fromkeys((self.group, self.time)) if name is not None]
+
+
+def assign_roles(
+    table: Table,
+    target: str | None,
+    drop: Sequence[str],
+    keep: Sequence[str],
+    group: str | None,
+    time: str | None,
+) -> Roles:
+    targets, label = _target_columns(table, target)
+    for option, names in (("drop-column", drop), ("keep", keep), ("group", [group]), ("time", [time])):
+        for name in names:
+            if name is not None and name not in table.frame.columns:
+                raise UnknownNameError(f"--{option} {shortened(name)!r} is not a column", rule=_columns_rule(table))
+            if name in targets:
+                raise SettingError(
+                    f"--{option} {label!r} is the target", rule="the target is neither left out nor used otherwise"
+                )
+    apart = {*targets, *drop, *({group, time} - set(keep))}
+    inputs = [name for name in table.frame.columns if name not in apart]
+    if not inputs:
+        raise DataError(
+            f"{table.name} has no input columns besides the target",
+            found=listing(table.frame.columns),
+            rule="at least one column predicts the target",
+            remedy="check the separator of the file, or leave fewer columns out",
+        )
+    return Roles(label, targets, inputs, group, time, tuple(keep))
+
+
+def role_notes(roles: Roles, drop: Sequence[str]) -> list[str]:
+    notes = [f"left out on request: {listing(list(drop))}"] if drop else []
+    uses = (
+        ("--group", roles.group, "new groups have other values"),
+        ("--time", roles.time, "later rows lie beyond it"),
+    )
+    for option, name, why in uses:
+        if name is not None and name not in roles.inputs:
+            notes.append(f"{option} {name!r} decides the splits and is no input ({why}); --keep {name!r} makes it one")
+    return notes
+
+
+def _columns_rule(table: Table) -> str:
+    return f"the columns are {listing(table.frame.columns, 40)}"
+
+
+def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
+    """The columns of the target (several for a matrix of an NPZ file), and its name."""
+    name = target if target is not None else table.default_target
+    if name is None:
+        raise DataError(
+            f"no target was given for {table.name}", rule=_columns_rule(table), remedy="name one with --target"
+        )
+    columns = table.frame.columns
+    if name in columns:
+        return [name], name
+    several = [column for column in columns if column.startswith(f"{name}[") and column.endswith("]")]
+    if several:
+        return several, name
+    folded = {column.casefold(): column for column in columns}
+    near = [folded[match] for match in difflib.get_close_matches(name[:200].casefold(), folded, n=1)]
+    raise UnknownNameError(
+        f"target {shortened(name)!r} is not a column of {table.name}",
+        rule=_columns_rule(table),
+        remedy=f"did you mean {near[0]!r}?" if near else "name one of them with --target",
+    )
+
+
+def plain_frame(table: Table, roles: Roles) -> tuple[pl.DataFrame, list[str]]:
+    """All columns that are needed, as numbers or text, and which of them were dates or times."""
+    enough(table.frame.height, table.name)
+    needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))
+    frame = pl.DataFrame(
+        [plain_column(table.frame[name], "target" if name in roles.targets else "column") for name in needed]
+    )
+    for name in roles.asked:
+        if name == roles.time and frame[name].dtype == pl.String:
+            raise DataError(
+                f"--time {name!r} is text",
+                found=repr(frame[name].drop_nulls()[0]),
+                rule="times are dates or numbers",
+                remedy="write dates as YYYY-MM-DD",
+            )
+    return frame, [name for name in needed if table.frame[name].dtype.is_temporal()]
+
+
+def without_identifiers(frame: pl.DataFrame, roles: Roles) -> tuple[Roles, list[Finding]]:
+    """Leave out columns that only tell rows apart, unless nothing else is left."""
+    found = identifiers(frame.select(roles.inputs), roles.keep)
+    lost = {name for names in found.values() for name in names}
+    left = [name for name in roles.inputs if name not in lost]
+    findings = []
+    for reason, names in found.items():
+        done = (
+            f"left out; --keep {names[0]!r} uses it all the same" if left else "used because there is no other column"
+        )
+        findings.append(
+            Finding(
+                "identifier",
+                tuple(names),
+                f"{listing([repr(name) for name in names])} {'is' if len(names) == 1 else 'are each'} {reason}, which"
+                f" says nothing about new rows: {done}.",
+            )
+        )
+    return (dataclasses.replace(roles, inputs=left) if left else roles), findings
+
+
+def enough(rows: int, name: str, after: str = "") -> None:
+    """Refuse fewer than 20 rows."""
+    if rows < FEWEST_ROWS:
+        raise DataError(
+            f"{name} has too few rows{after}",
+            found=count(rows, "row"),
+            rule=f"a study needs at least {FEWEST_ROWS} rows",
+            remedy="add data",
+        )
+
+
+def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
+    """Leave out rows without target, and on request rows with any missing cell of a column that has some value."""
+    frame = frame.select(list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets])))
+    void = [name for name in roles.targets if frame[name].null_count() == frame.height]
+    if void:
+        raise DataError(
+            f"target {void[0]!r} is missing, NaN or infinite in every row",
+            found=f"{void[0]!r}: {frame.height} (of {count(frame.height, 'row')})",
+            rule="a target has at least two different values",
+            remedy="choose another --target",
+        )
+    known = ~frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().to_numpy()
+    if not known.all():
+        lost = count(int((~known).sum()), "row")
+        notes.append(f"dropped {lost} of {frame.height} whose target is missing, NaN or infinite")
+        enough(int(known.sum()), "the table", f" after {lost} without a target were dropped")
+    gaps = {name: n for name in frame.columns if 0 < (n := frame[name].null_count()) < frame.height}
+    if not drop:
+        asked = [name for name in roles.asked if frame.filter(known)[name].null_count()]
+        if asked:
+            raise DataError(
+                f"{asked[0]!r}, which decides the splits, has missing cells",
+                found=f"{frame[asked[0]].null_count()} of {frame.height} rows",
+                rule="every row has a group and a time",
+                remedy="fill them in, or drop these rows with --drop-missing",
+            )
+        return frame.filter(known), np.flatnonzero(known)
+    whole = known.copy()
+    for name in gaps:
+        whole &= frame[name].is_not_null().to_numpy()
+    rows = int(known.sum() - whole.sum())
+    if rows:
+        cells = listing([f"{name!r}: {n}" for name, n in sorted(gaps.items(), key=lambda item: -item[1])], 20)
+        notes.append(f"dropped {rows} of {count(frame.height, 'row')} with missing, NaN or infinite cells ({cells})")
+        enough(int(whole.sum()), "the table", f" after {count(rows, 'row')} with missing cells were dropped")
+    return frame.filter(whole), np.flatnonzero(whole)
