@@ -8,6 +8,8 @@ from ._eigensystem import Spectrum as Spectrum
 from ._eigensystem import condition_number as condition_number
 from ._eigensystem import effective_dimension as effective_dimension
 from ._eigensystem import spectrum as spectrum
+from ._measured import MeasuredCurve as MeasuredCurve
+from ._measured import measured_curve as measured_curve
 from ._omniscient import OmniscientCurve as OmniscientCurve
 from ._omniscient import omniscient_curve as omniscient_curve
 from ._regularisation import effective_regularisation as effective_regularisation

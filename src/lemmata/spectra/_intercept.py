@@ -1,0 +1,64 @@
+"""Kernel ridge regression with an intercept: the equivalent problem on the contrasts of the rows."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._curve import LearningCurve, learning_curve
+from ._eigensystem import Spectrum, spectrum
+
+_OVERLAP = 1e-6  # what of the constant vector may lie in modes above the rounding floor of a Gram matrix called centred
+
+
+def intercept_curve(
+    spectrum: Spectrum,
+    y: Float[Array, "rows *k"],
+    sizes: Float[np.ndarray, " s"],
+    ridge: float,
+    *,
+    resamples: int,
+    allowance: float,
+) -> LearningCurve:
+    """`learning_curve` of kernel ridge regression with a constant that is learned and not penalised.
+
+    The fit sees training rows by their contrasts alone, an (n-1)-dimensional part of the (N-1)-dimensional space
+    orthogonal to the ones. Treated as free there, the error along a direction orthogonal to it is that of n - 1 of
+    N - 1 rows for the Gram matrix between contrasts. A held-out row asks for the direction e_h - 1_T / n, and the
+    mean of |.|² of those directions is 1 + 1/n, the price of the estimated mean: with the kernel 0 the error is exactly
+    (1 + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
+    """
+    inner, contrasts = between_contrasts(spectrum, y)
+    curve = learning_curve(inner, contrasts, sizes - 1, ridge, resamples=resamples, allowance=allowance)
+    price = 1 + 1 / jnp.asarray(sizes)
+    ends = curve.error * price, curve.lower * price, curve.upper * price
+    return eqx.tree_at(lambda c: (c.sizes, c.error, c.lower, c.upper), curve, (jnp.asarray(sizes), *ends))
+
+
+def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectrum, Float[Array, "contrasts k"]]:
+    """Eigensystem and targets in an orthonormal basis of the N - 1 directions orthogonal to the ones.
+
+    The basis is the image of the rows but the first under the reflection that takes the ones to the first. Where the
+    Gram matrix is centred already (the ones are a null mode), its eigensystem is used, else a new one is computed.
+    """
+    values, vectors = np.asarray(of.resolved), np.asarray(of.eigenvectors)
+    total = len(values)
+    overlap = vectors.sum(axis=0) / np.sqrt(total)
+    axis = np.full(total, 1 / np.sqrt(total))
+    targets = jnp.asarray(_reflected(np.asarray(y).reshape(total, -1), axis)[1:])
+    null = values <= 0
+    if not null.any() or np.linalg.norm(overlap[~null]) > _OVERLAP:
+        scaled = _reflected(vectors * np.sqrt(values), axis)[1:]
+        return spectrum(scaled @ scaled.T), targets
+    part = overlap[null] / np.linalg.norm(overlap[null])
+    rest = _reflected(vectors[:, null].T, part)[1:].T  # null modes, turned so that the first is the ones
+    kept = _reflected(np.concatenate([vectors[:, ~null], rest], axis=1), axis)[1:]
+    eigenvalues = np.concatenate([values[~null], np.zeros(rest.shape[1])])
+    return Spectrum(jnp.asarray(eigenvalues), jnp.asarray(kept), of.floor, of.most_negative, of.clipped), targets
+
+
+def _reflected(rows: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """Rows under the reflection that takes a unit vector to the first axis, or to its negative where that is stable."""
+    normal = axis.copy()
+    normal[0] += 1.0 if axis[0] >= 0 else -1.0
+    return rows - np.outer(normal, (2 / (normal @ normal)) * (normal @ rows))
