@@ -3,20 +3,22 @@
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.spectra import condition_number, cumulative_alignment, effective_dimension, learning_curve
+from lemmata.spectra import condition_number, cumulative_alignment, effective_dimension, measured_curve
 
 from ._data import Dataset
+from ._kernel_fit import RIDGES
 from ._measure import Measured, spread_of
 from ._result import Spectral, TheoryPoint
 
 SHOWN_MODES = 80
+ENDS = ("error", "lower", "upper")
 
 
 def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     """Predicted and measured squared error, relative to the target's variance, at the measured sizes of a kernel.
 
-    The prediction is `lemmata.spectra.learning_curve` of the centred Gram matrix of all rows, at the ridge that
-    leave-one-out chose on all rows.
+    The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept, at the ridge
+    that makes it smallest at each size, as leave-one-out chooses a ridge again in each split.
     """
     if measured.modes is None or measured.ridge is None:
         return []
@@ -25,8 +27,12 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     scale = spread if dataset.task == "classification" else 1.0
     kept = losses.sizes <= len(dataset.targets)
     y = jnp.asarray((dataset.targets - dataset.targets.mean(axis=0)) / np.sqrt(spread))
-    found = learning_curve(measured.modes, y, losses.sizes[kept], measured.ridge)
-    columns = (losses.sizes[kept], found.error, found.lower, found.upper, losses.mean[kept] / scale)
+    sizes = losses.sizes[kept]
+    mean = float(measured.modes.eigenvalues.mean())
+    curves = [measured_curve(measured.modes, y, sizes, float(r * mean), intercept=True, solves=0) for r in RIDGES[::2]]
+    best = np.argmin([np.asarray(curve.error) for curve in curves], axis=0)
+    ends = [np.stack([getattr(curve, end) for curve in curves])[best, np.arange(len(sizes))] for end in ENDS]
+    columns = (sizes, *ends, losses.mean[kept] / scale)
     return [TheoryPoint(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
