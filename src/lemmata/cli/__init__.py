@@ -9,7 +9,7 @@ from ._calibrate import calibrate
 from ._in_context import in_context
 from ._list import list_claims
 from ._show import show
-from ._study import study
+from ._study import report, study
 from ._verify import verify_claims
 
 app = typer.Typer(
@@ -21,7 +21,7 @@ app = typer.Typer(
 )
 
 commands = {
-    "study": study, "in-context": in_context, "list": list_claims, "show": show, "verify": verify_claims,
+    "study": study, "report": report, "in-context": in_context, "list": list_claims, "show": show, "verify": verify_claims,
     "calibrate": calibrate,
 }  # fmt: skip
 for name, command in commands.items():

@@ -1,121 +1,121 @@
-"""`lemmata study`: the main job on a bundled set or a file of the user's."""
+"""`lemmata study`: the main job on a bundled set or a file of the user's; `lemmata report`: its page again."""
 
-import shlex
+import dataclasses
+import inspect
+import typing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from lemmata.options import StudyOptions
 
-def study(
+
+def _study(
     data: Annotated[
-        str, typer.Argument(help="digits, breast_cancer, wine, diabetes, iris, or a CSV/Parquet/NPZ file.")
+        str, typer.Argument(help="digits, breast_cancer, wine, diabetes, iris, or a CSV/TSV/Parquet/NPZ file.")
     ],
-    target: Annotated[str | None, typer.Option(help="The column to predict; bundled sets know theirs.")] = None,
-    kernels: Annotated[str | None, typer.Option(help="Architectures to compare, separated by commas.")] = None,
-    error: Annotated[
-        float | None,
-        typer.Option(
-            help="Held-out squared error to reach; default: chosen. In regression the target is scaled to variance 1,"
-            " so that 1 is the error of predicting the mean."
-        ),
-    ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop after about this time.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where report/ and study.json go.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print study.json alone on stdout.")] = False,
-    task: Annotated[str | None, typer.Option(help="classification or regression; default: by the target.")] = None,
-    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing cells.")] = False,
-    drop_column: Annotated[
-        list[str] | None, typer.Option("--drop-column", metavar="NAME", help="Leave a column out; repeatable.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option("--keep", metavar="NAME", help="Keep a column that looks like an identifier.")
-    ] = None,
-    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Rows equal here are never split.")] = None,
-    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Train on earlier rows, test on later.")] = None,
-    max_rows: Annotated[int | None, typer.Option(help="Use at most this many rows; default 2500.")] = None,
+    **options: Any,
 ) -> None:
-    """How much data is needed, which architecture fits it, and which theorems speak about it.
+    """How much data do I need, which model predicts best, and what would more data buy?
 
-    Writes DIR/report/index.html and DIR/study.json, and prints a summary. Exit code 0; 2 where the input is refused;
+    Fits models on growing parts of the table, tests them on the rest, and says with an interval how the curve goes on.
+    Writes DIR/report/index.html and DIR/study.json, and prints the answer. Exit code 0; 2 where the input is refused;
     130 after Ctrl-C, with what was finished written.
     """
+    import time
+
     from ._app import INTERRUPTED, at_end
     from ._compilations import kept_compilations
     from ._console import err, out, plain
-    from ._files import prepare_directory, strict_json, write_text
+    from ._files import prepare_directory, write_text
     from ._progress import StageProgress
     from ._summary import describe_data, print_summary
 
-    _check_numbers(error, time_limit, seed)
+    started = time.monotonic()
+    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    told = StudyOptions(**values)
     with StageProgress(err) as progress:
         progress("Loading", 0, 1)
         import jax
 
         jax.config.update("jax_enable_x64", True)
         at_end.enter_context(kept_compilations())
-        from lemmata.study import check_names, load_dataset
-
-        chosen = None if kernels is None else [name.strip() for name in kernels.split(",") if name.strip()]
-        if chosen is not None:
-            check_names(chosen)
-
-        dataset = load_dataset(
-            data,
-            target,
-            task=task,
-            drop_missing=drop_missing,
-            drop_columns=drop_column or (),
-            keep_columns=keep or (),
-            group=group,
-            time=time,
-            max_rows=max_rows,
-            seed=seed,
-        )
-        from lemmata.report import write_report
+        from lemmata.report import load, write_report
         from lemmata.study import run_study
 
+        dataset = load(data, told)
         prepare_directory(directory)
         describe_data(err, dataset)
-        record = run_study(dataset, kernels=chosen, error=error, time_limit=time_limit, seed=seed, progress=progress)
-        record["command"] = _command(
-            data,
-            target=target,
-            kernels=kernels,
-            error=error,
-            time_limit=time_limit,
-            seed=seed or None,
-            task=task,
-            drop_missing=drop_missing,
-            drop_column=drop_column,
-            keep=keep,
-            group=group,
-            time=time,
-            max_rows=max_rows,
-        )
+        record = run_study(dataset, told, progress, started)
+        record = dataclasses.replace(record, command=told.command(data))
         progress("Writing the report", 0, 1)
-        text = strict_json(record)
+        text = record.to_json()
         written = write_text(directory / "study.json", text)
         page = write_report(record, directory / "report")
     if as_json:
         plain(text)
     else:
         print_summary(out, record, page, written)
-    if record.get("interrupted"):
+    if record.interrupted:
         err.print("Interrupted: what was finished is written.")
         raise typer.Exit(INTERRUPTED)
 
 
-def _check_numbers(error: float | None, time_limit: float | None, seed: int) -> None:
-    import math
+def _with_options(function: Any) -> Any:
+    """The command with the fields of `StudyOptions` for its options."""
+    hints = typing.get_type_hints(StudyOptions, include_extras=True)
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    for field in dataclasses.fields(StudyOptions):
+        kind, words = typing.get_args(hints[field.name])
+        several = field.default == ()
+        asked = Annotated[
+            list[str] | None if several else kind, typer.Option(f"--{field.name.replace('_', '-')}", help=words)
+        ]
+        default = None if several else field.default
+        parameters.insert(
+            -2,
+            inspect.Parameter(field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=asked),
+        )
 
+    def command(**values: Any) -> None:
+        function(**{name: () if value is None and name in _SEVERAL else value for name, value in values.items()})
+
+    command.__doc__ = function.__doc__
+    command.__name__ = function.__name__.strip("_")
+    command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+_SEVERAL = {field.name for field in dataclasses.fields(StudyOptions) if field.default == ()}
+study = _with_options(_study)
+
+
+def report(
+    records: Annotated[list[Path], typer.Argument(help="A study.json, or two to compare.")],
+    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where index.html goes.")] = Path("report"),
+) -> None:
+    """Make the page of a study again, or one that compares two studies.
+
+    Exit code 0; 2 where a file is no record of a study.
+    """
     from lemmata.errors import SettingError
 
-    for name, value in (("--error", error), ("--time-limit", time_limit)):
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise SettingError(f"{name} is out of bounds", found=value, rule="a positive finite number")
-    check_seed(seed)
+    from ._console import plain
+    from ._files import prepare_directory
+
+    if len(records) > 2:
+        raise SettingError("lemmata report takes one or two records", found=len(records), rule="a study.json, or two")
+    from lemmata.report import write_comparison, write_report
+    from lemmata.study import Record
+
+    found = [Record.load(path) for path in records]
+    prepare_directory(directory, folders=(), files=("index.html",))
+    page = write_report(found[0], directory) if len(found) == 1 else write_comparison(found[0], found[1], directory)
+    plain(f"Report: {page}")
 
 
 def check_seed(seed: int) -> None:
@@ -124,21 +124,4 @@ def check_seed(seed: int) -> None:
     Raises:
         SettingError: not a whole number from 0 to 2³² - 1.
     """
-    from lemmata.errors import SettingError
-
-    if not 0 <= seed < 2**32:
-        raise SettingError("--seed is out of bounds", found=seed, rule="a whole number from 0 to 4294967295")
-
-
-def _command(data: str, **options: Any) -> str:
-    """The command that repeats this run, quoted for a shell; options at their defaults are left out."""
-    words = ["lemmata", "study", data]
-    for name, value in options.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            words.append(flag)
-        elif isinstance(value, list):
-            words += [word for item in value for word in (flag, item)]
-        elif value is not None and value is not False:
-            words += [flag, str(value).removesuffix(".0") if isinstance(value, float) else str(value)]
-    return shlex.join(words)
+    StudyOptions(seed=seed)

@@ -68,7 +68,7 @@ class Candidate:
 
 
 def beats_guessing(measured: Measured, question: Question) -> bool:
-    """Whether the model learns, and is better than guessing at the largest size that was measured, by one standard error."""
+    """Whether the model learns, and at the largest measured size beats guessing by a standard error."""
     losses = measured.losses[question.unit.name]
     return measured.learns and bool(losses.mean[-1] + losses.se[-1] < question.guessing)
 
@@ -118,11 +118,13 @@ def _nothing(found: Signal, question: Question, useful: bool) -> Answers:
     if found.found:
         sentence = (
             "The columns say something about the target (permutation test, "
-            f"p = {found.p_value:.2g}), but no model here beats guessing in {question.unit.name}: more rows, or other columns."
+            f"p = {found.p_value:.2g}), but no model here beats guessing in {question.unit.name}: "
+            "more rows, or other columns."
         )
     else:
         sentence = (
-            f"Nothing here predicts the target: on {found.rows} rows, targets handed out at random are predicted as well "
+            f"Nothing here predicts the target: on {found.rows} rows, targets handed out at random are predicted as "
+            f"well "
             f"in {found.p_value:.0%} of all cases (permutation test; {LEVEL:.0%} or less would be a signal)."
         )
     rest = f"Guessing has {question.say(question.guessing)}; no number of rows is given."
@@ -152,9 +154,7 @@ def _rows(best: Candidate, question: Question, loss: float, needed: Interval, or
 def _present(best: Candidate, question: Question, now: Interval, useful: Sequence[Candidate]) -> str:
     text = f"With all {question.total:,} rows the best is {best.title}: {question.say_interval(now)}"
     near = [
-        item.title
-        for item in useful
-        if item is not best and item.forecast.error(question.total).value <= now.upper
+        item.title for item in useful if item is not best and item.forecast.error(question.total).value <= now.upper
     ]
     return f"{text}; {_listed(near)} may be as good." if near else f"{text}."
 

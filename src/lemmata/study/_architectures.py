@@ -74,27 +74,31 @@ _DEEP = {
 }
 
 
-def check_names(names: Sequence[str]) -> None:
+def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
     """Refuse names that `architectures` does not know, before there are inputs.
 
+    Args:
+        names: of kernels, or among those in
+        also: names of other models.
+
     Raises:
-        UnknownNameError: no such architecture; the message names the nearest and lists all.
+        UnknownNameError: no such model; the message names the nearest and lists all.
         SettingError: there is no name.
     """
-    known = ", ".join([*FIXED, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE"])
+    known = ", ".join([*FIXED, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE", *also])
     rule = f"one of {known}, with depths and degrees from 1 to {DEEPEST}"
     if not names:
-        raise SettingError("--kernels names no architecture", rule=rule, remedy="leave --kernels out for the default")
+        raise SettingError("--models names no model", rule=rule, remedy="leave --models out for the default")
     for name in names:
         kind, size = _sized(name)
-        if name in FIXED or (kind in (*_DEEP, "polynomial") and 1 <= size <= DEEPEST):
+        if name in (*FIXED, *also) or (kind in (*_DEEP, "polynomial") and 1 <= size <= DEEPEST):
             continue
         depth = size if 1 <= size <= DEEPEST else 1
-        candidates = [*FIXED, *DEFAULT, *(f"{kind}-{depth}" for kind in (*_DEEP, "polynomial"))]
+        candidates = [*FIXED, *DEFAULT, *also, *(f"{kind}-{depth}" for kind in (*_DEEP, "polynomial"))]
         near = difflib.get_close_matches(name[:100].lower(), candidates, n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
         raise UnknownNameError(
-            f"there is no architecture '{shortened(name)}'",
+            f"there is no model '{shortened(name)}'",
             rule=rule,
             remedy=f"{hint}give names of this list, separated by commas",
         )
@@ -117,7 +121,7 @@ def architectures(names: Sequence[str] | None, x: Float[np.ndarray, "N d"]) -> l
         x: standardised inputs, for the scales.
 
     Raises:
-        UnknownNameError: no such architecture; the message names the nearest and lists all.
+        UnknownNameError: no such model; the message names the nearest and lists all.
     """
     check_names(names or DEFAULT)
     return [_architecture(name, x) for name in dict.fromkeys(names or DEFAULT)]

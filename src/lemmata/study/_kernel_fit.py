@@ -1,4 +1,4 @@
-"""Kernel ridge regression with an intercept on one split, its ridge chosen by exact leave-one-out on the training rows."""
+"""Kernel ridge regression with an intercept on one split, its ridge chosen by leave-one-out on the training rows."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""The second route: the learning curve that theory predicts from a kernel's eigenvalues and the target's share in each."""
+"""The second route: the learning curve that follows from a kernel's eigenvalues and the target's share in each."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,8 +17,8 @@ ENDS = ("error", "lower", "upper")
 def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     """Predicted and measured squared error, relative to the target's variance, at the measured sizes of a kernel.
 
-    The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept, at the ridge
-    that makes it smallest at each size, as leave-one-out chooses a ridge again in each split.
+    The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept, at the
+    ridge that makes it smallest at each size, as leave-one-out chooses a ridge again in each split.
     """
     if measured.modes is None or measured.ridge is None:
         return []

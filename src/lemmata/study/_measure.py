@@ -1,4 +1,4 @@
-"""Measured learning curves: each model fitted on many splits, with everything that is learned from rows learned there."""
+"""Measured learning curves: each model fitted on many splits, and whatever is learned from rows is learned there."""
 
 import concurrent.futures
 import dataclasses
@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -46,8 +47,8 @@ class Measured:
     Args:
         model: the model.
         losses: by the name of the metric, the losses.
-        splits: how many splits each size was measured on; 0 for exact leave-one-out on all rows, the last size of a kernel.
-        learns: whether the model learns anything at the largest sizes (a kernel whose best ridge is the largest does not).
+        splits: how many splits each size was measured on; 0 for leave-one-out on all rows, a kernel's last size.
+        learns: whether it learns anything at the largest size (a kernel whose best ridge is the largest does not).
         ridge: for a kernel, the ridge chosen on all rows, else None.
         modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
     """
@@ -83,7 +84,7 @@ def measure(
     """The losses of a model on held-out rows, at sizes in geometric progression.
 
     Imputation, encoding, scaling and the mean of the target are learned from the training rows of each split, and so is
-    a kernel's ridge. After `deadline` (of `time.monotonic`) no further split is begun, beyond one at each of four sizes.
+    a kernel's ridge. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of four sizes.
 
     Args:
         model: what is fitted.
@@ -96,7 +97,12 @@ def measure(
     sizes = split_sizes(len(dataset.targets), most=400 if quick else 1000)
     counts = [max(3, resamples(n, quick) // model.cost) for n in sizes]
     found: list[list[Float[np.ndarray, "2 metrics"]]] = [[] for _ in sizes]
-    held, learned, done, work = [0] * len(sizes), [], 0.0, sum(n * n * count for n, count in zip(sizes, counts, strict=True))
+    held, learned, done, work = (
+        [0] * len(sizes),
+        [],
+        0.0,
+        sum(n * n * count for n, count in zip(sizes, counts, strict=True)),
+    )
     # One split at every size first, the largest sizes last: what a time limit cuts is the precision.
     jobs = [(i, r) for r in range(max(counts)) for i in range(len(sizes)) if r < counts[i]]
 
@@ -105,7 +111,8 @@ def measure(
         if time.monotonic() > deadline and (r or i >= FEWEST_SIZES):
             return None
         train, test = split(len(dataset.targets), sizes[i], r, seed, dataset.groups, dataset.order)
-        fit = _fitted(model, dataset, train, test)
+        with jax.enable_x64(True):  # a setting of each thread
+            fit = _fitted(model, dataset, train, test)
         return i, len(test), fit, _row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances)
 
     # Each fit runs on one BLAS thread; the fits of different splits run beside each other.
@@ -124,7 +131,12 @@ def measure(
         unit.name: Losses(
             np.array([float(sizes[i]) for i in kept]),
             np.array([table[:, 0, m].mean() for table in tables]),
-            np.array([_standard_error(table[:, :, m], held[i], len(dataset.targets)) for i, table in zip(kept, tables, strict=True)]),
+            np.array(
+                [
+                    _standard_error(table[:, :, m], held[i], len(dataset.targets))
+                    for i, table in zip(kept, tables, strict=True)
+                ]
+            ),
         )
         for m, unit in enumerate(_units(dataset))
     }
@@ -140,12 +152,14 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     """
     if not measured.model.kernels:
         return measured
-    encoded = dataset.encoder().fit_transform(dataset.inputs)
+    encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs), float)
     y, total = dataset.targets, len(dataset.targets)
     matrix = padded_gram(chosen(measured.model.kernels, encoded, y), encoded)
     fit, values, vectors = centred_fit(matrix, matrix[:1], y)
     floor = 16 * total * np.finfo(float).eps * values[-1]
-    modes = Spectrum(jnp.asarray(values[::-1]), jnp.asarray(vectors[:, ::-1]), jnp.asarray(floor), jnp.asarray(values[0]))
+    modes = Spectrum(
+        jnp.asarray(values[::-1]), jnp.asarray(vectors[:, ::-1]), jnp.asarray(floor), jnp.asarray(values[0])
+    )
     whole = dataclasses.replace(measured, ridge=fit.ridge, modes=modes, learns=measured.learns and fit.learns)
     if dataset.groups is not None or dataset.order is not None:
         return whole
@@ -170,7 +184,8 @@ def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[R
     if dataset.classes is None:
         told = [(float(a), float(b)) for a, b in zip(dataset.targets[test].sum(1), fit.outputs.sum(1), strict=True)]
     else:
-        named = lambda table: [dataset.classes[i] for i in table.argmax(axis=1)]
+        classes = dataset.classes
+        named = lambda table: [classes[i] for i in table.argmax(axis=1)]
         told = list(zip(named(dataset.targets[test]), named(fit.outputs), strict=True))
     found = [
         Residual(int(dataset.index[row]), truth, said, float(loss))

@@ -1,7 +1,7 @@
 """The units in which an error is asked for, measured and told: accuracy, RMSE, R², log-loss, AUC.
 
-Everything is computed as a loss, which is at least 0 and smaller for a better model; a metric is a loss told in the unit
-that people plan in.
+Everything is computed as a loss, which is at least 0 and smaller for a better model; a metric is a loss told in the
+unit that people plan in.
 """
 
 import dataclasses
@@ -17,8 +17,10 @@ from scipy.stats import rankdata
 from lemmata.errors import SettingError
 
 
-def unexplained(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """Squared error of each row relative to the variance of the target: on average 1 for who predicts the mean, 1 - R²."""
+def unexplained(
+    y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float
+) -> Float[np.ndarray, " m"]:
+    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for who predicts the mean."""
     return ((y - output) ** 2).sum(axis=1) / spread
 
 
@@ -84,13 +86,28 @@ _root = lambda value, spread: math.sqrt(value * spread) if math.isfinite(value) 
 _power = lambda value, spread: value * value / spread
 
 METRICS = (
-    Metric("rmse", "regression", unexplained, _root, _power, False, False, "root mean square error, in units of the target"),
-    Metric("r2", "regression", unexplained, _rest, _rest, True, False, "share of the target's variance that is predicted"),
+    Metric(
+        "rmse", "regression", unexplained, _root, _power, False, False, "root mean square error, in units of the target"
+    ),
+    Metric(
+        "r2", "regression", unexplained, _rest, _rest, True, False, "share of the target's variance that is predicted"
+    ),
     Metric("unexplained", "regression", unexplained, _same, _same, False, False, "share of the variance not predicted"),
     Metric("accuracy", "classification", wrong, _rest, _rest, True, True, "share of rows whose class is predicted"),
     Metric("wrong", "classification", wrong, _same, _same, False, True, "share of rows whose class is not predicted"),
-    Metric("log-loss", "classification", surprise, _same, _same, False, False, "mean surprise at the true class, in nats"),
-    Metric("auc", "classification", misranked, _rest, _rest, True, False, "how often a row of a class is ranked above others"),
+    Metric(
+        "log-loss", "classification", surprise, _same, _same, False, False, "mean surprise at the true class, in nats"
+    ),
+    Metric(
+        "auc",
+        "classification",
+        misranked,
+        _rest,
+        _rest,
+        True,
+        False,
+        "how often a row of a class is ranked above others",
+    ),
     Metric("squared", "classification", squared, _same, _same, False, False, "squared error over one-hot columns"),
 )
 DEFAULT = {"regression": "rmse", "classification": "accuracy"}
@@ -131,7 +148,9 @@ def asked(text: str | float, task: str, spread: float) -> tuple[Metric, float]:
     >>> asked("rmse 2", "regression", 16.0)[1]
     0.25
     """
-    found = re.fullmatch(r"\s*(?:([A-Za-z][\w-]*)[\s:=]\s*)?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*", str(text))
+    found = re.fullmatch(
+        r"\s*(?:([A-Za-z][\w-]*)[\s:=]\s*)?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*", str(text)
+    )
     if not found:
         names = ", ".join(item.name for item in METRICS if item.task == task)
         raise SettingError(
@@ -148,7 +167,11 @@ def asked(text: str | float, task: str, spread: float) -> tuple[Metric, float]:
     most = math.inf if unit.rows in (unexplained, surprise, squared) else 1.0
     if not 0 < loss < most:
         least, bound = unit.told(0.0, spread), unit.told(most, spread) if math.isfinite(most) else None
-        rule = f"better than {bound:g} and short of the perfect {least:g}" if bound is not None else f"short of the perfect {least:g}"
+        rule = (
+            f"better than {bound:g} and short of the perfect {least:g}"
+            if bound is not None
+            else f"short of the perfect {least:g}"
+        )
         raise SettingError("--error is out of bounds", found=f"{unit.name} {value:g}", rule=rule)
     return unit, loss
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -80,21 +81,21 @@ def models(names: Sequence[str] | None, file: str | None, x: Float[np.ndarray, "
     """
     usual = _usual(task)
     kernels = None if names is None else [name for name in names if name not in USUAL]
-    if kernels:
-        check_names(kernels)
+    if names is not None:
+        check_names(names, USUAL)
     wanted = list(usual) if names is None else [name for name in names if name in USUAL]
     missing = [name for name in wanted if name not in usual]
     if missing:
         raise UnknownNameError(f"model {missing[0]!r} is for classes", rule="a regression has boosting and forest")
-    found = [_kernel(item) for item in architectures(kernels, x)] if kernels is None or kernels else []
+    found = [_kernel(item, x.shape[1]) for item in architectures(kernels, x)] if kernels is None or kernels else []
     found += [usual[name] for name in dict.fromkeys(wanted)]
     return found + ([_of_file(file)] if file else [])
 
 
-def _kernel(architecture: Architecture) -> Model:
+def _kernel(architecture: Architecture, columns: int) -> Model:
     kernel = architecture.kernel
-    tuned = isinstance(kernel, RBF) and architecture.name == "rbf"
-    kernels = [RBF(float(kernel.lengthscale) * scale) for scale in LENGTHSCALES] if tuned else [kernel]
+    tuned = architecture.name == "rbf"
+    kernels = [RBF(math.sqrt(columns) * scale) for scale in LENGTHSCALES] if tuned else [kernel]
     formula = "exp(-|x - y|²/(2s²)), s by leave-one-out" if tuned else architecture.formula
     fit = functools.partial(_fit_kernel, tuple(kernels))
     return Model(architecture.name, architecture.title, formula, True, fit, kernels=tuple(kernels))
@@ -110,7 +111,9 @@ def _fit_kernel(kernels: tuple[AbstractKernel, ...], x: np.ndarray, y: np.ndarra
     return Fit(fit.outputs, probable, fit.left_out, fit.learns, fit.ridge)
 
 
-def chosen(kernels: tuple[AbstractKernel, ...], x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"]) -> AbstractKernel:
+def chosen(
+    kernels: tuple[AbstractKernel, ...], x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"]
+) -> AbstractKernel:
     """The kernel with the smallest leave-one-out error on the first 200 training rows."""
     if len(kernels) == 1:
         return kernels[0]
@@ -127,11 +130,11 @@ def padded_gram(kernel: AbstractKernel, x: Float[np.ndarray, "n d"]) -> Float[np
     size = 64 * 4 ** max(0, math.ceil(math.log(len(x) / 64, 4)))
     size = min(size, max(1024, 256 * math.ceil(len(x) / 256))) if len(x) > 256 else size
     filled = np.concatenate([x, np.repeat(x[:1], size - len(x), axis=0)])
-    return np.asarray(gram(kernel, filled))[: len(x), : len(x)]
+    return np.asarray(gram(kernel, jnp.asarray(filled)))[: len(x), : len(x)]
 
 
 def _usual(task: str) -> dict[str, Model]:
-    """Gradient boosting, a random forest, and for classes logistic regression (ridge regression is the linear kernel)."""
+    """Gradient boosting, a random forest, for classes logistic regression (ridge regression is the linear kernel)."""
     from sklearn.ensemble import (
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
@@ -144,7 +147,12 @@ def _usual(task: str) -> dict[str, Model]:
     boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     forest = RandomForestClassifier if classes else RandomForestRegressor
     makers: dict[str, tuple[str, str, Callable[[], Any], int]] = {
-        "boosting": ("gradient boosting", "scikit-learn's histogram gradient boosting", lambda: boosting(random_state=0), 4),
+        "boosting": (
+            "gradient boosting",
+            "scikit-learn's histogram gradient boosting",
+            lambda: boosting(random_state=0),
+            4,
+        ),
         "forest": ("random forest", "scikit-learn's, 100 trees", lambda: forest(100, random_state=0), 2),
     }
     if classes:
@@ -203,4 +211,11 @@ def _of_file(file: str) -> Model:
             found=f"{name}() returns {type(estimator).__name__}",
             rule="an estimator with fit and predict",
         )
-    return Model(name, name, f"{type(estimator).__name__} of {Path(path).name}", False, functools.partial(_fit_estimator, make), 2)
+    return Model(
+        name,
+        name,
+        f"{type(estimator).__name__} of {Path(path).name}",
+        False,
+        functools.partial(_fit_estimator, make),
+        2,
+    )

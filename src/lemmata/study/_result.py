@@ -113,7 +113,7 @@ class ModelResult:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """The metric of a study: its name, what it is, whether larger is better, whether it is a share; value of guessing."""
+    """The metric of a study: name, what it is, whether larger is better, whether it is a share; guessing's value."""
 
     name: str
     words: str
@@ -254,7 +254,9 @@ class Record:
                 )  # fmt: skip
             return _built(cls, values)
         except (ValueError, TypeError, KeyError) as error:
-            raise DataError(f"{name} is not a record of a study", found=str(error)[:200], rule="as lemmata study wrote it") from None
+            raise DataError(
+                f"{name} is not a record of a study", found=str(error)[:200], rule="as lemmata study wrote it"
+            ) from None
 
     @classmethod
     def load(cls, path: str | Path) -> "Record":
@@ -295,9 +297,9 @@ def _built(kind: Any, value: Any) -> Any:
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None
-        return _built(float, value) if float in arguments and isinstance(value, (int, float)) else (
-            value if isinstance(value, str) and str in arguments else _built(next(a for a in arguments if a is not type(None)), value)
-        )  # fmt: skip
+        if isinstance(value, str) and str in arguments:
+            return value
+        return _built(float if float in arguments else next(a for a in arguments if a is not type(None)), value)
     if kind is float:
         return math.inf if value is None else float(value)
     if kind in (int, str, bool) and not isinstance(value, kind):

@@ -1,11 +1,10 @@
 """The main job: a table in, the record of the study out."""
 
-import dataclasses
 import datetime
 import math
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 import lemmata
 from lemmata.claims import Claim
 from lemmata.core import one_blas_thread, require_float64
-from lemmata.errors import SettingError
+from lemmata.options import StudyOptions
 from lemmata.problems import Regression
 
 from ._answers import Candidate, Question, answers, beats_guessing
@@ -31,8 +30,6 @@ from ._training import train_networks
 
 PROBLEM_ROWS = 400
 TRAINING_ROWS = 300
-SHORTEST = 5.0
-"""The shortest time limit in seconds: below that not even one model is measured."""
 MEASURED_SHARE = 0.8
 """The share of a time limit after which no model is begun; what is left is for theory and the page."""
 BAND = 24
@@ -40,42 +37,9 @@ BAND = 24
 Progress = Callable[[str, float, float], None]
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """What a study may be told.
-
-    Args:
-        models: names of kernels and models to compare; None for the default.
-        model_file: "FILE.py:function", where the function returns a scikit-learn estimator.
-        error: the value to reach, such as "accuracy 0.95", "rmse 2.5", "r2 0.8"; None asks what more data buys.
-        cost: the price of a row.
-        claims: also examine which theorems apply, and train networks beside their kernels.
-        quick: fewer splits of at most 400 training rows.
-        time_limit: seconds the study may take.
-        seed: of all randomness.
-    """
-
-    models: Sequence[str] | None = None
-    model_file: str | None = None
-    error: str | float | None = None
-    cost: float | None = None
-    claims: bool = False
-    quick: bool = False
-    time_limit: float | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse what no study can be told."""
-        for name, value, least in (("--cost", self.cost, 0.0), ("--time-limit", self.time_limit, SHORTEST)):
-            if value is not None and not (math.isfinite(value) and value >= least):
-                raise SettingError(f"{name} is out of bounds", found=value, rule=f"a finite number, at least {least:g}")
-        if not 0 <= self.seed < 2**32:
-            raise SettingError("--seed is out of bounds", found=self.seed, rule="a whole number from 0 to 4294967295")
-
-
 def run_study(
     dataset: Dataset,
-    options: Options = Options(),  # noqa: B008 -- frozen
+    options: StudyOptions = StudyOptions(),  # noqa: B008 -- frozen
     progress: Progress = lambda stage, done, total: None,
     started: float | None = None,
 ) -> Record:
@@ -113,14 +77,15 @@ def run_study(
 class _Job:
     """A study under way: what is finished stays when a stage is interrupted."""
 
-    def __init__(self, dataset: Dataset, options: Options, progress: Progress, started: float):
+    def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float):
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
         self.spread, guessing = spread_of(dataset), baselines(dataset)
         unit, loss = metric(DEFAULT[dataset.task], dataset.task), None
         if options.error is not None:
             unit, loss = asked(options.error, dataset.task, self.spread)
         self.question = Question(unit, loss, len(dataset.targets), self.spread, guessing[unit.name], options.cost)
-        self.models = models(options.models, options.model_file, dataset.x, dataset.task)
+        names = None if options.models is None else [name.strip() for name in options.models.split(",") if name.strip()]
+        self.models = models(names, options.model, dataset.x, dataset.task)
         self.signal: Signal | None = None
         self.candidates: list[Candidate] = []
         self.claims: list[dict] = []
@@ -240,4 +205,6 @@ def regression(dataset: Dataset, model: Model, ridge: float, seed: int) -> Regre
     order = np.random.default_rng([seed, 2]).permutation(len(dataset.x))
     half = min(PROBLEM_ROWS, len(order) // 2)
     x, y = (jnp.asarray(array[order[: 2 * half]]) for array in (dataset.x, dataset.y))
-    return Regression(x[:half], y[:half], x[half:], y[half:], model.kernels[0], jnp.asarray(ridge), jnp.asarray(jnp.nan))
+    return Regression(
+        x[:half], y[:half], x[half:], y[half:], model.kernels[0], jnp.asarray(ridge), jnp.asarray(jnp.nan)
+    )

@@ -52,19 +52,23 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
     rng = np.random.default_rng([seed, 3])
     rows = rng.permutation(len(dataset.targets))
     if dataset.groups is not None:
-        rows = rows[np.unique(dataset.groups[rows], return_index=True)[1]]
+        rows = rows[np.unique(dataset.groups[rows], return_index=True)[1].astype(int)]
     rows = np.sort(rows[:ROWS])
-    encoded = dataset.encoder().fit_transform(dataset.inputs[rows])
+    encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs[rows]), float)
     y = dataset.targets[rows] - dataset.targets[rows].mean(axis=0)
     orders = [np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(PERMUTATIONS))]
     width = max(1.0, float(encoded.shape[1]))
-    found = np.min([_left_out(padded_gram(k, encoded), y, orders) for k in (Linear(width), RBF(math.sqrt(width)))], axis=0)
+    found = np.min(
+        [_left_out(padded_gram(k, encoded), y, orders) for k in (Linear(width), RBF(math.sqrt(width)))], axis=0
+    )
     p_value = float((found <= found[0] * (1 + 1e-9)).mean())
     return Signal(p_value <= LEVEL, p_value, float(found[0]), float(np.median(found[1:])), len(rows))
 
 
-def _left_out(matrix: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n k"], orders: list) -> Float[np.ndarray, " orders"]:
-    """For each order of the targets the smallest leave-one-out squared error over the ridges, relative to the mean's."""
+def _left_out(
+    matrix: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n k"], orders: list
+) -> Float[np.ndarray, " orders"]:
+    """For each order of the targets the smallest leave-one-out error over the ridges, relative to the mean's."""
     n = len(matrix)
     columns = matrix.mean(axis=0)
     values, vectors = scipy.linalg.eigh(matrix - columns - columns[:, None] + columns.mean(), driver="evd")

@@ -44,8 +44,8 @@ def split(
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
     """Training and held-out rows of the split of this number: the same for every model.
 
-    With groups, whole groups are drawn until there are n rows; the last one drawn is cut, and its rest is left out. With
-    an order, a stretch of rows is drawn, of which the first n train and those directly after them are held out.
+    With groups, whole groups are drawn until there are n rows; the last is cut, and its rest left out. With an order,
+    a stretch of rows is drawn, of which the first n train and those directly after them are held out.
 
     Args:
         total: rows N.

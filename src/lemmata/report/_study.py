@@ -1,0 +1,142 @@
+"""The study at home in Python: a table in memory, an answer, a data frame of curves, a picture, a page."""
+
+import dataclasses
+import difflib
+import functools
+import time
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jax
+import polars as pl
+
+from lemmata.errors import SettingError
+from lemmata.options import StudyOptions
+from lemmata.study import Dataset, Record, load_dataset, run_study
+
+from ._charts import learning_curve_chart
+from ._page import page_text, write_report
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A finished study.
+
+    Args:
+        record: everything it found, as study.json holds it.
+    """
+
+    record: Record
+
+    @property
+    def answer(self) -> str:
+        """The answer in words, the most important sentence first."""
+        return "\n".join(self.record.answers.sentences)
+
+    @functools.cached_property
+    def curves(self) -> pl.DataFrame:
+        """The learning curves: one row for each model and size, in the unit of the study.
+
+        Columns: model; n, training rows; kind, "measured" or "expected"; value; lower and upper, the ends of one
+        standard error (measured) or of the 90 % interval (expected).
+        """
+        rows = []
+        for model in self.record.models:
+            rows += [
+                (model.name, point.n, "measured", point.value, point.value - point.se, point.value + point.se)
+                for point in model.points
+            ]
+            rows += [(model.name, item.n, "expected", item.value, item.lower, item.upper) for item in model.band]
+        return pl.DataFrame(rows, schema=["model", "n", "kind", "value", "lower", "upper"], orient="row")
+
+    def plot(self) -> alt.Chart | alt.LayerChart:
+        """The learning curves as an Altair chart."""
+        return learning_curve_chart(self.record)
+
+    def report(self, directory: str | Path) -> Path:
+        """Write the page into a directory, and return its path."""
+        return write_report(self.record, directory)
+
+    def save(self, path: str | Path) -> Path:
+        """Write study.json, which `Study.load` and `lemmata report` read."""
+        Path(path).write_text(self.record.to_json() + "\n", encoding="utf-8")
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Study":
+        """Read study.json.
+
+        Raises:
+            DataError: it is no record of a study of this version.
+        """
+        return cls(Record.load(path))
+
+    def __repr__(self) -> str:
+        return f"Study of {self.record.data.name}\n{self.answer}"
+
+    def _repr_html_(self) -> str:
+        return page_text(self.record)
+
+
+def study(table: object, target: str | None = None, **options: Any) -> Study:
+    """How much data a value takes, which model predicts best, and what more data buys.
+
+    Args:
+        table: a pandas or polars data frame, a pair (x, y) of arrays, a scikit-learn bunch, the name of a bundled set,
+            or the path of a file.
+        target: the column to predict.
+        options: see `lemmata.options.StudyOptions`: error="accuracy 0.95", cost=2.0, models="linear,rbf,forest",
+            group="person", ...
+
+    Raises:
+        DataError: the table cannot be used.
+        SettingError: an option is unknown or out of its bounds.
+        UnknownNameError: no such column or model.
+
+    >>> import lemmata
+    >>> found = lemmata.study("iris", models="linear", quick=True)
+    >>> found.answer.splitlines()[0]
+    'The columns predict the target (permutation test, p = 0.005).'
+    >>> found.curves.columns
+    ['model', 'n', 'kind', 'value', 'lower', 'upper']
+    """
+    started = time.monotonic()
+    told = StudyOptions(target=target, **_checked(options))
+    with jax.enable_x64(True):
+        record = run_study(load(table, told), told, started=started)
+    return Study(record)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Options by their names; one column may stand for a tuple of one."""
+    known = {field.name: field for field in dataclasses.fields(StudyOptions)}
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise SettingError(
+                f"study has no option {name!r}",
+                rule=f"one of {', '.join(known)}",
+                remedy=f"did you mean {near[0]!r}?" if near else None,
+            )
+    several = {name for name, field in known.items() if field.default == ()}
+    return {
+        name: ((value,) if isinstance(value, str) else tuple(value)) if name in several else value
+        for name, value in options.items()
+    }
+
+
+def load(table: object, told: StudyOptions) -> Dataset:
+    """The table as the options ask for it."""
+    return load_dataset(
+        table,
+        told.target,
+        task=told.task,
+        drop_missing=told.drop_missing,
+        drop_columns=told.drop_column,
+        keep_columns=told.keep,
+        group=told.group,
+        time=told.time,
+        max_rows=told.max_rows,
+        seed=told.seed,
+    )
