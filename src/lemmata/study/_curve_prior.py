@@ -1,0 +1,153 @@
+"""What a measured learning curve looks like in numbers, and the ways in which it may go on; all in batches."""
+
+import numpy as np
+from jaxtyping import Float
+
+from ._curve_smoothing import Smoothed
+
+BACK = (0.35, 0.7, 1.05, 1.4, 2.1, 2.8, 3.5, 4.2)
+"""Distances in ln n before the last size at which the smoothed curve is looked at."""
+EXPONENTS = np.concatenate([np.linspace(0.02, 1.5, 38), np.linspace(1.6, 4.0, 13)])
+MISFIT = 0.02
+RECENT = 2.0
+"""Distance in ln n over which a measurement loses weight, for the power law of the recent sizes."""
+DECAY = 0.7
+
+
+def look(
+    smoothed: Smoothed, baseline: Float[np.ndarray, " b"]
+) -> tuple[Float[np.ndarray, "b f"], dict[str, np.ndarray]]:
+    """Features of each curve, and what its continuations need: level at the end, slopes, fitted power laws.
+
+    Args:
+        smoothed: the curves.
+        baseline: the loss of predicting the mean or the class shares, nan where unknown.
+    """
+    logs, last = smoothed.logs, smoothed.logs[:, -1:]
+    back = np.concatenate([np.zeros(1), np.array(BACK)])
+    mean, variance = smoothed.at(last - back)
+    span = last[:, 0] - logs[:, 0]
+    seen = back[None] <= span[:, None] + 0.18
+    drops = np.where(seen, mean - mean[:, :1], 0.0)
+    # beyond the first size the curve is taken to have been as it was there
+    first = np.maximum(seen.sum(1) - 1, 0)
+    drops = np.where(seen, drops, np.take_along_axis(drops, first[:, None], 1))
+    padding = smoothed.noise > 100
+    noise = np.sqrt((np.where(padding, 0.0, smoothed.noise) ** 2).sum(1) / np.maximum((~padding).sum(1), 1))
+    counts = np.log((~padding).sum(1))
+    laws = {"all": power_law(smoothed, padding, np.inf), "recent": power_law(smoothed, padding, RECENT)}
+    known = np.isfinite(baseline) & (baseline > 0)
+    relative = np.where(known, mean[:, 0] - np.log(np.where(known, baseline, 1.0)), 0.0)
+    reach = np.minimum(0.7, np.maximum(span, 0.1))
+    recent_slope = (smoothed.at(last - reach[:, None])[0][:, 0] - mean[:, 0]) / reach
+    long_reach = np.clip(span, 0.1, 2.1)
+    long_slope = (smoothed.at(last - long_reach[:, None])[0][:, 0] - mean[:, 0]) / long_reach
+    columns = [
+        drops[:, 1:],
+        np.diff(drops, axis=1),
+        seen[:, 4:].astype(float),
+        np.log(variance[:, [0, 2, 4]]) / 2,
+        np.stack([np.log(noise), np.log(smoothed.amplitude), np.log(smoothed.length), counts, span], 1),
+        np.stack(
+            [last[:, 0], relative, known.astype(float), np.minimum(relative, 0) * known, recent_slope, long_slope], 1
+        ),
+        *(np.stack([law["exponent"], np.log(law["floor"] + 0.01), law["misfit"]], 1) for law in laws.values()),
+        (logs[:, -1:] - logs[:, -2:-1]),
+    ]
+    ends = {
+        "level": mean[:, 0],
+        "variance": variance[:, 0],
+        "recent": recent_slope,
+        "long": long_slope,
+        "last": last[:, 0],
+    }
+    return np.concatenate(columns, 1), {**ends, "laws": laws}
+
+
+def power_law(smoothed: Smoothed, padding: Float[np.ndarray, "b s"], recent: float) -> dict[str, np.ndarray]:
+    """Weighted least squares of a (n / last)^-b + c with a, c >= 0, relative to the values; scaled to a + c = 1.
+
+    Args:
+        smoothed: the curves.
+        padding: which entries are none.
+        recent: deviation in ln n of the weights about the last size; inf weighs all alike.
+    """
+    distance = smoothed.logs - smoothed.logs[:, -1:]
+    values = np.exp(np.clip(smoothed.values, -60, 60))
+    weight = np.exp(-((distance / recent) ** 2) / 4) / (values * np.hypot(smoothed.noise, MISFIT))
+    weight = np.where(padding, 0.0, weight)
+    basis = weight[:, None, :] * np.exp(np.minimum(-EXPONENTS[None, :, None] * distance[:, None, :], 60.0))
+    target, one = (weight * values)[:, None, :], weight[:, None, :]
+    ss, sw, ww = (basis**2).sum(2), (basis * one).sum(2), (one**2).sum(2)
+    sy, wy, yy = (basis * target).sum(2), (one * target).sum(2), (target**2).sum(2)
+    determinant = np.maximum(ss * ww - sw**2, 1e-12 * ss * ww)
+    scale, floor = (sy * ww - sw * wy) / determinant, (ss * wy - sw * sy) / determinant
+    flat, bare = scale < 0, floor < 0
+    scale = np.where(flat, 0.0, np.where(bare, sy / ss, scale))
+    floor = np.where(flat, wy / ww, np.where(bare, 0.0, floor))
+    squares = yy - 2 * (scale * sy + floor * wy) + scale**2 * ss + 2 * scale * floor * sw + floor**2 * ww
+    at = np.argmin(squares, axis=1)
+    rows = np.arange(len(at))
+    scale, floor, squares = scale[rows, at], floor[rows, at], np.maximum(squares[rows, at], 0)
+    level = np.maximum(scale + floor, np.finfo(float).tiny)
+    free = np.maximum((~padding).sum(1) - 3, 1)
+    misfit = np.log1p(np.sqrt(squares / free))
+    return {"exponent": EXPONENTS[at], "floor": floor / level, "misfit": misfit}
+
+
+def continuations(
+    smoothed: Smoothed, ends: dict[str, np.ndarray], horizons: Float[np.ndarray, "b q"]
+) -> Float[np.ndarray, "b q e"]:
+    """Change of ln(error) from the last size to exp(horizon) times it, by each of several ways of going on.
+
+    In order: it stays; the straight line of the last octave and of the last three; the Gaussian process; the last
+    octave's slope decaying as exp(-0.7 horizon); the power law with a floor of all sizes, and of the recent ones.
+    """
+    process = smoothed.at(ends["last"][:, None] + horizons)[0] - ends["level"][:, None]
+    recent, long = ends["recent"][:, None], ends["long"][:, None]
+    laws = [
+        np.log((1 - law["floor"][:, None]) * np.exp(-law["exponent"][:, None] * horizons) + law["floor"][:, None])
+        for law in ends["laws"].values()
+    ]
+    ways = [
+        np.zeros_like(horizons),
+        -recent * horizons,
+        -long * horizons,
+        process,
+        -recent * (1 - np.exp(-DECAY * horizons)) / DECAY,
+        *laws,
+    ]
+    return np.stack(ways, 2)
+
+
+def outlook(weights: dict, features, ways, variance, horizons, xp=np):
+    """Median and the scales downwards and upwards of the change of ln(error), by a small network.
+
+    The network turns the features of a curve into shares of the continuations, into a correction
+    c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is that of a0 times the deviation of the last
+    level, plus a1 h / (h + 1/2), a2 h, and a3 times the disagreement of the continuations, each squared.
+
+    Args:
+        weights: of the network.
+        features, ways, variance, horizons: of curves, as `look` and `continuations` give them.
+        xp: the module of arrays, NumPy or one that differentiates.
+    """
+    hidden = xp.clip((features - weights["centre"]) / weights["spread"], -5.0, 5.0)
+    for matrix, bias in zip(weights["matrices"][:-1], weights["biases"][:-1], strict=True):
+        hidden = xp.tanh(hidden @ matrix + bias)
+    out = hidden @ weights["matrices"][-1] + weights["biases"][-1]
+    count = ways.shape[2]
+    shares = xp.exp(out[:, :count] - out[:, :count].max(1)[:, None])
+    shares = (shares / shares.sum(1)[:, None])[:, None, :]
+    c1, c2 = out[:, count, None], out[:, count + 1, None]
+    settling = 1 - xp.exp(-horizons)
+    mixed = (shares * ways).sum(2)
+    median = mixed + c1 * settling + 0.3 * c2 * horizons
+    apart = (shares * (ways - mixed[:, :, None]) ** 2).sum(2)
+    scales = []
+    for side in range(2):
+        a = xp.logaddexp(out[:, count + 2 + 4 * side : count + 6 + 4 * side], 0.0)[:, :, None]
+        squares = a[:, 0] ** 2 * variance[:, None] + (0.1 * a[:, 1] * horizons / (horizons + 0.5)) ** 2
+        squares = squares + (0.1 * a[:, 2] * horizons) ** 2 + a[:, 3] ** 2 * apart
+        scales.append(xp.sqrt(squares + 1e-6))
+    return median, scales[0], scales[1]

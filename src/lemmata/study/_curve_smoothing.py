@@ -1,0 +1,129 @@
+"""Measured learning curves smoothed, in the logarithms of size and error, by a Gaussian process on a straight line."""
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+AMPLITUDES, LENGTHS, NOISES = (0.02, 0.1, 0.4), (1.0, 3.0), (0.25, 0.5, 1.0, 2.0, 4.0)
+"""What is tried, of the wiggle about the line (in ln error), its length (in ln n), and the factor of the noise."""
+TRUST = 0.7
+"""The logarithm of the noise factor is normal with this deviation a priori: standard errors are estimates."""
+UNKNOWN, UNKNOWN_TRUST = 0.03, 1.5
+"""Relative noise, and the deviation of its factor's logarithm, where no standard error is given."""
+LEVEL_DEVIATION, SLOPE_DEVIATION = 5.0, 1.0
+LEAST_NOISE = 1e-3
+"""Relative noise below which no measurement is believed to be."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Smoothed:
+    """Posterior of ln(error + offset) of a batch of curves; rows are curves.
+
+    Args:
+        logs: ln n of the measured sizes.
+        offset: what is added to an error before its logarithm is taken, so that zeros have one.
+        values: the measured ln(error + offset).
+        noise: relative standard deviation of each measurement, after its factor was chosen.
+        amplitude, length: of the wiggle about the line, chosen.
+        factor, weights: the Cholesky factor of the covariance of the measurements, and its inverse times them.
+    """
+
+    logs: Float[np.ndarray, "b s"]
+    offset: Float[np.ndarray, " b"]
+    values: Float[np.ndarray, "b s"]
+    noise: Float[np.ndarray, "b s"]
+    amplitude: Float[np.ndarray, " b"]
+    length: Float[np.ndarray, " b"]
+    factor: Float[np.ndarray, "b s s"]
+    weights: Float[np.ndarray, "b s"]
+
+    def at(self, logs: Float[np.ndarray, "b q"]) -> tuple[Float[np.ndarray, "b q"], Float[np.ndarray, "b q"]]:
+        """Mean and variance of ln(error + offset) at the given ln n."""
+        last = self.logs[:, -1:]
+        cross = _covariance(logs, self.logs, last, self.amplitude, self.length)
+        mean = self.values[:, -1:] + (cross @ self.weights[:, :, None])[:, :, 0]
+        half = np.linalg.solve(self.factor, np.swapaxes(cross, 1, 2))
+        own = LEVEL_DEVIATION**2 + SLOPE_DEVIATION**2 * (logs - last) ** 2 + self.amplitude[:, None] ** 2
+        return mean, np.maximum(own - (half**2).sum(1), LEAST_NOISE**2 / 4)
+
+
+def smooth(
+    sizes: Float[np.ndarray, "b s"], measured: Float[np.ndarray, "b s"], se: Float[np.ndarray, "b s"]
+) -> Smoothed:
+    """Fit ln(error + offset) = level + slope ln n + wiggle + noise to each row; level and slope are integrated out.
+
+    The wiggle is a Matern 3/2 process in ln n. Its amplitude and length and a factor of the noise maximise the
+    marginal likelihood over a small grid, times the prior of the factor.
+
+    Args:
+        sizes: increasing to the last one; rows shorter than others repeat their first size with infinite se.
+        measured: mean errors, at least 0.
+        se: their standard errors; nan where unknown, inf where the entry is padding.
+    """
+    padded = np.isinf(se)
+    offset = _offset(measured, se, padded)
+    shifted = np.maximum(measured + offset[:, None], np.finfo(float).tiny)
+    # a zero stands for anything below the smallest error that was seen: a factor of e either way
+    error = np.where(measured > 0, se, np.maximum(np.nan_to_num(se), offset[:, None]))
+    unknown = np.isnan(error)
+    noise = np.where(unknown, UNKNOWN, np.maximum(np.nan_to_num(error, posinf=1.0) / shifted, LEAST_NOISE))
+    noise = np.where(padded, 1e4, noise)
+    trust = np.where(unknown.any(1), UNKNOWN_TRUST, TRUST)
+    powers = np.where(unknown.any(1), 1.6, 1.0)[:, None]
+    logs = np.log(sizes)
+    values = np.log(shifted)
+    best = None
+    for amplitude in AMPLITUDES:
+        for length in LENGTHS:
+            shape = [np.full(len(sizes), number) for number in (amplitude, length)]
+            prior = _covariance(logs, logs, logs[:, -1:], *shape)
+            for power in NOISES:
+                scaled = np.maximum(noise * power**powers, LEAST_NOISE)
+                found = _posterior(prior, scaled, values - values[:, -1:])
+                evidence = found[2] - (powers[:, 0] * math.log(power)) ** 2 / (2 * trust**2)
+                best = _better(best, (evidence, scaled, *shape, found[0], found[1]))
+    assert best is not None
+    return Smoothed(logs, offset, values, *best[1:])
+
+
+def _offset(measured: np.ndarray, se: np.ndarray, padded: np.ndarray) -> np.ndarray:
+    """A third of the standard error at the end; with zeros, at least half the smallest error that is not zero."""
+    known = np.where(np.isfinite(se), se, 0.0)
+    largest = np.where(padded, 0.0, measured).max(1)
+    largest = np.where(largest > 0, largest, 1.0)
+    smallest = np.where((measured > 0) & ~padded, measured, np.inf).min(1)
+    zeros = ((measured <= 0) & ~padded).any(1)
+    smallest = np.where(zeros & np.isfinite(smallest), 0.5 * smallest, 0.0)
+    return np.maximum(np.maximum(0.3 * known[:, -2:].max(1), smallest), 1e-9 * largest)
+
+
+def _covariance(
+    a: np.ndarray, b: np.ndarray, last: np.ndarray, amplitude: np.ndarray, length: np.ndarray
+) -> Float[np.ndarray, "b q s"]:
+    """Prior covariance of ln(error) at ln n in a and in b, relative to the level at ln n = last."""
+    distance = np.abs(a[:, :, None] - b[:, None, :]) * (math.sqrt(3) / length)[:, None, None]
+    wiggle = (amplitude**2)[:, None, None] * (1 + distance) * np.exp(-distance)
+    return LEVEL_DEVIATION**2 + SLOPE_DEVIATION**2 * (a - last)[:, :, None] * (b - last)[:, None, :] + wiggle
+
+
+def _posterior(prior: np.ndarray, noise: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cholesky factor, covariance^-1 values, and the logarithm of the marginal likelihood but for a constant."""
+    covariance = prior + np.eye(noise.shape[1]) * (noise**2)[:, :, None]
+    factor = np.linalg.cholesky(covariance)
+    weights = np.linalg.solve(covariance, values[:, :, None])[:, :, 0]
+    # the padding's noise is the same whatever is tried, up to its factor, which must not count
+    diagonal = np.log(np.diagonal(factor, axis1=1, axis2=2))
+    counted = np.where(noise > 100, 0.0, diagonal).sum(1)
+    return factor, weights, -0.5 * (values * weights).sum(1) - counted
+
+
+def _better(best: tuple | None, found: tuple) -> tuple:
+    """Row by row whichever has the larger evidence, the first entry."""
+    if best is None:
+        return found
+    wins = found[0] > best[0]
+    return tuple(
+        np.where(wins.reshape(-1, *(1,) * (new.ndim - 1)), new, old) for old, new in zip(best, found, strict=True)
+    )
