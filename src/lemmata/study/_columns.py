@@ -19,7 +19,12 @@ OTHER = "other"
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d[\d. ]*,\d+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
-_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*")
+_YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
+_YEAR_LAST = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4})$"
+_DATE = re.compile(
+    r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*|(.*\b)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{2,4}.*",
+    re.IGNORECASE,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,19 +97,41 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
     return numbers.set(~numbers.is_finite().fill_null(True), None)
 
 
+def with_dates(column: pl.Series) -> pl.Series:
+    """Text that is dates as dates: the year first, or last where the order of day and month shows in some row.
+
+    "01/02/2020" alone says neither January nor February, so that it stays text.
+    """
+    texts = column.drop_nulls() if column.dtype == pl.String else []
+    first = texts[0].strip() if len(texts) else ""
+    formats = []
+    if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", first):
+        formats = [lambda text: text.str.to_time("%H:%M:%S" if first.count(":") > 1 else "%H:%M", strict=False)]
+    elif _YEAR_FIRST.fullmatch(first):
+        formats = [lambda text: text.str.to_datetime(strict=False, time_unit="us")]
+    elif re.match(_YEAR_LAST, first):
+        formats = [
+            lambda text, order=order: text.str.replace_all("[.-]", "/").str.to_date(order, strict=False)
+            for order in ("%d/%m/%Y", "%m/%d/%Y")
+        ]
+    read = []
+    for parse in formats:
+        try:
+            read.append(parse(column.str.strip_chars()))
+        except pl.exceptions.PolarsError:
+            continue
+    whole = [dates for dates in read if dates.null_count() == column.null_count()]
+    return whole[0] if len(whole) == 1 else column
+
+
 def _days(column: pl.Series) -> pl.Series:
-    """Days since the first date; a time of day or a difference of times as days."""
-    per_day = 1 if column.dtype == pl.Date else 86_400_000_000
+    """Days since the first date; a time of day or a difference of times in days."""
     if column.dtype == pl.Time:
-        ticks = column.cast(pl.Int64) // 1000
-    elif column.dtype == pl.Date:
-        ticks = column.cast(pl.Int32).cast(pl.Int64)
-    elif isinstance(column.dtype, pl.Duration):
-        ticks = column.dt.total_microseconds()
-    else:
-        ticks = column.dt.timestamp("us")
-    first = ticks.min() if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime) else 0
-    return ((ticks - (first or 0)).cast(pl.Float64) / per_day).alias(column.name)
+        column = column.cast(pl.Duration("us"))
+    elif not isinstance(column.dtype, pl.Duration):
+        column = column.cast(pl.Datetime("us"))
+        column = column - column.min()
+    return (column.dt.total_microseconds().cast(pl.Float64) / 86_400e6).alias(column.name)
 
 
 def raw_inputs(frame: pl.DataFrame) -> Inputs:
@@ -115,14 +142,14 @@ def raw_inputs(frame: pl.DataFrame) -> Inputs:
     Raises:
         DataError: a text has too many values that hardly repeat, or no column varies.
     """
-    values, categories, names, constant, notes = [], [], [], [], []
+    values, categories, names, constant, notes, refused = [], [], [], [], [], {}
     for column in frame:
         own = None
         if column.n_unique() == 1:
             constant.append(column.name)
             continue
         if column.dtype == pl.String:
-            column, own = _text(column, notes)
+            column, own = _text(column, notes, refused)
         elif column.drop_nulls().n_unique() == 1:
             # Where it is present it never varies: what it tells is where it is missing.
             own = (f"{column.drop_nulls()[0]:g}",)
@@ -133,6 +160,8 @@ def raw_inputs(frame: pl.DataFrame) -> Inputs:
         values.append(column.to_numpy())
         categories.append(own)
         names.append(column.name)
+    if refused:
+        raise _too_many(refused)
     if not names:
         raise DataError(
             "no input column is left that varies",
@@ -150,8 +179,8 @@ def _varies(column: pl.Series) -> bool:
     return bool(np.ptp(values / np.abs(values).max()) > 4 * np.finfo(float).eps)
 
 
-def _text(column: pl.Series, notes: list[str]) -> tuple[pl.Series, tuple[str, ...]]:
-    """Codes of the categories, null where missing, and the names of the categories."""
+def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple[pl.Series, tuple[str, ...] | None]:
+    """Codes of the categories, null where missing, and their names; or an entry of `refused`."""
     name, distinct = column.name, column.drop_nulls().n_unique()
     kept = column
     if distinct > MOST_CATEGORIES:
@@ -159,7 +188,10 @@ def _text(column: pl.Series, notes: list[str]) -> tuple[pl.Series, tuple[str, ..
         frequent = sizes.filter(pl.col("count") >= FEWEST_REPEATS)[: MOST_CATEGORIES - 1]
         hint = numeric_hint(column)
         if hint or not len(frequent) or 2 * distinct > column.len() - column.null_count():
-            raise _too_many(column, distinct, hint)
+            rows = column.len() - column.null_count()
+            refused[name] = f"{distinct} distinct texts in {rows} rows, such as {shortened(column.drop_nulls()[0])!r}"
+            refused[name] += f" ({hint})" if hint else ""
+            return column, None
         other = OTHER if OTHER not in frequent[name].to_list() else f"{OTHER} (pooled)"
         kept = pl.select(
             pl.when(column.is_null() | column.is_in(frequent[name].implode())).then(column).otherwise(pl.lit(other))
@@ -194,14 +226,16 @@ def numeric_hint(column: pl.Series) -> str:
     return ""
 
 
-def _too_many(column: pl.Series, distinct: int, hint: str) -> DataError:
+def _too_many(refused: dict[str, str]) -> DataError:
+    names = [repr(shortened(name)) for name in refused]
+    options = " ".join(f"--drop-column {name}" for name in names[:20])
     return DataError(
-        f"text column {column.name!r} has too many categories: it is free text or an identifier",
-        found=f"{distinct} distinct texts in {column.len() - column.null_count()} rows, such as"
-        f" {shortened(column.drop_nulls()[0])!r}",
+        f"text {'column' if len(names) == 1 else 'columns'} {listing(names)} {'has' if len(names) == 1 else 'have'} too"
+        " many categories: free text or an identifier",
+        found=listing([f"{name}: {what}" for name, what in zip(names, refused.values(), strict=True)], 5),
         rule=f"text is one-hot encoded up to {MOST_CATEGORIES} categories; of more, those that repeat",
-        remedy=(f"{hint}, or " if hint else f"give it as --group {column.name!r} if it names groups of rows, or ")
-        + f"leave it out with --drop-column {column.name!r}",
+        remedy=f"correct the cells if they should be numbers or dates; --group {names[0]} if it names groups of rows;"
+        f" {options} leaves {'it' if len(names) == 1 else 'them'} out",
     )
 
 

@@ -157,7 +157,7 @@ def load_dataset(
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     notes = [*table.notes, *role_notes(roles, drop_columns)]
     whole, dated = plain_frame(table, roles)
-    roles, findings = without_identifiers(whole, roles)
+    roles, findings = without_identifiers(whole, roles, dated)
     frame, index = usable_rows(whole, roles, drop_missing, notes)
     frame, index = _subsample(frame, index, max_rows, limit, seed, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)

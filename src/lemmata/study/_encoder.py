@@ -1,5 +1,7 @@
 """The transformer from raw inputs to the encoded matrix that kernels see, to be fitted on the rows of one split."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float64
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -62,7 +64,7 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories) -> Colum
     [(4, 5), (4, 5), (4, 5)]
     """
     numbers, gaps, texts = _kinds(inputs, categories)
-    vocabularies = [_codes(inputs[:, j], categories[j]) for j in texts]
+    vocabularies: Any = [_codes(inputs[:, j], categories[j]) for j in texts]
     median = SimpleImputer(strategy="median", keep_empty_features=True)
     one_hot = OneHotEncoder(categories=vocabularies, handle_unknown="ignore", sparse_output=False)
     steps = [
@@ -87,9 +89,9 @@ def encoded_names(
 
 def _kinds(inputs: np.ndarray, categories: Categories) -> tuple[list[int], list[int], list[int]]:
     """Columns that are numbers, numbers that are missing somewhere, and categories."""
-    missing = np.isnan(inputs).any(axis=0)
+    missing = np.flatnonzero(np.isnan(inputs).any(axis=0)).tolist()
     numbers = [j for j, names in enumerate(categories) if names is None]
-    return numbers, [j for j in numbers if missing[j]], [j for j, names in enumerate(categories) if names is not None]
+    return numbers, sorted({*numbers} & {*missing}), [j for j, names in enumerate(categories) if names is not None]
 
 
 def _codes(column: np.ndarray, names: tuple[str, ...] | None) -> np.ndarray:

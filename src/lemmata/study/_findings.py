@@ -16,6 +16,8 @@ SAME = 0.999
 """Share of the target's variance that a column must explain alone to be called a function of it."""
 SENTENCE = 5
 """Texts of at least this many words in the median are free text, shorter ones that never repeat are labels."""
+CONTRADICTING = 0.01
+"""Share of the target's variance between rows of equal inputs that is worth a sentence."""
 HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
 """Shares of variance in the largest 1 % of rows, and excess kurtosis: a normal target has 8 % and 0."""
 
@@ -43,11 +45,11 @@ class Finding:
     text: str
 
 
-def identifiers(frame: pl.DataFrame, keep: tuple[str, ...]) -> dict[str, list[str]]:
+def identifiers(frame: pl.DataFrame) -> dict[str, list[str]]:
     """Columns that tell rows apart and nothing else, by the reason why they look so."""
     found: dict[str, list[str]] = {}
     for column in frame:
-        if column.name not in keep and column.null_count() == 0 and column.n_unique() == column.len():
+        if column.null_count() == 0 and column.n_unique() == column.len():
             reason = _text_identifier(column) if column.dtype == pl.String else _integer_identifier(column)
             if reason:
                 found.setdefault(reason, []).append(column.name)
@@ -94,23 +96,24 @@ def examine_columns(
         )
     times = [column.name for column in frame if column.name in dated or _looks_like_time(column)]
     if times and time is None:
+        holds = "holds" if len(times) == 1 else "hold"
         findings.append(
             Finding(
                 "time",
                 tuple(times),
-                f"{listing(times)} {'holds' if len(times) == 1 else 'hold'} dates or times. If the model is to predict"
-                f" later rows from earlier ones, --time {times[0]!r} trains on the past and tests on the future.",
+                f"{_quoted(times)} {holds} dates or times. If the model is to predict later rows from earlier ones,"
+                f" --time {times[0]!r} trains on the past and tests on the future.",
             )
         )
     codes = [name for name in encoded if name not in dated and name not in times and _looks_like_code(frame[name])]
     if codes:
+        looks, was = ("looks", "was") if len(codes) == 1 else ("look", "were")
         findings.append(
             Finding(
                 "code",
                 tuple(codes),
-                f"{listing(codes)} {'looks' if len(codes) == 1 else 'look'} like a code, not a quantity, and"
-                f" {'was' if len(codes) == 1 else 'were'} used as a number. Written as text (such as 'code 3'),"
-                " categories are one-hot encoded.",
+                f"{_quoted(codes)} {looks} like a code, not a quantity, and {was} used as a number: order and distance"
+                " of its values count. Written as text (such as 'code 3'), each value is a category.",
             )
         )
     return findings
@@ -185,7 +188,7 @@ def examine_rows(inputs: Inputs, targets: Targets, x: np.ndarray, label: str) ->
             Finding(
                 "leakage",
                 tuple(names),
-                f"{listing([repr(name) for name in names])} {reason.format(target=repr(label))}. If it is not known"
+                f"{_quoted(names)} {reason.format(target=repr(label))}. If it is not known"
                 f" before the target is, leave it out with --drop-column {names[0]!r}.",
             )
         )
@@ -268,9 +271,9 @@ def _repeats(x: np.ndarray, targets: Targets, label: str) -> list[Finding]:
         )
     means = np.stack([np.bincount(inverse, column) / sizes for column in targets.y.T], axis=1)
     inside = ((targets.y - means[inverse]) ** 2).sum(axis=1)
-    involved = int((np.bincount(inverse, inside)[inverse] > 1e-12 * inside.sum()).sum()) if inside.sum() > 0 else 0
-    if involved and inside.sum() > 1e-12 * (targets.y**2).sum():
-        share = inside.sum() / (targets.y**2).sum()
+    involved = int((np.bincount(inverse, inside)[inverse] > 1e-12 * inside.sum()).sum())
+    share = inside.sum() / (targets.y**2).sum()
+    if share >= CONTRADICTING:
         findings.append(
             Finding(
                 "contradiction",
@@ -290,11 +293,11 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
     largest = -(-len(squares) // 100)
     share = float(np.sort(squares)[-largest:].sum() / squares.sum())
     kurtosis = float((targets.y**4).mean(axis=0).max()) - 3
-    if share < HEAVY_SHARE and kurtosis < HEAVY_KURTOSIS:
+    if kurtosis < HEAVY_KURTOSIS and (share < HEAVY_SHARE or kurtosis < HEAVY_KURTOSIS / 2):
         return []
-    remedy = ""
-    if (targets.values >= 0).all():
-        remedy = " Its logarithm (or another transformation) as the target may be what you want to predict."
+    remedy, least = "", targets.values.min()
+    if least >= 0:
+        remedy = f" The logarithm of {'it' if least > 0 else '1 + it'} as the target may be what you want to predict."
     return [
         Finding(
             "tail",
@@ -303,6 +306,10 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
             f" kurtosis {kurtosis:.0f}), so that every measured error depends on which split they fall into.{remedy}",
         )
     ]
+
+
+def _quoted(names: list[str]) -> str:
+    return listing([repr(shortened(name)) for name in names])
 
 
 def _integers(values: np.ndarray) -> bool:

@@ -54,7 +54,7 @@ def check_names(source: object, names: Sequence[str]) -> None:
             f"{source} has columns of the same name",
             found=listing([repr(shortened(name)) for name in repeated]),
             rule="every column has its own name; entry j of a matrix X is called 'X[j]'",
-            remedy="rename them",
+            remedy="rename one of them",
         )
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from lemmata.errors import DataError, SettingError, UnknownNameError
 
-from ._columns import count, listing, plain_column, shortened
+from ._columns import count, listing, plain_column, shortened, with_dates
 from ._findings import Finding, identifiers
 from ._memory import Table
 
@@ -57,7 +57,7 @@ def assign_roles(
             f"{table.name} has no input columns besides the target",
             found=listing(table.frame.columns),
             rule="at least one column predicts the target",
-            remedy="check the separator of the file, or leave fewer columns out",
+            remedy="check the separator of the file, leave fewer columns out, or --keep that of --group or --time",
         )
     return Roles(label, targets, inputs, group, time, tuple(keep))
 
@@ -104,8 +104,9 @@ def plain_frame(table: Table, roles: Roles) -> tuple[pl.DataFrame, list[str]]:
     """All columns that are needed, as numbers or text, and which of them were dates or times."""
     enough(table.frame.height, table.name)
     needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))
+    read = [with_dates(table.frame[name]) for name in needed]
     frame = pl.DataFrame(
-        [plain_column(table.frame[name], "target" if name in roles.targets else "column") for name in needed]
+        [plain_column(column, "target" if column.name in roles.targets else "column") for column in read]
     )
     for name in roles.asked:
         if name == roles.time and frame[name].dtype == pl.String:
@@ -115,19 +116,20 @@ def plain_frame(table: Table, roles: Roles) -> tuple[pl.DataFrame, list[str]]:
                 rule="times are dates or numbers",
                 remedy="write dates as YYYY-MM-DD",
             )
-    return frame, [name for name in needed if table.frame[name].dtype.is_temporal()]
+    return frame, [column.name for column in read if column.dtype.is_temporal()]
 
 
-def without_identifiers(frame: pl.DataFrame, roles: Roles) -> tuple[Roles, list[Finding]]:
+def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> tuple[Roles, list[Finding]]:
     """Leave out columns that only tell rows apart, unless nothing else is left."""
-    found = identifiers(frame.select(roles.inputs), roles.keep)
+    candidates = [name for name in roles.inputs if name not in dated and name not in roles.keep]
+    found = identifiers(frame.select(candidates))
     lost = {name for names in found.values() for name in names}
     left = [name for name in roles.inputs if name not in lost]
     findings = []
     for reason, names in found.items():
-        done = (
-            f"left out; --keep {names[0]!r} uses it all the same" if left else "used because there is no other column"
-        )
+        done = "left out of the inputs" if left else "used because there is no other column"
+        if left and frame[names[0]].dtype != pl.String:
+            done += f"; --keep {names[0]!r} uses it all the same"
         findings.append(
             Finding(
                 "identifier",

@@ -133,7 +133,6 @@ def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
         path,
         separator=separator,
         infer_schema_length=None,
-        try_parse_dates=True,
         null_values=MISSING_MARKS,
         glob=False,
         skip_lines=skipped,
