@@ -13,7 +13,15 @@ def _width(stream) -> int | None:
     return None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
 
 
-out = Console(width=_width(sys.stdout))
+class _Results(Console):
+    """A console whose reader may leave: `lemmata list | head`."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the application end the program, where rich would end it with exit code 1."""
+        raise BrokenPipeError
+
+
+out = _Results(width=_width(sys.stdout))
 err = Console(stderr=True, width=_width(sys.stderr))
 
 
