@@ -24,10 +24,10 @@ class Commands(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> object:
         """Run the command that the context names."""
-        from ._console import complain, err
+        from ._console import complain, err, plain_warnings
 
         try:
-            with at_end:
+            with at_end, plain_warnings():
                 return super().invoke(ctx)
         except LemmataError as error:
             complain(error)
