@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
+import os
 import pathlib
 import pkgutil
 import types
@@ -124,7 +125,7 @@ def _add(found: dict[str, Claim], claim: Claim) -> None:
 def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     """The claims of a Python file of the user's own, by name (`file_stem.claim_name`)."""
     path = pathlib.Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):  # False also for a name that no file can have
         raise UnknownNameError(f"claim file '{path}'", rule="an existing Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
@@ -132,10 +133,13 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+        claims = claims_in(module)
+    except ClaimError:
+        raise
+    except (Exception, SystemExit) as error:
         raise ClaimError(f"claim file '{path}' does not run", found=f"{type(error).__name__}: {error}") from error
     found: dict[str, Claim] = {}
-    for claim in claims_in(module):
+    for claim in claims:
         _add(found, claim)
     if not found:
         raise ClaimError(
@@ -147,8 +151,9 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
 def find(name: str) -> list[Claim]:
     """The claims that a name means.
 
-    A registered claim, the end of its path, all claims of a chapter or section (`softmax`, `softmax.network`), of a
-    statement by its number in whichever source ("Lemma E.4", "(41)"), or of a file (`mine.py` or `mine.py:claim`).
+    A registered claim, the end of its path, its class, all claims of a chapter or section (`softmax`,
+    `softmax.network`), of a statement by its number in whichever source ("Lemma E.4", "(41)"), or of a file (`mine.py`,
+    `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
         UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
@@ -163,6 +168,7 @@ def find(name: str) -> list[Claim]:
         known = registry()
     matches = [claim for full, claim in known.items() if full == name or full.endswith("." + name)]
     exact = [claim for claim in matches if claim.name == name] or matches
+    exact = exact or [claim for claim in known.values() if type(claim).__name__ == name]
     if len(exact) == 1:
         return exact
     section = [claim for full, claim in known.items() if full.startswith(name + ".")]
