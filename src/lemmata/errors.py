@@ -57,5 +57,9 @@ class SolverError(LemmataError):
     """A numerical method did not reach its tolerance."""
 
 
+class EntryPointWarning(UserWarning):
+    """Another package offers claims that cannot be loaded; they are left out, and the rest works."""
+
+
 class ClaimError(LemmataError):
     """A claim breaks the grammar: it names no source, has the wrong shapes, or does not refute its control."""

@@ -1,13 +1,11 @@
 """The grammar: hypotheses, settings, sources, examination, conformance, interruption, documentation."""
 
 import concurrent.futures
-import importlib.metadata
 import math
 import pathlib
 import re
 import subprocess
 import sys
-import types
 
 import jax
 import jax.numpy as jnp
@@ -257,26 +255,6 @@ def test_the_documented_example_runs_as_written(tmp_path):
     (claim,) = load_file(tmp_path / "chebyshev.py").values()
     assert claim.name == "chebyshev.chebyshev_mean"
     assert verify(claim, {"n": "500"}, budget=1000, progress=False).status is Status.SUPPORTED
-
-
-def test_third_parties_register_by_entry_point(monkeypatch):
-    from lemmata.claims import registry
-
-    class Point:
-        def __init__(self, value):
-            self.load, self.value, self.name = lambda: value, "their.claims", "theirs"
-
-    module = types.ModuleType("their.claims")
-    theirs = type("TheirBound", (synthetic.SureBound,), {"__doc__": "Theirs.", "__module__": "their.claims"})
-    module.TheirBound = theirs
-    other = type("OtherBound", (synthetic.SureBound,), {"__doc__": "Other.", "__module__": "their.other"})
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [Point(module), Point(other)])
-    registry.cache_clear()
-    try:
-        assert {"their.claims.their_bound", "their.other.other_bound"} <= set(registry())
-        assert find("their_bound")[0].statement == "Theirs."
-    finally:
-        registry.cache_clear()
 
 
 def test_code_that_raises_is_a_failure_in_one_line_not_a_refutation():

@@ -126,6 +126,16 @@ def test_what_is_not_registered_is_not_written(tmp_path):
         (["verify", "hoeffding_held_out", "kernel_ball_rademacher", "--set", "m=10"], "settings belong to one claim"),
         (["verify", "nowhere.py"], "existing Python file"),
         (["show", "nothing_like_this"], "lemmata list"),
+        (["verify", "--all", "hoeffding_held_out"], "--all and hoeffding_held_out"),
+        (["verify", "--stale", "hoeffding_held_out"], "--stale and hoeffding_held_out"),
+        (["verify", "--all", "--stale"], "--all and --stale"),
+        (["verify", "x" * 5000 + ".py"], "existing Python file"),
+        (["list", "zzzz"], "`lemmata list` lists all"),
+        (["list", "zzzz", "--json"], "nothing is listed for 'zzzz'"),
+        (["list", "hoefding"], "did you mean hoeffding"),
+        (["list", "Theorm 4.2"], "did you mean Theorem 4.2"),
+        (["list", "--source", "gu2024softmax", "Lema E.4"], "did you mean Lemma E.4"),
+        (["list", "--source", "gu2024"], "did you mean gu2024softmax?"),
     ],
 )
 def test_usage_errors_exit_with_2_and_say_what_to_do(arguments, message):
@@ -133,6 +143,53 @@ def test_usage_errors_exit_with_2_and_say_what_to_do(arguments, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["bound", "Bound", "mine.bound"])
+def test_a_claim_of_a_file_is_named_by_itself_or_its_class(tmp_path, name):
+    path = claim_file(tmp_path)
+    with open(path, "a") as file:
+        file.write("class Other(Bound):\n    'Another.'\n")
+    shown = RUNNER.invoke(app, ["show", f"{path}:{name}", "--json"])
+    assert json.loads(shown.stdout)["name"] == "mine.bound"
+    verified = RUNNER.invoke(app, ["verify", f"{path}:{name}", "--json", "--budget", "5"])
+    assert json.loads(verified.stdout)["name"] == "mine.bound"
+    refused = RUNNER.invoke(app, ["verify", f"{path}:Bond"])
+    assert refused.exit_code == 2
+    assert "did you mean mine.bound" in refused.stderr
+
+
+def test_a_registered_claim_is_named_by_its_class():
+    shown = RUNNER.invoke(app, ["show", "HoeffdingHeldOut", "--json"])
+    assert json.loads(shown.stdout)["name"] == "generalisation.concentration.hoeffding_held_out"
+
+
+def test_a_claim_named_twice_is_judged_once_and_two_of_one_name_are_refused(tmp_path):
+    path = claim_file(tmp_path)
+    result = RUNNER.invoke(app, ["verify", "hoeffding_held_out", "HoeffdingHeldOut", "--json", "--budget", "5"])
+    assert json.loads(result.stdout)["name"] == "generalisation.concentration.hoeffding_held_out"
+    result = RUNNER.invoke(app, ["verify", path, f"{path}:bound"])
+    assert result.exit_code == 2
+    assert "claim mine.bound" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+        ("raise OSError(32, 'Broken pipe')", "BrokenPipeError"),
+        ("(", "SyntaxError"),
+    ],
+)
+@pytest.mark.parametrize("command", ["verify", "show"])
+def test_a_file_that_does_not_run_says_no_verdict(tmp_path, command, line, message):
+    path = claim_file(tmp_path)
+    with open(path, "a") as file:
+        file.write(line)
+    result = RUNNER.invoke(app, [command, path])
+    assert result.exit_code == 2
+    assert message in result.stderr
 
 
 def test_list_shows_every_registered_claim():

@@ -2,9 +2,10 @@
 
 import functools
 import json
-import os
 import pathlib
 from typing import Any
+
+from lemmata.files import replace_text
 
 PATH = pathlib.Path(__file__).with_name("catalogue.json")
 
@@ -32,12 +33,10 @@ def write(claims: dict[str, dict[str, Any]], sources: dict[str, list[dict[str, A
     Args:
         claims: an entry a claim, by name.
         sources: the statements of every source, by BibTeX key.
+
+    Raises:
+        DataError: the file cannot be written; it stays as it was.
     """
-    draft = PATH.with_name(f".{PATH.name}.{os.getpid()}")
     text = json.dumps({"claims": claims, "sources": sources}, indent=1, ensure_ascii=False, allow_nan=False)
-    try:
-        draft.write_text(text + "\n", encoding="utf-8")
-        draft.replace(PATH)
-    finally:
-        draft.unlink(missing_ok=True)
+    replace_text(PATH, text + "\n")
     catalogue.cache_clear()

@@ -8,12 +8,14 @@ import inspect
 import math
 import multiprocessing
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import jax
 
 from lemmata.catalogue import entries, fingerprint
+from lemmata.errors import EntryPointWarning
 
 from ._claim import Claim, Status, name_of
 from ._family import budget_of
@@ -143,6 +145,7 @@ def verdicts_of(claims: list[Claim], seed: int, jobs: int, progress: bool | None
 
 
 def _by_name(name: str, seed: int) -> Verdict:
-    """A verdict made in a process of its own."""
-    with jax.enable_x64(True):
+    """A verdict made in a process of its own; the first process has said what is left out."""
+    with warnings.catch_warnings(), jax.enable_x64(True):
+        warnings.simplefilter("ignore", EntryPointWarning)
         return verify(registry()[name], seed=seed, progress=False)

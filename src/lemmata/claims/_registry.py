@@ -6,12 +6,14 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
+import os
 import pathlib
 import pkgutil
 import types
+import warnings
 from collections.abc import Iterator
 
-from lemmata.errors import ClaimError, UnknownNameError
+from lemmata.errors import ClaimError, EntryPointWarning, UnknownNameError
 
 from ._claim import Claim
 
@@ -50,20 +52,58 @@ def _complete(cls: type[Claim]) -> type[Claim]:
 
 @functools.cache
 def registry() -> dict[str, Claim]:
-    """Every registered claim by name: lemmata's own first, then third parties', all through the same entry points."""
-    points = importlib.metadata.entry_points(group=ENTRY_POINTS)
+    """Every registered claim by name: lemmata's own first, then third parties', all through the same entry points.
+
+    An entry point of another package that cannot be loaded, or of which a claim breaks the grammar, is left out as a
+    whole with an `EntryPointWarning`. What two entry points name is registered once.
+
+    Raises:
+        ClaimError: lemmata's own claims cannot be loaded.
+    """
+    points = sorted(
+        importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name)
+    )
+    if not any(map(_own, points)):
+        raise _incomplete(f"no entry point of lemmata in the group {ENTRY_POINTS}")
     found: dict[str, Claim] = {}
-    for point in sorted(points, key=lambda point: (not point.value.startswith("lemmata."), point.name)):
-        for claim in _loaded(point.load()):
-            _add(found, claim)
+    for point in points:
+        try:
+            found = _with_claims_of(found, point)
+        except (Exception, SystemExit) as error:  # a module may raise anything, or leave the program
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            if _own(point):
+                raise _incomplete(said) from error
+            package = point.value if point.dist is None else point.dist.name
+            what = f"package {package}: its claims of the entry point '{point.name} = {point.value}' are left out"
+            warnings.warn(f"{what}; {said}", EntryPointWarning, stacklevel=2)
     return found
+
+
+def _own(point: importlib.metadata.EntryPoint) -> bool:
+    return point.value.startswith("lemmata.") and (point.dist is None or point.dist.name == "lemmata")
+
+
+def _incomplete(found: str) -> ClaimError:
+    remedy = "install lemmata again, with what it depends on"
+    return ClaimError("lemmata's own claims cannot be loaded", found=found, remedy=remedy)
+
+
+def _with_claims_of(found: dict[str, Claim], point: importlib.metadata.EntryPoint) -> dict[str, Claim]:
+    """The claims with those of one more entry point; none of these where one of them is amiss."""
+    known, together = {type(claim) for claim in found.values()}, dict(found)
+    for claim in _loaded(point.load()):
+        if type(claim) not in known:
+            _add(together, claim)
+    return together
 
 
 def _loaded(target: object) -> Iterator[Claim]:
     """The claims of what an entry point names: a claim's class, a module, or a package with all its modules."""
-    if not inspect.ismodule(target):
-        yield _complete(target)()  # pyright: ignore[reportArgumentType]
+    if inspect.isclass(target) and issubclass(target, Claim):
+        yield _complete(target)()
         return
+    if not inspect.ismodule(target):
+        raise ClaimError("an entry point", found=type(target).__name__, rule="a claim's class, a module, or a package")
     yield from claims_in(target)
     for info in pkgutil.walk_packages(getattr(target, "__path__", ()), target.__name__ + "."):
         yield from claims_in(importlib.import_module(info.name))
@@ -85,7 +125,7 @@ def _add(found: dict[str, Claim], claim: Claim) -> None:
 def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     """The claims of a Python file of the user's own, by name (`file_stem.claim_name`)."""
     path = pathlib.Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):  # False also for a name that no file can have
         raise UnknownNameError(f"claim file '{path}'", rule="an existing Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
@@ -93,10 +133,13 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+        claims = claims_in(module)
+    except ClaimError:
+        raise
+    except (Exception, SystemExit) as error:
         raise ClaimError(f"claim file '{path}' does not run", found=f"{type(error).__name__}: {error}") from error
     found: dict[str, Claim] = {}
-    for claim in claims_in(module):
+    for claim in claims:
         _add(found, claim)
     if not found:
         raise ClaimError(
@@ -108,8 +151,9 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
 def find(name: str) -> list[Claim]:
     """The claims that a name means.
 
-    A registered claim, the end of its path, all claims of a chapter or section (`softmax`, `softmax.network`), of a
-    statement by its number in whichever source ("Lemma E.4", "(41)"), or of a file (`mine.py` or `mine.py:claim`).
+    A registered claim, the end of its path, its class, all claims of a chapter or section (`softmax`,
+    `softmax.network`), of a statement by its number in whichever source ("Lemma E.4", "(41)"), or of a file (`mine.py`,
+    `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
         UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
@@ -124,6 +168,7 @@ def find(name: str) -> list[Claim]:
         known = registry()
     matches = [claim for full, claim in known.items() if full == name or full.endswith("." + name)]
     exact = [claim for claim in matches if claim.name == name] or matches
+    exact = exact or [claim for claim in known.values() if type(claim).__name__ == name]
     if len(exact) == 1:
         return exact
     section = [claim for full, claim in known.items() if full.startswith(name + ".")]

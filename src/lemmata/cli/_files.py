@@ -2,12 +2,12 @@
 
 import json
 import math
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from lemmata.errors import SettingError
+from lemmata.files import replace_text
 
 
 def prepare_directory(
@@ -62,11 +62,5 @@ def _finite(value: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Replace the file in one step, so that an interruption leaves the old one or the new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text + "\n", encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
+    """The text and the end of its last line, whole or not at all; DataError where the system does not write it."""
+    return replace_text(path, text + "\n")

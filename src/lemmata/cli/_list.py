@@ -1,5 +1,6 @@
 """`lemmata list`: the catalogue of claims, or a source's statements with their gaps, read from the catalogue's file."""
 
+import difflib
 import json
 import re
 from collections import Counter
@@ -29,7 +30,11 @@ def list_claims(
     if source:
         _list_source(source, part, as_json)
         return
-    rows = [row for row in entries().values() if matches(row, part) and (not loose or row["control"]["loose"])]
+    rows = [row for row in entries().values() if matches(row, part)]
+    if part and not rows:
+        words = [word for row in entries().values() for word in _words(row)]
+        raise _nothing(part, words, "part of the name or title of a claim, or the number of a statement")
+    rows = [row for row in rows if not loose or row["control"]["loose"]]
     if as_json:
         plain(json.dumps(rows, indent=1))
         return
@@ -48,6 +53,20 @@ def matches(row: dict[str, Any], part: str) -> bool:
     if part.lower() in f"{row['name']} {row['title']}".lower():
         return True
     return names_statement(row, part)
+
+
+def _words(row: dict[str, Any]) -> list[str]:
+    """What may be meant by a word that is almost one of these."""
+    parts = row["name"].split(".")
+    return [*parts, *"_".join(parts).split("_"), *row["locators"]]
+
+
+def _nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
+    """The error of a list that would be empty, with the nearest words."""
+    known = {word.lower(): word for word in words}
+    near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return UnknownNameError(f"nothing is listed for '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")
 
 
 def names_statement(row: dict[str, Any], locator: str) -> bool:
@@ -78,13 +97,18 @@ def _list_source(key: str, part: str, as_json: bool) -> None:
 
     known = catalogue()["sources"]
     if key not in known:
-        raise UnknownNameError(f"source '{key}'", rule=f"one of {', '.join(known)}")
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.3)
+        remedy = f"did you mean {near[0]}?" if near else None
+        raise UnknownNameError(f"source '{key}'", rule=f"one of {', '.join(known)}", remedy=remedy)
     claims = [row for row in entries().values() if row["key"] == key]
     rows = [
         {**row, "claims": [claim["name"] for claim in claims if row["number"] in claim["locators"]]}
         for row in known[key]
         if part.lower() in f"{row['number']} {row['title']}".lower()
     ]
+    if part and not rows:
+        words = [row["number"] for row in known[key]]
+        raise _nothing(part, words, "part of the number or title of a statement of the source")
     if as_json:
         plain(json.dumps(rows, indent=1))
         return

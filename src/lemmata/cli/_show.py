@@ -13,7 +13,7 @@ FIELDS = (
 
 def show(
     claim: Annotated[
-        str, typer.Argument(help='Name of a claim, the end of its name, "Lemma E.4", a section, or FILE.py[:claim].')
+        str, typer.Argument(help='Name of a claim, the end of its name, "Lemma E.4", a section, or FILE.py[:Claim].')
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

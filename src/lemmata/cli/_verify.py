@@ -17,7 +17,7 @@ def verify_claims(
     claims: Annotated[
         list[str] | None,
         typer.Argument(
-            help='Claims, ends of names, chapters, sections, "Lemma E.4", or FILE.py[:claim].', show_default=False
+            help='Claims, ends of names, chapters, sections, "Lemma E.4", or FILE.py[:Claim].', show_default=False
         ),
     ] = None,
     settings: Annotated[
@@ -51,6 +51,7 @@ def verify_claims(
     from ._study import check_seed
 
     check_seed(seed)
+    _check_choice(claims, everything, stale)
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -64,7 +65,7 @@ def verify_claims(
     if everything or stale:
         chosen = [claim for claim in registry().values() if everything or is_stale(claim)]
     else:
-        chosen = [claim for name in claims or [] for claim in find(name)]
+        chosen = _different([claim for name in claims or [] for claim in find(name)])
     if write or stale or jobs > 1:
         if settings or budget is not None or corners is not None or level != 1e-3:
             raise SettingError(
@@ -88,6 +89,24 @@ def verify_claims(
     else:
         _report(verdicts, len(chosen), level)
     raise typer.Exit(code)
+
+
+def _check_choice(claims: list[str] | None, everything: bool, stale: bool) -> None:
+    """Refuse what names claims twice over."""
+    options = [option for option, given in (("--all", everything), ("--stale", stale)) if given]
+    if len([*options, *(["names"] if claims else [])]) > 1:
+        raise SettingError(
+            " and ".join([*options, *(claims or [])]), rule="either names of claims, or --all, or --stale"
+        )
+
+
+def _different(claims: list[Any]) -> list[Any]:
+    """Each claim once; SettingError where two have one name, by which the verdicts of a family are told apart."""
+    found: dict[str, Any] = {}
+    for claim in claims:
+        if found.setdefault(claim.name, claim) is not claim:
+            raise SettingError(f"claim {claim.name}", found="twice", rule="claims of one run have different names")
+    return list(found.values())
 
 
 def _worst(chosen: list[Any], verdicts: list[Any]) -> int:

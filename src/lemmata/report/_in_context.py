@@ -6,6 +6,8 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from lemmata.files import replace_text
+
 from ._theme import COLOURS, INK, themed
 
 Run = dict[str, Any]
@@ -74,14 +76,13 @@ def write_pictures(run: Run, directory: Path) -> list[Path]:
     Args:
         run: the record of `lemmata.study.run_in_context`.
         directory: where they go; it is made.
+
+    Raises:
+        DataError: a picture cannot be written; one of its name stays as it was.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     charts = {
         "errors": errors_picture(run), "coefficients": coefficients_picture(run, "with momentum"),
         "coefficients_plain": coefficients_picture(run, "plain"), "attention": attention_picture(run, "with momentum"),
     }  # fmt: skip
-    written = []
-    for name, chart in charts.items():
-        written.append(directory / f"{name}.svg")
-        written[-1].write_text(vl_convert.vegalite_to_svg(themed(chart)), encoding="utf-8")
-    return written
+    drawn = {name: vl_convert.vegalite_to_svg(themed(chart)) for name, chart in charts.items()}
+    return [replace_text(directory / f"{name}.svg", picture) for name, picture in drawn.items()]

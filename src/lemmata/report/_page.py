@@ -10,6 +10,8 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
+from lemmata.files import replace_text
+
 from . import _charts as charts
 from ._text import (
     agreement,
@@ -54,17 +56,16 @@ def write_report(study: dict[str, Any], directory: str | Path) -> Path:
     Returns:
         The path of the page.
 
+    Raises:
+        DataError: the page cannot be written; one that stood there stays as it was.
+
     >>> import tempfile
     >>> page = write_report({"data": {"name": "a < b"}}, tempfile.mkdtemp())
     >>> page.name, "a &lt; b" in page.read_text(encoding="utf-8")
     ('index.html', True)
     """
     record = clean({**study, **{key: study.get(key) or empty for key, empty in SECTIONS.items()}})
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    page = directory / "index.html"
-    page.write_text(_render(record), encoding="utf-8")
-    return page
+    return replace_text(Path(directory) / "index.html", _render(record))
 
 
 def _render(record: dict[str, Any]) -> str:

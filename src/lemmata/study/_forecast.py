@@ -25,9 +25,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from ..errors import DataError
+from lemmata.errors import DataError
+
 from ._curve_prior import continuations, look, outlook
 from ._curve_smoothing import Smoothed, smooth
+from ._result import Interval
 
 FARTHEST = 1e4
 """Sizes beyond this many times the last measured one are not looked at: an error not reached there is out of reach."""
@@ -37,15 +39,6 @@ DRIFT, DRIFT_WEIGHT = 0.1, 2.0
 """Deviation of ln(measured / theory) over a factor e of data that is expected of a theory, worth two observations."""
 SHARED = 0.5
 """Correlation assumed between the errors of the theory's continuation and of the learned one."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Interval:
-    """A median and the ends of a central interval."""
-
-    value: float
-    lower: float
-    upper: float
 
 
 @dataclasses.dataclass(frozen=True)
