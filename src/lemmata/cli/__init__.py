@@ -21,8 +21,8 @@ app = typer.Typer(
 )
 
 commands = {
-    "study": study, "report": report, "in-context": in_context, "list": list_claims, "show": show, "verify": verify_claims,
-    "calibrate": calibrate,
+    "study": study, "report": report, "in-context": in_context, "list": list_claims, "show": show,
+    "verify": verify_claims, "calibrate": calibrate,
 }  # fmt: skip
 for name, command in commands.items():
     app.command(name)(command)

@@ -61,7 +61,9 @@ class HeldOut:
         side = rest.shape[1] if self.leaves_out(train.shape[1], ridge) else train.shape[1]
         batch = max(1, _ENTRIES // max(side * len(self.y), 1))
         parts = [slice(start, start + batch) for start in range(0, len(train), batch)]
-        return np.concatenate([np.sum(solve(train[part], rest[part], ridge) ** 2, axis=2).mean(axis=1) for part in parts])
+        return np.concatenate(
+            [np.sum(solve(train[part], rest[part], ridge) ** 2, axis=2).mean(axis=1) for part in parts]
+        )
 
     def _leave_out(self, train: np.ndarray, rest: np.ndarray, ridge: float) -> np.ndarray:
         if self._inverse is None or self._inverse[0] != ridge:

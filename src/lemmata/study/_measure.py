@@ -116,7 +116,8 @@ def measure(
         return i, len(test), fit, _row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances)
 
     # Each fit runs on one BLAS thread; the fits of different splits run beside each other.
-    with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1))
+    try:
         for result in pool.map(job, jobs):
             if result is None:
                 continue
@@ -125,6 +126,8 @@ def measure(
             learned += [fit.learns] if i == len(sizes) - 1 else []
             done += sizes[i] ** 2
             progress(min(1.0, done / work))
+    finally:
+        pool.shutdown(cancel_futures=True)
     kept = [i for i, values in enumerate(found) if values]
     tables = [np.array(found[i]) for i in kept]
     losses = {

@@ -12,6 +12,7 @@ import numpy as np
 import lemmata
 from lemmata.claims import Claim
 from lemmata.core import one_blas_thread, require_float64
+from lemmata.errors import DataError
 from lemmata.options import StudyOptions
 from lemmata.problems import Regression
 
@@ -111,8 +112,20 @@ class _Job:
                 break
             deadline = now + (end - now) / (total - i) if math.isfinite(end) else math.inf
             told = lambda share, i=i: self.progress("Learning curves", i + share, total)
-            measured = measure(model, self.dataset, self.options.seed, self.options.quick, deadline, told)
-            self.candidates.append(self.candidate(with_all_rows(measured, self.dataset)))
+            try:
+                measured = measure(model, self.dataset, self.options.seed, self.options.quick, deadline, told)
+                if time.monotonic() < end:
+                    measured = with_all_rows(measured, self.dataset)
+            except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
+                self.failed(model, error)
+            else:
+                self.candidates.append(self.candidate(measured))
+        if not self.candidates:
+            raise DataError("no model could be fitted", found=" ".join(self.notes), rule="at least one model is measured")
+
+    def failed(self, model: Model, error: Exception) -> None:
+        what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        self.notes.append(f"{model.title} was left out: it could not be fitted ({what}).")
 
     def candidate(self, measured: Measured) -> Candidate:
         losses = measured.losses[self.question.unit.name]
