@@ -1,162 +1,121 @@
-import math
+"""Answers in words: what the first line is, what is never said, and that no number contradicts another."""
 
-import jax.numpy as jnp
+import math
+import re
+
 import numpy as np
 import pytest
 
-from lemmata.spectra import LearningCurve
-from lemmata.study._answers import answers, coverage, default_error, measured_crossing, samples
-from lemmata.study._curves import Curve
-from lemmata.study._power_law import EXPONENTS, fit_power_law
+from lemmata.study._answers import Candidate, Question, answers, rows
+from lemmata.study._forecast import forecast
+from lemmata.study._measure import Losses, Measured
+from lemmata.study._metrics import asked, metric
+from lemmata.study._models import Model
+from lemmata.study._signal import Signal
+
+SEEN, UNSEEN = Signal(True, 0.005, 0.3, 1.0, 100), Signal(False, 0.42, 0.98, 1.0, 51)
+SIZES = np.array([8.0, 16.0, 32.0, 64.0, 128.0, 256.0])
 
 
-def law_curve(name="rbf", scale=3.0, exponent=0.5, floor=0.0, total=400, width=0.1, seed=0, noise=0.0, measured=None):
-    """A curve whose prediction is scale n^-exponent + floor with an interval of +-width, as if from a spectrum."""
-    error = lambda n: scale * np.asarray(n, float) ** -exponent + floor
-    sizes = np.unique(np.geomspace(8, total // 2, 10).astype(int))
-    seen = (error(sizes) if measured is None else measured(sizes)) * np.exp(
-        noise * np.random.default_rng(seed).normal(size=len(sizes))
+def candidate(name, loss, unit="rmse", se=0.01, learns=True):
+    values = np.array([loss(n) for n in SIZES])
+    losses = {unit: Losses(SIZES, values, se * values)}
+    model = Model(name, f"the {name} model", "", True, lambda x, y, task: None)  # pyright: ignore[reportArgumentType]
+    measured = Measured(model, losses, (8,) * len(SIZES), learns)
+    return Candidate(measured, forecast(SIZES, values, se * values, baseline=1.0))
+
+
+def question(text=None, task="regression", total=320, spread=4.0, cost=None):
+    unit, loss = (metric("rmse", task), None) if text is None else asked(text, task, spread)
+    return Question(unit, loss, total, spread, 1.0, cost)
+
+
+FAST, SLOW = lambda n: 2.0 * n**-0.5, lambda n: 1.2 * n**-0.2
+
+
+def test_without_signal_no_number_of_rows_is_told():
+    found = answers(UNSEEN, [candidate("fast", FAST)], question("rmse 0.5"))
+    assert found.sentences[0].startswith("Nothing here predicts the target")
+    assert found.best is found.needed is None
+    assert not re.search(r"\d+ rows \(", " ".join(found.sentences))
+
+
+def test_models_that_do_not_beat_guessing_are_not_considered():
+    idle = candidate("idle", lambda n: 0.999, learns=False)
+    worse = candidate("worse", lambda n: 1.3)
+    found = answers(SEEN, [idle, worse], question())
+    assert found.best is None
+    assert "no model here beats guessing" in found.sentences[0]
+    assert answers(SEEN, [idle, worse, candidate("slow", SLOW)], question()).best == "slow"
+
+
+def test_the_model_that_needs_fewest_rows_is_best():
+    found = answers(SEEN, [candidate("slow", SLOW), candidate("fast", FAST)], question("unexplained 0.25"))
+    assert found.best == "fast"
+    assert found.needed.value == pytest.approx(64, rel=0.1)
+    assert found.needed.lower <= found.needed.value <= found.needed.upper
+    assert re.search(
+        r"Unexplained 0\.25 takes about 6\d rows .* with the fast model; there are 320\.", found.sentences[1]
     )
 
-    def predict(n):
-        found = jnp.asarray(error(n))
-        other = 0 * found
-        lower, upper = found * math.exp(-width), found * math.exp(width)
-        return LearningCurve(jnp.asarray(n), found, other, other, other, other, lower, upper)
 
-    parts = {
-        "name": name,
-        "title": f"{name} kernel",
-        "sizes": sizes,
-        "predicted": error(sizes),
-        "measured": seen,
-        "measured_se": 0.01 * seen,
-        "total": total,
-        "baseline": float(error(1)),
-        "leave_one_out": float(error(total)),
-        "predict": predict,
-    }
-    stand_in = object.__new__(_Stand)
-    stand_in.__dict__.update(parts)
-    return stand_in
+def test_a_value_beyond_the_data_says_how_many_more_rows_and_what_they_cost():
+    found = answers(SEEN, [candidate("fast", FAST)], question("unexplained 0.09", cost=2.0))
+    assert found.needed.value == pytest.approx((2.0 / 0.09) ** 2, rel=0.25)
+    extra = found.needed.value - 320
+    assert f"so about {rows(extra)} more" in found.sentences[1]
+    assert "At 2 a row that costs about" in found.sentences[1]
+    assert [item.rows for item in found.more] == [80, 320, 960, 2240]
+    assert [item.cost for item in found.more] == [160.0, 640.0, 1920.0, 4480.0]
 
 
-class _Stand(Curve):
-    """A curve with every field given."""
-
-    total = baseline = None
-
-
-@pytest.mark.parametrize(("exponent", "error"), [(0.5, 0.4), (0.8, 0.1), (0.3, 1.0)])
-def test_both_routes_find_the_crossing_of_a_power_law(exponent, error):
-    curve = law_curve(exponent=exponent)
-    truth = (3.0 / error) ** (1 / exponent)
-    found = samples(curve, error)
-    # the curve is a straight line in log-log, which interpolation reproduces
-    np.testing.assert_allclose(found["theory"]["n"], truth, rtol=1e-9)
-    np.testing.assert_allclose(found["measured"], truth, rtol=1e-9)
-    assert found["power_law"]["lower"] <= truth <= found["power_law"]["upper"]
-    # an interval of +-0.1 in the logarithm of the error is one of +-0.1 / exponent in that of n
-    np.testing.assert_allclose(found["theory"]["lower"], truth * math.exp(-0.1 / exponent), rtol=1e-9)
-    np.testing.assert_allclose(found["theory"]["upper"], truth * math.exp(0.1 / exponent), rtol=1e-9)
-    assert found["agree"] is True
-    assert found["theory"]["extrapolates"] is False
-    assert "agree" in found["text"]
+def test_a_value_below_the_floor_is_out_of_reach_of_any_number_of_rows():
+    flat = candidate("flat", lambda n: 0.5 + 0.3 * n**-1.0, se=0.002)
+    found = answers(SEEN, [flat], question("unexplained 0.2"))
+    assert "is not expected of any model here, however many rows" in found.sentences[1]
+    assert not math.isfinite(found.needed.value)
+    assert any(sentence.startswith("However many rows, the flat model") for sentence in found.sentences)
 
 
-def test_beyond_the_data_it_extrapolates_and_says_so():
-    found = samples(law_curve(), 0.1)
-    np.testing.assert_allclose(found["theory"]["n"], 900, rtol=1e-9)
-    assert found["theory"]["extrapolates"] is True
-    assert found["power_law"]["extrapolates"] is True
-    # at N = 400 the error is 0.15; from the ends of its interval it falls with slopes 0.5 / 3 and 0.5 * 2
-    np.testing.assert_allclose(found["theory"]["upper"], 400 * (1.5 * math.exp(0.1)) ** 6, rtol=1e-9)
-    np.testing.assert_allclose(found["theory"]["lower"], 400 * (1.5 * math.exp(-0.1)), rtol=1e-9)
-    assert "extrapolated beyond the 400 rows" in found["text"]
-    assert found["measured"] is None
+@pytest.mark.parametrize("level", [0.9, 0.5, 0.25, 0.15, 0.12])
+def test_a_value_that_was_measured_is_never_called_out_of_reach(level):
+    """Where a measured error is below the asked one, a number of rows at most that size is told."""
+    for model in (candidate("fast", FAST), candidate("noisy", lambda n: FAST(n) * (1 + 0.2 * math.sin(9 * n)))):
+        losses = model.measured.losses["rmse"]
+        below = losses.sizes[losses.mean <= level * 0.8]
+        found = answers(SEEN, [model], question(f"unexplained {level}"))
+        if len(below):
+            assert found.needed.value <= below[-1]
+            assert "not expected" not in found.sentences[1]
 
 
-def test_a_plateau_above_the_error_is_said_to_be_out_of_reach():
-    curve = law_curve(floor=0.5, exponent=1.5)
-    found = samples(curve, 0.2)
-    assert found["theory"]["n"] is None
-    assert found["power_law"]["n"] is None
-    assert found["agree"] is True  # both say never
-    assert "not in reach" in found["text"]
-    assert "levels off at 0.5" in found["text"]
-    whole = answers([curve], 0.2, "given")
-    assert whole["best"] == "rbf"
-    assert whole["sentences"][0].startswith("No architecture")
+def test_where_nothing_is_asked_the_present_comes_first_and_then_a_tenth_less():
+    found = answers(SEEN, [candidate("fast", FAST), candidate("slow", SLOW)], question())
+    assert found.sentences[1].startswith("With all 320 rows the best is the fast model: rmse 0.6")
+    assert found.sentences[2].startswith("A tenth less error")
+    assert found.origin.startswith("a tenth less")
+    expected = 2.0 * (4 * 0.9 * 2 * 320**-0.5) ** 0.0  # the unit of rmse is that of the target
+    assert expected == 2.0
+    assert found.now.value == pytest.approx(math.sqrt(4.0 * FAST(320)), rel=0.05)
 
 
-def test_an_error_above_the_baseline_asks_for_nothing():
-    assert "predicting the mean" in samples(law_curve(), 3.5)["text"]
+def test_metrics_that_rise_are_told_from_worse_to_better():
+    unit = metric("accuracy", "classification")
+    model = candidate("fast", lambda n: 0.8 * n**-0.5, unit="accuracy")
+    found = answers(SEEN, [model], Question(unit, 0.05, 320, 1.0, 0.6))
+    low, high = map(float, re.search(r"\((\d+\.\d) % to (\d+\.\d) %\)", found.sentences[2]).groups())
+    assert low < 100 * found.now.value < high
+    assert found.now.lower < found.now.value < found.now.upper
+    assert "Accuracy 95.0 % takes about" in found.sentences[1]
 
 
-def test_routes_that_contradict_each_other_are_said_to_disagree():
-    found = samples(law_curve(measured=lambda n: 9.0 * n**-0.5), 0.8)
-    assert found["agree"] is False
-    assert "disagree" in found["text"]
+def test_rivals_within_the_interval_are_named():
+    twin = candidate("twin", lambda n: 1.01 * FAST(n))
+    found = answers(SEEN, [candidate("fast", FAST), twin, candidate("slow", SLOW)], question())
+    assert "the twin model may be as good" in found.sentences[1]
+    assert "slow" not in found.sentences[1]
 
 
-def test_the_measured_crossing_is_the_last_one_and_none_outside_the_range():
-    curve = law_curve(measured=lambda n: np.where(n == n.max(), 1.0, 2.0 * n**-0.5))
-    assert measured_crossing(curve, 0.9) is None  # it rose above again at the end
-    assert measured_crossing(curve, 100.0) is None
-
-
-def test_coverage_counts_misses_as_well_as_hits():
-    hit, missed = law_curve(noise=0.02), law_curve(measured=lambda n: 9.0 * n**-0.5)
-    assert coverage([hit])[:2] == (4, 4)
-    assert coverage([missed])[:2] == (0, 4)
-    assert coverage([hit, missed])[:2] == (4, 8)
-
-
-def test_the_architecture_that_needs_fewest_samples_is_named_with_its_rivals():
-    curves = [law_curve("linear", exponent=0.3), law_curve("rbf", exponent=0.6), law_curve("laplace", exponent=0.59)]
-    whole = answers(curves, 0.3, "given")
-    assert whole["best"] == "rbf"
-    assert "the rbf kernel with 46" in whole["sentences"][0]
-    assert "laplace" in whole["sentences"][1]
-    assert "linear" not in whole["sentences"][1]
-
-
-def test_the_default_error_is_that_of_the_median_architecture_at_a_quarter():
-    curves = [law_curve(exponent=e) for e in (0.3, 0.5, 0.9)]
-    error, origin = default_error(curves)
-    assert error == 0.3  # 3 * 100^-0.5
-    assert "quarter of the rows (100)" in origin
-
-
-def test_the_fit_recovers_a_law_with_a_floor_and_its_uncertainty():
-    sizes = np.unique(np.geomspace(10, 1000, 12).astype(int)).astype(float)
-    rng = np.random.default_rng(0)
-    covered = 0
-    for _ in range(60):
-        clean = 4.0 * sizes**-0.7 + 0.05
-        law = fit_power_law(sizes, clean * np.exp(0.03 * rng.normal(size=len(sizes))), 0.03 * clean, seed=1)
-        truth = (4.0 / 0.1) ** (1 / 0.7)
-        _, low, high = law.samples(0.15)
-        covered += low <= truth <= high
-    # nominally 0.9 or more (the law is allowed a misfit that is not here); 60 draws with at least 0.9 give 48 or more
-    assert covered >= 48
-    exact = fit_power_law(sizes, 4.0 * sizes**-0.7 + 0.05, 0.01 + 0 * sizes)
-    assert abs(exact.exponent - 0.7) <= np.diff(EXPONENTS)[0]
-    assert abs(exact.floor - 0.05) < 0.01
-
-
-def test_a_law_never_fits_a_negative_floor():
-    sizes = np.geomspace(10, 1000, 8)
-    law = fit_power_law(sizes, 2.0 - 0.25 * np.log(sizes), 0.01 + 0 * sizes)
-    assert law.floor == 0.0
-    assert np.all(law.draws[:, 2] >= 0)
-
-
-def test_a_prediction_far_from_its_measurements_is_not_trusted_and_not_best():
-    good = law_curve(name="good", exponent=0.5)
-    bad = law_curve(name="bad", exponent=0.8, measured=lambda n: 2.0 * n**-0.1)
-    told = answers([good, bad], 0.3, "given")
-    assert told["best"] == "good"
-    assert any("Do not trust the prediction for the bad kernel" in sentence for sentence in told["sentences"])
-    assert answers([bad], 0.3, "given")["best"] == "bad"
-    assert not any("trust" in sentence for sentence in answers([good], 0.3, "given")["sentences"])
+def test_rows_are_told_to_as_many_digits_as_are_known():
+    assert [rows(n) for n in (0.2, 7.01, 123.4, 8888.8, 1e6)] == ["1", "8", "120", "8,890", "1,000,000"]
+    assert rows(math.inf) == "any number"

@@ -1,120 +1,160 @@
-"""The whole study on small data: complete, interrupted, and cut by a time limit."""
+"""The whole study on small tables: complete, interrupted, cut by a time limit, and written to a file and back."""
 
-import json
+import dataclasses
 import math
-import time
 
 import numpy as np
 import pytest
 
 from lemmata.claims import registry
-from lemmata.errors import UnknownNameError
-from lemmata.study import _claims, load_dataset, run_study
+from lemmata.errors import DataError, SettingError
+from lemmata.options import StudyOptions
+from lemmata.study import Record, _claims, run_study
 from lemmata.study import _run as run
 from tests.rotation import seed
+from tests.study import tables
+
+QUICK = StudyOptions(models="linear,rbf", quick=True)
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    """A table with duplicate rows."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(80, 3))
-    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=80)
-    rows = np.column_stack([x, y])
-    rows = np.vstack([rows, rows[:4]])
-    path = tmp_path_factory.mktemp("data") / "waves.csv"
-    path.write_text("a,b,c,y\n" + "\n".join(",".join(f"{value:.6f}" for value in row) for row in rows) + "\n")
-    return load_dataset(str(path), "y")
-
-
-@pytest.fixture(scope="module")
-def study(table):
+def study():
     """A study that examines every 40th claim of the catalogue, others for each seed."""
     share = dict(list(registry().items())[seed() % 40 :: 40])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_claims, "registry", lambda: share)
-        return run_study(table, kernels=["rbf", "linear"], seed=1)
+        return run_study(tables.waves(80), dataclasses.replace(QUICK, claims=True, error="rmse 0.3"))
 
 
 def test_every_section_is_filled(study):
-    assert [entry["name"] for entry in study["architectures"]] == ["rbf", "linear"]
-    assert study["answers"]["best"] in ("rbf", "linear")
-    assert len(study["training"]) == 2
-    assert study["quality"]["points"] == sum(len(entry["curve"]) for entry in study["architectures"])
-    assert all(point["resamples"] >= 8 for entry in study["architectures"] for point in entry["curve"])
-    assert {entry["name"] for entry in study["claims"]} <= set(registry())
-    assert all(entry["status"] in ("applies", "inapplicable", "failed") for entry in study["claims"])
-    json.dumps(study)
+    assert [model.name for model in study.models] == ["linear", "rbf"]
+    assert study.answers.best == "rbf"
+    assert study.signal.found
+    assert study.data.columns[0].distinct == 80
+    assert len(study.training) == 2
+    assert {entry["name"] for entry in study.claims} <= set(registry())
+    assert all(entry["status"] in ("applies", "inapplicable", "failed") for entry in study.claims)
+    assert len(study.residuals) == 16
+    for model in study.models:
+        assert len(model.theory) == len(model.points)
+        assert model.spectrum is not None
+        assert model.band[-1].n == pytest.approx(8 * 80)
+
+
+def test_no_number_contradicts_a_measurement(study):
+    """Where rows for a value are told inside the data, the value was measured there, within three standard errors."""
+    asked = study.answers.asked
+    told = 0
+    for model in study.models:
+        for point in model.points:
+            if model.needed.upper <= point.n:
+                assert point.value - 3 * point.se <= asked
+                told += 1
+            if point.n < model.needed.lower:
+                assert point.value + 3 * point.se >= asked
+                told += 1
+    assert told > 0
+
+
+def test_theory_is_near_what_was_measured(study):
+    for model in study.models:
+        gaps = [abs(math.log(point.predicted / point.measured)) for point in model.theory if point.n >= 20]
+        assert np.median(gaps) < 0.3
+
+
+def test_a_study_is_written_and_read(study, tmp_path):
+    path = tmp_path / "study.json"
+    path.write_text(study.to_json())
+    again = Record.load(path)
+    assert again == study
+    assert again.to_json() == study.to_json()
+    assert "Infinity" not in study.to_json()
+    assert "NaN" not in study.to_json()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda text: text[:-20], "is not a record"),
+        (lambda text: text.replace('"schema": 2', '"schema": 1'), "schema 1"),
+        (lambda text: text.replace('"rises"', '"raises"'), "lacks rises"),
+        (lambda text: "[]", "schema None"),
+        (lambda text: text.replace('"seed": 0', '"seed": "0"'), "int is asked"),
+    ],
+)
+def test_what_is_no_study_is_refused(study, tmp_path, change, words):
+    path = tmp_path / "study.json"
+    path.write_text(change(study.to_json()))
+    with pytest.raises(DataError, match=words):
+        Record.load(path)
+
+
+@pytest.mark.parametrize("kind", ["number", "class"])
+def test_pure_noise_begins_with_nothing_here_predicts_the_target(kind):
+    found = run_study(tables.noise(60, kind), QUICK)
+    assert found.answers.sentences[0].startswith("Nothing here predicts the target")
+    assert found.answers.best is None
+    assert found.residuals == []
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    first, second = (run_study(tables.classes(60), QUICK) for _ in range(2))
+    assert first.models == second.models
+    assert first.answers == second.answers
+
+
+def test_a_time_limit_leaves_models_out_and_says_so(monkeypatch):
+    """With a clock that jumps past the limit after the first model."""
+    times = iter([0.0, 0.0, 0.0, *[1e6] * 10_000])
+    monkeypatch.setattr(run.time, "monotonic", lambda: next(times))
+    found = run_study(tables.waves(60), dataclasses.replace(QUICK, time_limit=60.0), started=0.0)
+    assert [model.name for model in found.models] == ["linear"]
+    assert any("time limit was reached before these models: RBF kernel" in note for note in found.notes)
+    assert len(found.models[0].points) == 4
+
+
+def test_ctrl_c_keeps_what_was_finished(monkeypatch):
+    measure, calls = run.measure, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return measure(*arguments)
+
+    monkeypatch.setattr(run, "measure", interrupted)
+    found = run_study(tables.waves(60), QUICK)
+    assert found.interrupted
+    assert [model.name for model in found.models] == ["linear"]
+    assert found.answers.best == "linear"
+    monkeypatch.setattr(run, "measure", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run_study(tables.waves(60), QUICK)
+
+
+def test_a_model_that_fails_is_left_out_by_name(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text(
+        "class Broken:\n    def fit(self, x, y): raise ValueError('no luck')\n    def predict(self, x): pass\n"
+        "def make(): return Broken()\n"
+    )
+    found = run_study(tables.waves(60), dataclasses.replace(QUICK, model=f"{path}:make"))
+    assert [model.name for model in found.models] == ["linear", "rbf"]
+    assert found.notes == ["make was left out: it could not be fitted (ValueError: no luck)."]
+
+
+@pytest.mark.parametrize(
+    "options", [{"time_limit": 1.0}, {"cost": -1.0}, {"cost": math.nan}, {"seed": -1}, {"time_limit": math.inf}]
+)
+def test_options_out_of_bounds_are_refused(options):
+    with pytest.raises(SettingError, match="out of bounds"):
+        StudyOptions(**options)
 
 
 @pytest.mark.exhaustive
-def test_every_claim_that_speaks_of_regressions_is_examined(table):
-    found = run_study(table, kernels=["rbf", "linear"], seed=1)
-    assert {entry["name"] for entry in found["claims"]} <= set(registry())
-    assert len(found["claims"]) >= 20
-    assert all(entry["status"] in ("applies", "inapplicable", "failed") for entry in found["claims"])
-    assert sum(entry["status"] == "applies" for entry in found["claims"]) >= 8
-    assert found["bibliography"]
-
-
-def test_duplicates_are_named_as_the_culprit(study):
-    rbf = study["architectures"][0]
-    (culprit,) = rbf["spectrum"]["culprits"]
-    assert "4 duplicate rows" in culprit
-    assert study["architectures"][0]["spectrum"]["rank"] == 80
-    assert math.isinf(study["architectures"][0]["spectrum"]["condition"])
-
-
-def test_the_same_seed_gives_the_same_numbers(table, study):
-    again = run_study(table, kernels=["rbf"], seed=1, time_limit=1e-3)
-    first, second = study["architectures"][0]["curve"], again["architectures"][0]["curve"]
-    assert second == first[: len(second)]
-
-
-def test_ctrl_c_keeps_what_was_finished(table, monkeypatch):
-    def interrupted(*arguments):
-        yield {"name": "first", "status": "applies"}, registry()["generalisation.concentration.hoeffding_held_out"]
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(run, "examinations", interrupted)
-    monkeypatch.setattr(run, "train_networks", lambda *arguments: iter([{"name": "net"}]))
-    record = run_study(table, kernels=["linear"])
-    assert record["interrupted"]
-    assert record["training"] == [{"name": "net"}]
-    assert record["claims"] == [{"name": "first", "status": "applies"}]
-    assert record["bibliography"][0]["key"] == "hoeffding1963"
-
-
-def test_ctrl_c_in_the_curves_answers_for_the_finished_architectures(table, monkeypatch):
-    real, seen = run.study_architecture, []
-
-    def second_is_interrupted(architecture, *arguments):
-        seen.append(architecture.name)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-        return real(architecture, *arguments)
-
-    monkeypatch.setattr(run, "study_architecture", second_is_interrupted)
-    record = run_study(table, kernels=["linear", "rbf"])
-    assert record["interrupted"]
-    assert record["answers"]["best"] == "linear"
-    assert record["architectures"][0]["samples"]["theory"]
-    assert record["quality"]["points"] > 0
-
-
-def test_a_time_limit_leaves_stages_out_and_says_so(table):
-    start = time.monotonic()
-    record = run_study(table, kernels=["linear", "rbf"], time_limit=1e-3)
-    assert len(record["architectures"]) == 1
-    assert len(record["architectures"][0]["curve"]) == 4
-    assert record["answers"]
-    assert all(entry["status"] == "not examined" for entry in record["claims"])
-    text = " ".join(record["notes"])
-    for word in ("architectures: rbf", "cut the measured curve", "networks were trained", "claims were examined"):
-        assert word in text
-    assert record["seconds"] <= time.monotonic() - start
-
-
-def test_an_unknown_architecture_names_the_nearest(table):
-    with pytest.raises(UnknownNameError, match=r"did you mean 'relu-3'\?|relu-DEPTH"):
-        run_study(table, kernels=["rleu-3"])
+def test_every_claim_that_speaks_of_regressions_is_examined():
+    found = run_study(tables.waves(80), dataclasses.replace(QUICK, claims=True))
+    assert {entry["name"] for entry in found.claims} <= set(registry())
+    assert len(found.claims) >= 20
+    assert sum(entry["status"] == "applies" for entry in found.claims) >= 8
+    assert found.bibliography

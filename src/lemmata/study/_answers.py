@@ -66,6 +66,10 @@ class Candidate:
         """The model in words."""
         return self.measured.model.title
 
+    def expected(self, n: float | int) -> Interval:
+        """The loss that is expected at n rows."""
+        return self.forecast.error(float(n))
+
 
 def beats_guessing(measured: Measured, question: Question) -> bool:
     """Whether the model learns, and at the largest measured size beats guessing by a standard error."""
@@ -87,7 +91,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     useful = [item for item in candidates if beats_guessing(item.measured, question)]
     if not found.found or not useful:
         return _nothing(found, question, bool(useful))
-    ends = [item.forecast.error(question.total).value for item in useful]
+    ends = [item.expected(question.total).value for item in useful]
     best = useful[min(range(len(useful)), key=ends.__getitem__)]
     loss, origin = question.loss, "asked with --error"
     if loss is None:
@@ -96,7 +100,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         needs = [item.forecast.samples(loss).value for item in useful]
         if min(needs) <= FARTHEST * question.total:
             best = useful[min(range(len(useful)), key=lambda i: (needs[i], ends[i]))]
-    needed, now = best.forecast.samples(loss), best.forecast.error(question.total)
+    needed, now = best.forecast.samples(loss), best.expected(question.total)
     more = [_more(best, question, step) for step in STEPS]
     sentences = [f"The columns predict the target (permutation test, p = {found.p_value:.2g})."]
     first, second = _rows(best, question, loss, needed, origin), _present(best, question, now, useful)
@@ -137,7 +141,7 @@ def _rows(best: Candidate, question: Question, loss: float, needed: Interval, or
     level = question.say(loss) if question.loss is not None else f"A tenth less error ({question.say(loss)})"
     total = question.total
     if not needed.value <= FARTHEST * total:
-        reach = best.forecast.error(8 * total)
+        reach = best.expected(8 * total)
         return (
             f"{_capital(level)} is not expected of any model here, however many rows; the nearest, {best.title}, is "
             f"expected to have {question.say_interval(reach)} with {8 * total:,} rows."
@@ -154,7 +158,7 @@ def _rows(best: Candidate, question: Question, loss: float, needed: Interval, or
 def _present(best: Candidate, question: Question, now: Interval, useful: Sequence[Candidate]) -> str:
     text = f"With all {question.total:,} rows the best is {best.title}: {question.say_interval(now)}"
     near = [
-        item.title for item in useful if item is not best and item.forecast.error(question.total).value <= now.upper
+        item.title for item in useful if item is not best and item.expected(question.total).value <= now.upper
     ]
     return f"{text}; {_listed(near)} may be as good." if near else f"{text}."
 
@@ -180,7 +184,7 @@ def _limit(best: Candidate, question: Question) -> str:
 def _more(best: Candidate, question: Question, step: float) -> More:
     extra = max(1, round(step * question.total))
     cost = None if question.cost is None else question.cost * extra
-    return More(extra, best.forecast.error(question.total + extra), cost)
+    return More(extra, best.expected(question.total + extra), cost)
 
 
 def rows(n: float) -> str:

@@ -1,7 +1,7 @@
 """What a measured learning curve looks like in numbers, and the ways in which it may go on; all in batches."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ._curve_smoothing import Smoothed
 
@@ -64,7 +64,7 @@ def look(
     return np.concatenate(columns, 1), {**ends, "laws": laws}
 
 
-def power_law(smoothed: Smoothed, padding: Float[np.ndarray, "b s"], recent: float) -> dict[str, np.ndarray]:
+def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: float) -> dict[str, np.ndarray]:
     """Weighted least squares of a (n / last)^-b + c with a, c >= 0, relative to the values; scaled to a + c = 1.
 
     Args:

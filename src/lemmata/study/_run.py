@@ -121,7 +121,7 @@ class _Job:
             else:
                 self.candidates.append(self.candidate(measured))
         if not self.candidates:
-            raise DataError("no model could be fitted", found=" ".join(self.notes), rule="at least one model is measured")
+            raise DataError("no model could be fitted", found=" ".join(self.notes), rule="at least one is measured")
 
     def failed(self, model: Model, error: Exception) -> None:
         what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
@@ -149,7 +149,7 @@ class _Job:
 
     def best_kernel(self) -> Candidate | None:
         kernels = [item for item in self.candidates if item.measured.modes is not None]
-        return min(kernels, key=lambda item: item.forecast.error(self.question.total).value, default=None)
+        return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
 
     def record(self) -> Record:
         """Everything that is known, as it is written."""
@@ -194,7 +194,7 @@ class _Job:
             points.append(Point(float(n), value, abs(ends[1] - ends[0]) / 2, splits))
         band = []
         for n in sizes:
-            told = question.told(item.forecast.error(float(n)))
+            told = question.told(item.expected(float(n)))
             band.append(Expected(float(n), told.value, told.lower, told.upper))
         return ModelResult(
             name=measured.model.name,
@@ -204,7 +204,7 @@ class _Job:
             learns=beats_guessing(measured, question),
             points=points,
             band=band,
-            now=question.told(item.forecast.error(question.total)),
+            now=question.told(item.expected(question.total)),
             needed=item.forecast.samples(goal),
             limit=question.told(item.forecast.floor()),
             ridge=measured.ridge,

@@ -61,7 +61,7 @@ def split(
     rng = np.random.default_rng([seed, n, number])
     if order is not None:
         rows = np.argsort(order, kind="stable")
-        held = min(held_out(n), total - n)
+        held = min(held_out(n), max(2, (total - n) // 2))
         first = int(rng.integers(0, total - n - held + 1))
         return rows[first : first + n], rows[first + n : first + n + held]
     if groups is None:
