@@ -119,6 +119,7 @@ def test_what_is_not_registered_is_not_written(tmp_path):
         (["verify"], "at least one claim"),
         (["verify", "hoefding_held_out"], "did you mean"),
         (["verify", "hoeffding_held_out", "--set", "m"], "NAME=VALUE"),
+        (["verify", "hoeffding_held_out", "--set", "m=50", "--set", "m=60"], "--set m"),
         (["verify", "hoeffding_held_out", "--set", "q=1"], "setting 'q'"),
         (["verify", "hoeffding_held_out", "--set", "m=1"], "from 5 to 100000"),
         (["verify", "hoeffding_held_out", "--budget", "0"], "at least 1 trial"),

@@ -130,6 +130,14 @@ def test_a_full_standard_output(words):
     assert "Exception" not in said
 
 
+@pytest.mark.parametrize(("stream", "words", "code"), [(1, ["list", "hoeffding"], 0), (2, ["list", "zzzz"], 2)])
+def test_a_stream_that_is_closed(stream, words, code):
+    process = started(*words, stdout=subprocess.PIPE, preexec_fn=lambda: os.close(stream))
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == code, err
+    assert (out, err) == ("", "")
+
+
 @pytest.mark.parametrize("words", [["list", "--json"], ["show", "softmax_training"]], ids=" ".join)
 def test_a_reader_who_leaves(words):
     """As `lemmata list | head -1`: nothing on stderr, and no exit code that says a verdict."""

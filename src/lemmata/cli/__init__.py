@@ -1,5 +1,7 @@
 """Floor 8: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -39,4 +41,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; the entry point `lemmata`."""
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by the caller, as `lemmata list >&-` does
+            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     app()

@@ -188,12 +188,14 @@ def _amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
-    """NAME=VALUE pairs as a dictionary; SettingError where one has no equals sign."""
+    """NAME=VALUE pairs as a dictionary; SettingError where one has no equals sign or a name comes twice."""
     setting = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise SettingError("--set", found=repr(pair), rule="NAME=VALUE, for example --set n=100")
+        if name.strip() in setting:
+            raise SettingError(f"--set {name.strip()}", found="twice", rule="one value for a setting")
         setting[name.strip()] = value.strip()
     return setting
 
