@@ -19,7 +19,7 @@ SIZES = np.array([8.0, 16.0, 32.0, 64.0, 128.0, 256.0])
 
 def candidate(name, loss, unit="rmse", se=0.01, learns=True):
     values = np.array([loss(n) for n in SIZES])
-    losses = {unit: Losses(SIZES, values, se * values)}
+    losses = {unit: Losses(SIZES, values, se * values) for unit in (unit, "unexplained")}
     model = Model(name, f"the {name} model", "", True, lambda x, y, task: None)  # pyright: ignore[reportArgumentType]
     measured = Measured(model, losses, (8,) * len(SIZES), learns)
     return Candidate(measured, forecast(SIZES, values, se * values, baseline=1.0))

@@ -56,10 +56,12 @@ def test_no_number_contradicts_a_measurement(study):
     assert told > 0
 
 
-def test_theory_is_near_what_was_measured(study):
-    for model in study.models:
+def test_theory_is_near_what_was_measured():
+    found = run_study(tables.waves(200, noise=0.5), dataclasses.replace(QUICK, models="linear,relu-1"))
+    for model in found.models:
         gaps = [abs(math.log(point.predicted / point.measured)) for point in model.theory if point.n >= 20]
-        assert np.median(gaps) < 0.3
+        assert len(gaps) >= 4
+        assert np.median(gaps) < 0.15
 
 
 def test_a_study_is_written_and_read(study, tmp_path):
