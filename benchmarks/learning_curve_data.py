@@ -9,7 +9,7 @@ import pathlib
 import numpy as np
 import polars as pl
 
-METRICS = {"accuracy": "error rate", "logloss": "log-loss"}
+METRICS = {"accuracy": "error rate", "logloss": "log-loss", "auc": "1 - auc"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class MeasuredCurve:
         return np.nanmean(self.losses, axis=1)
 
     def measured(self, kept: np.ndarray, splits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sizes, mean over the splits and its standard error at the sizes with the indices kept; two splits at least."""
+        """Sizes, mean over the splits and its standard error at the indices kept, where two splits were measured."""
         part = self.losses[np.ix_(kept, splits)]
         count = np.isfinite(part).sum(1)
         part, kept, count = part[count >= 2], kept[count >= 2], count[count >= 2]
@@ -54,9 +54,9 @@ def find_lcdb(path: str | None) -> pathlib.Path:
 
 
 def read_lcdb(folder: pathlib.Path) -> list[MeasuredCurve]:
-    """All curves of error rate and log-loss; a loss is the mean over the validation and the test rows of a split.
+    """All curves of error rate, log-loss and 1 - auc.
 
-    Sizes at which fewer than half of the usual number of splits were measured are left out, and curves of fewer than
+    A loss is the mean over the validation and the test rows of a split. Sizes at which fewer than half of the usual number of splits were measured are left out, and curves of fewer than
     five sizes.
     """
     rows = pl.read_csv(folder / "datasets.csv").select(
@@ -74,9 +74,9 @@ def read_lcdb(folder: pathlib.Path) -> list[MeasuredCurve]:
             seeds, split = np.unique(seeds, return_inverse=True)
             losses = np.full((len(sizes), len(seeds)), np.nan)
             score = part["score"].to_numpy()
-            losses[at, split] = 1 - score if metric == "accuracy" else score
+            losses[at, split] = score if metric == "logloss" else 1 - score
             counts = np.isfinite(losses).sum(1)
-            usual = counts >= 0.5 * np.median(counts)
+            usual = counts >= max(2.0, 0.5 * np.median(counts))
             if usual.sum() >= 5:
                 baseline = _baseline(metric, tables.get(table))
                 found.append(MeasuredCurve(table, loss, sizes[usual].astype(float), losses[usual], baseline))
@@ -84,6 +84,8 @@ def read_lcdb(folder: pathlib.Path) -> list[MeasuredCurve]:
 
 
 def _baseline(metric: str, row: tuple | None) -> float:
+    if metric == "auc":
+        return 0.5
     if row is None or None in row:
         return math.nan
     count, majority, entropy = row

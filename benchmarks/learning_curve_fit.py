@@ -7,6 +7,7 @@ law or the sum of two, with or without a floor, bent to a baseline at small size
 """
 
 import dataclasses
+import itertools
 import math
 
 import jax
@@ -21,7 +22,7 @@ from lemmata.study._forecast import Prior
 LONGEST, TARGETS, REACH = 32, 13, 300.0
 FACTORS = (2, 4, 8)
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
-WIDTHS, EPOCHS, RATE, DECAY, BATCH, FOLDS, MEMBERS = (32,), 25, 3e-3, 5e-3, 512, 5, 4
+WIDTHS, EPOCHS, RATE, DECAY, BATCH, FOLDS, MEMBERS = (32,), 25, 3e-3, 5e-3, 512, 5, 5
 EACH, SYNTHETIC = 6, 0.12
 KNOTS = np.log([1.0, 2.0, 4.0, 8.0])
 
@@ -152,7 +153,7 @@ def embed(arrays: dict[str, np.ndarray], chunk: int = 1000) -> dict[str, np.ndar
 def weights(arrays: dict[str, np.ndarray]) -> np.ndarray:
     """Horizons of 1.35 to 12 count most; many curves of one table count less; synthetic ones have their share."""
     horizons, counted = arrays["horizons"], arrays["counted"]
-    tables, at = np.unique(arrays["table"], return_inverse=True)
+    _, at = np.unique(arrays["table"], return_inverse=True)
     often = np.bincount(at)[at]
     each = counted * np.where((horizons > 0.3) & (horizons < 2.5), 1.0, 0.3)
     each = each / np.sqrt(np.maximum(counted.sum(1), 1) * often)[:, None]
@@ -180,7 +181,7 @@ def _loss(params, fixed, part):
 def _start(key, inputs: int, outputs: int) -> dict:
     sizes = (inputs, *WIDTHS, outputs)
     keys = jax.random.split(key, len(sizes) - 1)
-    shapes = list(zip(sizes[:-1], sizes[1:], strict=True))
+    shapes = list(itertools.pairwise(sizes))
     matrices = [jax.random.normal(key, shape) * shape[0] ** -0.5 for key, shape in zip(keys, shapes, strict=True)]
     matrices[-1] = 0.05 * matrices[-1]
     return {"matrices": matrices, "biases": [jnp.zeros(size) for size in sizes[1:]], "tail": jnp.asarray(-0.5)}

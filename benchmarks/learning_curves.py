@@ -13,16 +13,15 @@ truths that are not 0), and the same of the rivals on the same curves. `--fit` l
 """
 
 import argparse
-import dataclasses
 import json
 import pathlib
 
 import numpy as np
+
+import lemmata.study._forecast as module
 from learning_curve_data import find_lcdb, read_lcdb, read_tables
 from learning_curve_fit import FACTORS, Example, fit, standard
 from learning_curve_rivals import RIVALS
-
-import lemmata.study._forecast as module
 
 PRIOR = pathlib.Path(module.__file__).with_name("learning_curve_prior.json")
 LEAST = 1e-9
@@ -36,6 +35,18 @@ def studied(curve, factor: int) -> Example | None:
     kept = kept[curve.sizes[kept] >= curve.sizes[kept[-1]] / 25][::-1][::2][::-1]
     splits = np.random.default_rng(int(curve.sizes[-1])).permutation(curve.losses.shape[1])[:8]
     sizes, measured, se = curve.measured(kept, splits)
+    if len(sizes) < 3:
+        return None
+    parts = (sizes, measured, se, curve.baseline, curve.sizes[-1:], curve.truth[-1:])
+    return Example(curve.table, curve.loss, factor, *parts)
+
+
+def eight(curve, factor: int) -> Example | None:
+    """The first 8 splits up to 1 / factor of the largest size; the truth is the mean over all splits there."""
+    kept = np.flatnonzero(curve.sizes <= curve.sizes[-1] / factor * 1.01)
+    if len(kept) < 3:
+        return None
+    sizes, measured, se = curve.measured(kept, np.arange(8))
     if len(sizes) < 3:
         return None
     parts = (sizes, measured, se, curve.baseline, curve.sizes[-1:], curve.truth[-1:])
@@ -98,26 +109,11 @@ def main() -> None:
         module.prior.cache_clear()
     rivals = not given.no_rivals
     every = lambda how, some: [how(curve, factor) for curve in some for factor in FACTORS]
-    report("odd tables, developed on", every(standard, odd), rivals)
     report("even tables, reported", every(standard, even), rivals)
-    report("even tables, as a study measures", every(studied, even), rivals)
+    report("even tables, as a study measures", every(studied, even), False)
+    report("odd tables, developed on", every(standard, odd), False)
     if given.tables:
-        measured = [
-            dataclasses.replace(curve, losses=curve.losses) for curve in read_tables(pathlib.Path(given.tables))
-        ]
-        report("real tables, 8 splits", [eight(curve, factor) for curve in measured for factor in FACTORS], rivals)
-
-
-def eight(curve, factor: int) -> Example | None:
-    """The first 8 splits up to 1 / factor of the largest size; the truth is the mean over all splits there."""
-    kept = np.flatnonzero(curve.sizes <= curve.sizes[-1] / factor * 1.01)
-    if len(kept) < 3:
-        return None
-    sizes, measured, se = curve.measured(kept, np.arange(8))
-    if len(sizes) < 3:
-        return None
-    parts = (sizes, measured, se, curve.baseline, curve.sizes[-1:], curve.truth[-1:])
-    return Example(curve.table, curve.loss, factor, *parts)
+        report("real tables, 8 splits", every(eight, read_tables(pathlib.Path(given.tables))), rivals)
 
 
 if __name__ == "__main__":

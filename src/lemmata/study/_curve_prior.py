@@ -8,6 +8,8 @@ from ._curve_smoothing import Smoothed
 BACK = (0.35, 0.7, 1.05, 1.4, 2.1, 2.8, 3.5, 4.2)
 """Distances in ln n before the last size at which the smoothed curve is looked at."""
 EXPONENTS = np.concatenate([np.linspace(0.02, 1.5, 38), np.linspace(1.6, 4.0, 13)])
+FINER = np.linspace(-0.12, 0.12, 13)
+"""Steps of ln(exponent) about the best of those."""
 MISFIT = 0.02
 RECENT = 2.0
 """Distance in ln n over which a measurement loses weight, for the power law of the recent sizes."""
@@ -76,7 +78,26 @@ def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: floa
     values = np.exp(np.clip(smoothed.values, -60, 60))
     weight = np.exp(-((distance / recent) ** 2) / 4) / (values * np.hypot(smoothed.noise, MISFIT))
     weight = np.where(padding, 0.0, weight)
-    basis = weight[:, None, :] * np.exp(np.minimum(-EXPONENTS[None, :, None] * distance[:, None, :], 60.0))
+    coarse = _at_exponents(np.broadcast_to(EXPONENTS, (len(values), len(EXPONENTS))), distance, values, weight)
+    finer = np.clip(coarse[0][:, None] * np.exp(FINER), EXPONENTS[0], EXPONENTS[-1])
+    exponent, scale, floor, squares = _at_exponents(finer, distance, values, weight)
+    level = np.maximum(scale + floor, np.finfo(float).tiny)
+    free = np.maximum((~padding).sum(1) - 3, 1)
+    misfit = np.log(np.sqrt(np.maximum(squares, 0) / free) + 0.02)
+    return {"exponent": exponent, "floor": floor / level, "misfit": misfit}
+
+
+def _at_exponents(
+    exponents: Float[np.ndarray, "b e"],
+    distance: Float[np.ndarray, "b s"],
+    values: Float[np.ndarray, "b s"],
+    weight: Float[np.ndarray, "b s"],
+) -> list[Float[np.ndarray, " b"]]:
+    """Best exponent of those given, with its scale, its floor and the weighted sum of squares.
+
+    Given the exponent the problem is linear; where its solution leaves scale, floor >= 0 the better edge is taken.
+    """
+    basis = weight[:, None, :] * np.exp(np.minimum(-exponents[:, :, None] * distance[:, None, :], 60.0))
     target, one = (weight * values)[:, None, :], weight[:, None, :]
     ss, sw, ww = (basis**2).sum(2), (basis * one).sum(2), (one**2).sum(2)
     sy, wy, yy = (basis * target).sum(2), (one * target).sum(2), (target**2).sum(2)
@@ -86,13 +107,8 @@ def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: floa
     scale = np.where(flat, 0.0, np.where(bare, sy / ss, scale))
     floor = np.where(flat, wy / ww, np.where(bare, 0.0, floor))
     squares = yy - 2 * (scale * sy + floor * wy) + scale**2 * ss + 2 * scale * floor * sw + floor**2 * ww
-    at = np.argmin(squares, axis=1)
-    rows = np.arange(len(at))
-    scale, floor, squares = scale[rows, at], floor[rows, at], np.maximum(squares[rows, at], 0)
-    level = np.maximum(scale + floor, np.finfo(float).tiny)
-    free = np.maximum((~padding).sum(1) - 3, 1)
-    misfit = np.log1p(np.sqrt(squares / free))
-    return {"exponent": EXPONENTS[at], "floor": floor / level, "misfit": misfit}
+    at = np.argmin(squares, axis=1)[:, None]
+    return [np.take_along_axis(part, at, 1)[:, 0] for part in (exponents, scale, floor, squares)]
 
 
 def continuations(
@@ -121,7 +137,7 @@ def continuations(
 
 
 def outlook(weights: dict, features, ways, variance, horizons, xp=np):
-    """Median and the scales downwards and upwards of the change of ln(error), by a small network.
+    """Compute the median and the scales downwards and upwards of the change of ln(error), by a small network.
 
     The network turns the features of a curve into shares of the continuations, into a correction
     c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is that of a0 times the deviation of the last
@@ -129,7 +145,10 @@ def outlook(weights: dict, features, ways, variance, horizons, xp=np):
 
     Args:
         weights: of the network.
-        features, ways, variance, horizons: of curves, as `look` and `continuations` give them.
+        features: of curves, one row each, as `look` gives them.
+        ways: their continuations, as `continuations` gives them.
+        variance: of the level at the last size.
+        horizons: the ln of how many times the last size.
         xp: the module of arrays, NumPy or one that differentiates.
     """
     hidden = xp.clip((features - weights["centre"]) / weights["spread"], -5.0, 5.0)

@@ -68,7 +68,8 @@ def smooth(
     # a zero stands for anything below the smallest error that was seen: a factor of e either way
     error = np.where(measured > 0, se, np.maximum(np.nan_to_num(se), offset[:, None]))
     unknown = np.isnan(error)
-    noise = np.where(unknown, UNKNOWN, np.maximum(np.nan_to_num(error, posinf=1.0) / shifted, LEAST_NOISE))
+    relative = np.where(unknown | padded, 0.0, error) / shifted
+    noise = np.where(unknown, UNKNOWN, np.maximum(relative, LEAST_NOISE))
     noise = np.where(padded, 1e4, noise)
     trust = np.where(unknown.any(1), UNKNOWN_TRUST, TRUST)
     powers = np.where(unknown.any(1), 1.6, 1.0)[:, None]

@@ -1,16 +1,16 @@
 """A measured learning curve continued to more data, with an interval whose coverage was measured on other curves.
 
-Inside the measured sizes the curve is smoothed by a Gaussian process in the logarithms (`_curve_smoothing`). Beyond the
-last size, several ways of going on (it stays; straight lines; a decaying slope; power laws with a floor) are mixed in
-shares that a small network reads off the curve's features, with a correction and two scales, downwards and upwards, that
-grow with the distance (`_curve_prior`). The network is a prior learned from real curves: those of the tables with odd
-OpenML numbers of the Learning Curve Database (Mohr et al., 2022), cut at random sizes, thinned, averaged over few seeds,
-and synthetic ones with known law. Its scales were then stretched, by horizon, until curves of tables that the fit had
-not seen were covered at the nominal rate. The numbers are in learning_curve_prior.json, and
+Inside the measured sizes the curve is smoothed by a Gaussian process in the logarithms (`_curve_smoothing`). Beyond
+the last size, several ways of going on (it stays; straight lines; a decaying slope; power laws with a floor) are mixed
+in shares that a small network reads off the curve's features, with a correction and two scales, downwards and upwards,
+that grow with the distance (`_curve_prior`). The network is a prior learned from real curves: those of the tables with
+odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022), cut at random sizes, thinned, averaged over few
+splits, and synthetic ones of known law. Its scales were then stretched, by horizon, until curves of tables that a fit
+had not seen were covered at the nominal rate. The numbers are in learning_curve_prior.json;
 `benchmarks/learning_curves.py` writes that file and reports coverage and error on the tables with even numbers.
 
 What this is not: a law. A curve unlike those of the database (a phase transition beyond the last size, a change of the
-data's distribution) can leave the interval; calibration is an average over curves and was checked to 8 times the last
+data's distribution) can leave the interval; calibration is an average over curves, and was checked to 8 times the last
 size. Beyond that the scales go on growing in proportion to ln n, which is a choice.
 """
 
@@ -119,36 +119,39 @@ class Forecast:
         values = median[:, None] + np.where(x < 0, down[:, None], up[:, None]) * x
         return np.maximum(np.exp(np.clip(values, -700.0, 700.0)) - self.smoothed.offset[0], 0.0)
 
-    def error(self, n: float, level: float = 0.9) -> Interval:
+    def error(self, n: float | int, level: float = 0.9) -> Interval:
         """The true error at n rows: its median and the central interval that holds `level` of the distribution."""
         lower, value, upper = self.quantiles([n], _levels(level))[0].tolist()
         return Interval(value, lower, upper)
 
-    def samples(self, error: float, level: float = 0.9) -> Interval:
+    def samples(self, error: float | int, level: float = 0.9) -> Interval:
         """The smallest number of rows at which the curve is at or below `error`.
 
         The value is where the median first is, the lower end where the lower quantile first is, the upper end where
-        the upper one is: math.inf where that is nowhere up to 10,000 times the last measured size. At least 1.
+        the upper one is: math.inf where that is nowhere up to 10,000 times the last measured size. A curve that is
+        there at the first measured size is followed back to where it came there, or to 1: before the first size
+        nothing was measured, and a quantile that dips there alone does not count.
         """
-        logs, curves = self._curves(level)
-        lower, value, upper = (_first_below(logs, curves[:, i], error) for i in range(3))
+        logs, curves, first = self._curves(level)
+        lower, value, upper = (_first_below(logs, curves[:, i], error, first) for i in range(3))
         return Interval(value, lower, upper)
 
     def floor(self, level: float = 0.9) -> Interval:
-        """The error that no amount of data crosses: the smallest of each quantile's curve over 1 to 10,000 times the last size.
+        """The error that no amount of data crosses: the least of each quantile's curve from the first size on.
 
-        `samples` has a finite value, lower or upper end for an error just where it is at least this value, lower or
-        upper end.
+        `samples` has a finite value, lower or upper end for an error just where the error is at least this value,
+        lower or upper end. Looked at up to 10,000 times the last size.
         """
-        lower, value, upper = self._curves(level)[1].min(axis=0).tolist()
+        _, curves, first = self._curves(level)
+        lower, value, upper = curves[first:].min(axis=0).tolist()
         return Interval(value, lower, upper)
 
-    def _curves(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """A fine grid of ln n that contains the measured sizes, and the three quantiles there."""
-        last = float(self.smoothed.logs[0, -1])
-        grid = np.arange(0.0, last + math.log(FARTHEST) + STEP, STEP)
-        logs = np.unique(np.concatenate([grid, self.smoothed.logs[0]]))
-        return logs, self.quantiles(np.exp(logs), _levels(level))
+    def _curves(self, level: float) -> tuple[np.ndarray, np.ndarray, int]:
+        """A fine grid of ln n with the measured sizes in it, the three quantiles, and the index of the first size."""
+        measured = self.smoothed.logs[0]
+        grid = np.arange(0.0, float(measured[-1]) + math.log(FARTHEST) + STEP, STEP)
+        logs = np.unique(np.concatenate([grid, measured]))
+        return logs, self.quantiles(np.exp(logs), _levels(level)), int(np.searchsorted(logs, measured[0]))
 
     def _distribution(self, logs: Float[np.ndarray, " s"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Median of ln(error + offset), scales down and up, and the weight of the tails."""
@@ -194,7 +197,7 @@ def forecast(
     measured,
     se,
     *,
-    baseline: float | None = None,
+    baseline: float | int | None = None,
     theory: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Forecast:
     """Continue a measured learning curve to more data.
@@ -238,12 +241,19 @@ def _levels(level: float) -> Sequence[float]:
     return ((1 - level) / 2, 0.5, (1 + level) / 2)
 
 
-def _first_below(logs: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float) -> float:
-    """The first n at which the curve, straight between the points of the grid, is at or below the error."""
-    below = np.flatnonzero(errors <= error)
-    if not len(below):
-        return math.inf
-    at = int(below[0])
+def _first_below(
+    logs: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float | int, first: int
+) -> float:
+    """The n at which the curve, straight between points of the grid, comes to the error, seen from index `first`."""
+    above = errors > error
+    if above[first]:
+        later = np.flatnonzero(~above[first:])
+        if not len(later):
+            return math.inf
+        at = first + int(later[0])
+    else:
+        earlier = np.flatnonzero(above[:first])
+        at = int(earlier[-1]) + 1 if len(earlier) else 0
     if at == 0:
         return float(np.exp(logs[0]))
     share = (errors[at - 1] - error) / (errors[at - 1] - errors[at])
