@@ -121,27 +121,37 @@ PROBLEMS = {
 }
 
 
-def brute_force(matrix, y, n, ridge, subsets, rng, *, intercept=False, least_norm=False):
-    """Mean held-out squared error over random subsets of n rows, and its standard error.
-
-    The intercept is an unpenalised constant: the system is bordered by ones. `least_norm` solves by pseudo-inverse.
-    """
-    total, errors = len(y), []
+def brute_force(matrix, y, n, ridge, subsets, rng, *, intercept=False):
+    """Mean held-out squared error over random subsets of n rows, and its standard error."""
+    errors = []
     for start in range(0, subsets, 500):
-        order = np.argsort(rng.random((min(500, subsets - start), total)), axis=1)
-        train, rest = order[:, :n], order[:, n:]
-        system = matrix[train[:, :, None], train[:, None, :]] + ridge * np.eye(n)
-        cross, target = matrix[rest[:, :, None], train[:, None, :]], y[train]
-        if intercept:
-            system, cross = _bordered(system, cross)
-            target = np.concatenate([target, np.zeros((len(order), 1, y.shape[1]))], axis=1)
-        if least_norm:
-            weights = np.linalg.pinv(system, rcond=1e-10, hermitian=True) @ target
-        else:
-            weights = np.linalg.solve(system, target)
-        errors.append(((y[rest] - cross @ weights) ** 2).sum(-1).mean(-1))
+        order = np.argsort(rng.random((min(500, subsets - start), len(y))), axis=1)
+        errors.append(split_errors(matrix, y, order[:, :n], order[:, n:], ridge, intercept=intercept))
     errors = np.concatenate(errors)
-    return errors.mean(), errors.std() / np.sqrt(len(errors))
+    return errors.mean(), errors.std(ddof=1) / np.sqrt(len(errors))
+
+
+def split_errors(matrix, y, train, rest, ridge, *, intercept=False, least_norm=False):
+    """The textbook's fit to each split: dense systems of the training rows, bordered by ones for an intercept.
+
+    Least norm is the limit of a vanishing ridge: the pseudo-inverse.
+    """
+    system = matrix[train[:, :, None], train[:, None, :]] + ridge * np.eye(train.shape[1])
+    cross, target = matrix[rest[:, :, None], train[:, None, :]], y[train]
+    if intercept and least_norm:
+        centre = np.eye(train.shape[1]) - 1 / train.shape[1]
+        mean = target.mean(axis=1, keepdims=True)
+        weights = np.linalg.pinv(centre @ system @ centre, rcond=1e-10, hermitian=True) @ (target - mean)
+        mean = mean - (system @ weights).mean(axis=1, keepdims=True)
+        return ((y[rest] - mean - cross @ weights) ** 2).sum(-1).mean(-1)
+    if intercept:
+        system, cross = _bordered(system, cross)
+        target = np.concatenate([target, np.zeros((len(train), 1, y.shape[1]))], axis=1)
+    if least_norm:
+        weights = np.linalg.pinv(system, rcond=1e-10, hermitian=True) @ target
+    else:
+        weights = np.linalg.solve(system, target)
+    return ((y[rest] - cross @ weights) ** 2).sum(-1).mean(-1)
 
 
 def _bordered(system, cross):

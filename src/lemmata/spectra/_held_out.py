@@ -5,13 +5,15 @@ import math
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ._eigensystem import Spectrum
 
 # The inverse of the whole regularised matrix serves the held-out rows up to this condition number: what comes from it
 # is then right to about eps times it, 1e-6.
 _CONDITION = 1e10
-_ENTRIES = 4_000_000  # of a batch of systems: 32 MB
+_ENTRIES = 2_000_000  # of a batch of systems: 16 MB
+_SMALL = 100  # rows of a system below which the calls would cost more than the arithmetic
 
 
 class HeldOut:
@@ -31,6 +33,7 @@ class HeldOut:
 
     def __init__(self, spectrum: Spectrum, y: Float[np.ndarray, "rows k"], intercept: bool):
         self.values, self.vectors = np.asarray(spectrum.eigenvalues), np.asarray(spectrum.eigenvectors)
+        self.largest, self.smallest = float(self.values[0]), float(self.values[-1])
         self.floor, self.y, self.intercept = float(spectrum.floor), np.asarray(y), intercept
         scaled = self.vectors[:, self.values > 0] * np.sqrt(self.values[self.values > 0])
         self.matrix = scaled @ scaled.T
@@ -38,34 +41,35 @@ class HeldOut:
 
     def singular(self, ridge: float) -> bool:
         """Whether the ridge cannot be told from 0 on modes that A does not have: the limit ridge -> 0 is then taken."""
-        return ridge <= self.floor and self.values[-1] <= self.floor
+        return ridge <= self.floor and self.smallest <= self.floor
 
     def leaves_out(self, n: int, ridge: float) -> bool:
         """Whether the rows left out are solved for, rather than those that train."""
-        well_posed = ridge + self.values[-1] > (ridge + self.values[0]) / _CONDITION
+        well_posed = ridge + self.smallest > (ridge + self.largest) / _CONDITION
         return len(self.y) - n < n and well_posed
 
     def cost(self, n: int, ridge: float) -> float:
         """Floating-point operations of one split, roughly."""
-        rest, outputs = len(self.y) - n, self.y.shape[1]
+        rest = len(self.y) - n
         if self.leaves_out(n, ridge):
-            return rest**3 + 10 * rest**2
-        system = 20 * n**3 if self.singular(ridge) else n**3
-        return system + 10 * n * (n + rest) + 2 * rest * n * outputs
+            return rest**3 / 2 + 10 * rest**2
+        system = 20.0 * n**3 if self.singular(ridge) else n**3 / 2
+        return system + 5 * n**2 + (5 + 2 * self.y.shape[1]) * n * len(self.y)
 
     def errors(
         self, train: Int[np.ndarray, "splits n"], rest: Int[np.ndarray, "splits h"], ridge: float
     ) -> Float[np.ndarray, " splits"]:
         """Squared error of each split, summed over outputs, averaged over its held-out rows."""
-        solve = self._leave_out if self.leaves_out(train.shape[1], ridge) else self._fit
-        side = rest.shape[1] if self.leaves_out(train.shape[1], ridge) else train.shape[1]
-        batch = max(1, _ENTRIES // max(side * len(self.y), 1))
-        parts = [slice(start, start + batch) for start in range(0, len(train), batch)]
-        return np.concatenate(
-            [np.sum(solve(train[part], rest[part], ridge) ** 2, axis=2).mean(axis=1) for part in parts]
-        )
+        out = self.leaves_out(train.shape[1], ridge)
+        batch = max(1, _ENTRIES // (rest.shape[1] ** 2 if out else train.shape[1] * len(self.y)))
+        found = []
+        for start in range(0, len(train), batch):
+            part = slice(start, start + batch)
+            residuals = self._leave_out(rest[part], ridge) if out else self._fit(train[part], rest[part], ridge)
+            found.append(np.sum(residuals**2, axis=2).mean(axis=1))
+        return np.concatenate(found)
 
-    def _leave_out(self, train: np.ndarray, rest: np.ndarray, ridge: float) -> np.ndarray:
+    def _leave_out(self, rest: np.ndarray, ridge: float) -> np.ndarray:
         if self._inverse is None or self._inverse[0] != ridge:
             scaled = self.vectors / np.sqrt(self.values + ridge)
             inverse = scaled @ scaled.T
@@ -74,31 +78,45 @@ class HeldOut:
                 inverse -= np.outer(ones, ones / ones.sum())
             self._inverse = ridge, inverse, inverse @ self.y
         _, inverse, coefficients = self._inverse
-        return np.linalg.solve(inverse[rest[:, :, None], rest[:, None, :]], coefficients[rest])
+        return _solve(inverse[rest[:, :, None], rest[:, None, :]], coefficients[rest])
 
     def _fit(self, train: np.ndarray, rest: np.ndarray, ridge: float) -> np.ndarray:
-        n, target = train.shape[1], self.y[train]
-        inner = self.matrix[train[:, :, None], train[:, None, :]]
-        system, mean = inner, np.zeros_like(target[:, :1])
+        rows, target = self.matrix[train], self.y[train]  # whole rows are contiguous, which entries are not
+        system = np.take_along_axis(rows, train[:, None, :], axis=2)
         if self.intercept:
-            system = inner - inner.mean(axis=1, keepdims=True) - inner.mean(axis=2, keepdims=True)
-            system += inner.mean(axis=(1, 2), keepdims=True)
-            mean = target.mean(axis=1, keepdims=True)
+            system -= system.mean(axis=1, keepdims=True)
+            system -= system.mean(axis=2, keepdims=True)
+            target = target - target.mean(axis=1, keepdims=True)
         if self.singular(ridge):
-            weights = self._least_norm(system, target - mean, ridge)
+            weights = self._least_norm(system, target, ridge)
         else:
-            # Centred targets have no part along the ones, so what the system does there is free: keep it invertible.
-            constant = self.values[0] / n if self.intercept else 0.0
-            weights = np.linalg.solve(system + ridge * np.eye(n) + constant, target - mean)
+            # Centred targets have no part along the ones, so what the system does there is free: keep it definite.
+            constant = self.largest / train.shape[1] if self.intercept else 0.0
+            weights = _solve(system + ridge * np.eye(train.shape[1]) + constant, target)
+        residuals = self.y - (weights.transpose(0, 2, 1) @ rows).transpose(0, 2, 1)
+        left = np.take_along_axis(residuals, rest[:, :, None], axis=1)
         if self.intercept:
-            mean = mean - (inner @ weights).mean(axis=1, keepdims=True)
-        return self.y[rest] - mean - self.matrix[rest[:, :, None], train[:, None, :]] @ weights
+            left -= np.take_along_axis(residuals, train[:, :, None], axis=1).mean(axis=1, keepdims=True)
+        return left
 
     def _least_norm(self, system: np.ndarray, target: np.ndarray, ridge: float) -> np.ndarray:
         values, vectors = np.linalg.eigh(system)
         kept = values > self.floor
         inverse = np.where(kept, 1 / np.where(kept, values + ridge, 1.0), 0.0)
         return vectors @ (inverse[:, :, None] * (vectors.transpose(0, 2, 1) @ target))
+
+
+def _solve(systems: Float[np.ndarray, "b m m"], targets: Float[np.ndarray, "b m k"]) -> Float[np.ndarray, "b m k"]:
+    """Positive definite systems: in one call where they are small, else by Cholesky, LU where rounding defeats that."""
+    if systems.shape[1] < _SMALL:
+        return np.linalg.solve(systems, targets)
+    found = []
+    for system, target in zip(systems, targets, strict=True):
+        try:
+            found.append(cho_solve(cho_factor(system, check_finite=False), target, check_finite=False))
+        except LinAlgError:
+            found.append(np.linalg.solve(system, target))
+    return np.stack(found)
 
 
 def splits(

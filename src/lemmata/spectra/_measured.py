@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,14 +11,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.stats import t as student
 
-from lemmata.errors import SettingError
+from lemmata.core import require_float64
+from lemmata.errors import SettingError, ShapeError
 
 from ._curve import ALLOWANCE, LearningCurve, learning_curve
 from ._eigensystem import Spectrum
 from ._held_out import HeldOut, all_splits, splits
 from ._intercept import intercept_curve
 
-OPERATIONS = 1e9
+OPERATIONS = 3e8
 """Floating-point operations that one size may cost, before the fewest solves are reached."""
 FEWEST, MOST = 8, 400
 """Direct solves a size, where their number is left open."""
@@ -71,10 +73,12 @@ def measured_curve(
     leave-one-out. Up to 24 sizes are measured, at the nearest whole number; at others, the correction
     ln(measured / equivalent) is interpolated linearly in ln n.
 
-    The interval is error * exp(-+ w). With s the relative standard deviation over the B splits, w = t s sqrt(1/B + 1/r),
-    where t is the 97.5 % point of Student's law with B - 1 degrees of freedom, and r = `resamples`: for a measurement as
-    a mean over r splits; None for the mean over all splits. Balanced splits vary less than the formula allows.
-    Interpolated sizes are given the wider of the two neighbours' w and half the change of the correction between them.
+    The interval is error * exp(-+ w). With s the relative standard deviation over the B splits, w = t s v, where t is
+    the 97.5 % point of Student's law with B - 1 degrees of freedom, v² = 1/B + 1/r, and r = `resamples`: for a
+    measurement as a mean over r splits; None for the mean over all splits. Errors are skewed, so a mean over few of
+    them is more often too low: upwards w is multiplied by 1 + g v (1 + 2 t²) / (6 t), g >= 0 the skewness over splits,
+    as in Johnson's modified t. Balanced splits vary less than the formula allows. Interpolated sizes are given the
+    widest of the two neighbours' w and half the change of the correction between them.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
@@ -85,7 +89,7 @@ def measured_curve(
             by itself. The equivalent then is that of `intercept_curve`, which takes another eigendecomposition
             unless A is centred already.
         solves: direct solves a size, rounded up to balanced splits; 0 for the equivalent alone; None for as many as
-            1e9 operations allow, between 8 and 400. Where there are no more splits than that, all are solved.
+            3e8 operations allow, between 8 and 400. Where there are no more splits than that, all are solved.
         seed: the splits of a size follow from the seed, n and N, so different kernels see the same splits.
         resamples: splits that a measurement is averaged over, for the interval; None for all.
         allowance: of the interval without solves, see `learning_curve`.
@@ -105,21 +109,35 @@ def measured_curve(
         (1.5, 6)
     """
     counts, total = np.asarray(sizes, float), len(spectrum.eigenvalues)
+    require_float64("a measured learning curve")
     ridges = _ridges(ridge, counts)
-    _check(counts, total, intercept, solves)
+    _check(counts, total, intercept, solves, resamples)
+    if len(y) != total:
+        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one for each of the {total} rows of the spectrum")
     equivalent = _equivalent(spectrum, y, counts, ridges, intercept, resamples or FEWEST, allowance)
     if solves == 0:
         return _unmeasured(equivalent)
     order = np.argsort(counts, kind="stable")
     chosen = order[np.unique(np.linspace(0, len(order) - 1, min(MEASURED_SIZES, len(order))).astype(int))]
-    whole = np.clip(np.rint(counts[chosen]), 1 + intercept, total - 1).astype(int)
+    whole = np.clip(np.rint(counts[chosen]), 1 + intercept, total - 1)
     model = HeldOut(spectrum, np.asarray(y).reshape(total, -1), intercept)
-    rows = [_measure(model, n, float(r), solves, seed, resamples) for n, r in zip(whole, ridges[chosen], strict=True)]
+    pairs = zip(whole.astype(int), ridges[chosen], strict=True)
+    points = [_measure(model, int(n), float(r), solves, seed, resamples) for n, r in pairs]
     nearest = equivalent.error[chosen]
     if np.any(np.rint(counts) != counts):
-        at = np.where(counts[chosen] == total, total, whole).astype(float)
+        at = np.where(counts[chosen] == total, total, whole)
         nearest = _equivalent(spectrum, y, at, ridges[chosen], intercept, FEWEST, allowance).error
-    return _assemble(equivalent, np.asarray(nearest), chosen, np.array(rows))
+    return _assemble(equivalent, np.asarray(nearest), chosen, points)
+
+
+class _Point(NamedTuple):
+    """What the solves at one size say; the widths are logarithms."""
+
+    error: float
+    standard_error: float
+    below: float
+    above: float
+    solves: int
 
 
 def _ridges(ridge, counts: np.ndarray) -> np.ndarray:
@@ -131,12 +149,14 @@ def _ridges(ridge, counts: np.ndarray) -> np.ndarray:
     return np.broadcast_to(ridges, counts.shape)
 
 
-def _check(counts: np.ndarray, total: int, intercept: bool, solves: int | None) -> None:
+def _check(counts: np.ndarray, total: int, intercept: bool, solves: int | None, resamples: int | None) -> None:
     least = 2 if intercept else 1
     if counts.size == 0 or not (counts.min() >= least and counts.max() <= total and total >= 2):
         raise SettingError("sizes", found=counts.tolist(), rule=f"each between {least} and the {total} rows of the set")
     if solves is not None and (solves < 0 or solves == 1):
         raise SettingError("solves", found=solves, rule="0, or at least 2, which a standard error takes")
+    if resamples is not None and resamples < 1:
+        raise SettingError("resamples", found=resamples, rule="at least 1, or None for all splits")
 
 
 def _equivalent(spectrum, y, counts, ridges, intercept, resamples, allowance) -> LearningCurve:
@@ -156,49 +176,53 @@ def _unmeasured(equivalent: LearningCurve) -> MeasuredCurve:
     )
 
 
-def _measure(model: HeldOut, n: int, ridge: float, solves: int | None, seed: int, resamples: int | None):
-    """Mean error, its standard error, the width w and the number of solves at one size."""
-    total, cost = len(model.y), model.cost(n, ridge)
-    planned = int(np.clip(OPERATIONS / cost, FEWEST, MOST)) if solves is None else solves
+def _measure(model: HeldOut, n: int, ridge: float, solves: int | None, seed: int, resamples: int | None) -> _Point:
+    total = len(model.y)
+    planned = int(np.clip(OPERATIONS / model.cost(n, ridge), FEWEST, MOST)) if solves is None else solves
     number = math.comb(total, n)
     if number <= (max(planned, total) if model.leaves_out(n, ridge) else planned):
         train, rest = all_splits(total, n)
     else:
         train, rest = splits(total, n, planned, np.random.default_rng([seed, n, total]))
     errors = model.errors(train, rest, ridge)
-    count, mean, spread = len(errors), float(errors.mean()), float(errors.std(ddof=1)) if len(errors) > 1 else 0.0
+    count, mean, spread = len(errors), float(errors.mean()), float(errors.std())
+    if not spread > 0:  # every split alike, or a single one
+        return _Point(mean, 0.0, 0.0, 0.0, count)
     own = 0.0 if count == number else 1 / count
-    quantile = float(student.ppf(0.975, count - 1)) if count > 1 else 0.0
-    width = quantile * spread * math.sqrt(own + (1 / resamples if resamples else 0.0)) / mean if mean > 0 else 0.0
-    return mean, spread * math.sqrt(own), width, count
+    spread *= math.sqrt(count / (count - 1))
+    variance = own + (1 / resamples if resamples else 0.0)
+    quantile = float(student.ppf(0.975, count - 1))
+    skewness = max(0.0, float(np.mean(((errors - mean) / spread) ** 3)))
+    width = quantile * spread * math.sqrt(variance) / mean
+    above = width * (1 + skewness * (1 + 2 * quantile**2) / (6 * quantile) * math.sqrt(variance))
+    return _Point(mean, spread * math.sqrt(own), width, above, count)
 
 
 def _assemble(
-    equivalent: LearningCurve, nearest: np.ndarray, chosen: np.ndarray, rows: Float[np.ndarray, "c 4"]
+    equivalent: LearningCurve, nearest: np.ndarray, chosen: np.ndarray, points: Sequence[_Point]
 ) -> MeasuredCurve:
+    """The curve at all sizes from the points at the chosen ones; `nearest` is the equivalent where they were taken."""
     sizes, predicted = np.asarray(equivalent.sizes), np.asarray(equivalent.error)
-    measured, standard, widths, counts = rows.T
+    measured, standard, below, above, counts = (np.array(column) for column in zip(*points, strict=True))
+    at, where = np.log(sizes), np.log(sizes[chosen])
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.log(measured / nearest)
-        # an infinite or vanishing equivalent tells nothing: at such sizes the measurement itself stands
-        told = np.isfinite(found)
-        correction, error = np.full(sizes.shape, np.nan), np.empty(sizes.shape)
-        where = np.log(sizes[chosen])
-        if told.any():
-            correction = np.interp(np.log(sizes), where[told], found[told])
-        error = np.where(np.isfinite(predicted) & told.any(), predicted * np.exp(correction), np.nan)
-        error = np.where(np.isfinite(error), error, np.interp(sizes, sizes[chosen], measured))
-        error[chosen] = np.where(told, error[chosen], measured)
+        told = np.isfinite(found)  # an equivalent that is infinite or 0 says nothing about other sizes
+        bridge = np.interp(at, where[told], found[told]) if told.any() else np.zeros_like(at)
+        error = np.where(np.isfinite(predicted), predicted * np.exp(bridge), np.interp(at, where, measured))
+        error[chosen] = np.where(told, predicted[chosen] / nearest * measured, measured)
         correction = np.where(error == predicted, 0.0, np.log(error / predicted))
-    solves, width = np.zeros(sizes.shape, int), np.empty(sizes.shape)
+        relative = np.where(measured > 0, standard / measured, 0.0)
+    solves, ends = np.zeros(sizes.shape, int), []
     solves[chosen] = counts
-    upper = np.clip(np.searchsorted(where, np.log(sizes)), 0, len(chosen) - 1)
-    lower = np.maximum(upper - 1, 0)
-    change = np.abs(np.nan_to_num(found[upper] - found[lower], posinf=0, neginf=0))
-    width = np.maximum(np.maximum(widths[lower], widths[upper]), change / 2)
-    width[chosen] = widths
-    relative = np.divide(standard, measured, out=np.zeros_like(standard), where=measured > 0)
-    shares = np.interp(sizes, sizes[chosen], relative)
+    right = np.clip(np.searchsorted(where, at), 0, len(where) - 1)
+    left = np.maximum(right - 1, 0)
+    change = np.where(told[left] & told[right], np.abs(found[right] - found[left]), 0.0) / 2
+    for widths, sign in ((below, -1), (above, 1)):
+        width = np.maximum(np.maximum(widths[left], widths[right]), change)
+        width[chosen] = widths
+        ends.append(jnp.asarray(error * np.exp(sign * width)))
+    shares = np.maximum(relative[left], relative[right])
     shares[chosen] = relative
-    arrays = (error, error * shares, solves, correction, error * np.exp(-width), error * np.exp(width))
-    return MeasuredCurve(equivalent.sizes, *map(jnp.asarray, arrays), equivalent=equivalent)
+    arrays = (jnp.asarray(array) for array in (error, error * shares, solves, correction))
+    return MeasuredCurve(equivalent.sizes, *arrays, *ends, equivalent=equivalent)
