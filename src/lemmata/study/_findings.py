@@ -206,7 +206,7 @@ def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | N
         reason = None
         if here.sum() >= 20 and np.ptp(target[here]) > 0:
             reason = _function_of(column[here], target[here], category, bool(targets.classes))
-        if reason is None and targets.classes and not here.all() and _determines(here.astype(float), target):
+        if reason is None and targets.classes and 0 < here.sum() < len(here) and _determines(target, here):
             reason = "is missing exactly where {target} has certain values"
         if reason:
             return reason
@@ -246,7 +246,7 @@ def _determines(column: np.ndarray, target: np.ndarray) -> bool:
     if repeats.all() or (repeats & (target[order][1:] != target[order][:-1])).any():
         return False
     _, sizes = np.unique(target, return_counts=True)
-    return repeats.sum() * math.log(((sizes / len(target)) ** 2).sum()) < math.log(CHANCE)
+    return bool(repeats.sum() * math.log(((sizes / len(target)) ** 2).sum()) < math.log(CHANCE))
 
 
 def _separates(column: np.ndarray, target: np.ndarray) -> bool:
@@ -256,7 +256,7 @@ def _separates(column: np.ndarray, target: np.ndarray) -> bool:
     _, sizes = np.unique(target, return_counts=True)
     if changes.sum() != len(sizes) - 1 or (np.diff(column[order])[changes] == 0).any():
         return False
-    return gammaln(len(sizes) + 1) + gammaln(sizes + 1).sum() - gammaln(len(target) + 1) < math.log(CHANCE)
+    return bool(gammaln(len(sizes) + 1) + gammaln(sizes + 1).sum() - gammaln(len(target) + 1) < math.log(CHANCE))
 
 
 def _repeats(earliest: np.ndarray, targets: Targets, label: str) -> list[Finding]:
