@@ -51,7 +51,9 @@ def test_digits_agrees_with_scikit_learn():
     np.testing.assert_allclose(data.y, one_hot - one_hot.mean(0), rtol=0, atol=4 * EPS)
     shares = one_hot.mean(0)
     assert data.baseline_error == pytest.approx(1 - (shares**2).sum(), rel=N * EPS)
-    assert any(note.startswith("dropped 3 constant columns: pixel_0_0") for note in data.notes)
+    assert data.findings[0].columns == ("pixel_0_0", "pixel_4_0", "pixel_4_7")
+    np.testing.assert_array_equal(data.inputs, bunch.data[:, keep])
+    np.testing.assert_array_equal(data.targets, one_hot)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -92,19 +94,64 @@ def test_each_kind_of_column(tmp_path):
     table = frame(
         colour=["red", "green", "blue"] * (N // 3),
         flag=[True, False] * (N // 2),
-        stored_as_text=[f" {value} " for value in range(N)],
+        stored_as_text=[f" {value * value} " for value in range(N)],
         same=[7] * N,
         day=[datetime.date(2020, 1, 1) + datetime.timedelta(days=i) for i in range(N)],
+        clock=[datetime.time(i % 24, 30) for i in range(N)],
+        length=[datetime.timedelta(hours=i * i) for i in range(N)],
     )
     data = load_dataset(save(table, tmp_path / "t.parquet"), "y")
-    assert data.features == ("a", "b", "colour = blue", "colour = green", "colour = red", "flag", "stored_as_text")
+    numbers = ("a", "b", "flag", "stored_as_text", "day", "clock", "length")
+    assert data.features == (*numbers, "colour = blue", "colour = green", "colour = red")
+    raw = dict(zip(data.raw_features, data.inputs.T, strict=True))
+    np.testing.assert_array_equal(raw["stored_as_text"], np.arange(N) ** 2)
+    np.testing.assert_array_equal(raw["day"], np.arange(N))
+    np.testing.assert_allclose(raw["clock"], (np.arange(N) % 24 + 0.5) / 24, rtol=4 * EPS)
+    np.testing.assert_allclose(raw["length"], np.arange(N) ** 2 / 24, rtol=4 * EPS)
+    assert "one-hot encoded text column 'colour' (3 categories)" in data.notes
+
+
+@pytest.mark.parametrize(
+    ("pattern", "read"),
+    [("%Y-%m-%d", True), ("%Y/%m/%d", True), ("%d.%m.%Y", True), ("%m/%d/%Y", True), ("%Y-%m-%d %H:%M", True)],
+)
+def test_dates_written_as_text_are_read_where_their_order_shows(pattern, read):
+    days = [datetime.datetime(2020, 1, 9) + datetime.timedelta(days=5 * i) for i in range(N)]
+    data = load_dataset(frame(day=[day.strftime(pattern) for day in days]), "y")
+    np.testing.assert_array_equal(data.inputs[:, 2], 5.0 * np.arange(N))
+
+
+def test_dates_whose_order_does_not_show_are_not_guessed():
+    days = [f"{i % 12 + 1:02}/01/{1990 + i // 12}" for i in range(N)]
+    with pytest.raises(DataError, match="write dates as YYYY-MM-DD"):
+        load_dataset(frame(day=days), "y")
+
+
+def test_missing_cells_are_imputed_with_a_notice(tmp_path):
+    a = RNG.normal(size=N)
+    a[3], a[5] = np.nan, np.inf
+    path = save(frame(a=a, c=[None, *["u", "v"] * (N // 2 - 1), "u"], e=[None] * N), tmp_path / "t.parquet")
+    data = load_dataset(path, "y")
+    assert len(data.x) == N
+    assert np.flatnonzero(np.isnan(data.inputs[:, 0])).tolist() == [3, 5]
+    assert data.raw_features == ("a", "b", "c")
     text = " | ".join(data.notes)
-    for part in (
-        "one-hot encoded text column 'colour' (3 categories)",
-        "dropped 1 constant column: same",
-        "dropped 1 column of dates or times: day",
-    ):
-        assert part in text
+    assert "the median of the training rows, with an indicator ('a': 2)" in text
+    assert "are a category ('c': 1); --drop-missing drops the 3 rows with such cells instead" in text
+    assert len(load_dataset(path, "y", drop_missing=True).x) == N - 3
+
+
+def test_rows_without_target_are_dropped_with_a_notice(tmp_path):
+    y = RNG.normal(size=N)
+    y[[2, 7]] = np.nan, np.inf
+    data = load_dataset(save(frame(y=y), tmp_path / "t.parquet"), "y")
+    assert data.index.tolist() == [i for i in range(N) if i not in (2, 7)]
+    assert f"dropped 2 rows of {N} whose target is missing, NaN or infinite" in data.notes
+
+
+def test_a_column_that_only_tells_where_it_is_missing(tmp_path):
+    data = load_dataset(frame(c=[2.5, None] * (N // 2)), "y")
+    assert data.features[2:] == ("c = 2.5", "c is missing")
 
 
 def test_missing_rows_are_dropped_on_request_and_counted(tmp_path):
@@ -224,14 +271,16 @@ def test_types_that_only_arrays_have(tmp_path):
         tmp_path / "t.npz",
         X=x.astype(np.longdouble),
         half=x[:, 0].astype(np.float16),
-        big=np.arange(N, dtype=">i4"),
+        big=np.arange(N, dtype=">i4") * 2 % (N + 1),
+        day=np.datetime64("2020-01-01") + np.arange(N) * np.timedelta64(2, "D"),
         y=np.array([b"no", b"yes"] * (N // 2)),
     )
     data = load_dataset(str(tmp_path / "t.npz"))
     assert data.classes == ("no", "yes")
-    assert data.features == ("X[0]", "X[1]", "X[2]", "half", "big")
+    assert data.features == ("X[0]", "X[1]", "X[2]", "half", "big", "day")
     np.testing.assert_allclose(data.x[:, :3], StandardScaler().fit_transform(x), rtol=0, atol=N * EPS)
-    np.testing.assert_allclose(np.diff(data.x[:, 4]), 1 / np.arange(N).std(), rtol=N * EPS)
+    np.testing.assert_array_equal(data.inputs[:, 4], np.arange(N) * 2 % (N + 1))
+    np.testing.assert_array_equal(data.inputs[:, 5], np.arange(N) * 2)
 
 
 def test_few_categories_that_may_be_numbers_are_noted(tmp_path):
@@ -286,3 +335,93 @@ def test_npz_files_are_never_unpickled(tmp_path):
     with pytest.raises(DataError, match="never unpickled"):
         load_dataset(str(tmp_path / "t.npz"))
     assert not (tmp_path / "trap").exists()
+
+
+class Frame:
+    """What is asked of a pandas data frame, without pandas: names, and columns with their cells and where they lack."""
+
+    def __init__(self, columns):
+        self.columns, self._columns, self.iloc = list(columns), list(columns.values()), self
+
+    def __getitem__(self, key):
+        return Series(self._columns[key[1]])
+
+
+class Series:
+    def __init__(self, values, name=None):
+        self.values, self.name = np.asarray(values), name
+
+    def to_numpy(self):
+        return self.values
+
+    def isna(self):
+        return Series([cell is None or cell != cell for cell in self.values.tolist()])
+
+
+TEXTS = np.array([*["u", "v", None] * (N // 3)], dtype=object)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "lazy", "pair", "bunch"])
+def test_tables_in_memory(kind):
+    columns = {"a": RNG.normal(size=N), "c": TEXTS, "day": np.datetime64("2020-01-01", "D") + np.arange(N)}
+    y = RNG.normal(size=N)
+    table = Frame({**columns, "y": y})
+    polars = pl.DataFrame({name: values.tolist() for name, values in columns.items()} | {"y": y})
+    inputs = Frame(columns)
+    data = {
+        "polars": polars,
+        "pandas": table,
+        "lazy": polars.lazy(),
+        "pair": (inputs, Series(y, "y")),
+        "bunch": {"data": inputs, "target": Series(y, "y"), "frame": None},
+    }[kind]
+    read = load_dataset(data, "y")
+    assert read.raw_features == ("a", "c", "day")
+    assert read.categories == (None, ("u", "v"), None)
+    np.testing.assert_array_equal(read.inputs[:, 0], columns["a"])
+    np.testing.assert_array_equal(read.inputs[:3, 1], [0, 1, np.nan])
+    np.testing.assert_array_equal(read.inputs[:, 2], np.arange(N))
+    np.testing.assert_array_equal(read.targets[:, 0], y)
+    assert read.target == "y"
+
+
+def test_a_pair_of_arrays():
+    x, y = RNG.normal(size=(N, 3)), np.array(["u", "v"] * (N // 2))
+    data = load_dataset((x, y))
+    assert (data.target, data.classes, data.features) == ("y", ("u", "v"), ("x[0]", "x[1]", "x[2]"))
+    np.testing.assert_array_equal(data.inputs, x)
+    mixed = np.array([[1.5 * i, "uv"[i % 2]] for i in range(N)], dtype=object)
+    assert load_dataset((mixed, RNG.normal(size=(N, 2)))).categories == (None, ("u", "v"))
+
+
+def test_a_bunch_is_read_as_the_bundled_set():
+    from sklearn.datasets import load_wine
+
+    data, bundled = load_dataset(load_wine()), load_dataset("wine")
+    assert (data.features, data.classes) == (bundled.features, bundled.classes)
+    np.testing.assert_array_equal(data.x, bundled.x)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (None, "type NoneType"),
+        ({"a": [1.0]}, "type dict"),
+        (np.zeros((N, 3)), "type ndarray"),
+        ((np.zeros((N, 3)), np.zeros(N + 1)), r"x \(60, 3\), y \(61, 1\)"),
+        ((np.zeros((N, 3)) * 1j, np.zeros(N)), "is complex"),
+        (Frame({"a": np.zeros(N), 1: np.zeros(N), "1": np.zeros(N)}), "columns of the same name; found '1'"),
+        (Frame({"b": np.array([{"c": 1}] * N), "a": np.zeros(N)}), "column 'b' is nested"),
+    ],
+)
+def test_what_is_no_table_is_refused(data, words):
+    with pytest.raises(DataError, match=words):
+        load_dataset(data, "a")
+
+
+def test_a_group_is_a_number_for_each_value_and_rows_keep_it_when_drawn(tmp_path):
+    table = frame(person=np.repeat(np.arange(N // 4), 4) * 10)
+    data = load_dataset(save(table, tmp_path / "t.csv"), "y", group="person", max_rows=30)
+    _, expected = np.unique(data.index // 4, return_inverse=True)
+    assert data.groups.tolist() == expected.tolist()
+    assert any("'person'" in note and "no group is split" in note for note in data.notes)

@@ -16,6 +16,8 @@ MOST_CATEGORIES = 20
 FEWEST_REPEATS = 5
 """Rows that a category of a text with more than 20 distinct values must have to stand for itself."""
 OTHER = "other"
+SAMPLED = 1000
+"""Cells of a text that are looked at to tell what it holds."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d[\d. ]*,\d+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
@@ -214,7 +216,7 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
 
 def numeric_hint(column: pl.Series) -> str:
     """What to do about a text whose cells are mostly numbers or dates; empty where they are not."""
-    texts = column.drop_nulls()
+    texts = column.drop_nulls().head(SAMPLED)
     odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
     numeric = odd_numbers(column)
     if numeric:
@@ -327,7 +329,7 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
 
 def odd_numbers(column: pl.Series) -> str:
     """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
-    texts = column.drop_nulls().cast(pl.String) if column.dtype == pl.String else pl.Series([], dtype=pl.String)
+    texts = (column.drop_nulls() if column.dtype == pl.String else pl.Series([], dtype=pl.String)).head(SAMPLED)
     odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null()).to_list()
     for pattern, remedy in (
         (_DECIMAL_COMMA, "write decimal points instead of decimal commas"),

@@ -163,9 +163,10 @@ def load_dataset(
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
     inputs = raw_inputs(frame.select(roles.inputs))
     x = np.asarray(encoder(inputs.values, inputs.categories).fit_transform(inputs.values), dtype=np.float64)
+    earliest = _earliest(x)
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
-    findings += examine_rows(inputs, targets, x, roles.label)
+    findings += examine_rows(inputs, targets, earliest, roles.label)
     notes += [
         *_imputed(inputs),
         *inputs.notes,
@@ -192,7 +193,7 @@ def load_dataset(
         rows=table.rows,
         columns=table.frame.width - len(roles.targets),
         notes=tuple(notes),
-        duplicates=_duplicates(x),
+        duplicates=_duplicates(earliest),
         index=index if table.kept is None else table.kept[index],
     )
 
@@ -249,8 +250,12 @@ def _subsample(
     return frame[chosen], index[chosen]
 
 
-def _duplicates(x: np.ndarray) -> Duplicates:
+def _earliest(x: np.ndarray) -> np.ndarray:
+    """For each row the first row that equals it."""
     _, first, inverse = np.unique(x, axis=0, return_index=True, return_inverse=True)
-    earliest = first[inverse.reshape(-1)]
-    later = np.flatnonzero(earliest != np.arange(len(x)))
+    return first[inverse.reshape(-1)]
+
+
+def _duplicates(earliest: np.ndarray) -> Duplicates:
+    later = np.flatnonzero(earliest != np.arange(len(earliest)))
     return Duplicates(len(later), tuple((int(earliest[i]), int(i)) for i in later[:5]))

@@ -63,12 +63,13 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories) -> Colum
     >>> [encode.fit(inputs[:n]).transform(inputs).shape for n in (1, 2, 4)]
     [(4, 5), (4, 5), (4, 5)]
     """
-    numbers, gaps, texts = _kinds(inputs, categories)
+    whole, gaps, texts = _kinds(inputs, categories)
     vocabularies: Any = [_codes(inputs[:, j], categories[j]) for j in texts]
     median = SimpleImputer(strategy="median", keep_empty_features=True)
     one_hot = OneHotEncoder(categories=vocabularies, handle_unknown="ignore", sparse_output=False)
     steps = [
-        ("numbers", make_pipeline(median, Standardise()), numbers),
+        ("numbers", Standardise(), whole),
+        ("gaps", make_pipeline(median, Standardise()), gaps),
         ("missing", make_pipeline(MissingIndicator(features="all"), Standardise()), gaps),
         ("categories", make_pipeline(one_hot, Standardise()), texts),
     ]
@@ -79,8 +80,8 @@ def encoded_names(
     inputs: Float64[np.ndarray, "N p"], categories: Categories, names: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The name of each encoded column, in the order of `encoder`: numbers, indicators, categories."""
-    numbers, gaps, texts = _kinds(inputs, categories)
-    encoded = [names[j] for j in numbers] + [f"{names[j]} is missing" for j in gaps]
+    whole, gaps, texts = _kinds(inputs, categories)
+    encoded = [names[j] for j in whole + gaps] + [f"{names[j]} is missing" for j in gaps]
     for j in texts:
         encoded += [f"{names[j]} = {category}" for category in categories[j] or ()]
         encoded += [f"{names[j]} is missing"] if np.isnan(inputs[:, j]).any() else []
@@ -88,10 +89,14 @@ def encoded_names(
 
 
 def _kinds(inputs: np.ndarray, categories: Categories) -> tuple[list[int], list[int], list[int]]:
-    """Columns that are numbers, numbers that are missing somewhere, and categories."""
+    """Columns that are numbers without missing cells, numbers with some, and categories."""
     missing = np.flatnonzero(np.isnan(inputs).any(axis=0)).tolist()
     numbers = [j for j, names in enumerate(categories) if names is None]
-    return numbers, sorted({*numbers} & {*missing}), [j for j, names in enumerate(categories) if names is not None]
+    return (
+        sorted({*numbers} - {*missing}),
+        sorted({*numbers} & {*missing}),
+        [j for j, names in enumerate(categories) if names is not None],
+    )
 
 
 def _codes(column: np.ndarray, names: tuple[str, ...] | None) -> np.ndarray:

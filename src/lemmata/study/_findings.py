@@ -7,13 +7,16 @@ import re
 import numpy as np
 import polars as pl
 from scipy.special import gammaln
+from scipy.stats import rankdata
 
-from ._columns import Inputs, Targets, count, listing, numeric_hint, shortened
+from ._columns import SAMPLED, Inputs, Targets, count, listing, numeric_hint, shortened
 
 CHANCE = 1e-9
 """A coincidence rarer than this (over all columns together) is no coincidence."""
 SAME = 0.999
 """Share of the target's variance that a column must explain alone to be called a function of it."""
+MONOTONE = 0.75
+"""Share of the steps in one direction above which ranks are compared."""
 SENTENCE = 5
 """Texts of at least this many words in the median are free text, shorter ones that never repeat are labels."""
 CONTRADICTING = 0.01
@@ -57,7 +60,7 @@ def identifiers(frame: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def _text_identifier(column: pl.Series) -> str | None:
-    words = np.median([text.count(" ") + 1 for text in column])
+    words = np.median([text.count(" ") + 1 for text in column.head(SAMPLED)])
     return "a label that never repeats" if words < SENTENCE and not numeric_hint(column) else None
 
 
@@ -123,16 +126,16 @@ def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
     """Columns whose values come in groups, and what says so: equal sizes, adjacent rows, other columns that agree."""
     n, found = frame.height, {}
     for column in frame:
-        discrete = column.dtype == pl.String or _integers(column.drop_nulls().to_numpy())
-        distinct = column.n_unique()
-        if column.null_count() or not discrete or column.name in dated or _named(column.name, TIMES):
+        if column.null_count() or column.name in dated or _named(column.name, TIMES):
             continue
-        if not 5 <= distinct <= n / 2:
+        if column.dtype != pl.String and not _integers(column.to_numpy()):
+            continue
+        distinct, named = column.n_unique(), _named(column.name, GROUPS)
+        if not (5 if named else 10) <= distinct <= n / 2:
             continue
         sizes = column.value_counts()["count"]
         equal, adjacent = sizes.n_unique() == 1, int((column != column.shift()).sum()) + 1 == distinct
-        named = _named(column.name, GROUPS)
-        if not (named or (distinct >= 10 and (equal or adjacent))):
+        if not (named or equal or adjacent):
             continue
         within = frame.group_by(column.name).agg(pl.all().n_unique() == 1).drop(column.name)
         agree = [other.name for other in within if other.all() and frame[other.name].n_unique() > 1]
@@ -161,13 +164,13 @@ def _looks_like_code(column: pl.Series) -> bool:
     return _named(column.name, CODES) and _integers(values) and len(np.unique(values)) > 2
 
 
-def examine_rows(inputs: Inputs, targets: Targets, x: np.ndarray, label: str) -> list[Finding]:
+def examine_rows(inputs: Inputs, targets: Targets, earliest: np.ndarray, label: str) -> list[Finding]:
     """Leakage of the target, repeated and contradicting rows, and heavy tails, on the rows that are used.
 
     Args:
         inputs: raw inputs.
         targets: the targets of the same rows.
-        x: the encoded inputs, in which equal rows are equal.
+        earliest: for each row the first one with equal inputs.
         label: the name of the target.
     """
     findings = [
@@ -192,7 +195,7 @@ def examine_rows(inputs: Inputs, targets: Targets, x: np.ndarray, label: str) ->
                 f" before the target is, leave it out with --drop-column {names[0]!r}.",
             )
         )
-    return findings + _repeats(x, targets, label) + _tails(targets, label)
+    return findings + _repeats(earliest, targets, label) + _tails(targets, label)
 
 
 def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | None:
@@ -203,7 +206,7 @@ def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | N
         reason = None
         if here.sum() >= 20 and np.ptp(target[here]) > 0:
             reason = _function_of(column[here], target[here], category, bool(targets.classes))
-        if reason is None and targets.classes and not here.all() and _determines(here.astype(float), target):
+        if reason is None and targets.classes and 0 < here.sum() < len(here) and _determines(target, here):
             reason = "is missing exactly where {target} has certain values"
         if reason:
             return reason
@@ -219,11 +222,13 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
         return None
     if classes:
         return "separates the classes of {target} perfectly by thresholds" if _separates(column, target) else None
-    if len(np.unique(column)) < 10 or len(np.unique(target)) < 10:
-        return None
     if _explained(column, target) >= SAME:
         return "is a multiple of {target}, up to a constant and rounding"
-    ranks = (pl.Series(values).rank().to_numpy() for values in (column, target))
+    order = np.argsort(column, kind="stable")
+    # Of a monotone relation the target is nearly sorted in the column's order; ranks tell how nearly.
+    if max((np.diff(target[order]) >= 0).mean(), (np.diff(target[order]) <= 0).mean()) < MONOTONE:
+        return None
+    ranks = (rankdata(values) for values in (column, target))
     return "is a monotone function of {target}" if _explained(*ranks) >= SAME else None
 
 
@@ -236,29 +241,29 @@ def _explained(a: np.ndarray, b: np.ndarray) -> float:
 
 def _determines(column: np.ndarray, target: np.ndarray) -> bool:
     """Whether equal values always meet equal targets, in so many repeats that it cannot be chance."""
-    pairs = pl.DataFrame({"c": column, "t": target})
-    distinct = pairs["c"].n_unique()
-    if distinct == 1 or pairs.n_unique() != distinct:
+    order = np.argsort(column, kind="stable")
+    repeats = column[order][1:] == column[order][:-1]
+    if repeats.all() or (repeats & (target[order][1:] != target[order][:-1])).any():
         return False
-    shares = pairs["t"].value_counts()["count"].to_numpy() / len(column)
-    return (len(column) - distinct) * math.log((shares**2).sum()) < math.log(CHANCE)
+    _, sizes = np.unique(target, return_counts=True)
+    return bool(repeats.sum() * math.log(((sizes / len(target)) ** 2).sum()) < math.log(CHANCE))
 
 
 def _separates(column: np.ndarray, target: np.ndarray) -> bool:
     """Whether each class is an interval of the column, which shuffled classes would be with chance k! Π n_c! / n!."""
     order = np.argsort(column, kind="stable")
     changes = target[order][1:] != target[order][:-1]
-    sizes = np.bincount(target)
-    sizes = sizes[sizes > 0]
+    _, sizes = np.unique(target, return_counts=True)
     if changes.sum() != len(sizes) - 1 or (np.diff(column[order])[changes] == 0).any():
         return False
-    return gammaln(len(sizes) + 1) + gammaln(sizes + 1).sum() - gammaln(len(target) + 1) < math.log(CHANCE)
+    return bool(gammaln(len(sizes) + 1) + gammaln(sizes + 1).sum() - gammaln(len(target) + 1) < math.log(CHANCE))
 
 
-def _repeats(x: np.ndarray, targets: Targets, label: str) -> list[Finding]:
-    _, inverse, sizes = np.unique(x, axis=0, return_inverse=True, return_counts=True)
-    inverse = inverse.reshape(-1)
-    whole = len(x) - len(np.unique(np.column_stack([inverse, targets.y]), axis=0))
+def _repeats(earliest: np.ndarray, targets: Targets, label: str) -> list[Finding]:
+    _, inverse, sizes = np.unique(earliest, return_inverse=True, return_counts=True)
+    if len(sizes) == len(earliest):
+        return []
+    whole = len(inverse) - len(np.unique(np.column_stack([inverse, targets.y]), axis=0))
     findings = []
     if whole:
         findings.append(

@@ -140,10 +140,12 @@ def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
         table = arrays_table(source, {prefix: np.asarray(x)}, [])
         inputs, notes = table.frame, table.notes
     targets = _frame(y)
-    if targets is None:
-        targets = (
-            arrays_table(source, {label: np.asarray(y)}, []).frame if np.ndim(y) != 1 else _series(label, y).to_frame()
-        )
+    if targets is None and isinstance(y, pl.Series):
+        targets = y.alias(label).to_frame()
+    elif targets is None and hasattr(y, "to_numpy"):
+        targets = _series(label, y).to_frame()
+    elif targets is None:
+        targets = arrays_table(source, {label: np.asarray(y)}, []).frame
     if inputs.height != targets.height:
         raise DataError(
             f"{source} do not form a table",
@@ -165,7 +167,7 @@ def _bunch(bunch: Mapping[str, Any]) -> Table:
     if _frame(x) is None and names is not None and np.ndim(x) == 2 and len(names) == np.shape(x)[1]:
         check_names("the bunch", list(map(str, names)))
         x = pl.DataFrame(np.asarray(x), schema=list(map(str, names)))
-    return dataclasses.replace(_joined("the bunch", x, "x", target, label))
+    return _joined("the bunch", x, "x", target, label)
 
 
 def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]) -> Table:
@@ -178,7 +180,7 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
     arrays = {name: array for name, array in arrays.items() if array.ndim}
     if len({array.shape[0] for array in arrays.values()}) != 1:
         raise DataError(
-            f"the arrays of {source} do not form a table",
+            f"{source}: the arrays do not form a table",
             found=shapes,
             rule="all arrays have the same first dimension: one entry a row",
         )
