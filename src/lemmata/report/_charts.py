@@ -1,293 +1,170 @@
-"""The pictures of a study as Vega-Lite specifications, drawn from the record alone.
+"""The folded pictures of a study as Vega-Lite charts, drawn from the record alone.
 
 Each function returns None where the record holds nothing to draw.
 """
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from ._theme import INK, colour, themed
+from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
+from ._theme import INK, colour, colour_of, linear_ticks, ticks
 
-Study = dict[str, Any]
-Spec = dict[str, Any] | None
+if TYPE_CHECKING:
+    from lemmata.study._result import Record
 
-
-def titles(study: Study) -> list[str]:
-    """The human name of each architecture, in the order of the record."""
-    return [architecture.get("title") or architecture.get("name") or "?" for architecture in study["architectures"]]
-
-
-def _positive(value: Any) -> Any:
-    """A logarithmic axis cannot show zero or less."""
-    return value if value is not None and value > 0 else None
+PANEL = {"width": 250, "height": 180}
+"""Size of a panel in pixels, where a picture has one a model."""
+Picture = Any | None
+CSV = {"curves": COLUMNS, "all-curves": COLUMNS}
+"""The columns of a picture's rows that are worth writing to CSV; all of them for pictures not listed."""
 
 
-def _log(lower: float | int, upper: float | int) -> alt.Scale:
-    return alt.Scale(type="log", domain=[lower, upper], nice=False, clamp=True)
+def _log(values: list[float], around: float = 1.15) -> tuple[alt.Scale, list[float]]:
+    lower, upper = min(values) / around, max(values) * around
+    return alt.Scale(type="log", domain=[lower, upper], nice=False, clamp=True), ticks(lower, upper)
 
 
-def _ticks(title: str | None, **more: Any) -> alt.Axis:
-    # Only 1, 2, 5 of each decade carry a label: the ten of Vega's default collide on a small panel.
-    label = "indexof(['1','2','5'], slice(format(datum.value, '.1e'), 0, 1)) >= 0 ? format(datum.value, '~g') : ''"
-    return alt.Axis(title=title, labelExpr=label, labelOverlap="greedy", labelSeparation=5, **more)
+def _facet(panel: Any, rows: list[dict[str, Any]], names: list[str], field: str = "model") -> Any:
+    header = alt.Header(labelPadding=2)
+    facet = alt.Facet(f"{field}:N", sort=names, title=None, header=header)
+    return panel.facet(data=alt.Data(values=rows), facet=facet, columns=3)
 
 
-def _curve_rows(study: Study) -> list[dict[str, Any]]:
-    rows = []
-    for title, architecture in zip(titles(study), study["architectures"], strict=True):
-        for point in architecture.get("curve") or []:
-            measured, error = _positive(point.get("measured")), point.get("measured_se") or 0.0
-            predicted = _positive(point.get("predicted"))
-            rows.append(
-                {
-                    "architecture": title,
-                    "n": _positive(point.get("n")),
-                    "predicted": predicted,
-                    "lower": _positive(point.get("lower")) and predicted and min(point["lower"], predicted),
-                    "upper": _positive(point.get("upper")),
-                    "measured": measured,
-                    "low": None if measured is None else max(measured - 2 * error, measured / 10),
-                    "high": None if measured is None else measured + 2 * error,
-                    "ratio": point.get("ratio"),
-                    "extrapolated": bool(point.get("extrapolated")),
-                }
-            )
-    return [row for row in rows if row["n"] is not None]
-
-
-def _frame(rows: list[dict[str, Any]]) -> tuple[alt.Scale, alt.Scale]:
-    """Scales for n and the error that hold every line and point; a wide band is cut at the frame."""
-    sizes = [row["n"] for row in rows]
-    errors = [row[name] for row in rows for name in ("predicted", "measured") if row[name] is not None] or [1.0]
-    return _log(min(sizes) / 1.15, max(sizes) * 1.15), _log(min(errors) / 1.5, max(errors) * 1.4)
-
-
-def learning_curves(study: Study) -> Spec:
-    """A panel an architecture: predicted error with its band, measured error with two standard errors."""
-    rows = _curve_rows(study)
-    if not rows:
+def all_curves(record: "Record") -> Picture:
+    """A panel a model: what was measured with two standard errors, what is expected with its 90 % band."""
+    models = drawn_models(record)
+    if not models:
         return None
-    across, up = _frame(rows)
-    names = titles(study)
-    base = alt.Chart().encode(
-        x=alt.X("n:Q", scale=across, axis=_ticks("training rows n", tickCount=6)), color=colour(names, legend=False)
-    )
-    tip = [
-        alt.Tooltip("architecture:N"),
-        alt.Tooltip("n:Q"),
-        alt.Tooltip("predicted:Q", format=".3~g"),
-        alt.Tooltip("measured:Q", format=".3~g"),
-        alt.Tooltip("ratio:Q", format=".3~g", title="predicted / measured"),
-    ]
-    error = alt.Y("predicted:Q", scale=up, axis=_ticks("held-out squared error", tickCount=6))
-    band = base.mark_area(opacity=0.18).encode(y=alt.Y("lower:Q", scale=up), y2="upper:Q")
-    line = base.mark_line(strokeWidth=2).encode(y=error)
-    bars = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=up), y2="high:Q")
-    points = base.mark_point(filled=True, size=26, opacity=1).encode(y=alt.Y("measured:Q", scale=up), tooltip=tip)
-    panel = alt.layer(band, line, bars, points).properties(width=258, height=200)
-    shown = [name for name in names if any(row["architecture"] == name for row in rows)]
-    facet = alt.Facet("architecture:N", sort=shown, title=None, header=alt.Header(labelPadding=2))
-    return themed(panel.facet(data=alt.Data(values=rows), facet=facet, columns=3))
-
-
-def overview(study: Study) -> Spec:
-    """All predicted curves in one frame, beside the error asked for and the error of predicting the mean."""
-    rows = _curve_rows(study)
-    if not rows:
-        return None
-    across, up = _frame(rows)
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("n:Q", scale=across, axis=_ticks("training rows n")), color=colour(titles(study))
-    )
+    around = frame(models, record.unit, [record.answers.asked] if record.answers.needed is not None else [])
+    names, total = [model.title for model in record.models], record.data.used_rows
+    base = alt.Chart().encode(x=around.x(), color=colour(names))
+    expected = base.transform_filter("datum.what === 'expected'")
+    points = base.transform_filter("datum.what === 'measured'")
+    y = around.y()
+    tips = [alt.Tooltip("what:N"), alt.Tooltip("n:Q", format=",.0f"), alt.Tooltip("told:N", title="value")]
     layers = [
-        base.mark_line(strokeWidth=2).encode(y=alt.Y("predicted:Q", scale=up, axis=_ticks("held-out squared error"))),
-        base.mark_point(filled=True, size=40, opacity=1).encode(y=alt.Y("measured:Q", scale=up)),
+        expected.mark_area(opacity=0.2, clip=True).encode(y=around.y("from"), y2="to:Q"),
+        expected.mark_line(strokeWidth=2, clip=True).encode(y=y, tooltip=tips),
+        points.mark_rule(strokeWidth=1.3, clip=True).encode(y=around.y("from"), y2="to:Q"),
+        points.mark_point(filled=True, size=30, opacity=1, clip=True).encode(y=y, tooltip=tips),
     ]
-    marks = [
-        {"level": (study.get("answers") or {}).get("error"), "label": "target error"},
-        {"level": (study.get("data") or {}).get("baseline_error"), "label": "predicting the mean"},
-    ]
-    errors = [row["predicted"] for row in rows if row["predicted"] is not None] or [1.0]
-    marks = [mark for mark in marks if mark["level"] and min(errors) / 1.4 <= mark["level"] <= max(errors) * 1.3]
-    if marks:
-        rule = alt.Chart(alt.Data(values=marks)).encode(y=alt.Y("level:Q", scale=up))
-        layers += [
-            rule.mark_rule(color=INK, strokeDash=[5, 4]),
-            rule.mark_text(color=INK, align="right", dx=-4, dy=-7, fontSize=11).encode(
-                x=alt.value(850), text="label:N"
-            ),
-        ]
-    return themed(alt.layer(*layers).properties(width=850, height=360))
+    if record.answers.needed is not None:
+        layers += level(around, record.answers.asked, "", left=True, dashed=True)[:1]
+    layers += size_line(around, total, "")[:1]
+    shown = [model.title for model in models]
+    return _facet(alt.layer(*layers).properties(**PANEL), curve_rows(models, around, total), shown)
 
 
-def _needed_rows(study: Study) -> list[dict[str, Any]]:
-    """One row an architecture and route: the number, the ends of its interval (None for no upper end)."""
-    rows = []
-    for title, architecture in zip(titles(study), study["architectures"], strict=True):
-        samples = architecture.get("samples") or {}
-        for key, route in (("theory", "theory"), ("power_law", "fitted power law")):
-            answer = samples.get(key) or {}
-            if _positive(answer.get("n")):
-                n = answer["n"]
-                rows.append(
-                    {
-                        "architecture": title,
-                        "route": route,
-                        "n": n,
-                        "lower": _positive(answer.get("lower")) or n,
-                        "upper": _positive(answer.get("upper")),
-                        "extrapolates": bool(answer.get("extrapolates")),
-                    }
-                )
-        if _positive(samples.get("measured")):
-            n = samples["measured"]
-            rows.append(
-                {"architecture": title, "route": "measured", "n": n, "lower": n, "upper": n, "extrapolates": False}
-            )
-    return rows
-
-
-def samples_needed(study: Study) -> Spec:
-    """Rows needed for the target error by each route, with intervals, and the measured number."""
-    rows = _needed_rows(study)
-    if not rows:
+def theory(record: "Record") -> Picture:
+    """A panel a kernel: the squared error that its eigenvalues predict, with its band, beside the measured one."""
+    rows = [
+        {"model": model.title, "n": point.n, **{
+            name: value if math.isfinite(value) and value > 0 else None
+            for name, value in (("predicted", point.predicted), ("lower", point.lower), ("upper", point.upper),
+                                ("measured", point.measured))
+        }}
+        for model in record.models for point in model.theory
+    ]  # fmt: skip
+    heights = [row[name] for row in rows for name in ("predicted", "measured") if row[name]]
+    if not heights:
         return None
-    have = (study.get("data") or {}).get("used_rows")
-    top = max([row["n"] for row in rows] + ([have] if have else []))
-    scale = _log(max(min(row["lower"] for row in rows) / 1.3, 1), top * 4)
-    for row in rows:
-        row["end"] = row["upper"] or top * 4
-    routes = ["theory", "fitted power law", "measured"]
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("n:Q", scale=scale, axis=_ticks("training rows needed")),
-        y=alt.Y("architecture:N", sort=titles(study), title=None, axis=alt.Axis(ticks=False, domain=False)),
-        yOffset=alt.YOffset("route:N", sort=routes, scale=alt.Scale(domain=routes, paddingOuter=0.2)),
-        color=alt.Color(
-            "route:N",
-            scale=alt.Scale(domain=routes, range=["#4c78c8", "#e07b39", "#2f9e77"]),
-            legend=alt.Legend(title=None, orient="top", labelLimit=300),
-        ),
-        tooltip=[
-            alt.Tooltip("architecture:N"),
-            alt.Tooltip("route:N"),
-            alt.Tooltip("n:Q", format=",.0f"),
-            alt.Tooltip("lower:Q", format=",.0f"),
-            alt.Tooltip("upper:Q", format=",.0f"),
-            alt.Tooltip("extrapolates:N"),
-        ],
-    )
+    names = [model.title for model in record.models]
+    across, sizes = _log([row["n"] for row in rows])
+    up, marks = _log(heights, 1.3)
+    axis = alt.Axis(title="training rows", values=sizes, format=",d", labelOverlap="greedy")
+    base = alt.Chart().encode(x=alt.X("n:Q", scale=across, axis=axis), color=colour(names))
+    held = alt.Axis(title="squared error (1: guessing)", values=marks, format=",.4~r")
+    tips = [alt.Tooltip(f"{name}:Q", format=".3~r") for name in ("n", "predicted", "measured")]
+    error = alt.Y("predicted:Q", scale=up, axis=held)
     layers = [
-        base.mark_bar(height=3, clip=True).encode(x=alt.X("lower:Q", scale=scale), x2="end:Q"),
-        base.mark_point(filled=True, size=60, opacity=1, clip=True).encode(),
+        base.mark_area(opacity=0.18, clip=True).encode(y=alt.Y("lower:Q", scale=up), y2="upper:Q"),
+        base.mark_line(strokeWidth=2, clip=True).encode(y=error, tooltip=tips),
+        base.mark_point(filled=True, size=30, opacity=1, clip=True).encode(y=alt.Y("measured:Q", scale=up), tooltip=tips),
     ]
-    if any(row["upper"] is None for row in rows):
-        arrow = base.transform_filter("datum.upper === null").mark_point(
-            shape="triangle-right", filled=True, size=70, opacity=1, xOffset=-4
-        )
-        layers.append(arrow.encode(x=alt.X("end:Q", scale=scale)))
-    if have:
-        edge = alt.Chart(alt.Data(values=[{"rows": have, "label": f"{have:,} rows of data"}])).encode(
-            x=alt.X("rows:Q", scale=scale)
-        )
-        layers += [
-            edge.mark_rule(color=INK, strokeDash=[5, 4]),
-            edge.mark_text(color=INK, align="right", dx=-5, fontSize=11).encode(y=alt.value(-7), text="label:N"),
-        ]
-    return themed(alt.layer(*layers).properties(width=700, height=alt.Step(13)))
+    shown = [name for name in names if any(row["model"] == name for row in rows)]
+    return _facet(alt.layer(*layers).properties(**PANEL), rows, shown)
 
 
-def spectra(study: Study) -> Spec:
-    """Eigenvalues of each Gram matrix, and the share of the target that its first modes hold."""
-    rows = []
-    for title, architecture in zip(titles(study), study["architectures"], strict=True):
-        spectrum = architecture.get("spectrum") or {}
-        values, shares = spectrum.get("eigenvalues") or [], spectrum.get("alignment") or []
-        for j, index in enumerate(spectrum.get("index") or []):
-            rows.append(
-                {
-                    "architecture": title,
-                    "index": index,
-                    "eigenvalue": _positive(values[j]) if j < len(values) else None,
-                    "share": shares[j] if j < len(shares) else None,
-                }
-            )
+def spectra(record: "Record") -> Picture:
+    """Eigenvalues of each kernel's Gram matrix, and the share of the target that its first directions hold."""
+    rows = [
+        {"model": model.title, "rank": rank, "eigenvalue": value if value > 0 else None, "share": share}
+        for model in record.models if model.spectrum is not None
+        for rank, value, share in zip(
+            model.spectrum.index, model.spectrum.eigenvalues, model.spectrum.alignment, strict=False
+        )
+    ]  # fmt: skip
+    values = [row["eigenvalue"] for row in rows if row["eigenvalue"]]
+    if not values:
+        return None
+    legend = alt.Legend(title=None, orient="top", columns=3, labelLimit=220, symbolType="stroke", symbolStrokeWidth=3)
+    shades = colour([model.title for model in record.models], legend, [row["model"] for row in rows])
+    base = alt.Chart(alt.Data(values=rows)).encode(color=shades)
+    across, ranks = _log([row["rank"] for row in rows], 1.0001)
+    index = alt.X("rank:Q", scale=across, axis=alt.Axis(title="direction, strongest first", values=ranks, format=",d"))
+    up, marks = _log([max(value, max(values) * 1e-12) for value in values], 1.3)
+    held = alt.Axis(title="eigenvalue", values=marks, labelExpr="format(datum.value, abs(log(datum.value)) < 8 ? ',.3~r' : '.0e')")
+    left = base.mark_line(strokeWidth=2, clip=True).encode(x=index, y=alt.Y("eigenvalue:Q", scale=up, axis=held))
+    share = alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="share of the target", format="%"))
+    right = base.mark_line(strokeWidth=2, clip=True).encode(x=index, y=share)
+    size = {"width": 390, "height": 240}
+    return alt.hconcat(left.properties(**size), right.properties(**size), spacing=30)
+
+
+def residuals(record: "Record") -> Picture:
+    """For a regression: what held-out rows missed the prediction by, against the prediction."""
+    rows = [
+        {"row": item.row, "truth": item.truth, "predicted": item.said, "residual": item.truth - item.said}
+        for item in record.residuals
+        if not isinstance(item.truth, str) and not isinstance(item.said, str)
+    ]
+    rows = [row for row in rows if all(math.isfinite(value) for value in row.values())]
     if not rows:
         return None
-    largest = max([row["eigenvalue"] for row in rows if row["eigenvalue"] is not None] or [1.0])
-    smallest = min([row["eigenvalue"] for row in rows if row["eigenvalue"] is not None] or [1.0])
-    floor = max(smallest, largest * 1e-16)
-    base = alt.Chart(alt.Data(values=rows)).encode(color=colour(titles(study)))
-    index = alt.X(
-        "index:Q",
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(title="index of the mode", tickCount=5, format="~g"),
+    place = next((i for i, model in enumerate(record.models) if model.name == record.answers.best), 0)
+
+    def axis(field: str, title: str) -> dict[str, Any]:
+        values = [row[field] for row in rows] + ([0.0] if field == "residual" else [])
+        span = (max(values) - min(values)) or abs(max(values)) or 1.0
+        lower, upper = min(values) - 0.05 * span, max(values) + 0.05 * span
+        marks = alt.Axis(title=title, values=linear_ticks(lower, upper), format=",.4~r")
+        return {"scale": alt.Scale(domain=[lower, upper], nice=False, zero=False), "axis": marks}
+
+    tips = [alt.Tooltip("row:Q", format=",d"), *(alt.Tooltip(f"{n}:Q", format=",.4~r") for n in ("truth", "predicted"))]
+    points = alt.Chart().mark_point(filled=True, size=34, opacity=0.65, color=colour_of(place))
+    points = points.encode(
+        x=alt.X("predicted:Q", **axis("predicted", "predicted")),
+        y=alt.Y("residual:Q", **axis("residual", "truth minus predicted")),
+        tooltip=tips,
     )
-    decade = "log(datum.value) / LN10"
-    exponent = f"abs({decade} - round({decade})) < 1e-6 ? '1e' + round({decade}) : ''"
-    power = alt.Axis(title="eigenvalue of the Gram matrix", labelExpr=exponent, labelOverlap="greedy")
-    left = base.mark_line(strokeWidth=2, clip=True).encode(
-        x=index, y=alt.Y("eigenvalue:Q", scale=_log(floor, largest * 1.5), axis=power)
-    )
-    right = base.mark_line(strokeWidth=2).encode(
-        x=index,
-        y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="share of the target", format="%")),
-    )
-    return themed(
-        alt.hconcat(left.properties(width=388, height=280), right.properties(width=388, height=280), spacing=28)
-    )
+    zero = alt.Chart(alt.Data(values=[{"residual": 0}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(y="residual:Q")
+    return alt.layer(zero, points, data=alt.Data(values=rows)).properties(width=640, height=280)
 
 
-def training(run: dict[str, Any]) -> Spec:
+def training(run: dict[str, Any]) -> Picture:
     """A panel a width: error of the network and of its kernel through training time, on training and held-out rows."""
-    rows = []
-    for width in run.get("widths") or []:
-        for point in width.get("points") or []:
-            for who in ("network", "kernel"):
-                for part, name in (("train", "training rows"), ("test", "held-out rows")):
-                    value = _positive(point.get(f"{who}_{part}"))
-                    if value is not None and _positive(point.get("time")):
-                        rows.append(
-                            {
-                                "width": f"width {width['width']:,}",
-                                "order": width["width"],
-                                "time": point["time"],
-                                "error": value,
-                                "who": who,
-                                "on": name,
-                            }
-                        )
+    rows = [
+        {"width": f"width {width['width']:,}", "time": point["time"], "error": point[f"{who}_{part}"], "who": who, "on": name}
+        for width in run.get("widths") or []
+        for point in width.get("points") or []
+        for who in ("network", "kernel")
+        for part, name in (("train", "training rows"), ("test", "held-out rows"))
+        if (point.get(f"{who}_{part}") or 0) > 0 and (point.get("time") or 0) > 0
+    ]  # fmt: skip
     if not rows:
         return None
-    bounds = _log(min(row["error"] for row in rows) / 1.3, max(row["error"] for row in rows) * 1.3)
-    lines = (
-        alt.Chart()
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X(
-                "time:Q",
-                scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(title="training time", tickCount=4, format="~g"),
-            ),
-            y=alt.Y("error:Q", scale=bounds, axis=_ticks("squared error", tickCount=6)),
-            color=alt.Color(
-                "on:N",
-                scale=alt.Scale(domain=["training rows", "held-out rows"], range=["#e07b39", "#4c78c8"]),
-                legend=alt.Legend(title=None, orient="top", labelLimit=200),
-            ),
-            strokeDash=alt.StrokeDash(
-                "who:N",
-                scale=alt.Scale(domain=["network", "kernel"], range=[[1, 0], [5, 4]]),
-                legend=alt.Legend(title=None, orient="top", symbolStrokeColor=INK),
-            ),
-        )
-        .properties(width=258, height=200)
-    )
-    panels = [f"width {width['width']:,}" for width in run["widths"]]
-    return themed(
-        lines.facet(
-            data=alt.Data(values=rows),
-            columns=3,
-            facet=alt.Facet("width:N", sort=panels, title=None, header=alt.Header(labelPadding=2)),
-        )
-    )
+    across, times = _log([row["time"] for row in rows], 1.0001)
+    up, marks = _log([row["error"] for row in rows], 1.2)
+    parts, who = ["training rows", "held-out rows"], ["network", "kernel"]
+    legend: dict[str, Any] = {"title": None, "orient": "top", "labelLimit": 200, "symbolType": "stroke"}
+    lines = alt.Chart().mark_line(strokeWidth=2).encode(
+        x=alt.X("time:Q", scale=across, axis=alt.Axis(title="training time", values=times, format=".3~g", labelOverlap="greedy")),
+        y=alt.Y("error:Q", scale=up, axis=alt.Axis(title="squared error", values=marks, format=",.3~r")),
+        color=alt.Color("on:N", scale=alt.Scale(domain=parts, range=["#e07b39", "#4c78c8"]), legend=alt.Legend(**legend)),
+        strokeDash=alt.StrokeDash(
+            "who:N", scale=alt.Scale(domain=who, range=[[1, 0], [5, 4]]), legend=alt.Legend(symbolStrokeColor=INK, **legend)
+        ),
+    )  # fmt: skip
+    return _facet(lines.properties(**PANEL), rows, list(dict.fromkeys(row["width"] for row in rows)), "width")

@@ -2,8 +2,9 @@
 
 import functools
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import jinja2
@@ -13,120 +14,107 @@ from markupsafe import Markup
 from lemmata.files import replace_text
 
 from . import _charts as charts
-from ._text import (
-    agreement,
-    brief,
-    clean,
-    comparison,
-    condition,
-    interval,
-    is_order,
-    is_rate,
-    number,
-    own_units,
-    percent,
-    script_json,
-    slug,
-    verdict,
-)
+from . import _views as views
+from ._curves import drawn_models, learning_curve_chart
+from ._text import clean, number, script_json, told, told_interval, verdict
+from ._theme import themed
 
-SECTIONS: dict[str, Any] = {
-    "data": {},
-    "answers": {},
-    "quality": {},
-    "architectures": [],
-    "training": [],
-    "claims": [],
-    "bibliography": [],
-    "notes": [],
-}
+if TYPE_CHECKING:
+    from lemmata.study._result import Record
+
+ROWS_SHOWN = 40
+"""At most so many rows of the table of measured points stand in the page: the rest is in study.json."""
+WIDE = {"width": 500, "height": 290}
 
 
-def write_report(study: dict[str, Any], directory: str | Path) -> Path:
+def write_report(record: "Record", directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
-    which replaces it by one with tooltips where scripts run. Names that the user controls are escaped wherever they
-    appear; control characters in them are made visible.
+    which replaces it by one with tooltips and downloads where scripts run. Names that the user controls are escaped
+    wherever they appear; control characters in them are made visible.
 
     Args:
-        study: the record of a study, as `study.json` holds it. Sections may be missing or empty.
+        record: a study.
         directory: created where it does not exist.
 
     Returns:
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written; one that stood there stays as it was.
-
-    >>> import tempfile
-    >>> page = write_report({"data": {"name": "a < b"}}, tempfile.mkdtemp())
-    >>> page.name, "a &lt; b" in page.read_text(encoding="utf-8")
-    ('index.html', True)
+        DataError: the page cannot be written; what stood there before is untouched.
     """
-    record = clean({**study, **{key: study.get(key) or empty for key, empty in SECTIONS.items()}})
-    return replace_text(Path(directory) / "index.html", _render(record))
+    return replace_text(Path(directory) / "index.html", page(record))
 
 
-def _render(record: dict[str, Any]) -> str:
-    pictures: dict[str, dict[str, Any]] = {}
-    for name in ("learning_curves", "overview", "samples_needed", "spectra"):
-        _add(pictures, name, getattr(charts, name)(record))
-    for i, run in enumerate(record["training"]):
-        _add(pictures, f"training-{i}", charts.training(run))
-    anchors = _anchors(record["claims"])
-    return _template().render(
-        study=record,
+def page(record: "Record") -> str:
+    """The text of the page."""
+    record = clean(record, lines=True)
+    pictures = drawn(_pictures(record))
+    return template("report.html").render(
+        record=record,
         pictures=pictures,
-        titles=charts.titles(record),
-        named=_named(record),
-        anchors=anchors,
-        last=_last_points(record),
-        conditions=_conditions(record),
-        units=own_units(record["data"], record["answers"].get("error")),
-        specs={name: picture["spec"] for name, picture in pictures.items()},
-        bundle=_bundle() if pictures else "",
+        models=views.models(record),
+        more=views.more(record),
+        points=views.points(record),
+        quality=views.quality(record),
+        columns=views.columns(record),
+        confusions=views.confusions(record) if record.data.task == "classification" else [],
+        worst=views.worst(record),
+        claims=views.claims(record),
+        warnings=views.warnings(record),
+        **shipped(pictures),
     )
 
 
-def _add(pictures: dict[str, dict[str, Any]], name: str, spec: dict[str, Any] | None) -> None:
-    if spec is not None:
-        svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
-        pictures[name] = {"spec": spec, "svg": Markup(svg)}
+def page_text(record: "Record") -> str:
+    """A fragment of HTML for a notebook: answers, learning curve (SVG), table of models, warnings; no script.
+
+    Args:
+        record: a study.
+    """
+    record = clean(record, lines=True)
+    pictures = drawn(_curves(record))
+    return template("fragment.html").render(
+        record=record, pictures=pictures, models=views.models(record), warnings=views.warnings(record)
+    )
 
 
-def _last_points(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """For each architecture the measured point with the most training rows; empty where nothing was measured."""
-    points = []
-    for architecture in record["architectures"]:
-        measured = [point for point in architecture.get("curve") or [] if point.get("measured") is not None]
-        points.append(max(measured, key=lambda point: point["n"], default={}))
-    return points
+def _curves(record: "Record") -> dict[str, Any]:
+    return {"curves": learning_curve_chart(record, **WIDE)} if drawn_models(record) else {}
 
 
-def _conditions(record: dict[str, Any]) -> list[str]:
-    """The condition number of each architecture."""
-    rows = record["data"].get("used_rows")
-    return [condition(architecture.get("spectrum"), rows) for architecture in record["architectures"]]
-
-
-def _named(record: dict[str, Any]) -> dict[str, str]:
-    """The human name of each architecture, by its short one."""
-    return {
-        architecture.get("name", ""): title
-        for architecture, title in zip(record["architectures"], charts.titles(record), strict=True)
+def _pictures(record: "Record") -> dict[str, Any]:
+    found = _curves(record) | {
+        "all-curves": charts.all_curves(record),
+        "theory": charts.theory(record),
+        "spectra": charts.spectra(record),
+        "residuals": charts.residuals(record),
     }
+    found |= {f"training-{i}": charts.training(run) for i, run in enumerate(record.training)}
+    return {name: chart for name, chart in found.items() if chart is not None}
 
 
-def _anchors(claims: list[dict[str, Any]]) -> list[str]:
-    """A distinct anchor for each claim, also where a claim was examined for several architectures."""
-    anchors: list[str] = []
-    for claim in claims:
-        anchor = slug("claim", claim.get("name"), claim.get("architecture"))
-        while anchor in anchors:
-            anchor += "-x"
-        anchors.append(anchor)
-    return anchors
+def drawn(pictures: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Specification, SVG and columns of the CSV of each chart."""
+    found = {}
+    for name, chart in pictures.items():
+        spec = themed(chart) if not _is_configured(chart) else chart.to_dict()
+        svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
+        # Clip paths are numbered anew in every picture: in one page they need names of their own.
+        svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
+        found[name] = {"spec": spec, "svg": Markup(svg), "csv": charts.CSV.get(name)}
+    return found
+
+
+def _is_configured(chart: Any) -> bool:
+    return chart.config is not alt.Undefined
+
+
+def shipped(pictures: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What the scripts of a page need: the specifications, and Vega itself."""
+    specs = {name: {"spec": item["spec"], "csv": item["csv"]} for name, item in pictures.items()}
+    return {"specs": specs, "bundle": _bundle() if specs else "", "embed": _script()}
 
 
 def _vega_lite() -> str:
@@ -144,7 +132,13 @@ def _bundle() -> Markup:
 
 
 @functools.cache
-def _template() -> jinja2.Template:
+def _script() -> Markup:
+    return Markup((Path(__file__).parent / "templates" / "report.js").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def template(name: str) -> jinja2.Template:
+    """A template with the filters that all pages use."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("lemmata.report"),
         autoescape=True,
@@ -154,19 +148,14 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {
         "number": _or_missing(number),
-        "brief": _or_missing(brief),
-        "interval": _or_missing(interval),
-        "percent": _or_missing(percent),
         "verdict": _or_missing(verdict),
+        "told": told,
+        "told_interval": told_interval,
         "script_json": script_json,
-        "comparison": comparison,
-        "agreement": agreement,
-        "is_rate": is_rate,
-        "is_order": is_order,
     }
-    return environment.get_template("report.html")
+    return environment.get_template(name)
 
 
 def _or_missing(show: Any) -> Any:
-    """A filter to which a field that the record lacks is None."""
+    """A filter to which a field that a claim lacks is None."""
     return lambda value: show(None if isinstance(value, jinja2.Undefined) else value)

@@ -1,11 +1,15 @@
 """Numbers and names as a reader should see them, and text that is safe inside a page."""
 
+import dataclasses
 import json
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from lemmata.study._result import Interval, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
@@ -13,19 +17,22 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\
 MISSING = "–"
 
 
-def clean(value: Any) -> Any:
-    """The record with every unprintable character of every string made visible: BEL becomes ␇, U+202E its number.
+def clean(value: Any, lines: bool = False) -> Any:
+    """A record with every unprintable character of every string made visible: BEL becomes ␇, U+202E its number.
 
-    Line breaks and tabs become spaces. Keys are cleaned too, and numbers that are not finite become None.
+    Args:
+        value: a string, or strings in lists, dictionaries (keys too) and dataclasses.
+        lines: keep line breaks; otherwise they become spaces, as tabs do.
     """
     if isinstance(value, str):
-        return _UNPRINTABLE.sub(_visible, value)
+        return _UNPRINTABLE.sub(lambda match: "\n" if lines and match.group() == "\n" else _visible(match), value)
     if isinstance(value, dict):
-        return {clean(str(key)): clean(item) for key, item in value.items()}
+        return {clean(str(key)): clean(item, lines) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [clean(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+        return [clean(item, lines) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: clean(getattr(value, field.name), lines) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **parts)
     return value
 
 
@@ -62,30 +69,32 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:,.{max(digits - 1 - exponent, 0)}f}".replace("-", "−")
 
 
-def brief(value: Any) -> str:
-    """A number for a sentence: `number` without the zeros at its end.
+def told(value: float, unit: "Unit") -> str:
+    """A value of the metric, as the sentences write it."""
+    from lemmata.study._metrics import spell
 
-    >>> brief(0.1), brief(120), brief(1.0)
-    ('0.1', '120', '1')
+    return spell(value, unit.percent)
+
+
+def told_interval(interval: "Interval", unit: "Unit") -> str:
+    """A value of the metric with its 90 % interval: "54.7 (52.9 to 56.5)"."""
+    return f"{told(interval.value, unit)} ({told(interval.lower, unit)} to {told(interval.upper, unit)})"
+
+
+def told_rows(needed: "Interval", total: int) -> str:
+    """Rows with their 90 % interval, as the sentences write them; "out of reach" where the data say no number.
+
+    Args:
+        needed: the rows; ends may be infinite.
+        total: rows of the table: more than 1,000 times as many are not told.
     """
-    text = number(value)
-    return text.rstrip("0").rstrip(".") if "." in text and "×" not in text else text
+    from lemmata.study._answers import FARTHEST, rows
 
-
-def interval(record: Any) -> str:
-    """The text 300 (250 to 380) from a record with n, lower and upper; the part that is missing is left out."""
-    if not record or record.get("n") is None:
-        return MISSING
-    text = number(round(record["n"]))
-    if record.get("lower") is not None:
-        upper = record.get("upper")
-        text += f" ({number(round(record['lower']))} to {'unbounded' if upper is None else number(round(upper))})"
-    return text
-
-
-def percent(value: Any) -> str:
-    """A share of one in percent, to three digits."""
-    return MISSING if value is None else f"{number(100 * value)} %"
+    if not needed.value <= FARTHEST * total:
+        least = needed.lower <= FARTHEST * total
+        return f"out of reach (at least {rows(needed.lower)})" if least else "out of reach"
+    upper = rows(needed.upper) if needed.upper <= FARTHEST * total else "no upper limit"
+    return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"
 
 
 def verdict(value: Any) -> str:
@@ -93,78 +102,21 @@ def verdict(value: Any) -> str:
     return {True: "yes", False: "no"}.get(value, "cannot be checked")
 
 
+def plain(value: Any) -> Any:
+    """The value as JSON takes it: numbers that are not finite become None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def script_json(value: Any) -> Markup:
     """JSON that no HTML parser can leave the script element from: <, > and & are written as escapes."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
-
-
-def condition(spectrum: Any, rows: Any) -> str:
-    """The condition number; ∞ (singular) where it is missing since the Gram matrix of these rows lacks full rank.
-
-    >>> condition({"condition": 1500.0, "rank": 9}, 9), condition({"condition": None, "rank": 8}, 9), condition({}, 9)
-    ('1,500', '∞ (singular)', '–')
-    """
-    spectrum = spectrum or {}
-    value, rank = spectrum.get("condition"), spectrum.get("rank")
-    if value is None and isinstance(rank, int) and isinstance(rows, int) and rank < rows:
-        return "∞ (singular)"
-    return number(value)
-
-
-def own_units(data: Any, error: Any) -> str:
-    """What a squared error is in the target's own units: its root times the scale that the target was divided by.
-
-    Empty unless the task is regression with a single output.
-
-    >>> own_units({"task": "regression", "target": "price", "y_scale": [20.0]}, 0.25)
-    "A squared error of 0.25 is a root mean squared error of 10 in the units of 'price': √0.25 × 20."
-    """
-    scale = (data or {}).get("y_scale") or []
-    known = len(scale) == 1 and isinstance(scale[0], (int, float)) and isinstance(error, (int, float)) and error >= 0
-    if not known or data.get("task") != "regression":
-        return ""
-    return (
-        f"A squared error of {brief(error)} is a root mean squared error of {brief(math.sqrt(error) * scale[0])} in the"
-        f" units of {str(data.get('target'))!r}: √{brief(error)} × {brief(scale[0])}."
-    )
-
-
-def comparison(claim: Any) -> str:
-    """Prediction beside measurement: their ratio; two exponents for a rate, which has no ratio; nothing for an order.
-
-    >>> comparison({"ratio": 1.5, "relation": "measured <= predicted"})
-    '1.50'
-    >>> comparison({"ratio": 1.5, "relation": "measured ~ C n^predicted", "prediction": -1.0, "measurement": -0.9})
-    'stated −1.00, measured −0.900'
-    """
-    if is_order(claim):
-        return MISSING
-    if not is_rate(claim):
-        return number(claim.get("ratio"))
-    if claim.get("prediction") is None and claim.get("measurement") is None:
-        return MISSING
-    return f"stated {number(claim.get('prediction'))}, measured {number(claim.get('measurement'))}"
-
-
-def is_rate(claim: Any) -> bool:
-    """Whether prediction and measurement are exponents."""
-    relation = str(claim.get("relation") or "")
-    return relation.startswith(("measured ~", "measured <= C ", "measured >= C ")) or " C " in relation
-
-
-def is_order(claim: Any) -> bool:
-    """Whether the claim is about the order of values and not about their size."""
-    return "ordered" in str(claim.get("relation") or "")
-
-
-def agreement(claim: Any) -> str:
-    """Yes or no; nothing where the claim does not apply or was not judged."""
-    if claim.get("status") == "inapplicable":
-        return MISSING
-    return {True: "yes", False: "no"}.get(claim.get("agrees"), MISSING)
 
 
 def slug(*parts: Any) -> str:

@@ -1,5 +1,7 @@
-"""The look that all charts share: one colour an architecture, greys that read on white and on black."""
+"""The look that all charts share: one colour a model, greys that read on white and on black, ticks that can be read."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -8,30 +10,67 @@ INK = "#7b828c"
 GRID = "#8884"
 COLOURS = ("#4c78c8", "#e07b39", "#2f9e77", "#c2508c", "#8a67c9", "#b8962e", "#3aa3b5", "#c94f4f", "#6b8e23", "#7f6a5a")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+MOST_TICKS = 8
 
 
-def colour(titles: list[str], legend: bool = True) -> alt.Color:
-    """The colour of an architecture, by its place in the record, so that it is the same in every chart."""
-    domain = [COLOURS[i % len(COLOURS)] for i in range(len(titles))]
-    key = alt.Legend(title=None, orient="top", columns=3, labelLimit=300, symbolStrokeWidth=3) if legend else None
-    return alt.Color("architecture:N", scale=alt.Scale(domain=titles, range=domain), legend=key)
+def colour_of(place: int) -> str:
+    """The colour of a model, by its place in the record, so that it is the same in every chart and table."""
+    return COLOURS[place % len(COLOURS)]
+
+
+def colour(titles: Sequence[str], legend: alt.Legend | None = None, shown: Sequence[str] | None = None) -> alt.Color:
+    """The colours of models.
+
+    Args:
+        titles: of all models of the record, in its order.
+        legend: None for none.
+        shown: those that the chart shows; None for all.
+    """
+    kept = [(title, colour_of(i)) for i, title in enumerate(titles) if shown is None or title in shown]
+    scale = alt.Scale(domain=[title for title, _ in kept], range=[shade for _, shade in kept])
+    return alt.Color("model:N", scale=scale, legend=legend)
+
+
+def ticks(lower: float, upper: float) -> list[float]:
+    """Three to eight round numbers for a logarithmic axis: 1, 2, 5 of each decade, or finer or coarser ones.
+
+    >>> ticks(10, 2000), ticks(52, 81), ticks(1, 1e9)
+    ([10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0], [55.0, 60.0, 65.0, 70.0, 75.0, 80.0], [1.0, 100.0, 10000.0, 1000000.0, 100000000.0])
+    """
+    first, last = math.floor(math.log10(lower)), math.ceil(math.log10(upper))
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        found = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+        found = [value for value in found if lower <= value <= upper]
+        if len(found) < 3:
+            break
+        if len(found) <= MOST_TICKS:
+            return found
+    else:
+        return found[:: math.ceil(len(found) / MOST_TICKS)]
+    return linear_ticks(lower, upper)
+
+
+def linear_ticks(lower: float, upper: float) -> list[float]:
+    """Three to eight multiples of 1, 2 or 5 times a power of ten."""
+    rough = (upper - lower) / (MOST_TICKS - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough)
+    count = range(math.ceil(lower / step), math.floor(upper / step) + 1)
+    return [float(f"{k * step:.12g}") for k in count]
+
+
+def configured(chart: Any) -> Any:
+    """The chart with the shared configuration."""
+    axis: dict[str, Any] = {
+        "labelColor": INK, "titleColor": INK, "domainColor": INK, "tickColor": INK, "gridColor": GRID,
+        "gridOpacity": 0.5, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 220,
+    }  # fmt: skip
+    text: dict[str, Any] = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12}
+    chart = chart.configure(background="transparent", font=FONT, padding=6).configure_axis(**axis)
+    chart = chart.configure_legend(**text).configure_header(**text, labelFontWeight="bold", labelLimit=260)
+    return chart.configure_view(stroke=None).configure_title(color=INK, fontSize=13)
 
 
 def themed(chart: Any) -> dict[str, Any]:
     """The Vega-Lite specification with the shared configuration."""
-    axis = {
-        "labelColor": INK,
-        "titleColor": INK,
-        "domainColor": INK,
-        "tickColor": INK,
-        "gridColor": GRID,
-        "gridOpacity": 0.5,
-        "labelFontSize": 11,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "labelLimit": 220,
-    }
-    text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12}
-    configured = chart.configure(background="transparent", font=FONT, padding=8).configure_axis(**axis)
-    configured = configured.configure_legend(**text).configure_header(**text, labelFontWeight="bold", labelLimit=260)
-    return configured.configure_view(stroke=None).configure_title(color=INK, fontSize=13).to_dict()
+    return configured(chart).to_dict()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ._forecast import Forecast
 from ._measure import Measured
-from ._metrics import Metric, tell
+from ._metrics import Metric, spell, tell
 from ._result import Answers, Interval, More
 from ._signal import LEVEL, Signal
 
@@ -151,7 +151,7 @@ def _rows(best: Candidate, question: Question, loss: float, needed: Interval, or
     if needed.value > total:
         text = f"{text[:-1]}, so about {rows(needed.value - total)} more."
     if question.cost is not None and needed.value > total:
-        text += f" At {question.cost:g} a row that costs about {question.cost * (needed.value - total):,.3g}."
+        text += f" At {question.cost:g} a row that costs about {spell(question.cost * (needed.value - total))}."
     return text
 
 
@@ -170,7 +170,7 @@ def _bought(question: Question, now: Interval, more: More) -> str:
     )
     ends = sorted((more.expected.lower, more.expected.upper), reverse=question.unit.rises)
     low, high = (tell(question.unit, loss, question.spread) for loss in ends)
-    price = "" if more.cost is None else f", for {more.cost:,.3g}"
+    price = "" if more.cost is None else f", for {spell(more.cost)}"
     return f"{better} ({low} to {high}){price}."
 
 

@@ -177,8 +177,18 @@ def asked(text: str | float, task: str, spread: float) -> tuple[Metric, float]:
 
 
 def tell(unit: Metric, loss: float, spread: float) -> str:
-    """The loss in the user's unit, to three digits (or a tenth of a per cent): the one place where that is decided."""
-    value = unit.told(loss, spread)
+    """The loss in the user's unit, as `spell` writes it."""
+    return spell(unit.told(loss, spread), unit.percent)
+
+
+def spell(value: float, percent: bool = False) -> str:
+    """A value to three digits, or a share to a tenth of a per cent: the one place where that is decided.
+
+    >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
+    ('98.8 %', '54.7', '12,300', 'no limit')
+    """
     if not math.isfinite(value):
         return "no limit"
-    return f"{100 * value:.1f} %" if unit.percent else f"{value:.3g}"
+    if percent:
+        return f"{100 * value:.1f} %"
+    return f"{float(f'{value:.3g}'):,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value:#.3g}".rstrip(".")
