@@ -15,7 +15,7 @@ from lemmata.chapters.in_context.risk_bound import theorem_risk
 from lemmata.functions import GaussianBumps, barron_parameter, draw_function, log_pair_cover
 from lemmata.networks import InContextTransformer, construct_transformer
 from lemmata.report import attention_picture, coefficients_picture, errors_picture
-from lemmata.study import load_dataset, run_in_context
+from lemmata.studies import load_dataset, run_in_context
 
 SIGMA, PENALTY, PROMPTS, QUERIES = 0.1, 1e-3, 24, 200
 DEFAULT = {"N": 256, "n": 64, "L": 2049}

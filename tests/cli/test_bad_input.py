@@ -262,7 +262,7 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def _no_study(monkeypatch):
-    monkeypatch.setattr("lemmata.study.run_study", lambda *_a, **_k: pytest.fail("it computed"))
+    monkeypatch.setattr("lemmata.studies.run_study", lambda *_a, **_k: pytest.fail("it computed"))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -328,7 +328,7 @@ def test_a_name_too_long_to_repeat(name, tmp_path):
 
 
 def test_kernels_are_checked_before_the_data_is_read(monkeypatch):
-    monkeypatch.setattr("lemmata.study.load_dataset", lambda *_a, **_k: pytest.fail("it read the data"))
+    monkeypatch.setattr("lemmata.studies.load_dataset", lambda *_a, **_k: pytest.fail("it read the data"))
     refused(CliRunner().invoke(app, ["study", "iris", "--kernels", "nope"]), ["'nope'"])
 
 
@@ -381,7 +381,7 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_computation(tm
     (tmp_path / "file").write_text("")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "report").write_text("")
-    monkeypatch.setattr("lemmata.study.run_study", lambda *_a, **_k: pytest.fail("it computed"), raising=False)
+    monkeypatch.setattr("lemmata.studies.run_study", lambda *_a, **_k: pytest.fail("it computed"), raising=False)
     refused(
         CliRunner().invoke(app, ["study", "iris", "--out", str(tmp_path / place)]), ["--out", "cannot be written to"]
     )

@@ -100,7 +100,7 @@ def test_in_context_ends_with_one_message(tmp_path, bound):
 
 
 def test_a_study_ends_with_one_message(tmp_path, monkeypatch, bound):
-    monkeypatch.setattr("lemmata.study.run_study", lambda *_a, **_k: {"notes": ["x" * 5000]})
+    monkeypatch.setattr("lemmata.studies.run_study", lambda *_a, **_k: {"notes": ["x" * 5000]})
     (tmp_path / "study.json").write_text(json.dumps({"old": True}))
     bound(2000)
     result = CliRunner().invoke(app, ["study", "iris", "--out", str(tmp_path)])

@@ -42,7 +42,7 @@ def run(monkeypatch, tmp_path):
                 raise stop
             return json.loads(json.dumps(record))
 
-        monkeypatch.setattr("lemmata.study.run_study", run_study, raising=False)
+        monkeypatch.setattr("lemmata.studies.run_study", run_study, raising=False)
         return CliRunner().invoke(app, ["study", "iris", "--out", str(tmp_path / "out"), *options])
 
     return start

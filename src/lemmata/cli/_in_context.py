@@ -45,7 +45,7 @@ def in_context(
         jax.config.update("jax_enable_x64", True)
         at_end.enter_context(kept_compilations())
         from lemmata.report import write_pictures
-        from lemmata.study import load_dataset, run_in_context
+        from lemmata.studies import load_dataset, run_in_context
 
         dataset = load_dataset(
             data, target, task=task, drop_missing=drop_missing, drop_columns=drop_column or (), seed=seed

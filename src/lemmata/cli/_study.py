@@ -44,7 +44,7 @@ def _study(
         jax.config.update("jax_enable_x64", True)
         at_end.enter_context(kept_compilations())
         from lemmata.report import load, write_report
-        from lemmata.study import run_study
+        from lemmata.studies import run_study
 
         dataset = load(data, told)
         prepare_directory(directory)
@@ -110,7 +110,7 @@ def report(
     if len(records) > 2:
         raise SettingError("lemmata report takes one or two records", found=len(records), rule="a study.json, or two")
     from lemmata.report import write_comparison, write_report
-    from lemmata.study import Record
+    from lemmata.studies import Record
 
     found = [Record.load(path) for path in records]
     prepare_directory(directory, folders=(), files=("index.html",))

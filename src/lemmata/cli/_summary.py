@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from lemmata.study import Dataset
+    from lemmata.studies import Dataset
 
 
 def describe_data(console: Console, dataset: "Dataset") -> None:

@@ -7,6 +7,9 @@ from ._in_context import errors_picture as errors_picture
 from ._in_context import write_pictures as write_pictures
 from ._page import page_text as page_text
 from ._page import write_report as write_report
+from ._study import Study as Study
+from ._study import load as load
+from ._study import study as study
 from ._text import clean as clean
 from ._text import number as number
 from ._text import told_interval as told_interval

@@ -13,7 +13,7 @@ from ._text import told
 from ._theme import INK, colour, configured, ticks
 
 if TYPE_CHECKING:
-    from lemmata.study._result import ModelResult, Record, Unit
+    from lemmata.studies._result import ModelResult, Record, Unit
 
 EXPECTED, MEASURED = "expected", "measured"
 COLUMNS = ("model", "what", "n", "value", "lower", "upper")

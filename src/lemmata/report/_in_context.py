@@ -74,7 +74,7 @@ def write_pictures(run: Run, directory: Path) -> list[Path]:
     """Write coefficients, errors and attention scores as SVG files.
 
     Args:
-        run: the record of `lemmata.study.run_in_context`.
+        run: the record of `lemmata.studies.run_in_context`.
         directory: where they go; it is made.
 
     Raises:

@@ -20,7 +20,7 @@ from ._text import clean, number, script_json, told, told_interval, verdict
 from ._theme import themed
 
 if TYPE_CHECKING:
-    from lemmata.study._result import Record
+    from lemmata.studies._result import Record
 
 ROWS_SHOWN = 40
 """At most so many rows of the table of measured points stand in the page: the rest is in study.json."""

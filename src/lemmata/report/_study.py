@@ -13,9 +13,9 @@ import polars as pl
 
 from lemmata.errors import SettingError
 from lemmata.options import StudyOptions
-from lemmata.study import Dataset, Record, load_dataset, run_study
+from lemmata.studies import Dataset, Record, load_dataset, run_study
 
-from ._charts import learning_curve_chart
+from ._curves import learning_curve_chart
 from ._page import page_text, write_report
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from lemmata.study._result import Interval, Unit
+    from lemmata.studies._result import Interval, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
@@ -71,7 +71,7 @@ def number(value: Any, digits: int = 3) -> str:
 
 def told(value: float, unit: "Unit") -> str:
     """A value of the metric, as the sentences write it."""
-    from lemmata.study._metrics import spell
+    from lemmata.studies._metrics import spell
 
     return spell(value, unit.percent)
 
@@ -88,7 +88,7 @@ def told_rows(needed: "Interval", total: int) -> str:
         needed: the rows; ends may be infinite.
         total: rows of the table: more than 1,000 times as many are not told.
     """
-    from lemmata.study._answers import FARTHEST, rows
+    from lemmata.studies._answers import FARTHEST, rows
 
     if not needed.value <= FARTHEST * total:
         least = needed.lower <= FARTHEST * total

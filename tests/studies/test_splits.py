@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.study._splits import resamples, split, split_sizes
+from lemmata.studies._splits import resamples, split, split_sizes
 
 
 @pytest.mark.parametrize("total", [20, 51, 60, 442, 1797, 10_000])

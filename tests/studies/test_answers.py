@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pytest
 
-from lemmata.study._answers import Candidate, Question, answers, rows
-from lemmata.study._forecast import forecast
-from lemmata.study._measure import Losses, Measured
-from lemmata.study._metrics import asked, metric
-from lemmata.study._models import Model
-from lemmata.study._signal import Signal
+from lemmata.studies._answers import Candidate, Question, answers, rows
+from lemmata.studies._forecast import forecast
+from lemmata.studies._measure import Losses, Measured
+from lemmata.studies._metrics import asked, metric
+from lemmata.studies._models import Model
+from lemmata.studies._signal import Signal
 
 SEEN, UNSEEN = Signal(True, 0.005, 0.3, 1.0, 100), Signal(False, 0.42, 0.98, 1.0, 51)
 SIZES = np.array([8.0, 16.0, 32.0, 64.0, 128.0, 256.0])

@@ -9,10 +9,10 @@ import pytest
 from lemmata.claims import registry
 from lemmata.errors import DataError, SettingError
 from lemmata.options import StudyOptions
-from lemmata.study import Record, _claims, run_study
-from lemmata.study import _run as run
+from lemmata.studies import Record, _claims, run_study
+from lemmata.studies import _run as run
 from tests.rotation import seed
-from tests.study import tables
+from tests.studies import tables
 
 QUICK = StudyOptions(models="linear,rbf", quick=True)
 

@@ -45,7 +45,7 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
     exchangeable, all 200 statistics are exchangeable, so that the p-value is at most p with probability at most p. At
     most 400 rows are used, of each group one.
 
-    >>> from lemmata.study import load_dataset
+    >>> from lemmata.studies import load_dataset
     >>> signal(load_dataset("iris")).found
     True
     """

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.linear_model import Ridge
 
-from lemmata.study._kernel_fit import RIDGES, best_of, chances, kernel_fit
+from lemmata.studies._kernel_fit import RIDGES, best_of, chances, kernel_fit
 
 
 @pytest.fixture

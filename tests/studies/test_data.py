@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
-from lemmata.study._curves import culprits
+from lemmata.studies._curves import culprits
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lemmata.errors import DataError, MemoryPlanError
 from lemmata.spectra import spectrum
-from lemmata.study import load_dataset
-from lemmata.study._run import _empty_record
-from lemmata.study._tables import BUNDLED
+from lemmata.studies import load_dataset
+from lemmata.studies._run import _empty_record
+from lemmata.studies._tables import BUNDLED
 
 RNG = np.random.default_rng(0)
 N = 60

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.study._curve_smoothing import smooth
-from lemmata.study._forecast import forecast
+from lemmata.studies._curve_smoothing import smooth
+from lemmata.studies._forecast import forecast
 
 SIZES = np.array([25.0, 50, 100, 200, 400, 800])
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.study._signal import LEVEL, signal
-from tests.study import tables
+from lemmata.studies._signal import LEVEL, signal
+from tests.studies import tables
 
 
 @pytest.mark.parametrize("kind", ["number", "class"])
@@ -38,7 +38,7 @@ def test_copies_of_a_person_are_no_evidence():
     import polars as pl
 
     frame = pl.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "person": person, "y": y})
-    from lemmata.study import load_dataset
+    from lemmata.studies import load_dataset
 
     assert signal(load_dataset(frame, "y", drop_columns=["person"])).found
     assert not signal(load_dataset(frame, "y", group="person")).found

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from lemmata.errors import SettingError, UnknownNameError
-from lemmata.study import _measure, load_dataset
-from lemmata.study._measure import baselines, measure, residuals, spread_of, with_all_rows
-from lemmata.study._metrics import metric
-from lemmata.study._models import USUAL, models, padded_gram
-from tests.study import tables
+from lemmata.studies import _measure, load_dataset
+from lemmata.studies._measure import baselines, measure, residuals, spread_of, with_all_rows
+from lemmata.studies._metrics import metric
+from lemmata.studies._models import USUAL, models, padded_gram
+from tests.studies import tables
 
 
 def one(name, dataset, **options):
