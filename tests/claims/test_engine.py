@@ -134,3 +134,19 @@ def test_a_calibration_sees_an_engine_that_is_wrong(monkeypatch):
     families = [family for family in FAMILIES if isinstance(family.relation, AtMost)]
     wrong = [one.family.what for one in calibrate(repeats=100, families=families) if not one.passed]
     assert "a bound that fails as often as it may" in wrong
+
+
+@pytest.mark.parametrize(
+    ("relation", "measured", "said"),
+    [
+        (AtMost(), 0.5, ", none is allowed, and support asks for a rate of at most 0.1"),
+        (AtMost(), 2.0, ", none is allowed"),
+        (AtMost(delta=0.3), 0.5, ", allowed 0.3"),
+        (AtMost(delta=0.3), 2.0, ", allowed 0.3"),
+    ],
+)
+def test_a_bound_says_how_many_violations_it_allows(relation, measured, said):
+    sample = Sample(np.ones((200, 1)), np.full((200, 1), measured), np.ones((200, 1)))
+    judged = relation.judge(sample, 1e-3)
+    assert judged.holds is (measured <= 1.0)
+    assert judged.reason.endswith(said), judged.reason

@@ -52,9 +52,10 @@ class AbstractBound(Relation):
             reason += f"; {sample.trials - trials} infinite bounds, which say nothing"
         holds, needed = None, None
         if failures and (self.delta == 0 or lower > self.delta):
-            holds, reason = False, f"{reason}, allowed {self.delta:g}"
+            holds, reason = False, f"{reason}, {self._allowed}"
         elif trials and upper <= self.aim:
-            holds, reason = True, f"{reason}, allowed {self.aim:g}"
+            shown = "" if self.delta else f", and support asks for a rate of at most {self.aim:g}"
+            holds, reason = True, f"{reason}, {self._allowed}{shown}"
         else:
             needed = max(trials_to_support(self.aim, level), 2 * trials if failures else 0)
             reason = f"{reason}; {needed} trials could settle it"
@@ -95,6 +96,10 @@ class AbstractBound(Relation):
                 f"supported where the rate of violations is shown to be at most {self.delta:g}, refuted where above it"
             )
         return f"refuted by one violation; supported where their rate is shown to be at most {self.resolution:g}"
+
+    @property
+    def _allowed(self) -> str:
+        return f"allowed {self.delta:g}" if self.delta else "none is allowed"
 
     def _stated(self, sign: str) -> str:
         return f"measured {sign} predicted" + (f" with probability >= {1 - self.delta:g}" if self.delta else "")
