@@ -58,6 +58,11 @@ class StudyOptions:
         if not 0 <= self.seed < 2**32:
             raise SettingError("--seed is out of bounds", found=self.seed, rule="a whole number from 0 to 4294967295")
 
+    @property
+    def model_names(self) -> list[str] | None:
+        """The names in `models`; None for the default."""
+        return None if self.models is None else [name.strip() for name in self.models.split(",") if name.strip()]
+
     def command(self, data: str) -> str:
         """The command that repeats the study, quoted for a shell; options at their defaults are left out."""
         words = ["lemmata", "study", data]

@@ -1,6 +1,8 @@
-"""What the command writes, prints and returns; the computation itself is replaced by a short record."""
+"""What the commands write, print and return; the computation itself is replaced by a short record."""
 
+import dataclasses
 import json
+import re
 import subprocess
 import sys
 
@@ -13,81 +15,62 @@ import lemmata
 from lemmata.cli import _console, app
 from lemmata.cli._files import strict_json, write_text
 from lemmata.cli._progress import StageProgress
+from lemmata.options import StudyOptions
+from lemmata.studies import Record, run_study
+from tests.studies import tables
 
-RECORD = {
-    "lemmata": "0.1.0", "seed": 3, "seconds": 1.0, "data": {"name": "iris", "baseline_error": float("nan")},
-    "architectures": [{"name": "rbf", "title": "Gaussian (RBF) kernel", "curve": [
-        {"n": 20, "predicted": 0.5, "lower": 0.4, "upper": 0.6, "measured": 0.52, "measured_se": 0.01},
-        {"n": 40, "predicted": 0.31234, "lower": 0.3, "upper": 0.4, "measured": 0.32, "measured_se": 0.01}],
-        "spectrum": {"condition": 1.5e9},
-        "samples": {"theory": {"n": 300, "lower": 250, "upper": 380, "extrapolates": True}}}],
-    "answers": {"error": 0.1, "best": "rbf", "sentences": ["The [bold]RBF[/bold] kernel needs 300 rows."]},
-    "notes": ["ran out of time before training"],
-}  # fmt: skip
+
+@pytest.fixture(scope="module")
+def record():
+    """A study that really ran."""
+    return run_study(tables.waves(40), StudyOptions(models="linear,rbf", quick=True, error="r2 0.5"))
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
-    def start(*options, record=RECORD, stop=None):
-        def run_study(dataset, *, kernels, error, time_limit, seed, progress):
-            start.seen = {
-                "dataset": dataset,
-                "kernels": kernels,
-                "error": error,
-                "time_limit": time_limit,
-                "seed": seed,
-            }
-            progress("Spectra", 1, 2)
+def run(monkeypatch, tmp_path, record):
+    def start(*options, record=record, stop=None):
+        def computed(dataset, options, progress, started):
+            start.seen = dataset, options
+            progress("Learning curves", 1, 2)
             if stop:
                 raise stop
-            return json.loads(json.dumps(record))
+            return record
 
-        monkeypatch.setattr("lemmata.studies.run_study", run_study, raising=False)
+        monkeypatch.setattr("lemmata.studies.run_study", computed)
         return CliRunner().invoke(app, ["study", "iris", "--out", str(tmp_path / "out"), *options])
 
     return start
 
 
-def test_the_files_and_the_summary(run, tmp_path, monkeypatch):
+def test_the_files_and_the_summary(run, tmp_path, monkeypatch, record):
     monkeypatch.setattr(_console.out, "width", 120)  # a test worker may have set another
-    result = run("--kernels", "rbf, linear", "--error", "0.1", "--time-limit", "9", "--seed", "3")
+    result = run("--models", "rbf, linear", "--error", "accuracy 0.9", "--time-limit", "90", "--seed", "3")
     assert result.exit_code == 0, result.output
-    assert {**run.seen, "dataset": None} == {
-        "dataset": None,
-        "kernels": ["rbf", "linear"],
-        "error": 0.1,
-        "time_limit": 9.0,
-        "seed": 3,
-    }
+    assert run.seen[1] == StudyOptions(models="rbf, linear", error="accuracy 0.9", time_limit=90.0, seed=3)
     assert jax.config.jax_enable_x64
-    written = json.loads((tmp_path / "out" / "study.json").read_text(), parse_constant=pytest.fail)
-    assert written["command"] == "lemmata study iris --kernels 'rbf, linear' --error 0.1 --time-limit 9 --seed 3"
-    assert written["data"]["baseline_error"] is None
+    written = Record.load(tmp_path / "out" / "study.json")
+    command = "lemmata study iris --error 'accuracy 0.9' --models 'rbf, linear' --time-limit 90 --seed 3"
+    assert written == dataclasses.replace(record, command=command)
     page = (tmp_path / "out" / "report" / "index.html").read_text()
-    assert "The [bold]RBF[/bold] kernel" in page
     shown = " ".join(result.stdout.split())
-    for part in (
-        "The [bold]RBF[/bold] kernel needs 300 rows.",
-        "300 (250 to 380)*",
-        "0.312",
-        "1.50 × 10⁹",
-        "Note: ran out of time",
-        "index.html",
-        "study.json",
-    ):
+    for sentence in record.answers.sentences:
+        assert " ".join(sentence.split()) in shown
+        assert sentence.split(" (")[0] in page
+    for part in ("RBF kernel", "linear model", "index.html", "study.json"):
         assert part in shown
-    assert "Spectra" in result.stderr
-    assert "standardised every input column" in result.stderr
+    assert "Learning curves" in result.stderr
 
 
 def test_json_stands_alone_on_stdout(run, tmp_path):
     result = run("--json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout) == json.loads((tmp_path / "out" / "study.json").read_text())
+    assert json.loads(result.stdout, parse_constant=pytest.fail) == json.loads(
+        (tmp_path / "out" / "study.json").read_text()
+    )
 
 
-def test_interrupted_with_something_finished(run, tmp_path):
-    result = run(record={**RECORD, "interrupted": True})
+def test_interrupted_with_something_finished(run, tmp_path, record):
+    result = run(record=dataclasses.replace(record, interrupted=True))
     assert result.exit_code == 130
     assert (tmp_path / "out" / "report" / "index.html").exists()
     assert "what was finished is written" in result.stderr
@@ -102,10 +85,9 @@ def test_interrupted_before_anything_was_finished(run, tmp_path):
 
 def test_options_of_the_data_reach_it(run, tmp_path):
     run("--target", "petal width (cm)", "--task", "regression", "--drop-column", "target", "--max-rows", "50")
-    data = run.seen["dataset"]
+    data = run.seen[0]
     assert (data.target, data.task, len(data.x), data.x.shape[1]) == ("petal width (cm)", "regression", 50, 3)
-    command = json.loads((tmp_path / "out" / "study.json").read_text())["command"]
-    assert command == (
+    assert Record.load(tmp_path / "out" / "study.json").command == (
         "lemmata study iris --target 'petal width (cm)' --task regression --drop-column target --max-rows 50"
     )
 
@@ -114,25 +96,46 @@ def test_the_command_leaves_out_what_is_the_default(run, tmp_path):
     for options, command in (
         ([], "lemmata study iris"),
         (["--time-limit", "100", "--seed", "0"], "lemmata study iris --time-limit 100"),
-        (["--error", "0.25"], "lemmata study iris --error 0.25"),
+        (["--error", "0.25", "--quick"], "lemmata study iris --error 0.25 --quick"),
+        (["--keep", "a", "--keep", "b c"], "lemmata study iris --keep a --keep 'b c'"),
     ):
         run(*options)
-        assert json.loads((tmp_path / "out" / "study.json").read_text())["command"] == command
+        assert Record.load(tmp_path / "out" / "study.json").command == command
 
 
-def test_a_singular_matrix_and_the_units_of_the_target_are_told(run):
-    record = json.loads(json.dumps(RECORD | {"data": {}}))
-    record["data"] = {"name": "t", "task": "regression", "target": "price", "used_rows": 50, "y_scale": [30.0]}
-    record["architectures"][0]["spectrum"] = {"condition": float("inf"), "rank": 40}
-    shown = " ".join(run(record=record).stdout.split())
-    assert "∞ marks a singular Gram matrix" in shown
-    assert "0.32 ∞" in shown.replace("0.320", "0.32")
-    assert "a root mean squared error of 9.49 in the units of 'price': √0.1 × 30" in shown
+def test_the_help_lists_every_option_once():
+    shown = CliRunner().invoke(app, ["study", "--help"], terminal_width=300).stdout
+    for field in dataclasses.fields(StudyOptions):
+        flag = "--" + field.name.replace("_", "-")
+        assert len(re.findall(rf"{flag} ", shown)) == 1, flag
 
 
-def test_the_help_says_in_which_units_an_error_is():
-    shown = " ".join(CliRunner().invoke(app, ["study", "--help"], terminal_width=400).stdout.split())
-    assert "the target is scaled to variance 1" in " ".join(shown.replace("│", " ").split())
+def test_the_page_is_made_again_and_two_studies_are_compared(run, tmp_path, record):
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in paths:
+        path.write_text(record.to_json())
+    for count in (1, 2):
+        out = tmp_path / f"page{count}"
+        result = CliRunner().invoke(app, ["report", *map(str, paths[:count]), "--out", str(out)])
+        assert result.exit_code == 0, result.output
+        assert "RBF kernel" in (out / "index.html").read_text()
+    for words, said in (([str(tmp_path / "none.json")], "cannot be read"), ([*map(str, paths), "c"], "one or two")):
+        result = CliRunner().invoke(app, ["report", *words, "--out", str(tmp_path / "no")])
+        assert result.exit_code == 2
+        assert said in result.stderr
+        assert not (tmp_path / "no").exists()
+
+
+def test_a_study_in_python(tmp_path):
+    found = lemmata.study("iris", models="linear", quick=True, keep="target")
+    assert found.answer.splitlines() == found.record.answers.sentences
+    assert set(found.curves["kind"]) == {"measured", "expected"}
+    assert lemmata.Study.load(found.save(tmp_path / "s.json")) == found
+    assert found.report(tmp_path).name == "index.html"
+    assert "linear model" in found._repr_html_()
+    assert found.plot().to_dict()
+    with pytest.raises(lemmata.errors.SettingError, match="did you mean 'models'"):
+        lemmata.study("iris", model_s="linear")
 
 
 def test_json_is_strict():

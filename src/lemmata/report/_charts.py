@@ -81,7 +81,9 @@ def theory(record: "Record") -> Picture:
     layers = [
         base.mark_area(opacity=0.18, clip=True).encode(y=alt.Y("lower:Q", scale=up), y2="upper:Q"),
         base.mark_line(strokeWidth=2, clip=True).encode(y=error, tooltip=tips),
-        base.mark_point(filled=True, size=30, opacity=1, clip=True).encode(y=alt.Y("measured:Q", scale=up), tooltip=tips),
+        base.mark_point(filled=True, size=30, opacity=1, clip=True).encode(
+            y=alt.Y("measured:Q", scale=up), tooltip=tips
+        ),
     ]
     shown = [name for name in names if any(row["model"] == name for row in rows)]
     return _facet(alt.layer(*layers).properties(**PANEL), rows, shown)
@@ -105,7 +107,9 @@ def spectra(record: "Record") -> Picture:
     across, ranks = _log([row["rank"] for row in rows], 1.0001)
     index = alt.X("rank:Q", scale=across, axis=alt.Axis(title="direction, strongest first", values=ranks, format=",d"))
     up, marks = _log([max(value, max(values) * 1e-12) for value in values], 1.3)
-    held = alt.Axis(title="eigenvalue", values=marks, labelExpr="format(datum.value, abs(log(datum.value)) < 8 ? ',.3~r' : '.0e')")
+    held = alt.Axis(
+        title="eigenvalue", values=marks, labelExpr="format(datum.value, abs(log(datum.value)) < 8 ? ',.3~r' : '.0e')"
+    )
     left = base.mark_line(strokeWidth=2, clip=True).encode(x=index, y=alt.Y("eigenvalue:Q", scale=up, axis=held))
     share = alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="share of the target", format="%"))
     right = base.mark_line(strokeWidth=2, clip=True).encode(x=index, y=share)

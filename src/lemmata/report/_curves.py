@@ -104,7 +104,10 @@ def curve_rows(models: Sequence["ModelResult"], around: Frame, total: int) -> li
                 if not math.isfinite(point.value):
                     continue
                 reach = 2 * getattr(point, "se", 0.0)
-                lower, upper = getattr(point, "lower", point.value - reach), getattr(point, "upper", point.value + reach)
+                lower, upper = (
+                    getattr(point, "lower", point.value - reach),
+                    getattr(point, "upper", point.value + reach),
+                )
                 row = {
                     "model": model.title, "what": kind, "n": round(point.n, 1), "value": point.value, "lower": lower,
                     "upper": upper, "height": around.height(point.value), "from": around.height(lower),

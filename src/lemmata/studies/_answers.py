@@ -157,9 +157,7 @@ def _rows(best: Candidate, question: Question, loss: float, needed: Interval, or
 
 def _present(best: Candidate, question: Question, now: Interval, useful: Sequence[Candidate]) -> str:
     text = f"With all {question.total:,} rows the best is {best.title}: {question.say_interval(now)}"
-    near = [
-        item.title for item in useful if item is not best and item.expected(question.total).value <= now.upper
-    ]
+    near = [item.title for item in useful if item is not best and item.expected(question.total).value <= now.upper]
     return f"{text}; {_listed(near)} may be as good." if near else f"{text}."
 
 

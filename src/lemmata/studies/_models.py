@@ -79,10 +79,9 @@ def models(names: Sequence[str] | None, file: str | None, x: Float[np.ndarray, "
         UnknownNameError: no such model.
         SettingError: the file or its function cannot be used.
     """
+    check_models(names)
     usual = _usual(task)
     kernels = None if names is None else [name for name in names if name not in USUAL]
-    if names is not None:
-        check_names(names, USUAL)
     wanted = list(usual) if names is None else [name for name in names if name in USUAL]
     missing = [name for name in wanted if name not in usual]
     if missing:
@@ -90,6 +89,17 @@ def models(names: Sequence[str] | None, file: str | None, x: Float[np.ndarray, "
     found = [_kernel(item, x.shape[1]) for item in architectures(kernels, x)] if kernels is None or kernels else []
     found += [usual[name] for name in dict.fromkeys(wanted)]
     return found + ([_of_file(file)] if file else [])
+
+
+def check_models(names: Sequence[str] | None) -> None:
+    """Refuse names that `models` does not know, before there is a table.
+
+    Raises:
+        UnknownNameError: no such model; the message names the nearest.
+        SettingError: there is no name.
+    """
+    if names is not None:
+        check_names(names, USUAL)
 
 
 def _kernel(architecture: Architecture, columns: int) -> Model:

@@ -85,8 +85,7 @@ class _Job:
         if options.error is not None:
             unit, loss = asked(options.error, dataset.task, self.spread)
         self.question = Question(unit, loss, len(dataset.targets), self.spread, guessing[unit.name], options.cost)
-        names = None if options.models is None else [name.strip() for name in options.models.split(",") if name.strip()]
-        self.models = models(names, options.model, dataset.x, dataset.task)
+        self.models = models(options.model_names, options.model, dataset.x, dataset.task)
         self.signal: Signal | None = None
         self.candidates: list[Candidate] = []
         self.claims: list[dict] = []
