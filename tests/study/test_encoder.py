@@ -54,9 +54,13 @@ def test_every_step_is_learned_from_the_training_rows(messy):
     x = messy.encoder().fit(messy.inputs[train]).transform(messy.inputs)
     column = dict(zip(messy.features, x.T, strict=True))
     whole, a = messy.inputs[:, 0], messy.inputs[:, 1]
-    np.testing.assert_allclose(column["whole"], (whole - whole[train].mean()) / whole[train].std(), rtol=0, atol=1e3 * EPS)
+    np.testing.assert_allclose(
+        column["whole"], (whole - whole[train].mean()) / whole[train].std(), rtol=0, atol=1e3 * EPS
+    )
     filled = np.where(np.isnan(a), np.nanmedian(a[train]), a)
-    np.testing.assert_allclose(column["a"], (filled - filled[train].mean()) / filled[train].std(), rtol=0, atol=1e3 * EPS)
+    np.testing.assert_allclose(
+        column["a"], (filled - filled[train].mean()) / filled[train].std(), rtol=0, atol=1e3 * EPS
+    )
     for name, hot in (("a is missing", np.isnan(a)), ("colour = red", messy.inputs[:, 2] == 2)):
         hot = hot.astype(float)
         np.testing.assert_allclose(column[name], (hot - hot[train].mean()) / hot[train].std(), rtol=0, atol=1e3 * EPS)
