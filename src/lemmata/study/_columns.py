@@ -200,7 +200,7 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
             return column, None
         other = OTHER if OTHER not in frequent[name].to_list() else f"{OTHER} (pooled)"
         kept = pl.select(
-            pl.when(column.is_null() | column.is_in(frequent[name].implode())).then(column).otherwise(pl.lit(other))
+            pl.when(column.is_null() | column.is_in(frequent[name].to_list())).then(column).otherwise(pl.lit(other))
         )
         kept = kept.to_series()
         notes.append(
