@@ -207,3 +207,30 @@ def test_texts_that_cannot_be_used_are_refused_together():
     with pytest.raises(DataError, match="'c', 'd' have too many") as refusal:
         load_dataset(table, "y")
     assert "--drop-column 'c' --drop-column 'd'" in refusal.value.remedy
+
+
+def test_few_repeats_that_agree_by_chance_determine_nothing():
+    values = np.r_[np.arange(N - 3) * 1.5, [0.0, 1.5, 3.0]]
+    y = CLASSES.copy()
+    y[-3:] = y[:3]
+    assert "leakage" not in found(frame(y=y, x=values))[0]
+    assert "leakage" in found(frame(y=np.tile(y[:40], 3), x=np.tile(values[:40], 3)))[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("level", RNG.permutation(np.repeat(np.arange(12), N // 12))),
+        ("step", np.sort(RNG.integers(0, 30, N))),
+        ("group", RNG.integers(0, 30, N)),
+    ],
+)
+def test_one_sign_of_groups_is_not_enough(name, values):
+    assert found(frame(**{name: values}))[0] == {}
+
+
+@pytest.mark.parametrize("group", [["u", "v", "w"] * (N // 3), np.repeat([3, 1, 2], N // 3)])
+def test_groups_are_numbered_whatever_their_names(group):
+    data = load_dataset(frame(site=group), "y", group="site")
+    codes = np.unique(group, return_inverse=True)[1]
+    assert data.groups.tolist() == codes.tolist()

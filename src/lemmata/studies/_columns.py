@@ -1,5 +1,6 @@
 """Turn the columns of a table into numbers: raw inputs with the names of their categories, and targets."""
 
+import contextlib
 import dataclasses
 import re
 
@@ -22,7 +23,7 @@ SAMPLED = 1000
 _DECIMAL_COMMA = re.compile(r"[+-]?\d[\d. ]*,\d+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
-_YEAR_LAST = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4})$"
+_YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}")
 _DATE = re.compile(
     r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*|(.*\b)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{2,4}.*",
     re.IGNORECASE,
@@ -90,13 +91,19 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
             remedy=f"flatten it into plain columns, or leave it out with --drop-column {column.name!r}",
         )
     if column.dtype == pl.String:
-        stripped = column.str.strip_chars()
-        numbers = stripped.cast(pl.Float64, strict=False)
+        column = _stripped(column)
+        numbers = column.cast(pl.Float64, strict=False)
         if numbers.null_count() > column.null_count():
-            return stripped
+            return column
         column = numbers
     numbers = column.cast(pl.Float64)
     return numbers.set(~numbers.is_finite().fill_null(True), None)
+
+
+def _stripped(column: pl.Series) -> pl.Series:
+    """Text without blanks around it, null where nothing is left."""
+    column = column.str.strip_chars()
+    return column.set(column == "", None)
 
 
 def with_dates(column: pl.Series) -> pl.Series:
@@ -104,25 +111,22 @@ def with_dates(column: pl.Series) -> pl.Series:
 
     "01/02/2020" alone says neither January nor February, so that it stays text.
     """
-    texts = column.drop_nulls() if column.dtype == pl.String else []
-    first = texts[0].strip() if len(texts) else ""
-    formats = []
-    if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", first):
-        formats = [lambda text: text.str.to_time("%H:%M:%S" if first.count(":") > 1 else "%H:%M", strict=False)]
-    elif _YEAR_FIRST.fullmatch(first):
-        formats = [lambda text: text.str.to_datetime(strict=False, time_unit="us")]
-    elif re.match(_YEAR_LAST, first):
-        formats = [
-            lambda text, order=order: text.str.replace_all("[.-]", "/").str.to_date(order, strict=False)
-            for order in ("%d/%m/%Y", "%m/%d/%Y")
-        ]
+    if column.dtype != pl.String:
+        return column
+    texts = _stripped(column)
+    known = texts.drop_nulls()
+    first = str(known[0]) if len(known) else ""
     read = []
-    for parse in formats:
-        try:
-            read.append(parse(column.str.strip_chars()))
-        except pl.exceptions.PolarsError:
-            continue
-    whole = [dates for dates in read if dates.null_count() == column.null_count()]
+    if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", first):
+        read = [texts.str.to_time("%H:%M:%S" if first.count(":") > 1 else "%H:%M", strict=False)]
+    elif _YEAR_FIRST.fullmatch(first):
+        # Without a format polars takes any with the year first, and raises where none fits.
+        with contextlib.suppress(pl.exceptions.PolarsError):
+            read = [texts.str.to_datetime(strict=False, time_unit="us")]
+    elif _YEAR_LAST.fullmatch(first):
+        slashes = texts.str.replace_all("[.-]", "/")
+        read = [slashes.str.to_date(order, strict=False) for order in ("%d/%m/%Y", "%m/%d/%Y")]
+    whole = [dates for dates in read if dates.null_count() == texts.null_count()]
     return whole[0] if len(whole) == 1 else column
 
 
@@ -196,7 +200,7 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
             return column, None
         other = OTHER if OTHER not in frequent[name].to_list() else f"{OTHER} (pooled)"
         kept = pl.select(
-            pl.when(column.is_null() | column.is_in(frequent[name].implode())).then(column).otherwise(pl.lit(other))
+            pl.when(column.is_null() | column.is_in(frequent[name].to_list())).then(column).otherwise(pl.lit(other))
         )
         kept = kept.to_series()
         notes.append(

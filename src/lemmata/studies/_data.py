@@ -226,7 +226,8 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
         raise DataError(
             f"--group {group!r} has a single group", rule="training and held-out rows are of different groups"
         )
-    notes.append(f"{len(sizes)} groups of {group!r}, of {sizes.min()} to {sizes.max()} rows; no group is split")
+    each = f"{sizes.min()} rows each" if len(set(sizes)) == 1 else f"{sizes.min()} to {sizes.max()} rows each"
+    notes.append(f"{len(sizes)} groups of {group!r} with {each}: no group is split")
     return codes.astype(np.int64)
 
 

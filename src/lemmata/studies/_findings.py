@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from ._columns import SAMPLED, Inputs, Targets, count, listing, numeric_hint, shortened
 
 CHANCE = 1e-9
-"""A coincidence rarer than this (over all columns together) is no coincidence."""
+"""What shuffled rows of one column would show more rarely than this is no coincidence."""
 SAME = 0.999
 """Share of the target's variance that a column must explain alone to be called a function of it."""
 MONOTONE = 0.75

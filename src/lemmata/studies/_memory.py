@@ -108,7 +108,7 @@ def _frame(data: Any) -> pl.DataFrame | None:
         check_names("the table", names)
         cells = [data.iloc[:, j] for j in range(len(names))]
         frame = pl.DataFrame([_series(name, cell) for name, cell in zip(names, cells, strict=True)])
-    elif hasattr(data, "__arrow_c_stream__"):
+    elif hasattr(data, "column_names") and hasattr(data, "__arrow_c_stream__"):
         frame = pl.DataFrame(data)
     else:
         return None
