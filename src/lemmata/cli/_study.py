@@ -61,17 +61,10 @@ def study(
         if chosen is not None:
             check_names(chosen)
 
+        options: dict[str, Any] = {"task": task, "drop_missing": drop_missing, "group": group, "time": time}
+        options["max_rows"] = max_rows
         dataset = load_dataset(
-            data,
-            target,
-            task=task,
-            drop_missing=drop_missing,
-            drop_columns=drop_column or (),
-            keep_columns=keep or (),
-            group=group,
-            time=time,
-            max_rows=max_rows,
-            seed=seed,
+            data, target, **options, drop_columns=drop_column or (), keep_columns=keep or (), seed=seed
         )
         from lemmata.report import write_report
         from lemmata.study import run_study
@@ -86,13 +79,9 @@ def study(
             error=error,
             time_limit=time_limit,
             seed=seed or None,
-            task=task,
-            drop_missing=drop_missing,
+            **options,
             drop_column=drop_column,
             keep=keep,
-            group=group,
-            time=time,
-            max_rows=max_rows,
         )
         progress("Writing the report", 0, 1)
         text = strict_json(record)
