@@ -62,9 +62,14 @@ def study(
             check_names(chosen)
 
         options: dict[str, Any] = {"task": task, "drop_missing": drop_missing, "group": group, "time": time}
-        options["max_rows"] = max_rows
         dataset = load_dataset(
-            data, target, **options, drop_columns=drop_column or (), keep_columns=keep or (), seed=seed
+            data,
+            target,
+            **options,
+            drop_columns=drop_column or (),
+            keep_columns=keep or (),
+            max_rows=max_rows,
+            seed=seed,
         )
         from lemmata.report import write_report
         from lemmata.study import run_study
@@ -82,6 +87,7 @@ def study(
             **options,
             drop_column=drop_column,
             keep=keep,
+            max_rows=max_rows,
         )
         progress("Writing the report", 0, 1)
         text = strict_json(record)
