@@ -109,7 +109,9 @@ def main() -> None:
         module.prior.cache_clear()
     rivals = not given.no_rivals
     every = lambda how, some: [how(curve, factor) for curve in some for factor in FACTORS]
-    report("even tables, reported", every(standard, even), rivals)
+    report("even tables, reported", every(standard, even), False)
+    if rivals:
+        report("even tables, every fourth curve, beside the families", every(standard, even[::4]), True)
     report("even tables, as a study measures", every(studied, even), False)
     report("odd tables, developed on", every(standard, odd), False)
     if given.tables:
