@@ -136,7 +136,7 @@ def curves(name, columns, target, regression: bool):
             yield {"table": name, "model": model_name, "loss": loss, "baseline": baselines[loss], "losses": whole}
 
 
-def main(path: str):
+def measure_all(path: str):
     """Measure what the file does not hold yet; write it after every table."""
     warnings.simplefilter("ignore")
     file = pathlib.Path(path)
@@ -150,4 +150,4 @@ def main(path: str):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    measure_all(sys.argv[1])
