@@ -56,8 +56,8 @@ def find_lcdb(path: str | None) -> pathlib.Path:
 def read_lcdb(folder: pathlib.Path) -> list[MeasuredCurve]:
     """All curves of error rate, log-loss and 1 - auc.
 
-    A loss is the mean over the validation and the test rows of a split. Sizes at which fewer than half of the usual number of splits were measured are left out, and curves of fewer than
-    five sizes.
+    A loss is the mean over the validation and the test rows of a split. Sizes at which fewer than half of the usual
+    number of splits were measured are left out, and curves of fewer than five sizes.
     """
     rows = pl.read_csv(folder / "datasets.csv").select(
         "openmlid", "NumberOfInstances", "MajorityClassSize", "ClassEntropy"

@@ -16,9 +16,7 @@ RECENT = 2.0
 DECAY = 0.7
 
 
-def look(
-    smoothed: Smoothed, baseline: Float[np.ndarray, " b"]
-) -> tuple[Float[np.ndarray, "b f"], dict[str, np.ndarray]]:
+def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[np.ndarray, "b f"], dict]:
     """Features of each curve, and what its continuations need: level at the end, slopes, fitted power laws.
 
     Args:
@@ -75,7 +73,7 @@ def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: floa
         recent: deviation in ln n of the weights about the last size; inf weighs all alike.
     """
     distance = smoothed.logs - smoothed.logs[:, -1:]
-    values = np.exp(np.clip(smoothed.values, -60, 60))
+    values = np.exp(np.clip(smoothed.values - smoothed.values[:, -1:], -60, 60))
     weight = np.exp(-((distance / recent) ** 2) / 4) / (values * np.hypot(smoothed.noise, MISFIT))
     weight = np.where(padding, 0.0, weight)
     coarse = _at_exponents(np.broadcast_to(EXPONENTS, (len(values), len(EXPONENTS))), distance, values, weight)
@@ -111,9 +109,7 @@ def _at_exponents(
     return [np.take_along_axis(part, at, 1)[:, 0] for part in (exponents, scale, floor, squares)]
 
 
-def continuations(
-    smoothed: Smoothed, ends: dict[str, np.ndarray], horizons: Float[np.ndarray, "b q"]
-) -> Float[np.ndarray, "b q e"]:
+def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b q"]) -> Float[np.ndarray, "b q e"]:
     """Change of ln(error) from the last size to exp(horizon) times it, by each of several ways of going on.
 
     In order: it stays; the straight line of the last octave and of the last three; the Gaussian process; the last
