@@ -83,7 +83,10 @@ def test_gaussian_inputs_in_three_dimensions():
 
 
 def outside(name, subsets, intercept):
-    """Which cells of a problem have the truth outside the interval, and by how much the curve is off where it is."""
+    """Which cells of a problem have the truth outside the interval, and by how much the curve is off where it is.
+
+    Where few splits carry the mean, the truth itself is not known: it says by how much only if right to 10 %.
+    """
     matrix, y = PROBLEMS[name](2)
     missed, off = [], []
     for ridge in RIDGES:
@@ -91,7 +94,7 @@ def outside(name, subsets, intercept):
         for i, n in enumerate(SIZES):
             truth, error = brute_force(matrix, y, n, ridge, subsets, np.random.default_rng(n), intercept=intercept)
             missed.append(truth + 2 * error < curve.lower[i] or truth - 2 * error > curve.upper[i])
-            off.append(abs(np.log(curve.error[i] / truth)) if missed[-1] else 0.0)
+            off.append(abs(np.log(curve.error[i] / truth)) if missed[-1] and error < 0.1 * truth else 0.0)
     return missed, off
 
 
@@ -133,7 +136,7 @@ def test_sizes_between_measured_ones_are_interpolated():
     many = measured_curve(modes, y, np.append(np.arange(4, 39), 20.5), 1e-2)
     alone = measured_curve(modes, y, SIZES, 1e-2)
     assert int(jnp.sum(many.solves > 0)) == 24
-    assert np.all((many.lower < many.error) & (many.error < many.upper))
+    assert np.all((many.lower <= many.error) & (many.error <= many.upper))
     at = np.array(SIZES) - 4
     reach = jnp.log(many.upper / many.lower)[at] + 4 * alone.standard_error / alone.error
     assert np.all(np.abs(jnp.log(many.error[at] / alone.error)) < reach)

@@ -19,9 +19,9 @@ from ._eigensystem import Spectrum
 from ._held_out import HeldOut, all_splits, splits
 from ._intercept import intercept_curve
 
-OPERATIONS = 3e8
+OPERATIONS = 2e8
 """Floating-point operations that one size may cost, before the fewest solves are reached."""
-FEWEST, MOST = 8, 400
+FEWEST, MOST = 8, 1000
 """Direct solves a size, where their number is left open."""
 MEASURED_SIZES = 24
 """Sizes that are measured; between them the correction is interpolated."""
@@ -89,7 +89,7 @@ def measured_curve(
             by itself. The equivalent then is that of `intercept_curve`, which takes another eigendecomposition
             unless A is centred already.
         solves: direct solves a size, rounded up to balanced splits; 0 for the equivalent alone; None for as many as
-            3e8 operations allow, between 8 and 400. Where there are no more splits than that, all are solved.
+            2e8 operations allow, between 8 and 1000. Where no more splits exist than are allowed, all are solved.
         seed: the splits of a size follow from the seed, n and N, so different kernels see the same splits.
         resamples: splits that a measurement is averaged over, for the interval; None for all.
         allowance: of the interval without solves, see `learning_curve`.
@@ -178,9 +178,10 @@ def _unmeasured(equivalent: LearningCurve) -> MeasuredCurve:
 
 def _measure(model: HeldOut, n: int, ridge: float, solves: int | None, seed: int, resamples: int | None) -> _Point:
     total = len(model.y)
-    planned = int(np.clip(OPERATIONS / model.cost(n, ridge), FEWEST, MOST)) if solves is None else solves
-    number = math.comb(total, n)
-    if number <= (max(planned, total) if model.leaves_out(n, ridge) else planned):
+    allowed = OPERATIONS / model.cost(n, ridge) if solves is None else solves
+    planned, number = int(np.clip(allowed, FEWEST, MOST)) if solves is None else solves, math.comb(total, n)
+    # rare splits may carry the mean (both copies of a row held out): see them all where that is cheap
+    if number <= (max(allowed, total) if model.leaves_out(n, ridge) else allowed):
         train, rest = all_splits(total, n)
     else:
         train, rest = splits(total, n, planned, np.random.default_rng([seed, n, total]))
