@@ -97,7 +97,10 @@ def test_the_command_leaves_out_what_is_the_default(run, tmp_path):
         ([], "lemmata study iris"),
         (["--time-limit", "100", "--seed", "0"], "lemmata study iris --time-limit 100"),
         (["--error", "0.25", "--quick"], "lemmata study iris --error 0.25 --quick"),
-        (["--keep", "a", "--keep", "b c"], "lemmata study iris --keep a --keep 'b c'"),
+        (
+            ["--keep", "sepal length (cm)", "--group", "sepal width (cm)"],
+            "lemmata study iris --group 'sepal width (cm)' --keep 'sepal length (cm)'",
+        ),
     ):
         run(*options)
         assert Record.load(tmp_path / "out" / "study.json").command == command
@@ -127,7 +130,7 @@ def test_the_page_is_made_again_and_two_studies_are_compared(run, tmp_path, reco
 
 
 def test_a_study_in_python(tmp_path):
-    found = lemmata.study("iris", models="linear", quick=True, keep="target")
+    found = lemmata.study("iris", models="linear", quick=True, keep="petal width (cm)")
     assert found.answer.splitlines() == found.record.answers.sentences
     assert set(found.curves["kind"]) == {"measured", "expected"}
     assert lemmata.Study.load(found.save(tmp_path / "s.json")) == found

@@ -44,10 +44,11 @@ def _study(
         jax.config.update("jax_enable_x64", True)
         at_end.enter_context(kept_compilations())
         from lemmata.report import load, write_report
-        from lemmata.studies import check_models, run_study
+        from lemmata.studies import check_models, question, run_study
 
         check_models(told.model_names)
         dataset = load(data, told)
+        question(dataset, told)
         prepare_directory(directory)
         describe_data(err, dataset)
         record = run_study(dataset, told, progress, started)

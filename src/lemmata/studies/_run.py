@@ -80,11 +80,7 @@ class _Job:
 
     def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float):
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
-        self.spread, guessing = spread_of(dataset), baselines(dataset)
-        unit, loss = metric(DEFAULT[dataset.task], dataset.task), None
-        if options.error is not None:
-            unit, loss = asked(options.error, dataset.task, self.spread)
-        self.question = Question(unit, loss, len(dataset.targets), self.spread, guessing[unit.name], options.cost)
+        self.question = question(dataset, options)
         self.models = models(options.model_names, options.model, dataset.x, dataset.task)
         self.signal: Signal | None = None
         self.candidates: list[Candidate] = []
@@ -156,7 +152,7 @@ class _Job:
         question, unit = self.question, self.question.unit
         found = answers(self.signal, self.candidates, question)
         best = next((item for item in self.candidates if item.measured.model.name == found.best), None)
-        loss = question.loss if best is None or found.needed is None else unit.understood(found.asked, self.spread)
+        loss = question.loss if best is None or found.needed is None else unit.understood(found.asked, self.question.spread)
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:
             self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
@@ -169,7 +165,7 @@ class _Job:
             seconds=time.monotonic() - self.started,
             peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
             data=describe(self.dataset),
-            unit=Unit(unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.spread)),
+            unit=Unit(unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.question.spread)),
             signal=SignalResult(self.signal.found, self.signal.p_value, self.signal.rows),
             answers=found,
             models=[self.result(item, loss) for item in self.candidates],
@@ -188,8 +184,8 @@ class _Job:
         sizes = np.geomspace(losses.sizes[0], 8 * question.total, BAND)
         points = []
         for n, mean, se, splits in zip(losses.sizes, losses.mean, losses.se, measured.splits, strict=True):
-            ends = [unit.told(max(mean + sign * se, 0.0), self.spread) for sign in (-1, 1)]
-            value = unit.told(float(mean), self.spread)
+            ends = [unit.told(max(mean + sign * se, 0.0), self.question.spread) for sign in (-1, 1)]
+            value = unit.told(float(mean), self.question.spread)
             points.append(Point(float(n), value, abs(ends[1] - ends[0]) / 2, splits))
         band = []
         for n in sizes:
@@ -210,6 +206,19 @@ class _Job:
             theory=theory(measured, self.dataset),
             spectrum=spectral(measured, self.dataset),
         )
+
+
+def question(dataset: Dataset, options: StudyOptions) -> Question:
+    """What is asked of the table.
+
+    Raises:
+        SettingError: --error names no metric of its task, or a value that no model has.
+    """
+    spread, guessing = spread_of(dataset), baselines(dataset)
+    unit, loss = metric(DEFAULT[dataset.task], dataset.task), None
+    if options.error is not None:
+        unit, loss = asked(options.error, dataset.task, spread)
+    return Question(unit, loss, len(dataset.targets), spread, guessing[unit.name], options.cost)
 
 
 def regression(dataset: Dataset, model: Model, ridge: float, seed: int) -> Regression:
