@@ -218,7 +218,8 @@ def _assemble(
     solves[chosen] = counts
     right = np.clip(np.searchsorted(where, at), 0, len(where) - 1)
     left = np.maximum(right - 1, 0)
-    change = np.where(told[left] & told[right], np.abs(found[right] - found[left]), 0.0) / 2
+    jumps = np.where(told, found, np.nan)
+    change = np.nan_to_num(np.abs(jumps[right] - jumps[left])) / 2
     for widths, sign in ((below, -1), (above, 1)):
         width = np.maximum(np.maximum(widths[left], widths[right]), change)
         width[chosen] = widths
