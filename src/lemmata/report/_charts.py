@@ -4,12 +4,13 @@ Each function returns None where the record holds nothing to draw.
 """
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
 from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
-from ._theme import INK, colour, colour_of, linear_ticks, ticks
+from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
 
 if TYPE_CHECKING:
     from lemmata.study._result import Record
@@ -21,7 +22,7 @@ CSV = {"curves": COLUMNS, "all-curves": COLUMNS}
 """The columns of a picture's rows that are worth writing to CSV; all of them for pictures not listed."""
 
 
-def _log(values: list[float], around: float = 1.15) -> tuple[alt.Scale, list[float]]:
+def _log(values: Sequence[float | int], around: float = 1.15) -> tuple[alt.Scale, list[float]]:
     lower, upper = min(values) / around, max(values) * around
     return alt.Scale(type="log", domain=[lower, upper], nice=False, clamp=True), ticks(lower, upper)
 
@@ -81,7 +82,9 @@ def theory(record: "Record") -> Picture:
     layers = [
         base.mark_area(opacity=0.18, clip=True).encode(y=alt.Y("lower:Q", scale=up), y2="upper:Q"),
         base.mark_line(strokeWidth=2, clip=True).encode(y=error, tooltip=tips),
-        base.mark_point(filled=True, size=30, opacity=1, clip=True).encode(y=alt.Y("measured:Q", scale=up), tooltip=tips),
+        base.mark_point(filled=True, size=30, opacity=1, clip=True).encode(
+            y=alt.Y("measured:Q", scale=up), tooltip=tips
+        ),
     ]
     shown = [name for name in names if any(row["model"] == name for row in rows)]
     return _facet(alt.layer(*layers).properties(**PANEL), rows, shown)
@@ -105,7 +108,9 @@ def spectra(record: "Record") -> Picture:
     across, ranks = _log([row["rank"] for row in rows], 1.0001)
     index = alt.X("rank:Q", scale=across, axis=alt.Axis(title="direction, strongest first", values=ranks, format=",d"))
     up, marks = _log([max(value, max(values) * 1e-12) for value in values], 1.3)
-    held = alt.Axis(title="eigenvalue", values=marks, labelExpr="format(datum.value, abs(log(datum.value)) < 8 ? ',.3~r' : '.0e')")
+    held = alt.Axis(
+        title="eigenvalue", values=marks, labelExpr="format(datum.value, abs(log(datum.value)) < 8 ? ',.3~r' : '.0e')"
+    )
     left = base.mark_line(strokeWidth=2, clip=True).encode(x=index, y=alt.Y("eigenvalue:Q", scale=up, axis=held))
     share = alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="share of the target", format="%"))
     right = base.mark_line(strokeWidth=2, clip=True).encode(x=index, y=share)
@@ -146,7 +151,8 @@ def residuals(record: "Record") -> Picture:
 def training(run: dict[str, Any]) -> Picture:
     """A panel a width: error of the network and of its kernel through training time, on training and held-out rows."""
     rows = [
-        {"width": f"width {width['width']:,}", "time": point["time"], "error": point[f"{who}_{part}"], "who": who, "on": name}
+        {"width": f"width {width['width']:,}", "time": point["time"], "error": point[f"{who}_{part}"], "who": who,
+         "on": name}
         for width in run.get("widths") or []
         for point in width.get("points") or []
         for who in ("network", "kernel")
@@ -159,12 +165,14 @@ def training(run: dict[str, Any]) -> Picture:
     up, marks = _log([row["error"] for row in rows], 1.2)
     parts, who = ["training rows", "held-out rows"], ["network", "kernel"]
     legend: dict[str, Any] = {"title": None, "orient": "top", "labelLimit": 200, "symbolType": "stroke"}
+    key, grey = alt.Legend(**legend), alt.Legend(symbolStrokeColor=INK, **legend)
+    clock = alt.Axis(title="training time", values=times, format=".3~g", labelOverlap="greedy")
     lines = alt.Chart().mark_line(strokeWidth=2).encode(
-        x=alt.X("time:Q", scale=across, axis=alt.Axis(title="training time", values=times, format=".3~g", labelOverlap="greedy")),
+        x=alt.X("time:Q", scale=across, axis=clock),
         y=alt.Y("error:Q", scale=up, axis=alt.Axis(title="squared error", values=marks, format=",.3~r")),
-        color=alt.Color("on:N", scale=alt.Scale(domain=parts, range=["#e07b39", "#4c78c8"]), legend=alt.Legend(**legend)),
+        color=alt.Color("on:N", scale=alt.Scale(domain=parts, range=[COLOURS[1], COLOURS[0]]), legend=key),
         strokeDash=alt.StrokeDash(
-            "who:N", scale=alt.Scale(domain=who, range=[[1, 0], [5, 4]]), legend=alt.Legend(symbolStrokeColor=INK, **legend)
+            "who:N", scale=alt.Scale(domain=who, range=[[1, 0], [5, 4]]), legend=grey,
         ),
     )  # fmt: skip
     return _facet(lines.properties(**PANEL), rows, list(dict.fromkeys(row["width"] for row in rows)), "width")

@@ -35,7 +35,9 @@ def _model(model: "ModelResult", place: int, record: "Record") -> Row:
         "learns": model.learns,
         "now": told_interval(model.now, record.unit) if math.isfinite(model.now.value) else MISSING,
         "needed": told_rows(model.needed, record.data.used_rows) if asked and model.learns else MISSING,
-        "limit": told_interval(model.limit, record.unit) if model.learns and math.isfinite(model.limit.value) else MISSING,
+        "limit": told_interval(model.limit, record.unit)
+        if model.learns and math.isfinite(model.limit.value)
+        else MISSING,
         "measured": MISSING if last is None else told(last.value, record.unit),
         "measured_n": MISSING if last is None else number(round(last.n)),
     }
@@ -101,7 +103,9 @@ def _histogram(column: "Column") -> Markup:
         if (h := 22 * count / top) > 0
     )
     width = 7 * len(column.counts)
-    return Markup(f'<svg class="bars" width="{width}" height="22" viewBox="0 0 {width} 22" aria-hidden="true">{bars}</svg>')
+    return Markup(
+        f'<svg class="bars" width="{width}" height="22" viewBox="0 0 {width} 22" aria-hidden="true">{bars}</svg>'
+    )
 
 
 def confusions(record: "Record") -> list[Row]:
@@ -140,9 +144,17 @@ def claims(record: "Record") -> list[Row]:
             anchor += "-x"
         anchors.add(anchor)
         compared, ratio = _compared(claim)
-        found.append({**claim, "anchor": anchor, "parts": parts(claim.get("statement") or ""), "compared": compared, "ratio_told": ratio})
+        found.append(
+            {
+                **claim,
+                "anchor": anchor,
+                "parts": parts(claim.get("statement") or ""),
+                "compared": compared,
+                "ratio_told": ratio,
+            }
+        )
     order = {"applies": 0, "inapplicable": 1}
-    return sorted(found, key=lambda claim: (order.get(claim.get("status"), 2), claim.get("vacuous") is True))
+    return sorted(found, key=lambda claim: (order.get(str(claim.get("status")), 2), claim.get("vacuous") is True))
 
 
 def _compared(claim: dict[str, Any]) -> tuple[str, str]:
@@ -158,10 +170,10 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
 
 
 def parts(statement: str) -> list[tuple[str, str]]:
-    """The paragraphs of a statement, each with its kind: "text", or "formula" where its lines are indented.
+    r"""The paragraphs of a statement, each with its kind: "text", or "formula" where its lines are indented.
 
-    >>> parts("Let x be\\nsmall:\\n\\n    x^2\\n  <= 1,\\n\\nso it ends.")
-    [('text', 'Let x be small:'), ('formula', '  x^2\\n<= 1,'), ('text', 'so it ends.')]
+    >>> parts("Let x be\nsmall:\n\n    x^2\n  <= 1,\n\nso it ends.")
+    [('text', 'Let x be small:'), ('formula', '  x^2\n<= 1,'), ('text', 'so it ends.')]
     """
     found = []
     for block in statement.split("\n\n"):
