@@ -1,202 +1,47 @@
-"""A record as a study would write it, made from simple laws, for tests and for looking at the page."""
+"""Records as a study would write them, made from simple laws, for tests and for looking at the page."""
 
+import dataclasses
 import math
 
-import numpy as np
+from lemmata.studies._result import (
+    Answers,
+    Column,
+    Data,
+    Expected,
+    Interval,
+    ModelResult,
+    More,
+    Point,
+    Record,
+    Residual,
+    SignalResult,
+    Spectral,
+    TheoryPoint,
+    Unit,
+)  # fmt: skip
 
-ARCHITECTURES = [
-    ("linear", "Linear model", 0.55, 0.35),
-    ("rbf", "Gaussian (RBF) kernel", 1.9, 0.5),
-    ("relu-1", "ReLU network, depth 1", 2.0, 0.52),
-    ("relu-3", "ReLU network, depth 3", 2.1, 0.56),
-    ("erf-2", "Erf network, depth 2", 2.0, 0.54),
-    ("softmax", "Softmax network", 1.6, 0.42),
-]
-
-
-def example_study(seed=0):
-    rng = np.random.default_rng(seed)
-    return {
-        "lemmata": "0.1.0",
-        "created": "2026-01-02T03:04:05Z",
-        "command": "lemmata study digits --error 0.1 --seed 0",
-        "seed": 0,
-        "seconds": 81.234,
-        "peak_gib": 1.23,
-        "data": {
-            "name": "digits",
-            "rows": 1797,
-            "used_rows": 1797,
-            "columns": 64,
-            "kept_columns": 61,
-            "outputs": 10,
-            "task": "classification",
-            "target": "target",
-            "classes": [str(i) for i in range(10)],
-            "features": [f"pixel_{i}_{j}" for i in range(8) for j in range(8)][:61],
-            "notes": [
-                "dropped 3 constant columns: pixel_0_0, pixel_4_0, pixel_4_7",
-                "standardised every input column to mean 0 and variance 1",
-            ],
-            "duplicates": {"rows": 12, "examples": [[3, 17], [5, 90]]},
-            "baseline_error": 0.9,
-        },
-        "architectures": [_architecture(rng, *entry) for entry in ARCHITECTURES],
-        "answers": {
-            "error": 0.1,
-            "error_origin": "given with --error",
-            "best": "relu-3",
-            "sentences": [
-                "The ReLU network of depth 3 needs the fewest samples: 229 (210 to 248) for a held-out error of 0.1.",
-                "Theory and fitted power law agree for 5 of 6 architectures.",
-                "The linear model would need more rows than there are: its number is an extrapolation.",
-            ],
-        },
-        "training": [
-            {
-                "name": name,
-                "title": title,
-                "widths": [_width(width) for width in (256, 1024, 4096)],
-                "sentence": "The gap to the kernel shrinks from 0.125 at width 256 to 0.0312 at width 4,096.",
-            }
-            for name, title in (("relu", "ReLU network, depth 1"), ("softmax", "Softmax network"))
-        ],
-        "claims": CLAIMS,
-        "quality": {
-            "points": 48,
-            "median_abs_log_ratio": 0.0412,
-            "within_0_4": 0.99,
-            "sizes_up_to": 898,
-            "sentence": "Over 48 points the prediction was within a factor of 1.04 of the measurement in the median.",
-        },
-        "bibliography": [
-            {
-                "key": "simon2023",
-                "text": "James B. Simon, Madeline Dickens, Dhruva Karkada and Michael R. DeWeese. "
-                "The eigenlearning framework. Transactions on Machine Learning Research, 2023.",
-            },
-            {
-                "key": "bousquet2002",
-                "text": "Olivier Bousquet and André Elisseeff. Stability and generalization. JMLR 2, 2002.",
-            },
-        ],
-        "notes": ["The time limit left no room for the largest training set of the softmax network."],
-    }
-
-
-def _architecture(rng, name, title, scale, exponent):
-    curve = []
-    for n in (20, 40, 80, 160, 320, 640, 898, 1797):
-        predicted = min(0.9, scale * n**-exponent)
-        measured = predicted * math.exp(0.06 * rng.normal()) if n < 1797 else None
-        curve.append(
-            {
-                "n": n,
-                "predicted": predicted,
-                "lower": predicted * 0.88,
-                "upper": predicted * 1.14,
-                "measured": measured,
-                "measured_se": measured and 0.03 * measured,
-                "resamples": 8 if measured else 0,
-                "ratio": measured and predicted / measured,
-                "accuracy": measured and 1 - measured / 2,
-                "extrapolated": False,
-            }
-        )
-    index = np.unique(np.round(np.geomspace(1, 1797, 60)).astype(int))
-    values = 900.0 * index ** (-2 * exponent - 0.4)
-    share = 1 - 0.95 * index ** (-exponent * 1.3) * (1 - index / 1800)
-    n = (scale / 0.1) ** (1 / exponent)
-    beyond = n > 1797
-    return {
-        "name": name,
-        "title": title,
-        "kernel": f"{name}(x, x′)",
-        "ridge": 0.0123456,
-        "ridge_relative": 1e-3,
-        "jitter": 0.0,
-        "spectrum": {
-            "index": index.tolist(),
-            "eigenvalues": values.tolist(),
-            "alignment": share.tolist(),
-            "smallest": float(values[-1]),
-            "largest": 900.0,
-            "condition": 900 / float(values[-1]),
-            "effective_dimension": 120.345,
-            "culprits": ["12 duplicate rows make the smallest eigenvalue zero"] if name == "linear" else [],
-        },
-        "leave_one_out": 0.0523,
-        "gcv": 0.0498,
-        "curve": curve,
-        "samples": {
-            "error": 0.1,
-            "theory": {"n": n, "lower": n * 0.9, "upper": n * 1.1, "extrapolates": beyond},
-            "power_law": {
-                "n": n * 1.05,
-                "lower": n * 0.85,
-                "upper": n * 1.3,
-                "extrapolates": beyond,
-                "exponent": -exponent,
-                "exponent_se": 0.03,
-            },
-            "measured": None if beyond else round(n * 1.02),
-            "agree": not beyond,
-            "text": f"{title} needs about {n:,.0f} rows by theory and {1.05 * n:,.0f} by the fitted power law.",
-        },
-    }
-
-
-def _width(width):
-    times = np.geomspace(0.1, 1000, 24)
-    gap = 2 / math.sqrt(width)
-    return {
-        "width": width,
-        "gap": gap,
-        "kernel_movement": gap * 0.8,
-        "points": [
-            {
-                "time": t,
-                "kernel_train": 0.9 / (1 + t) ** 0.7,
-                "kernel_test": 0.08 + 0.8 / (1 + t) ** 0.7,
-                "network_train": 0.9 / (1 + t) ** 0.7 * (1 + gap),
-                "network_test": (0.08 + 0.8 / (1 + t) ** 0.7) * (1 + gap),
-            }
-            for t in times.tolist()
-        ],
-    }
-
-
+ACCURACY = Unit("accuracy", "share of rows whose class is predicted", True, True, 0.5)
+RMSE = Unit("rmse", "root mean square error, in units of the target", False, False, 30.0)
+LAWS = (
+    ("linear", "linear model", "<x, y>/d", True, 0.5, 0.2),
+    ("rbf", "RBF kernel", "exp(-|x - y|²)", True, 1.9, 0.5),
+    ("forest", "random forest", "trees", False, 1.0, 0.3),
+)
 CLAIMS = [
     {
         "name": "generalisation.stability.uniform_stability",
         "title": "Uniform stability of kernel ridge regression",
-        "label": "upper",
-        "statement": "With probability 1 − δ the held-out error exceeds the training error by at most "
-        "2β + (4nβ + M) √(ln(1/δ) / 2n).",
+        "statement": "With probability 1 - delta the gap is\nat most\n\n"
+        "    2 beta + sqrt(log(1/delta) / (2 n))\n\nfor n rows.",
         "source": "Bousquet and Elisseeff (2002), Theorem 12",
         "controls": "the gap between held-out and training error",
-        "unexplained": "why the gap is far smaller at a small ridge",
+        "unexplained": "why it is far smaller at a small ridge",
         "architecture": "rbf",
+        "relation": "measured <= predicted with probability >= 0.95",
         "status": "applies",
         "hypotheses": [
-            {
-                "name": "kernel bounded on the data",
-                "value": 1.0,
-                "threshold": 1.0,
-                "relation": "<=",
-                "holds": True,
-                "margin": 0.0,
-                "why": "",
-            },
-            {
-                "name": "rows independent and identically distributed",
-                "value": None,
-                "threshold": None,
-                "relation": "",
-                "holds": None,
-                "margin": None,
-                "why": "a table does not say how its rows were drawn",
-            },
+            {"name": "rows independent", "value": None, "threshold": None, "relation": "", "holds": None,
+             "why": "no table says how it was drawn"},
         ],
         "prediction": 12.345,
         "measurement": 0.0456,
@@ -209,23 +54,14 @@ CLAIMS = [
     {
         "name": "optimisation.gradient_descent.iterations",
         "title": "Iterations grow as the condition number",
-        "label": "upper",
-        "statement": "Gradient descent reaches a relative residual ε after at most κ ln(1/ε) steps.",
+        "statement": "Gradient descent needs at most kappa log(1/eps) steps.",
         "source": "Theorem 2",
-        "controls": "the training residual",
-        "unexplained": "what is learned before convergence",
         "architecture": "linear",
+        "relation": "measured <= predicted",
         "status": "inapplicable",
         "hypotheses": [
-            {
-                "name": "smallest eigenvalue positive",
-                "value": 1.2e-17,
-                "threshold": 4.5e-11,
-                "relation": ">",
-                "holds": False,
-                "margin": -4.5e-11,
-                "why": "12 duplicate rows",
-            }
+            {"name": "smallest eigenvalue positive", "value": 1.2e-17, "threshold": 4.5e-11, "relation": ">", "holds": False,
+             "why": "12 duplicate rows"},
         ],
         "prediction": None,
         "measurement": None,
@@ -235,4 +71,141 @@ CLAIMS = [
         "agrees": None,
         "culprit": "12 duplicate rows make the smallest eigenvalue zero",
     },
-]
+]  # fmt: skip
+TRAINING = [
+    {
+        "name": "relu",
+        "title": "ReLU network, depth 1",
+        "sentence": "The gap to the kernel shrinks.",
+        "widths": [
+            {
+                "width": width,
+                "gap": 2 / math.sqrt(width),
+                "kernel_movement": 1.6 / math.sqrt(width),
+                "points": [
+                    {"time": t, "kernel_train": 1 / (1 + t), "kernel_test": 0.1 + 1 / (1 + t),
+                     "network_train": 1.1 / (1 + t), "network_test": 0.1 + 1.1 / (1 + t)}
+                    for t in (0.1, 1.0, 10.0)
+                ],
+            }
+            for width in (64, 1024)
+        ],
+    }
+]  # fmt: skip
+
+
+def _told(unit, loss):
+    return 1.0 - loss if unit.rises else 50.0 * loss
+
+
+def _between(unit, loss, share=0.1):
+    ends = _told(unit, loss * (1 - share)), _told(unit, loss * (1 + share))
+    return Interval(_told(unit, loss), min(ends), max(ends))
+
+
+def _model(unit, total, name, title, formula, kernel, scale, exponent, learns=True):
+    loss = lambda n: scale * n**-exponent
+    needed = (scale / 0.1) ** (1 / exponent)
+    beyond = needed > 1000 * total
+    return ModelResult(
+        name=name,
+        title=title,
+        formula=formula,
+        kernel=kernel,
+        learns=learns,
+        points=[Point(float(n), _told(unit, 1.03 * loss(n)), 0.01, 8) for n in (20, 80, total - 1)],
+        band=[
+            Expected(n, *(getattr(_between(unit, loss(n)), part) for part in ("value", "lower", "upper")))
+            for n in (20.0, 80.0, float(total), 8.0 * total)
+        ],
+        now=_between(unit, loss(total)),
+        needed=Interval(math.inf if beyond else needed, 0.8 * needed, math.inf),
+        limit=_between(unit, 0.01),
+        ridge=0.0123456 if kernel else None,
+        theory=[TheoryPoint(n, loss(n), 0.8 * loss(n), 1.2 * loss(n), 1.1 * loss(n)) for n in (20.0, 80.0)] * kernel,
+        spectrum=Spectral([1, 10, 100], [90.0, 3.0, 0.01], [0.2, 0.7, 1.0], 12.345, math.inf) if kernel else None,
+    )
+
+
+def classified(**changes):
+    """A classification with everything: asked accuracy, cost, claims, networks, findings."""
+    unit, total = ACCURACY, 400
+    values = {
+        "schema": 2,
+        "lemmata": "0.1.0",
+        "created": "2026-01-02T03:04:05+00:00",
+        "command": "lemmata study flowers.csv --error 'accuracy 0.9'",
+        "seed": 0,
+        "seconds": 21.2,
+        "peak_gib": 0.9,
+        "data": Data(
+            "flowers.csv", 410, total, "classification", "kind", ["rose", "tulip"],
+            [Column("height", "number", 3, 40, [1, 5, 9, 2], "0.1 to 9.5"),
+             Column("colour", "category", 0, 3, [200, 150, 60], "red, blue, white")],
+            ["column id looks like an identifier"], ["ten rows without a target left out"], 0.5, 0.5,
+        ),
+        "unit": unit,
+        "signal": SignalResult(True, 0.005, 400),
+        "answers": Answers(
+            ["The columns predict the target (permutation test, p = 0.005).",
+             "Accuracy 90.0 % takes about 360 rows (290 to no upper limit) with RBF kernel; there are 400.",
+             "400 more rows are expected to change accuracy 90.5 % into 93.3 %."],
+            "rbf", 0.9, "asked with --error", Interval(361.0, 288.8, math.inf), _between(unit, 0.095),
+            [More(100, _between(unit, 0.085), 200.0), More(400, _between(unit, 0.067), 12345.0)],
+        ),
+        "models": [_model(unit, total, *law) for law in LAWS],
+        "residuals": [Residual(7, "rose", "tulip", 1.0),
+                      Residual(9, "rose", "tulip", 1.0), Residual(3, "tulip", "tulip", 0.0)],
+        "claims": CLAIMS,
+        "training": TRAINING,
+        "bibliography": [{"key": "bousquet2002",
+                          "text": "Olivier Bousquet and André Elisseeff. Stability and generalization."}],
+        "notes": ["The time limit was reached before these models: softmax network."],
+    }  # fmt: skip
+    return Record(**{**values, **changes})
+
+
+def measured(**changes):
+    """A regression without claims, where the asked value is out of every model's reach."""
+    unit, total = RMSE, 120
+    out = Interval(math.inf, 5000.0, math.inf)
+    sentences = [
+        "The columns predict the target (permutation test, p = 0.005).",
+        "Rmse 2.00 is not expected of any model here.",
+    ]
+    values = {
+        "unit": unit,
+        "data": Data("prices.csv", total, total, "regression", "price", None, [], [], [], 100.0, 30.0),
+        "answers": Answers(sentences, "rbf", 2.0, "asked with --error", out, _between(unit, 0.17), []),
+        "models": [dataclasses.replace(_model(unit, total, *law), needed=out) for law in LAWS],
+        "residuals": [Residual(4, 90.0, 130.0, 3.0), Residual(2, 100.5, 98.25, 0.1)],
+        "claims": [],
+        "training": [],
+        "bibliography": [],
+        "notes": [],
+    }
+    return classified(**{**values, **changes})
+
+
+def noise():
+    """A table in which nothing predicts the target."""
+    record = measured()
+    sentences = [
+        "Nothing here predicts the target: on 120 rows, others do as well in 43% of all cases.",
+        "Guessing has rmse 30.0.",
+    ]
+    return measured(
+        signal=SignalResult(False, 0.43, 120),
+        answers=Answers(sentences, None, math.nan, "", None, None, []),
+        models=[_model(RMSE, 120, *law, learns=False) for law in LAWS],
+        residuals=[],
+        data=record.data,
+    )
+
+
+def empty():
+    """What is left where a study was interrupted at once."""
+    return measured(
+        answers=Answers([], None, math.nan, "", None, None, []), models=[], residuals=[], interrupted=True,
+        signal=SignalResult(False, 1.0, 0),
+    )  # fmt: skip

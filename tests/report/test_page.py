@@ -1,121 +1,143 @@
 """The page is whole, escapes what the user named, and copes with a record of any size."""
 
+import dataclasses
 import json
-from html.parser import HTMLParser
+import re
 
 import pytest
 
-from lemmata.report import write_report
-from lemmata.report._charts import samples_needed
-from lemmata.report._page import SECTIONS
-from tests.report.example import example_study
+from lemmata.errors import DataError
+from lemmata.report import page_text, write_report
+from tests.report.example import classified, empty, measured, noise
+from tests.report.page import Page
 
 PAYLOAD = "\"'><script>alert(1)</script><!-- {{ 7 * 7 }}\x00\x07\x1b[31m\u2028\u202e\ud800</style>"
-VOID = {"meta", "br", "img", "link", "input", "hr"}
+KEPT = {"regression", "classification", "applies", "inapplicable"}
 
 
-class Page(HTMLParser):
-    """Tags in order, attributes, and the text of each element of a kind."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.attributes, self.texts, self._open = [], [], {}, []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.attributes += [(tag, *pair) for pair in attrs]
-        if "svg" not in self._open:
-            self.tags.append(tag)
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.setdefault(self._open[-1] if self._open else None, []).append(data)
+def page_of(record, directory):
+    return write_report(record, directory).read_text(encoding="utf-8")
 
 
-def page_of(study, directory):
-    return write_report(study, directory).read_text(encoding="utf-8")
+def spoiled(value):
+    """The record with a payload behind each string, but those that the study itself chooses from a list."""
+    if isinstance(value, str):
+        return value if value in KEPT else value + PAYLOAD
+    if isinstance(value, dict):
+        return {key: spoiled(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value):
+        return dataclasses.replace(
+            value, **{f.name: spoiled(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        )
+    return [spoiled(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pages without the pictures and scripts, which take seconds."""
+    monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda spec, vl_version: "<svg></svg>")
+    monkeypatch.setattr("lemmata.report._page._bundle", lambda: "")
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    return page_of(example_study(), tmp_path_factory.mktemp("report"))
+    return page_of(classified(), tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    def spoil(value):
-        if isinstance(value, str):
-            return value and value + PAYLOAD
-        if isinstance(value, dict):
-            return {key: spoil(item) for key, item in value.items()}
-        return [spoil(item) for item in value] if isinstance(value, list) else value
-
-    study = spoil(example_study())
-    study["data"]["task"] = "classification"
-    return page_of(study, tmp_path_factory.mktemp("hostile"))
+    return page_of(spoiled(classified()), tmp_path_factory.mktemp("hostile"))
 
 
 def test_the_page_needs_no_other_file_and_no_network(text):
     page = Page(text)
-    fetching = [(tag, name, value) for tag, name, value in page.attributes if name in ("src", "href", "data", "action")]
-    assert fetching
-    assert all(value.startswith("#") for _, _, value in fetching)
+    fetching = [value for _, name, value in page.attributes if name in ("src", "href", "data", "action", "srcset")]
+    assert all(value.startswith("#") for value in fetching)
     assert "link" not in page.tags
     assert "@import" not in text
+    assert not re.search(r"url\((?!#)", "".join(page.texts["style"]))
     assert len(text) < 3_000_000
 
 
-def test_every_link_inside_the_page_has_its_target(text):
-    attributes = Page(text).attributes
-    places = [value for _, name, value in attributes if name == "id"]
-    for target in {value[1:] for _, name, value in attributes if name == "href"}:
-        assert places.count(target) == 1
+def test_every_link_inside_the_page_has_its_target_and_every_anchor_is_its_own(text):
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    links = {value[1:] for _, name, value in page.attributes if name in ("href", "xlink:href")}
+    clips = set(re.findall(r"url\(#([^)]+)\)", text[: text.index("<script>")]))
+    assert clips
+    assert links | clips <= set(page.ids)
 
 
 def test_each_picture_is_there_as_svg_and_as_specification(text):
     page = Page(text)
-    specs = json.loads(next(block for block in page.texts["script"] if block.startswith('{"learning_curves"')))
-    assert set(specs) == {"learning_curves", "overview", "samples_needed", "spectra", "training-0", "training-1"}
-    assert page.tags.count("svg") == len(specs)
+    assert set(page.specs) == {"curves", "all-curves", "theory", "spectra", "training-0"}
+    assert {f"chart-{name}" for name in page.specs} <= set(page.ids)
     assert text.count("window.vegaEmbed=") == 1
+    assert page.tags.count("svg") == len(page.specs) + 2, "and a histogram for each of the two columns"
+
+
+def test_what_stands_unfolded_answers(text):
+    shown = Page(text).unfolded
+    for part in (
+        "The columns predict the target (permutation test, p = 0.005).",
+        "Accuracy 90.0 % takes about 360 rows (290 to no upper limit) with RBF kernel; there are 400.",
+        "90.5 % (89.5 % to 91.5 %)",
+        "360 (290 to no upper limit)",
+        "column id looks like an identifier",
+        "The time limit was reached before these models: softmax network.",
+        "guessing has 50.0 %",
+    ):
+        assert part in shown
+    assert "Bousquet" not in shown
 
 
 def test_figures_claims_and_sources_of_the_record_are_shown(text):
-    words = " ".join(" ".join("".join(block).split()) for blocks in Page(text).texts.values() for block in blocks)
+    words = Page(text).words
     for part in (
-        "ReLU network, depth 3 needs about 230 rows",
-        "12.3",
-        "0.0456",
-        "271",
+        "100 500 91.5 % (90.6 % to 92.3 %) 200",
+        "12,345",
+        "stated 12.3, measured 0.0456",
+        "ratio 271",
         "1.20 × 10⁻¹⁷",
         "cannot be checked",
         "12 duplicate rows make the smallest eigenvalue zero",
         "Bousquet and Elisseeff (2002), Theorem 12",
-        "lemmata study digits --error 0.1 --seed 0",
-        "dropped 3 constant columns",
-        "3 and 17",
-        "99.0 %",
-        "The eigenlearning framework",
-        "The time limit left no room",
+        "lemmata study flowers.csv --error 'accuracy 0.9'",
+        "ten rows without a target left out",
+        "red, blue, white",
+        "rose tulip 2 of 2",
+        "Stability and generalization",
+        "∞ (singular)",
+        "1 of 2 apply",
     ):
         assert part in words
+    assert "2 beta + sqrt(log(1/delta) / (2 n))" in Page(text).texts["pre"]
+    assert "With probability 1 - delta the gap is at most" in Page(text).texts["p"]
+
+
+def test_a_note_is_said_once(tmp_path, undrawn):
+    record = classified(notes=["column id looks like an identifier"])
+    assert Page(page_of(record, tmp_path)).words.count("column id looks like an identifier") == 1
 
 
 def test_hostile_strings_add_no_element_and_no_attribute(text, hostile):
     assert Page(hostile).tags == Page(text).tags
-    kinds = {(tag, name) for tag, name, _ in Page(hostile).attributes}
-    assert not [name for _, name in kinds if name.startswith("on")]
+    assert not [name for _, name, _ in Page(hostile).attributes if name.startswith("on")]
     assert "alert(1)" not in "".join(block for block in Page(hostile).texts["script"] if not block.startswith("{"))
 
 
 def test_hostile_strings_are_shown_as_text_with_controls_made_visible(hostile):
-    shown = "".join("".join(blocks) for tag, blocks in Page(hostile).texts.items() if tag not in ("script", "style"))
-    assert "<script>alert(1)</script><!-- {{ 7 * 7 }}␀␇␛[31m⟨U+2028⟩⟨U+202E⟩⟨U+D800⟩</style>" in shown
+    shown = Page(hostile).words
+    for name in (
+        "flowers.csv",
+        "kind",
+        "height",
+        "red, blue, white",
+        "rose",
+        "column id looks like an identifier",
+        "RBF kernel",
+    ):
+        assert name + "\"'><script>alert(1)</script><!-- {{ 7 * 7 }}␀␇␛[31m⟨U+2028⟩⟨U+202E⟩⟨U+D800⟩</style>" in shown
     assert not [c for c in hostile if c in "\x00\x07\x1b\u2028\u202e"]
 
 
@@ -127,131 +149,59 @@ def test_a_hostile_name_inside_the_specifications_cannot_end_the_script(hostile)
     assert "<script>alert(1)</script>" in json.dumps(json.loads(block))
 
 
-def test_a_column_called_like_a_script(tmp_path):
-    study = {
-        "data": {"name": "t.csv", "features": ["<script>alert(1)</script>\x08"], "target": "<b>", "classes": ["</td>"]}
-    }
-    text = page_of(study, tmp_path)
-    assert "<script" not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;␈" in text
+def test_noise_begins_with_the_words_and_gives_no_number_of_rows(tmp_path):
+    page = Page(page_of(noise(), tmp_path))
+    words = page.words[page.words.index("120 rows") :]
+    assert words.index("Nothing here predicts the target.") < words.index("On 120 rows, others do as well in 43%")
+    assert "rows for" not in page.words
+    assert "What more rows buy" not in page.words
+    rows = page.specs["curves"]["spec"]["data"]["values"]
+    assert max(row["n"] for row in rows) <= 120, "no curve beyond the data where nothing is predicted"
 
 
-def without_drawing(monkeypatch):
-    monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda spec, vl_version: "<svg></svg>")
-    monkeypatch.setattr("lemmata.report._page._bundle", lambda: "")
-
-
-@pytest.mark.parametrize("lost", SECTIONS)
-@pytest.mark.parametrize("kind", ["absent", "null"])
-def test_a_missing_section_is_left_out(tmp_path, monkeypatch, lost, kind):
-    without_drawing(monkeypatch)
-    study = example_study()
-    if kind == "absent":
-        del study[lost]
-    else:
-        study[lost] = None
-    page = Page(page_of(study, tmp_path))
-    assert page.tags.count("h1") == 1
-    anchors = [value for _, name, value in page.attributes if name == "id"]
-    assert all(value[1:] in anchors for _, name, value in page.attributes if name == "href")
-
-
-def test_fields_inside_the_sections_may_be_missing(tmp_path, monkeypatch):
-    without_drawing(monkeypatch)
-
-    def thin(value, keep):
-        if isinstance(value, dict):
-            return {key: thin(item, keep) for j, (key, item) in enumerate(value.items()) if key in keep or j % 2}
-        return [thin(item, keep) for item in value] if isinstance(value, list) else value
-
-    for keep in ({"n", "width", "architectures"}, {"n", "width", "architectures", "curve", "samples", "spectrum"}):
-        Page(page_of(thin(example_study(), keep), tmp_path))
-
-
-def test_numbers_that_no_logarithm_can_show(tmp_path):
-    study = example_study()
-    architecture = study["architectures"][0]
-    architecture["curve"][0] |= {"predicted": 0.0, "measured": -1e-17, "lower": None, "upper": float("nan")}
-    architecture["spectrum"]["eigenvalues"][-1] = 0.0
-    architecture["spectrum"]["eigenvalues"][-2] = -1e-18
-    study["architectures"] = [architecture]
-    study["training"] = []
-    assert "NaN" not in json.dumps(Page(page_of(study, tmp_path)).texts["td"])
-
-
-def cells(text, title):
-    """The cells of the row of the table of claims that begins with this title."""
-    row = text[text.index(f">{title}</a>") :].split("</tr>")[0]
-    return [" ".join(cell.split("</td>")[0].split(">", 1)[1].split()) for cell in row.split("<td")[1:]]
-
-
-@pytest.mark.parametrize(
-    ("relation", "shown", "kept"),
-    [
-        ("measured <= predicted", "0.500", True),
-        ("measured ~ C n^predicted along n = 10, 20, 40", "stated −0.500, measured −1.00", False),
-        ("measured <= C n^predicted along n = 10, 20, 40", "stated −0.500, measured −1.00", False),
-        ("measured is ordered as predicted along n = 10, 20", "–", False),
-        ("measured -> predicted along n = 10, 20, within 0.1", "0.500", True),
-    ],
-)
-def test_only_sizes_are_compared_by_their_ratio(tmp_path, monkeypatch, relation, shown, kept):
-    without_drawing(monkeypatch)
-    claim = {"title": "T", "status": "applies", "relation": relation, "prediction": -0.5, "measurement": -1.0}
-    text = page_of({"claims": [claim | {"ratio": 0.5, "agrees": True}]}, tmp_path)
-    assert cells(text, "T")[3] == shown
-    assert cells(text, "T")[2] == "yes"
-    assert ("<dt>Ratio</dt>" in text) == kept
-    assert ("<dt>Measured exponent</dt>" in text) == shown.startswith("stated")
-
-
-def test_what_does_not_apply_does_not_agree(tmp_path, monkeypatch):
-    without_drawing(monkeypatch)
-    for agrees in (True, False):
-        claim = {"title": "T", "status": "inapplicable", "prediction": 1.0, "measurement": 2.0, "agrees": agrees}
-        text = page_of({"claims": [claim]}, tmp_path)
-        assert cells(text, "T")[2] == "–"
-        assert "<dt>Agrees</dt><dd>–</dd>" in text
-
-
-def test_an_interval_without_an_upper_end_is_drawn_to_the_edge_with_an_arrow():
-    study = example_study()
-    assert "triangle-right" not in json.dumps(samples_needed(study))
-    study["architectures"][0]["samples"]["theory"]["upper"] = None
-    spec = samples_needed(study)
-    assert spec is not None
-    rows = spec["layer"][0]["data"]["values"]
-    edge = spec["layer"][0]["encoding"]["x"]["scale"]["domain"][1]
-    open_ended = [row for row in rows if row["upper"] is None]
-    assert [row["end"] for row in open_ended] == [edge]
-    assert all(row["end"] == row["upper"] for row in rows if row["upper"] is not None)
-    arrow = next(layer for layer in spec["layer"] if layer["mark"].get("shape") == "triangle-right")
-    assert arrow["transform"] == [{"filter": "datum.upper === null"}]
-    assert arrow["encoding"]["x"]["field"] == "end"
-
-
-@pytest.mark.parametrize("value", [None, float("inf")])
-def test_a_singular_matrix_has_an_infinite_condition_number(tmp_path, monkeypatch, value):
-    without_drawing(monkeypatch)
-    study = example_study()
-    study["architectures"] = study["architectures"][:1]
-    study["architectures"][0]["spectrum"] |= {"condition": value, "rank": 1796}
-    assert "∞ (singular)" in page_of(study, tmp_path)
-    study["architectures"][0]["spectrum"]["rank"] = 1797
-    assert "∞" not in page_of(study, tmp_path)
-
-
-def test_an_error_is_told_in_the_units_of_the_target(tmp_path, monkeypatch):
-    without_drawing(monkeypatch)
-    study = example_study()
-    study["data"] |= {"task": "regression", "outputs": 1, "target": "price", "y_scale": [30.0], "y_mean": [2.0]}
-    words = " ".join(page_of(study, tmp_path).split())
-    assert "a root mean squared error of 9.49 in the units of &#39;price&#39;: √0.1 × 30." in words
-    study["data"] |= {"outputs": 2, "y_scale": [30.0, 1.0]}
-    assert "root mean squared error" not in page_of(study, tmp_path)
+def test_a_value_out_of_reach(tmp_path):
+    page = Page(page_of(measured(), tmp_path))
+    assert page.unfolded.count("out of reach (≥ 5,000)") == 3
+    assert "−" in page.words, "a row was predicted too high"
+    assert set(page.specs) == {"curves", "all-curves", "theory", "spectra", "residuals"}
 
 
 def test_an_empty_record_still_makes_a_page(tmp_path):
-    page = Page(page_of({}, tmp_path))
-    assert "svg" not in page.tags
+    page = Page(page_of(empty(), tmp_path))
+    assert "The study stopped before it could answer." in page.words
+    assert "was interrupted" in page.words
+    assert page.specs == {}
+
+
+@pytest.mark.parametrize("lost", ["residuals", "claims", "training", "bibliography", "notes", "models"])
+def test_a_missing_part_is_left_out(tmp_path, undrawn, lost):
+    page = Page(page_of(classified(**{lost: []}), tmp_path))
+    assert page.tags.count("h1") == 1
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_claims_may_lack_fields(tmp_path, undrawn):
+    page = Page(page_of(classified(claims=[{"name": "a.b"}, {"name": "a.b", "status": "failed"}]), tmp_path))
+    assert [anchor for anchor in page.ids if anchor.startswith("claim")] == ["claim-a-b", "claim-a-b-x"]
+
+
+def test_models_without_points_or_theory(tmp_path):
+    bare = [dataclasses.replace(model, points=[], theory=[], spectrum=None) for model in measured().models]
+    assert set(Page(page_of(measured(models=bare, residuals=[]), tmp_path)).specs) == {"curves", "all-curves"}
+
+
+def test_a_failed_write_leaves_the_old_page(tmp_path, undrawn, monkeypatch):
+    (tmp_path / "index.html").write_text("old")
+    monkeypatch.setattr("os.fsync", lambda file: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(DataError, match="cannot be written"):
+        write_report(measured(), tmp_path)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("index.html", "old")]
+
+
+def test_the_fragment_for_a_notebook_has_answers_and_no_script():
+    text = page_text(spoiled(classified()))
+    page = Page(text)
     assert "script" not in page.tags
+    assert "html" not in page.tags
+    assert "svg" in page.tags
+    assert "Accuracy 90.0 % takes about 360 rows" in page.words

@@ -5,8 +5,12 @@ import math
 
 import pytest
 
-from lemmata.report import clean, interval, number
-from lemmata.report._text import brief, percent, script_json, slug
+from lemmata.report import clean, number, told, told_interval, told_rows
+from lemmata.report._text import script_json, slug
+from lemmata.studies._answers import rows
+from lemmata.studies._metrics import METRICS, tell
+from lemmata.studies._result import Interval, Unit
+from tests.report.example import ACCURACY, RMSE
 
 
 @pytest.mark.parametrize("exponent", range(-20, 20))
@@ -23,24 +27,39 @@ def test_rounding_up_into_the_next_power():
     assert [number(0.0009999), number(0.9999), number(9.999), number(999.9)] == ["0.00100", "1.00", "10.0", "1,000"]
 
 
-def test_intervals_and_shares():
-    assert interval({"n": 300.4, "lower": 249.6, "upper": None}) == "300 (250 to unbounded)"
-    assert interval({"n": 1234}) == "1,234"
-    assert interval(None) == interval({}) == interval({"n": None}) == "–"
-    assert percent(0.9876) == "98.8 %"
-    assert [brief(0.25), brief(1e-9), brief(1000.0)] == ["0.25", "1.00 × 10⁻⁹", "1,000"]
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("loss", [0.0123, 0.4999, 0.95])
+def test_page_and_sentences_write_the_same_value_alike(metric, loss):
+    unit = Unit(metric.name, metric.words, metric.rises, metric.percent, 0.5)
+    assert told(metric.told(loss, 49.0), unit) == tell(metric, loss, 49.0)
+
+
+def test_values_have_three_digits_or_a_tenth_of_a_per_cent():
+    shown = [told(value, RMSE) for value in (57.0, 0.5, 999.7, 54321.0, 100.2, math.inf)]
+    assert shown == ["57.0", "0.500", "1,000", "54,300", "100", "no limit"]
+    assert told_interval(Interval(0.9876, 0.97, 1.0), ACCURACY) == "98.8 % (97.0 % to 100.0 %)"
+
+
+def test_rows_with_ends_that_have_no_limit():
+    inf = math.inf
+    assert told_rows(Interval(1313.8, 1032.8, 3039.1), 400) == f"{rows(1313.8)} ({rows(1032.8)} to {rows(3039.1)})"
+    assert told_rows(Interval(90.0, 20.0, inf), 400) == "90 (20 to no upper limit)"
+    assert told_rows(Interval(90.0, 20.0, inf), 400, endless="∞") == "90 (20 to ∞)"
+    assert told_rows(Interval(inf, 1990.0, inf), 400) == "out of reach (≥ 1,990)"
+    assert told_rows(Interval(inf, inf, inf), 400) == told_rows(Interval(5e5, 4.1e5, inf), 400) == "out of reach"
 
 
 def test_cleaning_keeps_letters_of_every_language():
     name = "Größe 温度 السعر é"
-    assert clean({"a": [name, 1, math.inf, None, True]}) == {"a": [name, 1, None, None, True]}
+    assert clean({"a": [name, 1, math.inf, None, True]}) == {"a": [name, 1, math.inf, None, True]}
     assert clean("a\nb\x1b") == "a b␛"
+    assert clean("a\nb\x1b", lines=True) == "a\nb␛"
 
 
 def test_script_json_reads_back():
-    value = {"</script>": ["<!--", "&amp;", "\u2028"]}
+    value = {"</script>": ["<!--", "&amp;", "\u2028", math.inf]}
     text = script_json(value)
-    assert json.loads(text) == value
+    assert json.loads(text) == {"</script>": ["<!--", "&amp;", "\u2028", None]}
     assert not set("<>&\u2028") & set(text)
 
 

@@ -1,7 +1,7 @@
 """What a study prints: the data at the start, the answers and one table at the end."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -10,6 +10,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from lemmata.studies import Dataset
+    from lemmata.studies._result import ModelResult, Record
 
 
 def describe_data(console: Console, dataset: "Dataset") -> None:
@@ -26,65 +27,50 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
         console.print(clean(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def print_summary(console: Console, record: dict[str, Any], page: Path, written: Path) -> None:
-    """The sentences that answer, a row an architecture, the notes, and where the files are."""
-    from lemmata.report import clean, condition, interval, number, own_units
+def print_summary(console: Console, record: "Record", page: Path, written: Path) -> None:
+    """The sentences that answer, a row a model, what to know before relying on it, and where the files are.
+
+    Args:
+        console: where it goes.
+        record: a study.
+        page: the path of its page.
+        written: the path of its study.json.
+    """
+    from lemmata.report import clean
 
     record = clean(record)
-    data = record.get("data") or {}
-    rows = data.get("used_rows")
-    answers = record.get("answers") or {}
-    for sentence in answers.get("sentences") or []:
+    for sentence in record.answers.sentences:
         console.print(sentence, markup=False, highlight=False)
+    if record.models:
+        console.print()
+        console.print(_table(record))
+        console.print("Brackets hold 90 % intervals; dim models do not beat guessing.", style="dim", highlight=False)
+    for line in dict.fromkeys([*record.data.findings, *record.notes]):
+        console.print(f"Note: {line}", markup=False, highlight=False)
+    for what, path in (("Report", page), ("Record", written)):
+        console.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(record: "Record") -> Table:
+    """A row a model; narrow enough for a terminal of 80 columns."""
+    from lemmata.report import told
+
     table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("\narchitecture")
-    level = answers.get("error")
-    asked = "an error" if level is None else f"an error of {level:.3g}"
-    console.print(
-        f"\nRows needed for {asked}, and errors with the most training rows that were measured:", highlight=False
-    )
-    for title in (
-        "rows by\ntheory",
-        "rows by\npower law",
-        "rows\nmeasured",
-        "\nn",
-        "error\npredicted",
-        "error\nmeasured",
-        "condition\nnumber",
-    ):
-        table.add_column(title, justify="right")
-    for architecture in record.get("architectures") or []:
-        samples = architecture.get("samples") or {}
-        measured = [point for point in architecture.get("curve") or [] if point.get("measured") is not None]
-        point = max(measured, key=lambda point: point["n"], default={})
-        best = architecture.get("name") is not None and architecture.get("name") == answers.get("best")
-        cells = [
-            str(architecture.get("title") or architecture.get("name") or "?"),
-            _needed(samples.get("theory"), interval),
-            _needed(samples.get("power_law"), interval),
-            number(samples.get("measured")),
-            number(point.get("n")),
-            number(point.get("predicted")),
-            number(point.get("measured")),
-            condition(architecture.get("spectrum"), rows).partition(" (")[0],
-        ]
-        table.add_row(*(Text(cell) for cell in cells), style="bold" if best else None)
-    if table.row_count:
-        console.print(table)
-        console.print(
-            "Brackets hold intervals; * marks an extrapolation beyond the data; ∞ marks a singular Gram matrix.",
-            style="dim",
-            highlight=False,
-        )
-    units = own_units(data, level)
-    if units:
-        console.print(units, markup=False, highlight=False)
-    quality = (record.get("quality") or {}).get("sentence")
-    for line in [*([quality] if quality else []), *(f"Note: {note}" for note in record.get("notes") or [])]:
-        console.print(line, markup=False, highlight=False)
-    console.print(f"Report: {clean(str(page))}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"Record: {clean(str(written))}", markup=False, highlight=False, soft_wrap=True)
+    answers, unit, total = record.answers, record.unit, record.data.used_rows
+    table.add_column("\nmodel")
+    table.add_column(Text(f"{unit.name}\nwith {total:,} rows"), justify="right")
+    if answers.needed is not None:
+        table.add_column(Text(f"rows for {unit.name}\n{told(answers.asked, unit)}"), justify="right")
+    for model in record.models:
+        style = "dim" if not model.learns else "bold" if model.name == answers.best else None
+        table.add_row(*(Text(cell) for cell in _cells(model, record)), style=style)
+    return table
 
 
-def _needed(answer: dict[str, Any] | None, interval: Any) -> str:
-    return interval(answer) + ("*" if answer and answer.get("extrapolates") else "")
+def _cells(model: "ModelResult", record: "Record") -> list[str]:
+    from lemmata.report import told_interval, told_rows
+
+    cells = [model.title, told_interval(model.now, record.unit)]
+    if record.answers.needed is not None:
+        cells.append(told_rows(model.needed, record.data.used_rows, endless="∞") if model.learns else "–")
+    return cells

@@ -1,5 +1,6 @@
 """Pages from the records of studies alone: they are read and never recomputed."""
 
+from ._comparison import write_comparison as write_comparison
 from ._curves import learning_curve_chart as learning_curve_chart
 from ._in_context import attention_picture as attention_picture
 from ._in_context import coefficients_picture as coefficients_picture
@@ -12,5 +13,6 @@ from ._study import load as load
 from ._study import study as study
 from ._text import clean as clean
 from ._text import number as number
+from ._text import told as told
 from ._text import told_interval as told_interval
 from ._text import told_rows as told_rows

@@ -4,12 +4,13 @@ Each function returns None where the record holds nothing to draw.
 """
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
 from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
-from ._theme import INK, colour, colour_of, linear_ticks, ticks
+from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
 
 if TYPE_CHECKING:
     from lemmata.studies._result import Record
@@ -21,7 +22,7 @@ CSV = {"curves": COLUMNS, "all-curves": COLUMNS}
 """The columns of a picture's rows that are worth writing to CSV; all of them for pictures not listed."""
 
 
-def _log(values: list[float], around: float = 1.15) -> tuple[alt.Scale, list[float]]:
+def _log(values: Sequence[float | int], around: float = 1.15) -> tuple[alt.Scale, list[float]]:
     lower, upper = min(values) / around, max(values) * around
     return alt.Scale(type="log", domain=[lower, upper], nice=False, clamp=True), ticks(lower, upper)
 
@@ -150,7 +151,8 @@ def residuals(record: "Record") -> Picture:
 def training(run: dict[str, Any]) -> Picture:
     """A panel a width: error of the network and of its kernel through training time, on training and held-out rows."""
     rows = [
-        {"width": f"width {width['width']:,}", "time": point["time"], "error": point[f"{who}_{part}"], "who": who, "on": name}
+        {"width": f"width {width['width']:,}", "time": point["time"], "error": point[f"{who}_{part}"], "who": who,
+         "on": name}
         for width in run.get("widths") or []
         for point in width.get("points") or []
         for who in ("network", "kernel")
@@ -163,12 +165,14 @@ def training(run: dict[str, Any]) -> Picture:
     up, marks = _log([row["error"] for row in rows], 1.2)
     parts, who = ["training rows", "held-out rows"], ["network", "kernel"]
     legend: dict[str, Any] = {"title": None, "orient": "top", "labelLimit": 200, "symbolType": "stroke"}
+    key, grey = alt.Legend(**legend), alt.Legend(symbolStrokeColor=INK, **legend)
+    clock = alt.Axis(title="training time", values=times, format=".3~g", labelOverlap="greedy")
     lines = alt.Chart().mark_line(strokeWidth=2).encode(
-        x=alt.X("time:Q", scale=across, axis=alt.Axis(title="training time", values=times, format=".3~g", labelOverlap="greedy")),
+        x=alt.X("time:Q", scale=across, axis=clock),
         y=alt.Y("error:Q", scale=up, axis=alt.Axis(title="squared error", values=marks, format=",.3~r")),
-        color=alt.Color("on:N", scale=alt.Scale(domain=parts, range=["#e07b39", "#4c78c8"]), legend=alt.Legend(**legend)),
+        color=alt.Color("on:N", scale=alt.Scale(domain=parts, range=[COLOURS[1], COLOURS[0]]), legend=key),
         strokeDash=alt.StrokeDash(
-            "who:N", scale=alt.Scale(domain=who, range=[[1, 0], [5, 4]]), legend=alt.Legend(symbolStrokeColor=INK, **legend)
+            "who:N", scale=alt.Scale(domain=who, range=[[1, 0], [5, 4]]), legend=grey,
         ),
     )  # fmt: skip
     return _facet(lines.properties(**PANEL), rows, list(dict.fromkeys(row["width"] for row in rows)), "width")

@@ -38,8 +38,8 @@ class Frame:
     heights: tuple[float, float]
 
     def height(self, value: float) -> float:
-        """Where a value is drawn, inside the frame."""
-        return min(max(height(value, self.unit), self.heights[0]), self.heights[1])
+        """Where a value is drawn; a perfect one, which a logarithmic axis cannot show, well below the frame."""
+        return max(height(value, self.unit), self.heights[0] / 10)
 
     def x(self) -> alt.X:
         """Training rows."""
@@ -75,7 +75,6 @@ def frame(models: Sequence["ModelResult"], unit: "Unit", marks: Sequence[float])
     held = [value for value in points + expected if math.isfinite(value)]
     held += [height(mark, unit) for mark in marks if math.isfinite(mark)]
     top = max(held, default=1.0) or 1.0
-    # A perfect score has no place on a logarithmic axis: it is drawn on the lower edge.
     bottom = max(min([value for value in held if value > 0], default=top / 10), top / 1e4)
     return Frame(unit, (min(sizes) / 1.1, max(sizes) * 1.1), (bottom / 1.12, top * 1.1))
 
@@ -161,9 +160,13 @@ def level(around: Frame, value: float, label: str, left: bool, dashed: bool = Fa
 
 
 def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
-    """A line up at the rows there are."""
+    """A line up at the rows there are, with its label on the side that has room."""
+    lower, upper = (math.log(size) for size in around.sizes)
+    late = math.log(total) > lower + 0.7 * (upper - lower)
     rule = alt.Chart(alt.Data(values=[{"n": total, "label": label}])).encode(x=around.x())
-    text = rule.mark_text(color=INK, align="left", baseline="top", dx=5, dy=3, fontSize=11)
+    text = rule.mark_text(
+        color=INK, align="right" if late else "left", baseline="top", dx=-5 if late else 5, dy=3, fontSize=11
+    )
     return [
         rule.mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=1.2),
         text.encode(y=alt.value(0), text="label:N"),

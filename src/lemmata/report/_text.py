@@ -81,19 +81,20 @@ def told_interval(interval: "Interval", unit: "Unit") -> str:
     return f"{told(interval.value, unit)} ({told(interval.lower, unit)} to {told(interval.upper, unit)})"
 
 
-def told_rows(needed: "Interval", total: int) -> str:
+def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -> str:
     """Rows with their 90 % interval, as the sentences write them; "out of reach" where the data say no number.
 
     Args:
         needed: the rows; ends may be infinite.
         total: rows of the table: more than 1,000 times as many are not told.
+        endless: what an interval without an upper end ends with.
     """
     from lemmata.studies._answers import FARTHEST, rows
 
     if not needed.value <= FARTHEST * total:
         least = needed.lower <= FARTHEST * total
-        return f"out of reach (at least {rows(needed.lower)})" if least else "out of reach"
-    upper = rows(needed.upper) if needed.upper <= FARTHEST * total else "no upper limit"
+        return f"out of reach (≥ {rows(needed.lower)})" if least else "out of reach"
+    upper = rows(needed.upper) if needed.upper <= FARTHEST * total else endless
     return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"
 
 

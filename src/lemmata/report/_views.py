@@ -154,7 +154,7 @@ def claims(record: "Record") -> list[Row]:
             }
         )
     order = {"applies": 0, "inapplicable": 1}
-    return sorted(found, key=lambda claim: (order.get(claim.get("status"), 2), claim.get("vacuous") is True))
+    return sorted(found, key=lambda claim: (order.get(str(claim.get("status")), 2), claim.get("vacuous") is True))
 
 
 def _compared(claim: dict[str, Any]) -> tuple[str, str]:
@@ -170,10 +170,10 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
 
 
 def parts(statement: str) -> list[tuple[str, str]]:
-    """The paragraphs of a statement, each with its kind: "text", or "formula" where its lines are indented.
+    r"""The paragraphs of a statement, each with its kind: "text", or "formula" where its lines are indented.
 
-    >>> parts("Let x be\\nsmall:\\n\\n    x^2\\n  <= 1,\\n\\nso it ends.")
-    [('text', 'Let x be small:'), ('formula', '  x^2\\n<= 1,'), ('text', 'so it ends.')]
+    >>> parts("Let x be\nsmall:\n\n    x^2\n  <= 1,\n\nso it ends.")
+    [('text', 'Let x be small:'), ('formula', '  x^2\n<= 1,'), ('text', 'so it ends.')]
     """
     found = []
     for block in statement.split("\n\n"):

@@ -70,7 +70,7 @@ class Prior:
 @functools.cache
 def prior() -> Prior:
     """The prior that comes with the package."""
-    text = importlib.resources.files("lemmata.study").joinpath("learning_curve_prior.json").read_text()
+    text = importlib.resources.files("lemmata.studies").joinpath("learning_curve_prior.json").read_text()
     return prior_from(json.loads(text))
 
 

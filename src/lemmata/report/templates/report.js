@@ -20,7 +20,7 @@ function fitted(spec, room) {
   if (copy.facet) copy.columns = Math.max(1, Math.floor(room / 300));
   if (copy.facet && room < 360) copy.spec.width = room - 80;
   if (copy.layer) {
-    copy.width = room - 8;
+    copy.width = room - (room < 560 ? 8 : 46);
     copy.autosize = { type: "fit-x", contains: "padding" };
     const narrow = room < 560;
     if (narrow) copy.height = 260;
