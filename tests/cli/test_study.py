@@ -92,18 +92,17 @@ def test_options_of_the_data_reach_it(run, tmp_path):
     )
 
 
-def test_the_command_leaves_out_what_is_the_default(run, tmp_path):
-    for options, command in (
-        ([], "lemmata study iris"),
-        (["--time-limit", "100", "--seed", "0"], "lemmata study iris --time-limit 100"),
-        (["--error", "0.25", "--quick"], "lemmata study iris --error 0.25 --quick"),
-        (
-            ["--keep", "sepal length (cm)", "--group", "sepal width (cm)"],
-            "lemmata study iris --group 'sepal width (cm)' --keep 'sepal length (cm)'",
-        ),
-    ):
-        run(*options)
-        assert Record.load(tmp_path / "out" / "study.json").command == command
+@pytest.mark.parametrize(
+    ("options", "command"),
+    [
+        ({}, "lemmata study iris"),
+        ({"time_limit": 100.0, "seed": 0}, "lemmata study iris --time-limit 100"),
+        ({"error": "0.25", "quick": True}, "lemmata study iris --error 0.25 --quick"),
+        ({"keep": ("a", "b c"), "cost": 2.5}, "lemmata study iris --cost 2.5 --keep a --keep 'b c'"),
+    ],
+)
+def test_the_command_leaves_out_what_is_the_default(options, command):
+    assert StudyOptions(**options).command("iris") == command
 
 
 def test_the_help_lists_every_option_once():

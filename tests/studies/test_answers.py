@@ -55,7 +55,7 @@ def test_the_model_that_needs_fewest_rows_is_best():
     assert found.needed.value == pytest.approx(64, rel=0.1)
     assert found.needed.lower <= found.needed.value <= found.needed.upper
     assert re.search(
-        r"Unexplained 0\.25 takes about 6\d rows .* with the fast model; there are 320\.", found.sentences[1]
+        r"Unexplained 0\.250 takes about 6\d rows .* with the fast model; there are 320\.", found.sentences[1]
     )
 
 

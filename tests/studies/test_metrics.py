@@ -80,4 +80,4 @@ def test_what_cannot_be_asked_is_refused(text, task, words):
 
 def test_values_are_told_in_one_way():
     assert tell(metric("accuracy", "classification"), 0.0123, 1.0) == "98.8 %"
-    assert tell(metric("rmse", "regression"), 0.25, 16.0) == "2"
+    assert tell(metric("rmse", "regression"), 0.25, 16.0) == "2.00"

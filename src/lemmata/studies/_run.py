@@ -152,7 +152,11 @@ class _Job:
         question, unit = self.question, self.question.unit
         found = answers(self.signal, self.candidates, question)
         best = next((item for item in self.candidates if item.measured.model.name == found.best), None)
-        loss = question.loss if best is None or found.needed is None else unit.understood(found.asked, self.question.spread)
+        loss = (
+            question.loss
+            if best is None or found.needed is None
+            else unit.understood(found.asked, self.question.spread)
+        )
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:
             self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
@@ -165,7 +169,9 @@ class _Job:
             seconds=time.monotonic() - self.started,
             peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
             data=describe(self.dataset),
-            unit=Unit(unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.question.spread)),
+            unit=Unit(
+                unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.question.spread)
+            ),
             signal=SignalResult(self.signal.found, self.signal.p_value, self.signal.rows),
             answers=found,
             models=[self.result(item, loss) for item in self.candidates],
