@@ -16,7 +16,9 @@ def printed(record, width=80):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("record", [classified(), measured(), noise(), empty()], ids=["classes", "numbers", "noise", "empty"])
+@pytest.mark.parametrize(
+    "record", [classified(), measured(), noise(), empty()], ids=["classes", "numbers", "noise", "empty"]
+)
 def test_every_summary_fits_eighty_columns_and_names_its_files(record):
     lines = printed(record).splitlines()
     assert max(len(line) for line in lines) <= 80
