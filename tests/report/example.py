@@ -60,7 +60,8 @@ CLAIMS = [
         "relation": "measured <= predicted",
         "status": "inapplicable",
         "hypotheses": [
-            {"name": "smallest eigenvalue positive", "value": 1.2e-17, "threshold": 4.5e-11, "relation": ">", "holds": False,
+            {"name": "smallest eigenvalue positive", "value": 1.2e-17, "threshold": 4.5e-11,
+             "relation": ">", "holds": False,
              "why": "12 duplicate rows"},
         ],
         "prediction": None,

@@ -129,7 +129,10 @@ def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[
     base = alt.Chart().encode(x=around.x(), color=shades)
     chosen = alt.FieldOneOfPredicate(field="model", oneOf=list(best))
     expected = base.transform_filter(f"datum.what === '{EXPECTED}'")
-    main, others = expected.transform_filter(chosen), expected.transform_filter({"not": chosen})
+    main, others = (
+        expected.transform_filter(chosen),
+        expected.transform_filter(alt.LogicalNotPredicate(**{"not": chosen})),
+    )
     points = base.transform_filter(f"datum.what === '{MEASURED}'").transform_filter(chosen)
     y, tips = around.y(), _tips()
     layers = [others.mark_line(strokeWidth=1.3, opacity=0.8, clip=True).encode(y=y, tooltip=tips)]

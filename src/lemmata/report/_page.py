@@ -22,8 +22,6 @@ from ._theme import themed
 if TYPE_CHECKING:
     from lemmata.studies._result import Record
 
-ROWS_SHOWN = 40
-"""At most so many rows of the table of measured points stand in the page: the rest is in study.json."""
 WIDE = {"width": 500, "height": 290}
 
 

@@ -18,7 +18,10 @@ function csvOf(spec, columns) {
 function fitted(spec, room) {
   const copy = JSON.parse(JSON.stringify(spec));
   if (copy.facet) copy.columns = Math.max(1, Math.floor(room / 300));
-  if (copy.facet && room < 360) copy.spec.width = room - 80;
+  if (copy.facet && room < 560) {
+    copy.spec.width = Math.min(250, room - 110);
+    for (const channel of Object.values(copy.spec.encoding || {})) if (channel.legend) channel.legend.columns = 1;
+  }
   if (copy.layer) {
     copy.width = room - (room < 560 ? 8 : 46);
     copy.autosize = { type: "fit-x", contains: "padding" };
@@ -33,7 +36,7 @@ function fitted(spec, room) {
   if (copy.hconcat && room < 860) {
     copy.vconcat = copy.hconcat;
     delete copy.hconcat;
-    for (const part of copy.vconcat) part.width = Math.min(420, room - 90);
+    for (const part of copy.vconcat) part.width = Math.min(420, room - 110);
     for (const part of copy.vconcat) { const legend = part.encoding.color.legend; if (legend && room < 560) legend.columns = 1; }
   }
   return copy;
