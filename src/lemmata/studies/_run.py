@@ -167,7 +167,7 @@ class _Job:
             command="",
             seed=self.options.seed,
             seconds=time.monotonic() - self.started,
-            peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            peak_gib=_peak_gib(),
             data=describe(self.dataset),
             unit=Unit(
                 unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.question.spread)
@@ -212,6 +212,11 @@ class _Job:
             theory=theory(measured, self.dataset),
             spectrum=spectral(measured, self.dataset),
         )
+
+
+def _peak_gib() -> float:
+    """The most memory that this process has held; Linux counts it in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def question(dataset: Dataset, options: StudyOptions) -> Question:
