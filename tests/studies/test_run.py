@@ -19,7 +19,7 @@ QUICK = StudyOptions(models="linear,rbf", quick=True)
 
 @pytest.fixture(scope="module")
 def study():
-    """A study that examines every 80th claim of the catalogue, others for each seed; networks have tests of their own."""
+    """A study that examines every 80th claim of the catalogue, others for each seed."""
     share = dict(list(registry().items())[seed() % 80 :: 80])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_claims, "registry", lambda: share)

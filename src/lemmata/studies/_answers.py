@@ -14,6 +14,8 @@ FARTHEST = 1000.0
 """Numbers of rows beyond this many times the data are not told: the answer is that the value is out of reach."""
 STEPS = (0.25, 1.0, 3.0, 7.0)
 """How many more rows are priced, relative to the rows there are."""
+MOST_NAMED = 2
+"""Models that may be as good as the best are named up to this number, and counted beyond."""
 GAIN = 0.9
 """Where nothing is asked for, the question is what a tenth less loss takes."""
 
@@ -158,7 +160,8 @@ def _rows(best: Candidate, question: Question, loss: float, needed: Interval, or
 def _present(best: Candidate, question: Question, now: Interval, useful: Sequence[Candidate]) -> str:
     text = f"With all {question.total:,} rows the best is {best.title}: {question.say_interval(now)}"
     near = [item.title for item in useful if item is not best and item.expected(question.total).value <= now.upper]
-    return f"{text}; {_listed(near)} may be as good." if near else f"{text}."
+    few = _listed(near) if len(near) <= MOST_NAMED else f"{len(near)} others"
+    return f"{text}; {few} may be as good." if near else f"{text}."
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
