@@ -12,6 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import lemmata
+import lemmata.report  # before `run` replaces what it imports
 from lemmata.cli import _console, app
 from lemmata.cli._files import strict_json, write_text
 from lemmata.cli._progress import StageProgress

@@ -17,10 +17,10 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
     """The size and task of the data, and what loading did to it."""
     from lemmata.report import clean
 
-    kind = f"{len(dataset.classes)} classes" if dataset.classes else f"{dataset.y.shape[1]} output(s)"
+    kind = f" with {len(dataset.classes)} classes" if dataset.classes else ""
     lines = [
-        f"{dataset.name}: {len(dataset.x)} rows, {dataset.x.shape[1]} input columns; {dataset.task} of"
-        f" {dataset.target!r}, {kind}",
+        f"{dataset.name}: {len(dataset.x)} rows, {len(dataset.raw_features)} input columns; {dataset.task} of"
+        f" {dataset.target!r}{kind}",
         *(f"  - {note}" for note in dataset.notes),
     ]
     for line in lines:

@@ -308,7 +308,7 @@ def _classes(column: pl.Series, name: str) -> Targets:
     labels = tuple(f"{value:g}" if isinstance(value, float) else str(value) for value in values.tolist())
     one_hot = np.eye(len(values))[inverse]
     mean = one_hot.mean(axis=0)
-    notes = [f"one-hot encoded and centred target {name!r}: {len(values)} classes"]
+    notes = []
     lonely = [label for label, n in zip(labels, counts, strict=True) if n == 1]
     if lonely:
         notes.append(f"{count(lonely, 'class', 'classes')} with a single row cannot be learned: {listing(lonely)}")
@@ -325,10 +325,7 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
             rule="every output has at least two different values",
             remedy="leave the constant output out",
         )
-    note = f"standardised target {name!r} to mean 0 and variance 1, so an error of 1 is that of predicting the mean"
-    if len(columns) > 1:
-        note = f"standardised the {len(columns)} outputs of target {name!r} to mean 0 and variance 1 each"
-    return Targets(y, (y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, (note,))
+    return Targets(y, (y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, ())
 
 
 def odd_numbers(column: pl.Series) -> str:

@@ -167,12 +167,7 @@ def load_dataset(
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
     findings += examine_rows(inputs, targets, earliest, roles.label)
-    notes += [
-        *_imputed(inputs),
-        *inputs.notes,
-        "standardised every input column to mean 0 and variance 1",
-        *targets.notes,
-    ]
+    notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     return Dataset(
         name=table.name,
         inputs=inputs.values,
