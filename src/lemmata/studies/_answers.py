@@ -160,8 +160,9 @@ def _rows(best: Candidate, question: Question, loss: float, needed: Interval, or
 def _present(best: Candidate, question: Question, now: Interval, useful: Sequence[Candidate]) -> str:
     text = f"With all {question.total:,} rows the best is {best.title}: {question.say_interval(now)}"
     near = [item.title for item in useful if item is not best and item.expected(question.total).value <= now.upper]
-    few = _listed(near) if len(near) <= MOST_NAMED else f"{len(near)} others"
-    return f"{text}; {few} may be as good." if near else f"{text}."
+    if not near:
+        return f"{text}."
+    return f"{text}; {_listed(near) if len(near) <= MOST_NAMED else f'{len(near)} others'} may be as good."
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
