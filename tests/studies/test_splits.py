@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.studies._splits import resamples, split, split_sizes
+from lemmata.studies._splits import fewest, resamples, split, split_sizes
 
 
 @pytest.mark.parametrize("total", [20, 51, 60, 442, 1797, 10_000])
@@ -24,6 +24,14 @@ def test_rows_train_or_are_held_out():
     again, other = split(100, 30, 4, seed=1), split(100, 30, 5, seed=1)
     np.testing.assert_array_equal(train, again[0])
     assert set(train) != set(other[0])
+
+
+def test_consecutive_splits_hold_out_every_row():
+    for total, n in ((442, 353), (1797, 1000), (60, 8)):
+        held = [split(total, n, number, 0)[1] for number in range(fewest(total, n))]
+        assert len(np.unique(np.concatenate(held))) >= 0.75 * total
+        whole = total // len(held[0])
+        assert len(np.unique(np.concatenate(held[:whole]))) == whole * len(held[0])
 
 
 def test_groups_are_never_split():

@@ -19,7 +19,7 @@ from ._kernel_fit import centred_fit, chances
 from ._metrics import METRICS, Metric, surprise
 from ._models import Fit, Model, chosen, padded_gram
 from ._result import Residual
-from ._splits import resamples, split, split_sizes
+from ._splits import fewest, resamples, split, split_sizes
 
 FEWEST_SIZES = 4
 
@@ -95,7 +95,8 @@ def measure(
         progress: told the share that is done.
     """
     sizes = split_sizes(len(dataset.targets), most=400 if quick else 1000)
-    counts = [max(3, resamples(n, quick) // model.cost) for n in sizes]
+    total = len(dataset.targets)
+    counts = [max(3 if quick else fewest(total, n), resamples(n, quick) // model.cost) for n in sizes]
     found: list[list[Float[np.ndarray, "2 metrics"]]] = [[] for _ in sizes]
     held, learned, done, work = (
         [0] * len(sizes),
@@ -110,7 +111,7 @@ def measure(
         i, r = place
         if time.monotonic() > deadline and (r or i >= FEWEST_SIZES):
             return None
-        train, test = split(len(dataset.targets), sizes[i], r, seed, dataset.groups, dataset.order)
+        train, test = split(total, sizes[i], r, seed, dataset.groups, dataset.order)
         with jax.enable_x64(True):  # a setting of each thread
             fit = _fitted(model, dataset, train, test)
         return i, len(test), fit, _row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances)

@@ -29,6 +29,11 @@ def resamples(n: int, quick: bool = False) -> int:
     return max(3, number // 2) if quick else max(6, number)
 
 
+def fewest(total: int, n: int) -> int:
+    """How many splits it takes until each row has been held out about once, at least 3."""
+    return max(3, math.ceil(total / min(held_out(n), total - n)))
+
+
 def held_out(n: int) -> int:
     """The largest number of rows that are held out beside n training rows: few splits of few rows need not many."""
     return min(MOST_HELD_OUT, max(64, 4 * n))
@@ -44,6 +49,7 @@ def split(
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
     """Training and held-out rows of the split of this number: the same for every model.
 
+    Consecutive splits hold out different rows until all have been, and then begin again in another order.
     With groups, whole groups are drawn until there are n rows; the last is cut, and its rest left out. With an order,
     a stretch of rows is drawn, of which the first n train and those directly after them are held out.
 
@@ -58,15 +64,19 @@ def split(
     Raises:
         DataError: groups so large that none is held out.
     """
+    held = min(held_out(n), total - n)
+    if order is None and groups is None:
+        folds = total // held
+        rows = np.random.default_rng([seed, n, number // folds]).permutation(total)
+        rows = np.roll(rows, -held * (number % folds))
+        return rows[held : held + n], rows[:held]
     rng = np.random.default_rng([seed, n, number])
     if order is not None:
         rows = np.argsort(order, kind="stable")
         held = min(held_out(n), max(2, (total - n) // 2))
         first = int(rng.integers(0, total - n - held + 1))
         return rows[first : first + n], rows[first + n : first + n + held]
-    if groups is None:
-        rows = rng.permutation(total)
-        return rows[:n], rows[n : n + held_out(n)]
+    assert groups is not None
     shuffled = rng.permutation(np.unique(groups))
     place = np.empty(groups.max() + 1, np.int64)
     place[shuffled] = np.arange(len(shuffled))
