@@ -1,13 +1,15 @@
-"""The law of docstrings: every example of every module is right, half of the modules by default."""
+"""The law of docstrings: every example of every module is right, and so are the programs of the README."""
 
 import ast
 import doctest
 import importlib
 import pathlib
+import re
 
 import pytest
 
-SOURCE = pathlib.Path(__file__).parents[2] / "src"
+ROOT = pathlib.Path(__file__).parents[2]
+SOURCE = ROOT / "src"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -51,3 +53,13 @@ def test_a_wrong_example_fails_and_none_is_lost_behind_a_decorator(tmp_path):
     assert "Expected:\n    3\nGot:\n    2" in said
     assert ran == 1
     assert len(MODULES) >= 60
+
+
+PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+
+
+@pytest.mark.rotating(4)
+@pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
+def test_the_programs_of_the_readme_run(program, capsys):
+    exec(program, {})
+    assert capsys.readouterr().out
