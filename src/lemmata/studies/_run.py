@@ -31,8 +31,8 @@ from ._training import train_networks
 
 PROBLEM_ROWS = 400
 TRAINING_ROWS = 300
-MEASURED_SHARE = 0.8
-"""The share of a time limit after which no model is begun; what is left is for theory and the page."""
+MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
+"""The share of a time limit after which no model is begun, less what the page takes; theory gets what is left over."""
 BAND = 24
 
 Progress = Callable[[str, float, float], None]
@@ -100,7 +100,7 @@ class _Job:
         self.signal = signal(self.dataset, self.options.seed)
         total = len(self.models)
         for i, model in enumerate(self.models):
-            now, end = time.monotonic(), self.until(MEASURED_SHARE)
+            now, end = time.monotonic(), self.until(MEASURED_SHARE) - PAGE_SECONDS
             if i and now > end:
                 left = ", ".join(other.title for other in self.models[i:])
                 self.notes.append(f"The time limit was reached before these models: {left}.")
@@ -209,7 +209,9 @@ class _Job:
             needed=item.forecast.samples(goal),
             limit=question.told(item.forecast.floor()),
             ridge=measured.ridge,
-            theory=theory(measured, self.dataset),
+            theory=theory(measured, self.dataset)
+            if time.monotonic() < self.until(MEASURED_SHARE) - PAGE_SECONDS
+            else [],
             spectrum=spectral(measured, self.dataset),
         )
 
