@@ -19,9 +19,9 @@ SIZES = np.array([8.0, 16.0, 32.0, 64.0, 128.0, 256.0])
 
 def candidate(name, loss, unit="rmse", se=0.01, learns=True):
     values = np.array([loss(n) for n in SIZES])
-    losses = {unit: Losses(SIZES, values, se * values) for unit in (unit, "unexplained")}
+    losses = {unit: Losses(SIZES, values, se * values, (8,) * len(SIZES)) for unit in (unit, "unexplained")}
     model = Model(name, f"the {name} model", "", True, lambda x, y, task: None)  # pyright: ignore[reportArgumentType]
-    measured = Measured(model, losses, (8,) * len(SIZES), learns)
+    measured = Measured(model, losses, learns)
     return Candidate(measured, forecast(SIZES, values, se * values, baseline=1.0))
 
 
@@ -119,3 +119,11 @@ def test_rivals_within_the_interval_are_named():
 def test_rows_are_told_to_as_many_digits_as_are_known():
     assert [rows(n) for n in (0.2, 7.01, 123.4, 8888.8, 1e6)] == ["1", "8", "120", "8,890", "1,000,000"]
     assert rows(math.inf) == "any number"
+
+
+def test_an_exact_prediction_says_from_which_size_on_and_nothing_of_more():
+    exact = candidate("exact", lambda n: 0.5 if n < 30 else 1e-24)
+    found = answers(SEEN, [exact], question())
+    assert found.sentences[1].startswith("From about 3")
+    assert found.sentences[1].endswith("the exact model predicts it exactly, up to rounding.")
+    assert len(found.sentences) == 2

@@ -48,7 +48,7 @@ def test_leave_one_out_on_all_rows_is_the_last_size_of_a_kernel():
     dataset = tables.waves(60)
     found = with_all_rows(one("rbf", dataset), dataset)
     assert found.losses["rmse"].sizes[-1] == 59
-    assert found.splits[-1] == 0
+    assert found.losses["rmse"].splits[-1] == 0
     assert found.modes is not None
     assert found.modes.rank < 60, "the centred matrix has the ones for a null mode"
     assert found.losses["rmse"].mean[-1] < found.losses["rmse"].mean[0]
@@ -101,7 +101,7 @@ def test_a_kernel_for_padded_rows_is_the_kernel():
 
 def test_a_deadline_leaves_one_split_at_four_sizes():
     found = one("linear", tables.waves(), deadline=0.0)
-    assert found.splits == (1, 1, 1, 1)
+    assert found.losses["rmse"].splits == (1, 1, 1, 1)
 
 
 def test_a_tuned_lengthscale_does_not_lose_to_an_untuned_one():
@@ -134,3 +134,13 @@ def test_residuals_are_of_rows_that_did_not_train():
     found = residuals(model, dataset, metric("rmse", "regression"), 0)
     assert len(found) == 16
     assert [item.loss for item in found] == sorted((item.loss for item in found), reverse=True)
+
+
+def test_splits_without_a_metric_are_left_out_of_it():
+    """Three rows of a rare class: most small splits hold out one class alone, which has no AUC."""
+    rng = np.random.default_rng(0)
+    dataset = load_dataset((rng.normal(size=(40, 2)), np.array(["a"] * 37 + ["b"] * 3)))
+    found = one("linear", dataset)
+    auc, accuracy = found.losses["auc"], found.losses["accuracy"]
+    assert np.isfinite(auc.mean).all()
+    assert sum(auc.splits) < sum(accuracy.splits)

@@ -16,6 +16,8 @@ STEPS = (0.25, 1.0, 3.0, 7.0)
 """How many more rows are priced, relative to the rows there are."""
 MOST_NAMED = 2
 """Models that may be as good as the best are named up to this number, and counted beyond."""
+EXACT = 1e-10
+"""Below this share of the loss of guessing, a prediction is exact: the rest is rounding."""
 GAIN = 0.9
 """Where nothing is asked for, the question is what a tenth less loss takes."""
 
@@ -102,12 +104,16 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         needs = [item.forecast.samples(loss).value for item in useful]
         if min(needs) <= FARTHEST * question.total:
             best = useful[min(range(len(useful)), key=lambda i: (needs[i], ends[i]))]
+    if min(ends) <= EXACT * question.guessing:
+        loss, origin = EXACT * question.guessing, "exact up to rounding"
     needed, now = best.forecast.samples(loss), best.expected(question.total)
     more = [_more(best, question, step) for step in STEPS]
     sentences = [f"The columns predict the target (permutation test, p = {found.p_value:.2g})."]
     first, second = _rows(best, question, loss, needed, origin), _present(best, question, now, useful)
     sentences += [second, first] if question.loss is None else [first, second]
     sentences += [_bought(question, now, more[1]), _limit(best, question)]
+    if origin == "exact up to rounding":
+        sentences[1:] = [f"From about {_rows_of(needed.value)} on, {best.title} predicts it exactly, up to rounding."]
     return Answers(
         [sentence for sentence in sentences if sentence],
         best.measured.model.name,
@@ -148,7 +154,7 @@ def _rows(best: Candidate, question: Question, loss: float, needed: Interval, or
             f"{_capital(level)} is not expected of any model here, however many rows; the nearest, {best.title}, is "
             f"expected to have {question.say_interval(reach)} with {8 * total:,} rows."
         )
-    spelled = f"about {rows(needed.value)} rows ({rows(needed.lower)} to {_upper(needed.upper, total)})"
+    spelled = f"about {_rows_of(needed.value)} ({rows(needed.lower)} to {_upper(needed.upper, total)})"
     text = f"{_capital(level)} takes {spelled} with {best.title}; there are {total:,}."
     if needed.value > total:
         text = f"{text[:-1]}, so about {rows(needed.value - total)} more."
@@ -199,6 +205,10 @@ def rows(n: float) -> str:
         return "any number"
     digits = 2 if n < 1000 else 3
     return f"{float(f'{max(1.0, math.ceil(n - 1e-9)):.{digits}g}'):,.0f}"
+
+
+def _rows_of(n: float) -> str:
+    return f"{rows(n)} row{'' if rows(n) == '1' else 's'}"
 
 
 def _upper(n: float, total: int) -> str:

@@ -33,11 +33,13 @@ class Losses:
         mean: mean loss on held-out rows.
         se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
             of different rows on which it was measured.
+        splits: how many splits each size was measured on; 0 for leave-one-out on all rows, a kernel's last size.
     """
 
     sizes: Float[np.ndarray, " s"]
     mean: Float[np.ndarray, " s"]
     se: Float[np.ndarray, " s"]
+    splits: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,6 @@ class Measured:
     Args:
         model: the model.
         losses: by the name of the metric, the losses.
-        splits: how many splits each size was measured on; 0 for leave-one-out on all rows, a kernel's last size.
         learns: whether it learns anything at the largest size (a kernel whose best ridge is the largest does not).
         ridge: for a kernel, the ridge chosen on all rows, else None.
         modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
@@ -55,7 +56,6 @@ class Measured:
 
     model: Model
     losses: dict[str, Losses]
-    splits: tuple[int, ...]
     learns: bool
     ridge: float | None = None
     modes: Spectrum | None = None
@@ -129,23 +129,21 @@ def measure(
             progress(min(1.0, done / work))
     finally:
         pool.shutdown(cancel_futures=True)
-    kept = [i for i, values in enumerate(found) if values]
-    tables = [np.array(found[i]) for i in kept]
-    losses = {
-        unit.name: Losses(
-            np.array([float(sizes[i]) for i in kept]),
-            np.array([table[:, 0, m].mean() for table in tables]),
-            np.array(
-                [
-                    _standard_error(table[:, :, m], held[i], len(dataset.targets))
-                    for i, table in zip(kept, tables, strict=True)
-                ]
-            ),
-        )
-        for m, unit in enumerate(_units(dataset))
-    }
-    splits = tuple(len(table) for table in tables)
-    return Measured(model, losses, splits, not learned or sum(learned) > len(learned) / 2)
+    losses = {unit.name: _losses(found, sizes, held, total, m) for m, unit in enumerate(_units(dataset))}
+    return Measured(model, losses, not learned or sum(learned) > len(learned) / 2)
+
+
+def _losses(found: list, sizes: list[int], held: list[int], total: int, metric: int) -> Losses:
+    """Of what was found at each size, in splits where the metric has a value: one class alone has no AUC."""
+    tables = [np.array(values)[:, :, metric] if values else np.zeros((0, 2)) for values in found]
+    tables = [table[np.isfinite(table).all(axis=1)] for table in tables]
+    kept = [i for i, table in enumerate(tables) if len(table)]
+    return Losses(
+        np.array([float(sizes[i]) for i in kept]),
+        np.array([tables[i][:, 0].mean() for i in kept]),
+        np.array([_standard_error(tables[i], held[i], total) for i in kept]),
+        tuple(len(tables[i]) for i in kept),
+    )
 
 
 def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
@@ -171,11 +169,14 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     means, variances = _row_losses(dataset, y, fit.left_out, probable)
     losses = {
         unit.name: Losses(
-            np.append(old.sizes, total - 1.0), np.append(old.mean, mean), np.append(old.se, math.sqrt(variance / total))
+            np.append(old.sizes, total - 1.0),
+            np.append(old.mean, mean),
+            np.append(old.se, math.sqrt(variance / total)),
+            (*old.splits, 0),
         )
         for unit, old, mean, variance in zip(_units(dataset), measured.losses.values(), means, variances, strict=True)
     }
-    return dataclasses.replace(whole, losses=losses, splits=(*measured.splits, 0))
+    return dataclasses.replace(whole, losses=losses)
 
 
 def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[Residual]:

@@ -189,7 +189,7 @@ class _Job:
         goal = loss if loss is not None else question.guessing
         sizes = np.geomspace(losses.sizes[0], 8 * question.total, BAND)
         points = []
-        for n, mean, se, splits in zip(losses.sizes, losses.mean, losses.se, measured.splits, strict=True):
+        for n, mean, se, splits in zip(losses.sizes, losses.mean, losses.se, losses.splits, strict=True):
             ends = [unit.told(max(mean + sign * se, 0.0), self.question.spread) for sign in (-1, 1)]
             value = unit.told(float(mean), self.question.spread)
             points.append(Point(float(n), value, abs(ends[1] - ends[0]) / 2, splits))
