@@ -33,7 +33,7 @@ from lemmata.architectures._state import matrix_state
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(4)
+pytestmark = pytest.mark.rotating(6)
 
 EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
 DEPTHS = (1, 3, 10, 30)

@@ -32,7 +32,7 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(4)
+pytestmark = pytest.mark.rotating(6)
 
 
 @pytest.mark.parametrize(

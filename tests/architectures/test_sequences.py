@@ -27,7 +27,7 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(4)
+pytestmark = pytest.mark.rotating(6)
 
 EPS = np.finfo(np.float64).eps
 LENGTH = 5

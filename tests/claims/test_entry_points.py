@@ -15,6 +15,8 @@ from lemmata.cli import app
 from lemmata.errors import ClaimError, EntryPointWarning
 from tests.claims import synthetic
 
+pytestmark = pytest.mark.rotating(3)
+
 OWN = list(importlib.metadata.entry_points(group=ENTRY_POINTS))
 BROKEN = {
     "raises": ("1 / 0", "ZeroDivisionError: division by zero"),

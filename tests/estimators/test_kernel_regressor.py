@@ -12,7 +12,7 @@ from lemmata.errors import SettingError
 from lemmata.estimators import KernelRegressor
 from lemmata.kernels import RBF
 
-pytestmark = pytest.mark.rotating(4)
+pytestmark = pytest.mark.rotating(6)
 
 ESTIMATORS = [KernelRegressor(), KernelRegressor(time=50.0)]
 

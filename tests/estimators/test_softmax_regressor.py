@@ -12,7 +12,7 @@ from lemmata.errors import DataError, SettingError
 from lemmata.estimators import KernelRegressor, SoftmaxRegressor
 from lemmata.kernels import Linear, SoftmaxTangent
 
-pytestmark = pytest.mark.rotating(4)
+pytestmark = pytest.mark.rotating(6)
 
 EPS = np.finfo(float).eps
 

@@ -22,7 +22,7 @@ from lemmata.networks import (
     monte_carlo_kernel,
 )
 
-pytestmark = pytest.mark.rotating(4)
+pytestmark = pytest.mark.rotating(6)
 
 EPS = np.finfo(np.float64).eps
 RANDOM = np.random.default_rng(5)

@@ -40,7 +40,7 @@ from lemmata.architectures import (
 )
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(4)
+pytestmark = pytest.mark.rotating(6)
 
 EPS = np.finfo(np.float64).eps
 

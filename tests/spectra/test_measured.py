@@ -9,6 +9,8 @@ from lemmata.spectra import learning_curve, leave_one_out, measured_curve, spect
 from lemmata.spectra._held_out import HeldOut, all_splits, splits
 from tests.spectra.subsets import PROBLEMS, RIDGES, ROWS, SIZES, brute_force, split_errors
 
+pytestmark = pytest.mark.rotating(3)
+
 EPS = np.finfo(float).eps
 FEW = 11  # rows of which all subsets can be tried
 

@@ -7,6 +7,8 @@ from sklearn.base import clone
 
 from lemmata.studies import load_dataset
 
+pytestmark = pytest.mark.rotating(2)
+
 RNG = np.random.default_rng(0)
 N = 60
 EPS = np.finfo(float).eps

@@ -10,6 +10,8 @@ from sklearn import datasets
 from lemmata.errors import DataError
 from lemmata.studies import load_dataset
 
+pytestmark = pytest.mark.rotating(2)
+
 RNG = np.random.default_rng(0)
 N = 120
 

@@ -10,6 +10,8 @@ from lemmata.studies._metrics import metric
 from lemmata.studies._models import USUAL, models, padded_gram
 from tests.studies import tables
 
+pytestmark = pytest.mark.rotating(3)
+
 
 def one(name, dataset, **options):
     (model,) = models([name], None, dataset.x, dataset.task)

@@ -7,6 +7,8 @@ import pytest
 from lemmata.studies import _training
 from lemmata.studies._training import train_networks
 
+pytestmark = pytest.mark.rotating(3)
+
 
 def problem(seed=0, n=40, d=6):
     rng = np.random.default_rng(seed)

@@ -43,7 +43,8 @@ def least_quadratic(
 
     def advance(state: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
         rho, ahead, size = state
-        moved = soft_threshold(ahead - step * (curvature @ ahead - slope), step * level)
+        aim = ahead - step * (curvature @ ahead - slope)
+        moved = jnp.sign(aim) * jnp.maximum(jnp.abs(aim) - step * level, 0.0)  # a threshold for each entry
         following = (1 + jnp.sqrt(1 + 4 * size**2)) / 2
         back = (ahead - moved) @ (moved - rho) > 0
         carried = jnp.where(back, moved, moved + (size - 1) / following * (moved - rho))
