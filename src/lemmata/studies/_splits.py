@@ -17,7 +17,7 @@ def split_sizes(total: int, points: int = 8, most: int = MOST_TRAINED) -> list[i
     """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5 (at most 1000).
 
     >>> split_sizes(200)
-    [8, 12, 18, 28, 43, 67, 103, 160]
+    [8, 12, 19, 29, 44, 68, 104, 160]
     """
     top = min(int(LARGEST_SHARE * total), most)
     return sorted({round(float(size)) for size in np.geomspace(min(max(8, total // 50), top), top, points)})
