@@ -32,7 +32,7 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(6)
+pytestmark = pytest.mark.rotating(11)
 
 
 @pytest.mark.parametrize(

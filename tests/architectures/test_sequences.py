@@ -27,7 +27,7 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(6)
+pytestmark = pytest.mark.rotating(11)
 
 EPS = np.finfo(np.float64).eps
 LENGTH = 5

@@ -10,6 +10,8 @@ import pytest
 from lemmata.cli import _compilations
 from tests.cli.test_claims import claim_file
 
+pytestmark = pytest.mark.rotating(3)
+
 PROGRAM = """
 import contextlib, json, os, pathlib, sys
 import jax

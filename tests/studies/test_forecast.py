@@ -7,7 +7,7 @@ from lemmata.errors import DataError
 from lemmata.studies._curve_smoothing import smooth
 from lemmata.studies._forecast import forecast
 
-pytestmark = pytest.mark.rotating(3)
+pytestmark = pytest.mark.rotating(6)
 
 SIZES = np.array([25.0, 50, 100, 200, 400, 800])
 

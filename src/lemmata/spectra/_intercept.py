@@ -5,34 +5,28 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._curve import LearningCurve, learning_curve
+from ._curve import LearningCurve
 from ._eigensystem import Spectrum, spectrum
 
 _OVERLAP = 1e-6  # what of the constant vector may lie in modes above the rounding floor of a Gram matrix called centred
 
 
-def intercept_curve(
-    spectrum: Spectrum,
-    y: Float[Array, "rows *k"],
-    sizes: Float[np.ndarray, " s"],
-    ridge: float,
-    *,
-    resamples: int,
-    allowance: float,
-) -> LearningCurve:
-    """`learning_curve` of kernel ridge regression with a constant that is learned and not penalised.
+def with_the_mean(curve: LearningCurve) -> LearningCurve:
+    """The curve of a fit with a constant that is learned and not penalised, from the one between contrasts.
 
     The fit sees training rows by their contrasts alone, an (n-1)-dimensional part of the (N-1)-dimensional space
     orthogonal to the ones. Treated as free there, the error along a direction orthogonal to it is that of n - 1 of
     N - 1 rows for the Gram matrix between contrasts. A held-out row asks for the direction e_h - 1_T / n, and the
     mean of |.|² of those directions is 1 + 1/n, the price of the estimated mean: with the kernel 0 the error is exactly
     (1 + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
+
+    Args:
+        curve: `learning_curve` of n - 1 of the N - 1 contrasts.
     """
-    inner, contrasts = between_contrasts(spectrum, y)
-    curve = learning_curve(inner, contrasts, sizes - 1, ridge, resamples=resamples, allowance=allowance)
-    price = 1 + 1 / jnp.asarray(sizes)
+    sizes = curve.sizes + 1
+    price = 1 + 1 / sizes
     ends = curve.error * price, curve.lower * price, curve.upper * price
-    return eqx.tree_at(lambda c: (c.sizes, c.error, c.lower, c.upper), curve, (jnp.asarray(sizes), *ends))
+    return eqx.tree_at(lambda c: (c.sizes, c.error, c.lower, c.upper), curve, (sizes, *ends))
 
 
 def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectrum, Float[Array, "contrasts k"]]:

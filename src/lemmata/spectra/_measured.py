@@ -17,7 +17,7 @@ from lemmata.errors import SettingError, ShapeError
 from ._curve import ALLOWANCE, LearningCurve, learning_curve
 from ._eigensystem import Spectrum
 from ._held_out import HeldOut, all_splits, splits
-from ._intercept import intercept_curve
+from ._intercept import between_contrasts, with_the_mean
 
 OPERATIONS = 2e8
 """Floating-point operations that one size may cost, before the fewest solves are reached."""
@@ -86,7 +86,7 @@ def measured_curve(
         sizes: numbers of training rows, 1 <= n <= N; at least 2 with an intercept.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0; one, or one a size.
         intercept: whether a constant that is not penalised is learned beside the kernel: each training part is centred
-            by itself. The equivalent then is that of `intercept_curve`, which takes another eigendecomposition
+            by itself. The equivalent then is that of the contrasts of rows, which takes another eigendecomposition
             unless A is centred already.
         solves: direct solves a size, rounded up to balanced splits; 0 for the equivalent alone; None for as many as
             2e8 operations allow, between 8 and 1000. Where no more splits exist than are allowed, all are solved.
@@ -160,12 +160,17 @@ def _check(counts: np.ndarray, total: int, intercept: bool, solves: int | None, 
 
 
 def _equivalent(spectrum, y, counts, ridges, intercept, resamples, allowance) -> LearningCurve:
-    predict = intercept_curve if intercept else learning_curve
-    options = {"resamples": resamples, "allowance": allowance}
-    if np.all(ridges == ridges[0]):
-        return predict(spectrum, y, counts, float(ridges[0]), **options)
-    parts = [predict(spectrum, y, counts[[i]], float(ridges[i]), **options) for i in range(len(counts))]
-    return jax.tree.map(lambda *points: jnp.concatenate(points), *parts)
+    """`learning_curve` at each size with its ridge: one call for all sizes of a ridge."""
+    if intercept:
+        spectrum, y = between_contrasts(spectrum, y)
+    options, order, parts = {"resamples": resamples, "allowance": allowance}, [], []
+    for ridge in np.unique(ridges):
+        where = np.flatnonzero(ridges == ridge)
+        order.append(where)
+        parts.append(learning_curve(spectrum, y, counts[where] - intercept, float(ridge), **options))
+    places = np.argsort(np.concatenate(order))
+    curve = jax.tree.map(lambda *points: jnp.concatenate(points)[places], *parts)
+    return with_the_mean(curve) if intercept else curve
 
 
 def _unmeasured(equivalent: LearningCurve) -> MeasuredCurve:

@@ -28,11 +28,12 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     kept = losses.sizes <= len(dataset.targets)
     y = jnp.asarray((dataset.targets - dataset.targets.mean(axis=0)) / np.sqrt(spread))
     sizes = losses.sizes[kept]
-    mean = float(measured.modes.eigenvalues.mean())
-    curves = [measured_curve(measured.modes, y, sizes, float(r * mean), intercept=True, solves=0) for r in RIDGES[::2]]
-    best = np.argmin([np.asarray(curve.error) for curve in curves], axis=0)
-    ends = [np.stack([getattr(curve, end) for curve in curves])[best, np.arange(len(sizes))] for end in ENDS]
-    columns = (sizes, *ends, losses.mean[kept] / scale)
+    ridges = float(measured.modes.eigenvalues.mean()) * RIDGES[::2]
+    pairs = np.tile(sizes, len(ridges)), np.repeat(ridges, len(sizes))
+    curve = measured_curve(measured.modes, y, *pairs, intercept=True, solves=0)
+    error, lower, upper = (np.asarray(getattr(curve, end)).reshape(len(ridges), -1) for end in ENDS)
+    best = error.argmin(axis=0), np.arange(len(sizes))
+    columns = (sizes, error[best], lower[best], upper[best], losses.mean[kept] / scale)
     return [TheoryPoint(*map(float, row)) for row in zip(*columns, strict=True)]
 
 

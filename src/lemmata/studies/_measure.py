@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
 from lemmata.spectra import Spectrum
 
@@ -116,8 +117,9 @@ def measure(
             fit = _fitted(model, dataset, train, test)
         return i, len(test), fit, _row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances)
 
-    # Each fit runs on one BLAS thread; the fits of different splits run beside each other.
-    pool = concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1))
+    # Each fit runs on one BLAS thread and one OpenMP thread; the fits of different splits run beside each other. Two
+    # fits with two OpenMP threads each were measured three times slower than one after the other.
+    pool = concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1), initializer=_one_openmp_thread)
     try:
         for result in pool.map(job, jobs):
             if result is None:
@@ -131,6 +133,11 @@ def measure(
         pool.shutdown(cancel_futures=True)
     losses = {unit.name: _losses(found, sizes, held, total, m) for m, unit in enumerate(_units(dataset))}
     return Measured(model, losses, not learned or sum(learned) > len(learned) / 2)
+
+
+def _one_openmp_thread() -> None:
+    """OpenMP counts threads for each thread that calls it, so that a limit is set there."""
+    threadpool_limits(1, user_api="openmp")
 
 
 def _losses(found: list, sizes: list[int], held: list[int], total: int, metric: int) -> Losses:
