@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from lemmata.errors import DataError, SettingError
 from lemmata.options import StudyOptions
 from lemmata.studies import Record, _claims, run_study
 from lemmata.studies import _run as run
+from lemmata.studies._measure import measure
 from tests.rotation import seed
 from tests.studies import tables
 
@@ -23,7 +25,7 @@ def study():
     share = dict(list(registry().items())[seed() % 80 :: 80])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_claims, "registry", lambda: share)
-        patch.setattr(run, "train_networks", lambda *arguments: [{"name": "erf"}])
+        patch.setattr("lemmata.studies._training.train_networks", lambda *arguments: [{"name": "erf"}])
         return run_study(tables.waves(80), dataclasses.replace(QUICK, claims=True, error="rmse 0.3"))
 
 
@@ -107,9 +109,16 @@ def test_the_same_seed_gives_the_same_numbers():
 
 
 def test_a_time_limit_leaves_models_out_and_says_so(monkeypatch):
-    """With a clock that jumps past the limit after the first model."""
-    times = iter([0.0, 0.0, 0.0, *[1e6] * 10_000])
-    monkeypatch.setattr(run.time, "monotonic", lambda: next(times))
+    """On one thread, with a clock that jumps past the limit while the first model is measured."""
+    now, before = [0.0], run.measure
+
+    def slow(*arguments):
+        now[0] = 1e6
+        return before(*arguments)
+
+    monkeypatch.setattr(run.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(run.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(run, "measure", slow)
     found = run_study(tables.waves(60), dataclasses.replace(QUICK, time_limit=60.0), started=0.0)
     assert [model.name for model in found.models] == ["linear"]
     assert any("time limit was reached before these models: RBF kernel" in note for note in found.notes)
@@ -117,15 +126,22 @@ def test_a_time_limit_leaves_models_out_and_says_so(monkeypatch):
 
 
 def test_ctrl_c_keeps_what_was_finished(monkeypatch):
-    measure, calls = run.measure, []
+    """The second model is interrupted when the first is known."""
+    finished, known = threading.Event(), run._Job.finished
 
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) == 2:
+    def interrupted(model, *arguments):
+        if model.name != "linear":
+            assert finished.wait(60)
             raise KeyboardInterrupt
-        return measure(*arguments)
+        return measure(model, *arguments)
+
+    def entered(self, model, future):
+        known(self, model, future)
+        finished.set()
 
     monkeypatch.setattr(run, "measure", interrupted)
+    monkeypatch.setattr(run._Job, "finished", entered)
+    monkeypatch.setattr(run.os, "cpu_count", lambda: 2)
     found = run_study(tables.waves(60), QUICK)
     assert found.interrupted
     assert [model.name for model in found.models] == ["linear"]
@@ -133,6 +149,28 @@ def test_ctrl_c_keeps_what_was_finished(monkeypatch):
     monkeypatch.setattr(run, "measure", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         run_study(tables.waves(60), QUICK)
+
+
+def test_ctrl_c_ends_what_the_other_threads_do(monkeypatch):
+    """The thread of the other model is told to stop, and has ended when the interruption arrives."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def two(model, dataset, seed, quick, deadline, told):
+        if model.name == "linear":
+            assert begun.wait(60)
+            raise KeyboardInterrupt
+        begun.set()
+        try:
+            while True:
+                told(0.5)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(run, "measure", two)
+    monkeypatch.setattr(run.os, "cpu_count", lambda: 2)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(tables.waves(60), QUICK)
+    assert ended.is_set()
 
 
 def test_a_model_that_fails_is_left_out_by_name(tmp_path):

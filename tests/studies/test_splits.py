@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.studies._splits import fewest, resamples, split, split_sizes
+from lemmata.studies._splits import number_of_splits, split, split_sizes
 
 
 @pytest.mark.parametrize("total", [20, 51, 60, 442, 1797, 10_000])
@@ -13,7 +13,12 @@ def test_sizes_grow_to_four_fifths_of_the_rows(total):
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == min(int(0.8 * total), 1000)
     assert len(sizes) >= 5
-    assert min(resamples(n) for n in sizes) >= 6
+    assert min(number_of_splits(total, n) for n in sizes) >= 6
+    assert min(number_of_splits(total, n, cost=16) for n in sizes) == 3
+    assert len(split_sizes(total, quick=True)) <= 5
+    assert split_sizes(total, quick=True)[-1] == min(int(0.8 * total), 400)
+    assert split_sizes(total, cost=16)[-1] == sizes[-1]
+    assert len(split_sizes(total, cost=16)) >= 4
 
 
 def test_rows_train_or_are_held_out():
@@ -28,7 +33,7 @@ def test_rows_train_or_are_held_out():
 
 def test_consecutive_splits_hold_out_every_row():
     for total, n in ((442, 353), (1797, 1000), (60, 8)):
-        held = [split(total, n, number, 0)[1] for number in range(fewest(total, n))]
+        held = [split(total, n, number, 0)[1] for number in range(number_of_splits(total, n))]
         assert len(np.unique(np.concatenate(held))) >= 0.75 * total
         whole = total // len(held[0])
         assert len(np.unique(np.concatenate(held[:whole]))) == whole * len(held[0])

@@ -97,7 +97,7 @@ def drawn(pictures: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Specification, SVG and columns of the CSV of each chart."""
     found = {}
     for name, chart in pictures.items():
-        spec = themed(chart) if not _is_configured(chart) else chart.to_dict()
+        spec = themed(chart) if not _is_configured(chart) else chart.to_dict(validate=False)
         svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
         # Clip paths are numbered anew in every picture: in one page they need names of their own.
         svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)

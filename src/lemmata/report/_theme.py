@@ -72,5 +72,8 @@ def configured(chart: Any) -> Any:
 
 
 def themed(chart: Any) -> dict[str, Any]:
-    """The Vega-Lite specification with the shared configuration."""
-    return configured(chart).to_dict()
+    """The Vega-Lite specification with the shared configuration.
+
+    It is not validated here, which takes half of the time of a page; the tests validate all charts.
+    """
+    return configured(chart).to_dict(validate=False)

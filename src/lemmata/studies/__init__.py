@@ -1,11 +1,21 @@
 """Floor 7: the main job. A table in, a record of the study out."""
 
+from typing import Any
+
 from ._data import Dataset as Dataset
 from ._data import load_dataset as load_dataset
-from ._in_context import run_in_context as run_in_context
 from ._models import check_models as check_models
 from ._result import Record as Record
 from ._run import question as question
 from ._run import run_study as run_study
 from ._signal import Signal as Signal
 from ._signal import signal as signal
+
+
+def __getattr__(name: str) -> Any:
+    """`run_in_context`, which imports networks and their file format when it is first asked for."""
+    if name == "run_in_context":
+        from ._in_context import run_in_context
+
+        return run_in_context
+    raise AttributeError(f"module 'lemmata.studies' has no attribute {name!r}")

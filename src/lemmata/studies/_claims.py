@@ -5,10 +5,28 @@ import math
 import time
 from collections.abc import Callable, Iterator
 
+import jax.numpy as jnp
+import numpy as np
+
 from lemmata.claims import Claim, cite, examine, registry
 from lemmata.core import key_from
 from lemmata.errors import LemmataError
 from lemmata.problems import Regression
+
+from ._data import Dataset
+from ._models import Model
+
+PROBLEM_ROWS = 400
+
+
+def regression(dataset: Dataset, model: Model, ridge: float, seed: int) -> Regression:
+    """A regression problem with at most 400 training and 400 held-out rows, drawn at random."""
+    order = np.random.default_rng([seed, 2]).permutation(len(dataset.x))
+    half = min(PROBLEM_ROWS, len(order) // 2)
+    x, y = (jnp.asarray(array[order[: 2 * half]]) for array in (dataset.x, dataset.y))
+    return Regression(
+        x[:half], y[:half], x[half:], y[half:], model.kernels[0], jnp.asarray(ridge), jnp.asarray(jnp.nan)
+    )
 
 
 def examinations(

@@ -4,9 +4,7 @@ import dataclasses
 import math
 
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float
-from scipy.special import logsumexp
 
 RIDGES = np.logspace(-9, 3, 19)
 """Ridges relative to the mean diagonal of the centred Gram matrix. At the last, nothing but the mean is learned."""
@@ -60,7 +58,7 @@ def centred_fit(
     n = len(matrix)
     columns = matrix.mean(axis=0)
     centred = matrix - columns - columns[:, None] + columns.mean()
-    values, vectors = scipy.linalg.eigh(centred, driver="evd", overwrite_a=True, check_finite=False)
+    values, vectors = np.linalg.eigh(centred)  # SciPy's holds the lock that keeps other threads waiting
     values = np.maximum(values, 0.0)
     mean, size = y.mean(axis=0), max(float(values.sum()) / n, np.finfo(float).tiny)
     coefficients = vectors.T @ (y - mean)
@@ -92,11 +90,16 @@ def chances(
     outputs = fit.outputs if outputs is None else outputs
     losses = [_surprise(b * fit.left_out, y) for b in _SHARPNESS]
     scores = _SHARPNESS[int(np.argmin(losses))] * outputs
-    return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+    return np.exp(scores - _logsumexp(scores)[:, None])
 
 
 def _surprise(scores: Float[np.ndarray, "n k"], y: Float[np.ndarray, "n k"]) -> float:
-    return float((logsumexp(scores, axis=1) - (scores * y).sum(axis=1)).mean())
+    return float((_logsumexp(scores) - (scores * y).sum(axis=1)).mean())
+
+
+def _logsumexp(scores: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " n"]:
+    top = scores.max(axis=1)
+    return top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
 
 
 def best_of(matrices: list[Float[np.ndarray, "n n"]], y: Float[np.ndarray, "n k"]) -> int:

@@ -1,17 +1,13 @@
 """Measured learning curves: each model fitted on many splits, and whatever is learned from rows is learned there."""
 
-import concurrent.futures
 import dataclasses
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
 from lemmata.spectra import Spectrum
 
@@ -20,7 +16,7 @@ from ._kernel_fit import centred_fit, chances
 from ._metrics import METRICS, Metric, surprise
 from ._models import Fit, Model, chosen, padded_gram
 from ._result import Residual
-from ._splits import fewest, resamples, split, split_sizes
+from ._splits import number_of_splits, split, split_sizes
 
 FEWEST_SIZES = 4
 
@@ -93,51 +89,28 @@ def measure(
         seed: of the splits, which are the same for every model.
         quick: measure on fewer splits.
         deadline: when to stop.
-        progress: told the share that is done.
+        progress: told the share that is done; what it raises ends the measurement.
     """
-    sizes = split_sizes(len(dataset.targets), most=400 if quick else 1000)
     total = len(dataset.targets)
-    counts = [max(3 if quick else fewest(total, n), resamples(n, quick) // model.cost) for n in sizes]
+    sizes = split_sizes(total, quick, model.cost)
+    counts = [number_of_splits(total, n, quick, model.cost) for n in sizes]
     found: list[list[Float[np.ndarray, "2 metrics"]]] = [[] for _ in sizes]
-    held, learned, done, work = (
-        [0] * len(sizes),
-        [],
-        0.0,
-        sum(n * n * count for n, count in zip(sizes, counts, strict=True)),
-    )
+    held, learned, done = [0] * len(sizes), [], 0.0
+    work = sum(n * count for n, count in zip(sizes, counts, strict=True))
     # One split at every size first, the largest sizes last: what a time limit cuts is the precision.
     jobs = [(i, r) for r in range(max(counts)) for i in range(len(sizes)) if r < counts[i]]
-
-    def job(place: tuple[int, int]) -> tuple[int, int, Fit, np.ndarray] | None:
-        i, r = place
+    for i, r in jobs:
+        progress(done / work)
         if time.monotonic() > deadline and (r or i >= FEWEST_SIZES):
-            return None
+            continue
         train, test = split(total, sizes[i], r, seed, dataset.groups, dataset.order)
-        with jax.enable_x64(True):  # a setting of each thread
-            fit = _fitted(model, dataset, train, test)
-        return i, len(test), fit, _row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances)
-
-    # Each fit runs on one BLAS thread and one OpenMP thread; the fits of different splits run beside each other. Two
-    # fits with two OpenMP threads each were measured three times slower than one after the other.
-    pool = concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1), initializer=_one_openmp_thread)
-    try:
-        for result in pool.map(job, jobs):
-            if result is None:
-                continue
-            i, held[i], fit, losses_of_rows = result
-            found[i].append(losses_of_rows)
-            learned += [fit.learns] if i == len(sizes) - 1 else []
-            done += sizes[i] ** 2
-            progress(min(1.0, done / work))
-    finally:
-        pool.shutdown(cancel_futures=True)
+        fit = _fitted(model, dataset, train, test)
+        found[i].append(_row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances))
+        held[i] = len(test)
+        learned += [fit.learns] if i == len(sizes) - 1 else []
+        done += sizes[i]
     losses = {unit.name: _losses(found, sizes, held, total, m) for m, unit in enumerate(_units(dataset))}
     return Measured(model, losses, not learned or sum(learned) > len(learned) / 2)
-
-
-def _one_openmp_thread() -> None:
-    """OpenMP counts threads for each thread that calls it, so that a limit is set there."""
-    threadpool_limits(1, user_api="openmp")
 
 
 def _losses(found: list, sizes: list[int], held: list[int], total: int, metric: int) -> Losses:

@@ -113,10 +113,10 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
 
 def _fit_kernel(kernels: tuple[AbstractKernel, ...], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
     n = len(y)
-    matrix = padded_gram(chosen(kernels, x[:n], y), x)
+    matrix = padded_gram(chosen(kernels, x[:n], y), x, n)
     if not np.isfinite(matrix).all():
         raise DataError("a kernel is not finite on these rows", rule="finite values", remedy="leave the kernel out")
-    fit = kernel_fit(matrix[:n, :n], matrix[n:, :n], y)
+    fit = kernel_fit(matrix[:n], matrix[n:], y)
     probable = chances(fit, y) if task == "classification" else None
     return Fit(fit.outputs, probable, fit.left_out, fit.learns, fit.ridge)
 
@@ -131,16 +131,26 @@ def chosen(
     return kernels[best_of([padded_gram(kernel, x[some]) for kernel in kernels], y[some])]
 
 
-def padded_gram(kernel: AbstractKernel, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:
-    """The Gram matrix, computed for a power of four times 64 rows, so that few shapes are compiled."""
+def padded_gram(
+    kernel: AbstractKernel, x: Float[np.ndarray, "n d"], columns: int | None = None
+) -> Float[np.ndarray, "n columns"]:
+    """The kernel between all rows and the first `columns` of them, all by default.
+
+    Computed for round numbers of rows and columns, so that few shapes are compiled.
+    """
+    n = len(x) if columns is None else columns
     if isinstance(kernel, RBF):  # a matter of distances: nothing to compile
         squares = (x**2).sum(axis=1)
-        apart = np.maximum(squares[:, None] + squares - 2 * x @ x.T, 0.0)
+        apart = np.maximum(squares[:, None] + squares[:n] - 2 * x @ x[:n].T, 0.0)
         return np.exp(apart / (-2 * float(kernel.lengthscale) ** 2))
-    size = 64 * 4 ** max(0, math.ceil(math.log(len(x) / 64, 4)))
-    size = min(size, max(1024, 256 * math.ceil(len(x) / 256))) if len(x) > 256 else size
-    filled = np.concatenate([x, np.repeat(x[:1], size - len(x), axis=0)])
-    return np.asarray(gram(kernel, jnp.asarray(filled)))[: len(x), : len(x)]
+    rows = jnp.asarray(np.concatenate([x, np.repeat(x[:1], _round(len(x)) - len(x), axis=0)]))
+    matrix = gram(kernel, rows) if n == len(x) else gram(kernel, rows, rows[: _round(n)])
+    return np.asarray(matrix)[: len(x), :n]
+
+
+def _round(n: int) -> int:
+    """64, 256, 1024, and then multiples of 512."""
+    return next((size for size in (64, 256, 1024) if n <= size), 512 * math.ceil(n / 512))
 
 
 def _usual(task: str) -> dict[str, Model]:
@@ -161,13 +171,13 @@ def _usual(task: str) -> dict[str, Model]:
             "gradient boosting",
             "scikit-learn's histogram gradient boosting",
             lambda: boosting(random_state=0),
-            4,
+            16,
         ),
-        "forest": ("random forest", "scikit-learn's, 100 trees", lambda: forest(100, random_state=0), 2),
+        "forest": ("random forest", "scikit-learn's, 100 trees", lambda: forest(100, random_state=0), 4),
     }
     if classes:
         logistic = lambda: LogisticRegressionCV(Cs=8, cv=3, max_iter=300)
-        makers["logistic"] = ("logistic regression", "scikit-learn's, penalty by cross-validation", logistic, 2)
+        makers["logistic"] = ("logistic regression", "scikit-learn's, penalty by cross-validation", logistic, 4)
     return {
         name: Model(name, title, words, False, functools.partial(_fit_estimator, make), cost)
         for name, (title, words, make, cost) in makers.items()

@@ -1,35 +1,34 @@
 """The main job: a table in, the record of the study out."""
 
+import concurrent.futures
 import datetime
 import math
+import os
 import resource
+import threading
 import time
 from collections.abc import Callable
 
-import jax.numpy as jnp
+import jax
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import lemmata
-from lemmata.claims import Claim
 from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError
 from lemmata.options import StudyOptions
-from lemmata.problems import Regression
 
 from ._answers import Candidate, Question, answers, beats_guessing
-from ._claims import bibliography, examinations
 from ._data import Dataset
 from ._forecast import forecast
 from ._kernel_theory import spectral, theory
-from ._measure import Measured, baselines, measure, residuals, spread_of, with_all_rows
+from ._measure import baselines, measure, residuals, spread_of, with_all_rows
 from ._metrics import DEFAULT, asked, metric
 from ._models import Model, models
 from ._overview import describe
-from ._result import SCHEMA, Expected, ModelResult, Point, Record, SignalResult, Unit
+from ._result import SCHEMA, Expected, ModelResult, Point, Record, SignalResult, TheoryPoint, Unit
 from ._signal import Signal, signal
-from ._training import train_networks
 
-PROBLEM_ROWS = 400
 TRAINING_ROWS = 300
 MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
 """The share of a time limit after which no model is begun, less what the page takes; theory gets what is left over."""
@@ -84,9 +83,12 @@ class _Job:
         self.models = models(options.model_names, options.model, dataset.x, dataset.task)
         self.signal: Signal | None = None
         self.candidates: list[Candidate] = []
+        self.shares: dict[str, float] = {}
+        self.theory: dict[str, list[TheoryPoint]] = {}
+        self.stopped = threading.Event()
         self.claims: list[dict] = []
         self.training: list[dict] = []
-        self.examined: list[Claim] = []
+        self.bibliography: list[dict] = []
         self.notes: list[str] = []
         self.interrupted = False
 
@@ -95,52 +97,83 @@ class _Job:
         return math.inf if limit is None else self.started + share * limit
 
     def measure(self) -> None:
-        """The test for signal, and the curve of each model."""
+        """The test for signal, and the curves of the models, beside each other."""
         self.progress("Looking for signal", 0, 1)
         self.signal = signal(self.dataset, self.options.seed)
-        total = len(self.models)
-        for i, model in enumerate(self.models):
-            now, end = time.monotonic(), self.until(MEASURED_SHARE) - PAGE_SECONDS
-            if i and now > end:
-                left = ", ".join(other.title for other in self.models[i:])
-                self.notes.append(f"The time limit was reached before these models: {left}.")
-                break
-            deadline = now + (end - now) / (total - i) if math.isfinite(end) else math.inf
-            told = lambda share, i=i: self.progress("Learning curves", i + share, total)
-            try:
-                measured = measure(model, self.dataset, self.options.seed, self.options.quick, deadline, told)
-                if time.monotonic() < end:
-                    measured = with_all_rows(measured, self.dataset)
-            except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
-                self.failed(model, error)
-            else:
-                self.candidates.append(self.candidate(measured))
+        # The longest first, so that the threads end together; but first what a time limit allows in the largest number.
+        first = -1 if self.options.time_limit is None else 1
+        waiting = sorted(self.models, key=lambda model: first * model.cost)
+        threads, end = min(4, os.cpu_count() or 1), self.until(MEASURED_SHARE) - PAGE_SECONDS
+        running: dict[concurrent.futures.Future[Candidate], Model] = {}
+        pool = concurrent.futures.ThreadPoolExecutor(threads, initializer=_one_openmp_thread)
+        try:
+            while waiting or running:
+                late = time.monotonic() > end and (self.candidates or running)
+                if late and waiting:
+                    left = ", ".join(model.title for model in self.models if model in waiting)
+                    self.notes.append(f"The time limit was reached before these models: {left}.")
+                    waiting = []
+                while waiting and len(running) < threads:
+                    now = time.monotonic()
+                    deadline = now + (end - now) * threads / max(threads, len(waiting)) if end < math.inf else end
+                    model = waiting.pop(0)
+                    running[pool.submit(self.candidate, model, deadline, end)] = model
+                ready, _ = concurrent.futures.wait(running, 0.2, concurrent.futures.FIRST_COMPLETED)
+                self.progress("Learning curves", sum(self.shares.values()), len(self.models))
+                for future in ready:
+                    self.finished(running.pop(future), future)
+        finally:
+            self.stopped.set()
+            pool.shutdown(cancel_futures=True)
         if not self.candidates:
             raise DataError("no model could be fitted", found=" ".join(self.notes), rule="at least one is measured")
 
-    def failed(self, model: Model, error: Exception) -> None:
-        what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        self.notes.append(f"{model.title} was left out: it could not be fitted ({what}).")
+    def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
+        """A model's curve, what theory says of it where there is time, and how the curve goes on; on any thread."""
 
-    def candidate(self, measured: Measured) -> Candidate:
+        def told(share: float) -> None:
+            if self.stopped.is_set():
+                raise KeyboardInterrupt
+            self.shares[model.name] = share
+
+        with jax.enable_x64(True):  # a setting of each thread
+            measured = measure(model, self.dataset, self.options.seed, self.options.quick, deadline, told)
+            if time.monotonic() < end:
+                measured = with_all_rows(measured, self.dataset)
+            if time.monotonic() < end and (self.options.claims or not self.options.quick):
+                self.theory[model.name] = theory(measured, self.dataset)
+        self.shares[model.name] = 1.0
         losses = measured.losses[self.question.unit.name]
         return Candidate(measured, forecast(losses.sizes, losses.mean, losses.se, baseline=self.question.guessing))
+
+    def finished(self, model: Model, future: "concurrent.futures.Future[Candidate]") -> None:
+        try:
+            self.candidates.append(future.result())
+        except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
+            what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            self.notes.append(f"{model.title} was left out: it could not be fitted ({what}).")
+        names = [model.name for model in self.models]
+        self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
     def examine(self) -> None:
         """Which theorems speak about these data, and trained networks beside their kernels, where that is asked."""
         best = self.best_kernel()
         if not self.options.claims or best is None or best.measured.ridge is None:
             return
+        from ._claims import bibliography, examinations, regression
+        from ._training import train_networks
+
         problem = regression(self.dataset, best.measured.model, best.measured.ridge, self.options.seed)
         order = np.random.default_rng([self.options.seed, 1]).permutation(len(self.dataset.x))
         half = min(TRAINING_ROWS, len(order) // 2)
         train, test = order[:half], order[half : 2 * half]
         parts = self.dataset.x[train], self.dataset.y[train], self.dataset.x[test], self.dataset.y[test]
         self.training += train_networks(*parts, self.options.seed, self.until(0.9), self.progress)
-        name = best.measured.model.name
+        name, examined = best.measured.model.name, []
         for entry, claim in examinations(problem, name, self.options.seed, self.until(0.95), self.progress):
             self.claims.append(entry)
-            self.examined.append(claim)
+            examined.append(claim)
+            self.bibliography = bibliography(examined)
 
     def best_kernel(self) -> Candidate | None:
         kernels = [item for item in self.candidates if item.measured.modes is not None]
@@ -178,7 +211,7 @@ class _Job:
             residuals=[] if best is None else residuals(best.measured.model, self.dataset, unit, self.options.seed),
             claims=[entry for entry in self.claims if entry["status"] != "not examined"],
             training=self.training,
-            bibliography=bibliography(self.examined),
+            bibliography=self.bibliography,
             notes=self.notes,
             interrupted=self.interrupted,
         )
@@ -209,11 +242,17 @@ class _Job:
             needed=item.forecast.samples(goal),
             limit=question.told(item.forecast.floor()),
             ridge=measured.ridge,
-            theory=theory(measured, self.dataset)
-            if time.monotonic() < self.until(MEASURED_SHARE) - PAGE_SECONDS
-            else [],
+            theory=self.theory.get(measured.model.name, []),
             spectrum=spectral(measured, self.dataset),
         )
+
+
+def _one_openmp_thread() -> None:
+    """OpenMP counts its threads for each thread that calls it.
+
+    Two fits with two OpenMP threads each, on two cores, were measured three times slower than one after the other.
+    """
+    threadpool_limits(1, user_api="openmp")
 
 
 def _peak_gib() -> float:
@@ -232,13 +271,3 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
     if options.error is not None:
         unit, loss = asked(options.error, dataset.task, spread)
     return Question(unit, loss, len(dataset.targets), spread, guessing[unit.name], options.cost)
-
-
-def regression(dataset: Dataset, model: Model, ridge: float, seed: int) -> Regression:
-    """A regression problem with at most 400 training and 400 held-out rows, drawn at random."""
-    order = np.random.default_rng([seed, 2]).permutation(len(dataset.x))
-    half = min(PROBLEM_ROWS, len(order) // 2)
-    x, y = (jnp.asarray(array[order[: 2 * half]]) for array in (dataset.x, dataset.y))
-    return Regression(
-        x[:half], y[:half], x[half:], y[half:], model.kernels[0], jnp.asarray(ridge), jnp.asarray(jnp.nan)
-    )

@@ -4,7 +4,6 @@ import dataclasses
 import math
 
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float
 
 from lemmata.kernels import RBF, Linear
@@ -71,7 +70,7 @@ def _left_out(
     """For each order of the targets the smallest leave-one-out error over the ridges, relative to the mean's."""
     n = len(matrix)
     columns = matrix.mean(axis=0)
-    values, vectors = scipy.linalg.eigh(matrix - columns - columns[:, None] + columns.mean(), driver="evd")
+    values, vectors = np.linalg.eigh(matrix - columns - columns[:, None] + columns.mean())
     values, squares = np.maximum(values, 0.0), vectors**2
     size = max(values.sum() / n, np.finfo(float).tiny)
     targets = np.stack([y[order] for order in orders], axis=1).reshape(n, -1)

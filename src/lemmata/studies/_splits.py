@@ -13,25 +13,38 @@ MOST_TRAINED = 1000
 """The largest training set that is fitted in a split: eigenvalues of n x n matrices take n³ operations."""
 
 
-def split_sizes(total: int, points: int = 8, most: int = MOST_TRAINED) -> list[int]:
-    """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5 (at most 1000).
+def split_sizes(total: int, quick: bool = False, cost: int = 1) -> list[int]:
+    """Eight numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5 (at most 1000).
+
+    Quickly, five of them up to 400. Of a model whose fit costs more than eight fits of a kernel, every other size.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
     """
+    points, most = (5, 400) if quick else (8, MOST_TRAINED)
     top = min(int(LARGEST_SHARE * total), most)
-    return sorted({round(float(size)) for size in np.geomspace(min(max(8, total // 50), top), top, points)})
+    sizes = sorted({round(float(size)) for size in np.geomspace(min(max(8, total // 50), top), top, points)})
+    return sizes if cost <= 8 or len(sizes) < 5 else sizes[1 :: 1 if quick else 2]
 
 
-def resamples(n: int, quick: bool = False) -> int:
-    """How many splits are measured at a size: small systems cost little, and vary most."""
+def number_of_splits(total: int, n: int, quick: bool = False, cost: int = 1) -> int:
+    """How many splits are measured at n training rows of N: small systems cost little, and vary most.
+
+    At most 16, fewer above 150 training rows, and for cheap models as many as it takes until each row has been held out
+    about once; at least 3, or 2 where a fit is costly and there is no time.
+
+    Args:
+        total: rows N.
+        n: training rows.
+        quick: half of them, and rows may never be held out.
+        cost: of a model's fit, in fits of a kernel.
+    """
     number = math.ceil(16 * min(1.0, 150 / n))
-    return max(3, number // 2) if quick else max(6, number)
-
-
-def fewest(total: int, n: int) -> int:
-    """How many splits it takes until each row has been held out about once, at least 3."""
-    return max(3, math.ceil(total / min(held_out(n), total - n)))
+    if quick:
+        return max(3 if cost == 1 else 2, number // (2 * cost))
+    if cost > 1:
+        return max(3, number // cost)
+    return max(6, number, math.ceil(total / min(held_out(n), total - n)))
 
 
 def held_out(n: int) -> int:
