@@ -1,3 +1,5 @@
+from decimal import Decimal, localcontext
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -83,3 +85,30 @@ def test_wrong_arguments_are_refused():
         momentum_descent(FOUND, y, 0.1, 0.5, np.array([1.5]))
     with pytest.raises(SettingError, match="damping"):
         momentum_flow(FOUND, y, 0.0, 1.0)
+
+
+def recursion(a, rate, momentum, nesterov, steps):
+    """Phi after the steps by squares of the recursion's matrix, in 60 digits."""
+    with localcontext(prec=60):
+        a, rate, momentum = (Decimal(value) for value in (a, rate, momentum))
+        shrink = 1 - rate * a
+        row = [(1 + momentum) * shrink, -momentum * shrink] if nesterov else [momentum + shrink, -momentum]
+        power = np.array([[*row, rate], [1, 0, 0], [0, 0, 1]], object)
+        state = np.array([Decimal(0), Decimal(0), Decimal(1)], object)
+        for bit in bin(steps)[:1:-1]:
+            state = power @ state if bit == "1" else state
+            power = power @ power
+        return float(state[0])
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9, 0.999])
+def test_slow_modes_keep_their_digits(momentum, nesterov):
+    # 1 - rate a rounds a of 1e-12 in its fourth digit; the power of the recursion did, at 1e12 steps.
+    values, counts, rate = np.array([1.0, 1e-3, 1e-6, 1e-9, 1e-12]), [1, 10, 1000, 10**6, 10**12], 0.7
+    path = momentum_descent(
+        spectrum(jnp.diag(values)), jnp.ones(5), rate, momentum, counts, jnp.eye(5), nesterov=nesterov
+    )
+    expected = [[recursion(a, rate, momentum, nesterov, count) for a in values] for count in counts]
+    # Before 1 / (1 - momentum) steps the power of the recursion is taken, which rounds once a step.
+    np.testing.assert_allclose(path.test, expected, rtol=1e4 * EPS / (1 - momentum))

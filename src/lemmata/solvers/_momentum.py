@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import SettingError
 from lemmata.spectra import Spectrum
@@ -33,7 +33,8 @@ def momentum_descent(
     Heavy ball (Polyak, 1964): f_{s+1} = f_s - learning_rate K (f_s - y) + momentum (f_s - f_{s-1}). Nesterov's method
     (1983) takes the gradient ahead: v = f_s + momentum (f_s - f_{s-1}), f_{s+1} = v - learning_rate K (v - y). In each
     eigenvector it is a linear recursion of order two; its power is taken by repeated squaring, so that 10^9 steps
-    cost 30 products of small matrices. It converges for learning_rate < 2 (1 + momentum) / a_1 (heavy ball), or
+    cost 30 products of small matrices, and for slow modes, whose root 1 - delta the power would round, from delta. It
+    converges for learning_rate < 2 (1 + momentum) / a_1 (heavy ball), or
     < 2 (1 + momentum) / ((1 + 2 momentum) a_1) (Nesterov), and diverges as the loop does where it is larger.
 
     Args:
@@ -63,7 +64,12 @@ def momentum_descent(
         raise SettingError("momentum", found=momentum, rule="in [0, 1)")
     powers = 2.0 ** np.arange(int(counts.max()).bit_length())
     bits = lambda count: jnp.floor(count / powers) % 2 == 1
-    path_filter = lambda a, count: _momentum_filter(a, bits(count), learning_rate, momentum, nesterov)
+
+    def path_filter(a: Array, count: Array) -> Array:
+        early = _momentum_filter(a, bits(count), learning_rate, momentum, nesterov)
+        sound, late = _root_filter(a, count, learning_rate, momentum, nesterov)
+        return jnp.where(sound, late, early)
+
     return along(spectrum, y, counts, cross, path_filter)
 
 
@@ -90,6 +96,35 @@ def _momentum_filter(
 
     start = jnp.stack([zero, zero, one], axis=-1)
     return jax.lax.scan(square, (start, power), bits)[0][0][:, 0]
+
+
+@functools.partial(jax.jit, static_argnames="nesterov")
+def _root_filter(
+    values: Float[Array, " n"], count: Float[Array, ""], rate: Number, momentum: Number, nesterov: bool
+) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
+    """Phi after s steps from the roots of the recursion, and for which modes that keeps its digits.
+
+    The roots 1 - d and 1 - D, |d| <= |D|, solve d² - (1 - m + p c) d + c = 0, c = rate a, with p = 1 (heavy ball) or
+    1 + m (Nesterov); they may be complex. Since phi_0 = phi_{-1} = 0 and d D = rate a,
+
+        phi = rate [(1 - d) (1 - (1 - d)^s) / d - (1 - D) (1 - (1 - D)^s) / D] / (D - d).
+
+    By log1p no digit of a small d is lost, which the power of the recursion rounds. The difference cancels before
+    s = 1/|D| and where the roots are close.
+    """
+    c = rate * values
+    middle = 0.5 * (1 - momentum + (1 + momentum if nesterov else 1) * c)
+    gap = middle**2 - c
+    fast = middle + jnp.sqrt(jax.lax.complex(gap, jnp.zeros_like(gap)))  # D
+    slow = c / fast  # d
+    other = momentum * ((1 - c) if nesterov else 1) / (1 - slow)  # 1 - D, from the product of the roots
+    null, ended = slow == 0, other == 0
+    grown = jnp.where(null, count, -jnp.expm1(count * jnp.log1p(-slow)) / jnp.where(null, 1.0, slow))
+    rest = -jnp.expm1(count * jnp.log(jnp.where(ended, 1.0, other)))
+    found = rate * jnp.real(((1 - slow) * grown - other * rest / fast) / (fast - slow))
+    # A negative root alternates in sign, and its logarithm would have to know s to a fraction of pi.
+    sound = ((gap > 0) & (jnp.real(other) >= 0)) | (jnp.abs(fast) < 0.5)
+    return sound & (jnp.abs(fast - slow) >= 0.5 * jnp.abs(fast)) & (count * jnp.abs(fast) >= 1), found
 
 
 def momentum_flow(

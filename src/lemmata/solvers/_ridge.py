@@ -98,8 +98,10 @@ def _solve(K, y, ridge, jitter):
     factor = jnp.linalg.cholesky(K.at[diagonal, diagonal].add(ridge + jitter))
     alpha = cho_solve((factor, True), y)
     missed = K @ alpha + ridge * alpha - y
-    size = jnp.linalg.norm(y)
-    return alpha, jnp.linalg.norm(missed) / jnp.where(size > 0, size, 1.0), factor
+    unit = jnp.max(jnp.abs(y))  # the squares of a norm leave the range of the type before its entries do
+    unit = jax.lax.stop_gradient(jnp.where(unit > 0, unit, 1.0))
+    size = jnp.linalg.norm(y / unit)
+    return alpha, jnp.linalg.norm(missed / unit) / jnp.where(size > 0, size, 1.0), factor
 
 
 def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the Gram matrix") -> None:
