@@ -61,5 +61,13 @@ class EntryPointWarning(UserWarning):
     """Another package offers claims that cannot be loaded; they are left out, and the rest works."""
 
 
+class ContradictionWarning(UserWarning):
+    """Equal inputs with different targets in a fit that is asked to interpolate: it fits a mean of them."""
+
+
+class CalibrationWarning(UserWarning):
+    """Too few rows for the probabilities of a classifier to be anything but those of chance."""
+
+
 class ClaimError(LemmataError):
     """A claim breaks the grammar: it names no source, has the wrong shapes, or does not refute its control."""

@@ -1,5 +1,6 @@
 """An infinitely wide network trained on squared loss as a scikit-learn classifier."""
 
+import warnings
 from typing import Any
 
 import jax
@@ -10,13 +11,15 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from lemmata.errors import DataError
+from lemmata.errors import CalibrationWarning, DataError
 from lemmata.kernels import gram
 from lemmata.solvers import leave_one_out_residuals
 
-from ._kernel_ridge import TangentKernelRegressor, jax_leaves
+from ._kernel_ridge import TangentKernelRegressor
+from ._leaves import jax_leaves
+from ._rows import Rows, points_of, training_rows
 
 
 class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
@@ -55,20 +58,24 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         self.ridge = ridge
         self.time = time
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Fit the indicators of the classes.
 
         Args:
             X: inputs (n, d).
             y: labels (n,), at least two different ones.
+            sample_weight: (n,) numbers of at least 0, see `TangentKernelRegressor.fit`; None is 1 for every row.
 
         Raises:
-            DataError: labels of one class only.
+            DataError: labels of one class only (among rows of positive weight); as `TangentKernelRegressor`.
             SettingError: as `TangentKernelRegressor`.
+
+        Warns:
+            CalibrationWarning: every class has one row, so that no probability but that of chance can be told.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
+        rows = training_rows(self, X, y, sample_weight)
+        check_classification_targets(rows.targets)
+        self.classes_, index = np.unique(rows.targets, return_inverse=True)
         if len(self.classes_) < 2:
             raise OneClassError(
                 "labels",
@@ -77,9 +84,18 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
                 remedy="more rows",
             )
         indicators = np.eye(len(self.classes_))[index]
-        self.regressor_ = TangentKernelRegressor(self.network, self.ridge, self.time).fit(X, indicators)
+        fitted = TangentKernelRegressor(self.network, self.ridge, self.time)
+        self.regressor_ = fitted.fit(rows.points, indicators, rows.weights)
         if self.time is None:
-            self.sharpness_ = _sharpness(_left_out(self.regressor_, np.asarray(X), indicators), index)
+            self.sharpness_ = _sharpness(_left_out(self.regressor_, rows, indicators), index, rows.weights)
+            if len(rows.points) == len(self.classes_):
+                warnings.warn(
+                    "each class has one row: a fit without it does not know the class, so leave-one-out outputs tell "
+                    f"nothing of how sure the classifier may be (sharpness {self.sharpness_:.3g}). More rows a class "
+                    "calibrate predict_proba; predict needs none.",
+                    CalibrationWarning,
+                    stacklevel=2,
+                )
         return self
 
     def decision_function(self, X):
@@ -100,27 +116,29 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _outputs(self, X) -> np.ndarray:
         check_is_fitted(self)
-        return self.regressor_.predict(validate_data(self, X, reset=False, dtype=np.float64))
+        return self.regressor_.predict(points_of(self, X))
 
 
 class OneClassError(DataError, ValueError):
     """Labels of a single class, as scikit-learn's contract wants it: a ValueError."""
 
 
-def _left_out(regressor: TangentKernelRegressor, x: np.ndarray, indicators: np.ndarray) -> np.ndarray:
+def _left_out(regressor: TangentKernelRegressor, rows: Rows, indicators: np.ndarray) -> np.ndarray:
     """The output at every training row of a fit to the others, the offset held."""
+    roots = np.sqrt(rows.weights)[:, None]
     with jax.enable_x64(True):
-        matrix = gram(jax_leaves(regressor.kernel_), jnp.asarray(x))
-        residuals = leave_one_out_residuals(matrix, jnp.asarray(indicators - regressor.offset_), regressor.ridge_)
-    return indicators - np.asarray(residuals)
+        matrix = gram(jax_leaves(regressor.kernel_), jnp.asarray(rows.points)) * (roots * roots.T)
+        scaled = jnp.asarray(rows.scaled(indicators - regressor.offset_))
+        residuals = leave_one_out_residuals(matrix, scaled, regressor.ridge_)
+    return indicators - np.asarray(residuals) / roots
 
 
-def _sharpness(outputs: np.ndarray, index: np.ndarray) -> float:
+def _sharpness(outputs: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
     """The minimiser over s >= 0 of the log loss of softmax(s outputs), convex in s; its slope changes sign there."""
     classes = outputs.shape[1]
-    counts = np.bincount(index, minlength=classes)[index, None]
+    counts = np.bincount(index, weights, minlength=classes)[index, None]
     wanted = (np.eye(classes)[index] * counts + 1) / (counts + classes)
-    slope = lambda s: float(np.sum((softmax(s * outputs, axis=1) - wanted) * outputs))
+    slope = lambda s: float(weights @ np.sum((softmax(s * outputs, axis=1) - wanted) * outputs, axis=1))
     if slope(0.0) >= 0:
         return 0.0
     # The slope tends to sum over rows of (largest output - <wanted, outputs>), positive since every wanted is.

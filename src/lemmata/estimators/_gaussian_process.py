@@ -6,14 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lemmata.architectures import NNGPKernel
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
 from lemmata.solvers import kernel_ridge, log_evidence, posterior
 
-from ._kernel_ridge import chosen_network, jax_leaves, numpy_leaves
+from ._kernel_ridge import chosen_network
+from ._leaves import jax_leaves, numpy_leaves
+from ._rows import float64_leaves, points_of, root_mean_square, training_rows, warn_of_contradictions
 
 
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -48,33 +50,48 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.network = network
         self.noise = noise
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Condition on the training rows.
+
+        The noise of a row of weight w has the variance noise / w; offset and scale of the targets are weighted. Rows of
+        weight 0 are left out.
 
         Args:
             X: inputs (n, d).
             y: targets (n,) or (n, k).
+            sample_weight: (n,) numbers of at least 0; None is 1 for every row.
 
         Raises:
             SettingError: a network that is no layer, or a noise that is no number of at least 0.
             NotPositiveDefiniteError: the kernel is indefinite on these rows; names the smallest eigenvalue.
+            DataError: inputs that hold strings, or weights that are negative, not finite, or all 0.
+
+        Warns:
+            ContradictionWarning: equal inputs with different targets, where noise = 0.
         """
-        validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        X, y = (np.asarray(values, float) for values in validated)
-        chosen = chosen_network(self.network)
+        rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
+        chosen = float64_leaves(chosen_network(self.network))
         if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
             raise SettingError("noise", found=repr(self.noise), rule="a number, at least 0 and finite")
-        self.offset_ = y.mean(axis=0)
-        scale = np.sqrt(np.mean((y - self.offset_) ** 2, axis=0))
+        if float(self.noise) == 0:
+            warn_of_contradictions(rows, "noise = 0")
+        y, self._points, self._roots, self.offset_ = rows.targets, rows.points, np.sqrt(rows.weights), rows.mean
+        scale = root_mean_square(y - self.offset_, rows.weights)
         rounding = len(y) * np.finfo(float).eps * np.abs(y).max(axis=0)  # what a mean may be off by
         self.target_scale_ = np.where(scale > rounding, scale, 1.0)[()]
-        self._points, self._targets = X, (y - self.offset_) / self.target_scale_
+        self._targets = rows.scaled((y - self.offset_) / self.target_scale_)
         with jax.enable_x64(True):
-            matrix, targets = gram(NNGPKernel(chosen), jnp.asarray(X)), jnp.asarray(self._targets)
+            matrix, targets = (
+                gram(NNGPKernel(jax_leaves(chosen)), jnp.asarray(self._points)),
+                jnp.asarray(self._targets),
+            )
+            matrix = matrix * np.outer(self._roots, self._roots)
             solution = kernel_ridge(matrix, targets, float(self.noise))
             self.jitter_ = float(solution.jitter)
-            self.log_evidence_ = float(log_evidence(matrix, targets, float(self.noise) + self.jitter_))
-            self.network_, self._solution = numpy_leaves(chosen), numpy_leaves(solution)
+            # The density of y is that of the scaled targets times their scale, the root of the weight, in every column.
+            volume = float(np.sum(np.log(self._roots))) * (y.size // len(y))
+            self.log_evidence_ = float(log_evidence(matrix, targets, float(self.noise) + self.jitter_)) + volume
+            self.network_, self._solution = chosen, numpy_leaves(solution)
         return self
 
     def predict(self, X, return_std=False):
@@ -84,10 +101,10 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         scale alone.
         """
         check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+        X = points_of(self, X)
         with jax.enable_x64(True):
             kernel, points = NNGPKernel(jax_leaves(self.network_)), jnp.asarray(X)
-            cross, solution = gram(kernel, points, jnp.asarray(self._points)), jax_leaves(self._solution)
+            cross, solution = gram(kernel, points, jnp.asarray(self._points)) * self._roots, jax_leaves(self._solution)
             found = posterior(solution, cross, kernel.diagonal(points))
             mean = self.offset_ + self.target_scale_ * np.asarray(found.mean)
             deviation = np.multiply.outer(np.sqrt(np.asarray(found.covariance)), self.target_scale_)

@@ -15,7 +15,7 @@ from lemmata.functions import AbstractFunctionClass, GaussianBumps
 from lemmata.networks import InContextTransformer, construct_transformer
 
 from ._ball import ball_scale
-from ._kernel_ridge import jax_leaves, numpy_leaves
+from ._leaves import jax_leaves, numpy_leaves
 
 # Numbers in the features of the queries and in their coefficients that are held at once: half a gigabyte in float64.
 _ENTRIES = 2**26

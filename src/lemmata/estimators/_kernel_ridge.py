@@ -8,13 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lemmata.architectures import AbstractLayer, TangentKernel, relu_network
 from lemmata.errors import SettingError
 from lemmata.kernels import RBF, AbstractKernel, gram
 from lemmata.solvers import gradient_flow, kernel_ridge, require_positive_semidefinite
 from lemmata.spectra import leave_one_out, spectrum
+
+from ._leaves import jax_leaves, numpy_leaves
+from ._rows import float64_leaves, points_of, root_mean_square, training_rows, warn_of_contradictions
 
 # Candidates for the ridge, in units of the mean of the Gram matrix's diagonal.
 _RIDGES = np.logspace(-8, 2, 21)
@@ -30,25 +33,40 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def kernel_for(self, columns: int) -> AbstractKernel:
         """The kernel for inputs with this many columns."""
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Solve for the training rows.
+
+        A row of weight w counts as w rows do: it adds w (f - y)² to the squared loss, which is to say that its ridge is
+        ridge / w. The offset is the weighted mean. Rows of weight 0 are left out. Where the ridge is chosen, the
+        leave-one-out error leaves a row out with all of its weight, and counts it by that.
 
         Args:
             X: inputs (n, d).
             y: targets (n,) or (n, k).
+            sample_weight: (n,) numbers of at least 0; None is 1 for every row.
 
         Raises:
             NotPositiveDefiniteError: the kernel is indefinite on these rows; names the smallest eigenvalue.
             SettingError: a ridge or time that is no number of at least 0, or a kernel that is none.
+            DataError: inputs that hold strings, or weights that are negative, not finite, or all 0.
+
+        Warns:
+            ContradictionWarning: equal inputs with different targets, where ridge = 0 or time = inf.
         """
-        validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        self._points, y = (np.asarray(values, float) for values in validated)
+        rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
-        self.offset_ = np.mean(y, axis=0)
+        if self._time == math.inf or (self._time is None and self._ridge == 0):
+            warn_of_contradictions(rows, "ridge = 0" if self._time is None else "time = inf")
+        self._points, self._roots, self.offset_ = rows.points, np.sqrt(rows.weights), rows.mean
+        self._residual = rows.scaled(rows.targets - self.offset_)
         with jax.enable_x64(True):
-            self.kernel_, self._residual = numpy_leaves(self.kernel_for(self._points.shape[1])), y - self.offset_
-            self._solve(gram(jax_leaves(self.kernel_), jnp.asarray(self._points)), jnp.asarray(self._residual))
+            self.kernel_ = float64_leaves(self.kernel_for(self._points.shape[1]))
+            matrix = gram(jax_leaves(self.kernel_), jnp.asarray(self._points)) * self._both_roots()
+            self._solve(matrix, jnp.asarray(self._residual))
         return self
+
+    def _both_roots(self) -> Any:
+        return 1.0 if np.all(self._roots == 1.0) else jnp.asarray(np.outer(self._roots, self._roots))
 
     def _solve(self, matrix: jax.Array, targets: jax.Array) -> None:
         self.jitter_ = 0.0
@@ -61,9 +79,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.ridge_, self.jitter_ = self._ridge, float(solution.jitter)
             self._coefficients = np.asarray(solution.coefficients)
             return
-        system, unit = spectrum(matrix), float(jnp.mean(jnp.diagonal(matrix))) or 1.0
-        size = jnp.sqrt(jnp.mean(targets**2, axis=0))
-        scaled = targets / jnp.where(size > 0, size, 1.0)
+        system, unit = spectrum(matrix), float(jnp.trace(matrix) / np.sum(self._roots**2)) or 1.0
+        size = root_mean_square(self._residual, np.ones(len(self._residual)))
+        scaled = targets / jnp.asarray(np.where(size > 0, size, 1.0))
         errors = [float(leave_one_out(system, scaled, unit * ridge)) for ridge in _RIDGES]
         self.ridge_ = unit * float(_RIDGES[int(np.argmin(errors))])
         values, vectors = np.asarray(system.eigenvalues), np.asarray(system.eigenvectors)
@@ -72,9 +90,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Predictions (m,) or (m, k) at the inputs X (m, d)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = points_of(self, X)
         with jax.enable_x64(True):
-            cross = gram(jax_leaves(self.kernel_), jnp.asarray(X), jnp.asarray(self._points))
+            cross = gram(jax_leaves(self.kernel_), jnp.asarray(X), jnp.asarray(self._points)) * self._roots
             if self._time is None:
                 return np.asarray(cross @ jnp.asarray(self._coefficients)) + self.offset_
             path = gradient_flow(jax_leaves(self._spectrum), jnp.asarray(self._residual), [self._time], cross)
@@ -193,28 +211,3 @@ def not_negative(name: str, value: Any) -> float | None:
     if number is None or not number >= 0 or (name != "time" and math.isinf(number)):
         raise SettingError(name, found=repr(value), rule="a number, at least 0, or None")
     return None if value is None else number
-
-
-def numpy_leaves(tree: Any) -> Any:
-    """The tree with NumPy arrays of numbers in place of JAX's.
-
-    A JAX array of float64 becomes float32 where it is copied to a process, or loaded in one, in which JAX's x64 is off;
-    a NumPy array does not. What is fitted is kept like this.
-
-    Args:
-        tree: a kernel, a spectrum, parameters.
-    """
-    return jax.tree.map(lambda leaf: np.asarray(leaf) if _is_numeric(leaf, jax.Array) else leaf, tree)
-
-
-def jax_leaves(tree: Any) -> Any:
-    """The inverse of `numpy_leaves`, to be called where x64 is on.
-
-    Args:
-        tree: what `numpy_leaves` gave.
-    """
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if _is_numeric(leaf, np.ndarray) else leaf, tree)
-
-
-def _is_numeric(leaf: Any, kind: type) -> bool:
-    return isinstance(leaf, kind) and jnp.issubdtype(leaf.dtype, jnp.number)

@@ -13,7 +13,8 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 from lemmata.errors import SettingError
 from lemmata.kernels import AbstractKernel, gram
 
-from ._kernel_ridge import jax_leaves, numpy_leaves
+from ._leaves import jax_leaves
+from ._rows import float64_leaves
 
 
 class SklearnKernel(Kernel):
@@ -129,7 +130,7 @@ class SklearnKernel(Kernel):
     def _whole(self) -> AbstractKernel:
         if not isinstance(self.kernel, AbstractKernel):
             raise SettingError("kernel", found=repr(self.kernel), rule="a kernel of lemmata")
-        return jax_leaves(numpy_leaves(self.kernel))
+        return jax_leaves(float64_leaves(self.kernel))
 
     def _current(self) -> AbstractKernel:
         paths = self._paths()

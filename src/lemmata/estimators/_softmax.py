@@ -20,7 +20,7 @@ from lemmata.solvers import gradient_flow
 from lemmata.spectra import Spectrum, leave_one_out, spectrum
 
 from ._ball import ball_scale, longest_row
-from ._kernel_ridge import jax_leaves, numpy_leaves
+from ._leaves import jax_leaves, numpy_leaves
 
 # Steps of 1 / (2 lambda_max): descent on a quadratic is stable up to 2 / lambda_max, and the kernel moves in training.
 _STEP = 0.5
@@ -109,9 +109,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._points, self._targets = X / self.scale_, centred / self.target_scale_
         with jax.enable_x64(True):
             self._sigma = float(self.sigma)
-            matrix = gram(SoftmaxTangent(sigma=self._sigma), jnp.asarray(self._points))
-            if not bool(jnp.isfinite(matrix).all()):
+            limit, points = SoftmaxTangent(sigma=self._sigma), jnp.asarray(self._points)
+            if not bool(jnp.isfinite(limit.diagonal(points)).all()):
                 raise SettingError("sigma", found=self.sigma, rule="exp(sigma²) is finite", remedy="a smaller sigma")
+            matrix = gram(limit, points)
             kernel, targets = spectrum(matrix), jnp.asarray(self._targets)
             if self.time is None and longest > 0 and not float(kernel.eigenvalues[0]) > _SMALLEST:
                 raise DataError(
@@ -181,7 +182,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if self.width is not None:
                 each = [self._network.predict(jax_leaves(self._params(time)), jnp.asarray(x)) for time in times]
                 return np.asarray(each).reshape(-1, len(x), self._targets.shape[1])
-            cross = gram(SoftmaxTangent(sigma=self._sigma), jnp.asarray(x), jnp.asarray(self._points))
+            cross = SoftmaxTangent(sigma=self._sigma).cross(jnp.asarray(x), jnp.asarray(self._points))
             known = np.isfinite(np.asarray(cross)).all(axis=1, keepdims=True)
             cross = jnp.where(known, cross, 0.0)
             path = gradient_flow(jax_leaves(self._spectrum), jnp.asarray(self._targets), times, cross)

@@ -1,0 +1,32 @@
+"""Trees of fitted estimators: NumPy arrays where they are kept, JAX arrays where they are computed with."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def numpy_leaves(tree: Any) -> Any:
+    """The tree with NumPy arrays of numbers in place of JAX's.
+
+    A JAX array of float64 becomes float32 where it is copied to a process, or loaded in one, in which JAX's x64 is off;
+    a NumPy array does not. What is fitted is kept like this.
+
+    Args:
+        tree: a kernel, a spectrum, parameters.
+    """
+    return jax.tree.map(lambda leaf: np.asarray(leaf) if _is_numeric(leaf, jax.Array) else leaf, tree)
+
+
+def jax_leaves(tree: Any) -> Any:
+    """The inverse of `numpy_leaves`, to be called where x64 is on.
+
+    Args:
+        tree: what `numpy_leaves` gave.
+    """
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if _is_numeric(leaf, np.ndarray) else leaf, tree)
+
+
+def _is_numeric(leaf: Any, kind: type) -> bool:
+    return isinstance(leaf, kind) and jnp.issubdtype(leaf.dtype, jnp.number)

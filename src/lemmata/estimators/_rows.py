@@ -1,0 +1,177 @@
+"""What the rows of a fit are: numbers of the estimator's own, with weights, and without contradictions."""
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.validation import validate_data
+
+from lemmata.errors import ContradictionWarning, DataError
+
+from ._leaves import numpy_leaves
+
+
+class TextError(DataError, ValueError):
+    """Strings where numbers are wanted, as scikit-learn's contract wants it: a ValueError."""
+
+
+class WeightError(DataError, ValueError):
+    """Weights of rows that are none, as scikit-learn's contract wants it: a ValueError."""
+
+
+class Rows(NamedTuple):
+    """Rows of positive weight, copied from what was given.
+
+    Attributes:
+        points: inputs (n, d).
+        targets: (n,) or (n, k).
+        weights: (n,), the number of times that a row counts; 1 where none were given.
+    """
+
+    points: Float[np.ndarray, "n d"]
+    targets: Float[np.ndarray, "n *k"]
+    weights: Float[np.ndarray, " n"]
+
+    @property
+    def mean(self) -> Any:
+        """The weighted mean of the targets, a number or (k,)."""
+        return np.average(self.targets, axis=0, weights=self.weights)
+
+    def scaled(self, values: np.ndarray) -> np.ndarray:
+        """Values (n, ...) times the roots of the weights: least squares then counts every row by its weight."""
+        return values * self.along(values, np.sqrt(self.weights))
+
+    def along(self, values: np.ndarray, numbers: Float[np.ndarray, " n"]) -> np.ndarray:
+        """Numbers of the rows, shaped to broadcast with values (n, ...)."""
+        return numbers.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: Any) -> Rows:
+    """The rows of a fit, copied; rows of weight 0 are left out.
+
+    Args:
+        estimator: whose fit it is; learns the number of columns.
+        X: inputs (n, d).
+        y: targets or labels.
+        sample_weight: None, or (n,) numbers of at least 0, not all 0.
+        rules: of scikit-learn's `validate_data`, for the targets.
+
+    Raises:
+        TextError: for inputs that hold strings.
+        WeightError: for other weights.
+    """
+    refuse_text(X)
+    X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
+    weights = _weights(sample_weight, len(X))
+    kept = weights > 0
+    return Rows(np.array(X, float)[kept], np.array(y)[kept], weights[kept])
+
+
+def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m d"]:
+    """Inputs of a prediction (m, d), refused as those of the fit."""
+    refuse_text(X)
+    return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
+
+
+def refuse_text(X: Any) -> None:
+    """Refuse inputs that hold strings, which would be read as numbers where they look like some.
+
+    Args:
+        X: inputs.
+
+    Raises:
+        TextError: names the row of one.
+    """
+    values = X if isinstance(X, np.ndarray) else np.asarray(X) if isinstance(X, list | tuple) or _is_frame(X) else None
+    if values is None or values.dtype.kind not in "USO":
+        return
+    text = [isinstance(value, str | bytes) for value in values.reshape(-1)]
+    if any(text):
+        row = text.index(True) // max(1, math.prod(values.shape[1:]))
+        raise TextError(
+            "inputs X",
+            found=f"a string, {str(values.reshape(-1)[text.index(True)])!r}, in row {row} (counted from 0)",
+            rule="numbers",
+            remedy="X.astype(float) where strings are numbers, an encoder such as OneHotEncoder where they are not",
+        )
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
+    if given is None:
+        return np.ones(rows)
+    try:
+        weights = np.array(given, float)
+    except (TypeError, ValueError):
+        weights = np.full(1, np.nan)
+    weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights
+    if weights.shape != (rows,) or not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
+        raise WeightError(
+            "sample_weight",
+            found=f"shape {weights.shape}" if weights.shape != (rows,) else f"smallest {weights.min()}",
+            rule=f"finite numbers of at least 0, not all 0, one for each of the {rows} rows",
+        )
+    return weights
+
+
+def warn_of_contradictions(rows: Rows, setting: str) -> None:
+    """Warn where equal inputs have different targets and the fit is one that interpolates.
+
+    Args:
+        rows: of the fit.
+        setting: the setting that asks for interpolation, for the message.
+    """
+    _, group, counts = np.unique(rows.points, axis=0, return_inverse=True, return_counts=True)
+    if len(counts) == len(rows.points):
+        return
+    targets, group = rows.targets.reshape(len(rows.targets), -1), group.reshape(-1)
+    first = np.zeros((len(counts), targets.shape[1]))
+    first[group[::-1]] = targets[::-1]  # the first row of every group is written last
+    differs = (targets != first[group]).any(axis=1)
+    if differs.any():
+        row = int(np.argmax(differs))
+        warnings.warn(
+            f"{int(differs.sum())} rows repeat the inputs of another row with other targets (the first is row {row}, "
+            f"counted from 0), and with {setting} no function passes through them: a mean of theirs is fitted. "
+            "Give a ridge or noise above 0, or drop the repetitions.",
+            ContradictionWarning,
+            stacklevel=4,
+        )
+
+
+def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> Any:
+    """The weighted root mean square over rows, a number or (k,), where the squares may overflow or vanish.
+
+    Args:
+        values: (n,) or (n, k).
+        weights: (n,).
+    """
+    # Division by a power of 2 is exact.
+    exponent = np.frexp(np.abs(values).max(axis=0))[1]
+    squares = np.ldexp(values, -exponent) ** 2
+    return np.ldexp(np.sqrt(np.average(squares, axis=0, weights=weights)), exponent)
+
+
+def float64_leaves(tree: Any) -> Any:
+    """`numpy_leaves` in float64: a number given while JAX's x64 was off is read as its shortest decimal.
+
+    Such a number, 1.3 say, was rounded to the nearest one of float32, which is 1.2999999523. Its shortest decimal is
+    what was written, up to 7 digits. Arrays that were given as float32 keep their values.
+
+    Args:
+        tree: a kernel or a network.
+    """
+
+    def whole(leaf: Any) -> Any:
+        if not (isinstance(leaf, jax.Array) and leaf.dtype == jnp.float32 and leaf.ndim == 0):
+            return leaf
+        return np.float64(str(np.float32(leaf))) if leaf.weak_type else np.float64(leaf)
+
+    return numpy_leaves(jax.tree.map(whole, tree))

@@ -1,0 +1,139 @@
+"""Rows of a fit: weights, copies, contradictions, strings, sizes of targets, numbers of float32."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+
+from lemmata.architectures import Dense, Erf, Serial
+from lemmata.errors import CalibrationWarning, ContradictionWarning, DataError
+from lemmata.estimators import (
+    KernelRegressor,
+    NNGPRegressor,
+    SklearnKernel,
+    TangentKernelClassifier,
+    TangentKernelRegressor,
+)
+from lemmata.kernels import RBF
+
+EPS = np.finfo(float).eps
+RNG = np.random.default_rng(0)
+X, Y, NEW = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2)), RNG.normal(size=(5, 3))
+WEIGHTS = RNG.integers(0, 4, 20).astype(float)
+NETWORK = Serial([Dense(8, 1.1, 0.3), Erf(), Dense(1)])
+REGRESSORS = [
+    KernelRegressor(RBF(1.5), ridge=0.1),
+    KernelRegressor(RBF(1.5), time=3.0),
+    KernelRegressor(RBF(1.5), time=np.inf),
+    TangentKernelRegressor(NETWORK, ridge=0.1),
+    NNGPRegressor(NETWORK, noise=0.1),
+]
+by_regressor = pytest.mark.parametrize("model", REGRESSORS, ids=repr)
+
+
+@pytest.mark.filterwarnings("ignore::lemmata.errors.ContradictionWarning")
+@by_regressor
+def test_a_weight_is_a_number_of_rows(model):
+    if getattr(model, "time", None) == np.inf:
+        pytest.skip("the interpolant weighs nothing")
+    times = WEIGHTS.astype(int)
+    found = model.fit(X, Y, sample_weight=WEIGHTS).predict(NEW)
+    offset = model.offset_
+    repeated = model.fit(np.repeat(X, times, axis=0), np.repeat(Y, times, axis=0))
+    np.testing.assert_allclose(offset, repeated.offset_, rtol=1e-12)
+    np.testing.assert_allclose(found, repeated.predict(NEW), atol=1e5 * EPS)
+
+
+def test_weights_agree_with_scikit_learn():
+    peer = KernelRidge(alpha=0.1, kernel="rbf", gamma=1 / (2 * 1.5**2))
+    mean = np.average(Y, axis=0, weights=WEIGHTS)
+    kept = WEIGHTS > 0
+    peer.fit(X[kept], Y[kept] - mean, sample_weight=WEIGHTS[kept])
+    found = KernelRegressor(RBF(1.5), ridge=0.1).fit(X, Y, WEIGHTS).predict(NEW)
+    np.testing.assert_allclose(found, peer.predict(NEW) + mean, atol=1e5 * EPS)
+
+
+def test_the_evidence_of_weighted_rows_is_that_of_their_noise():
+    # sample weights w are noise variances noise / w: the density by SciPy
+    from scipy.stats import multivariate_normal
+
+    from lemmata.architectures import NNGPKernel
+    from lemmata.kernels import gram
+
+    weights = WEIGHTS + 0.5
+    model = NNGPRegressor(NETWORK, noise=0.1).fit(X, Y[:, 0], weights)
+    with jax.enable_x64(True):
+        matrix = np.asarray(gram(NNGPKernel(NETWORK), jnp.asarray(X))) + np.diag(0.1 / weights)
+    scaled = (Y[:, 0] - model.offset_) / model.target_scale_
+    np.testing.assert_allclose(model.log_evidence_, multivariate_normal(cov=matrix).logpdf(scaled), rtol=1e-10)
+
+
+def test_weights_of_a_classifier():
+    labels = (X[:, 0] > 0).astype(int)
+    times = WEIGHTS.astype(int)
+    weighted = TangentKernelClassifier(NETWORK, ridge=0.1).fit(X, labels, WEIGHTS)
+    repeated = TangentKernelClassifier(NETWORK, ridge=0.1).fit(np.repeat(X, times, axis=0), np.repeat(labels, times))
+    np.testing.assert_allclose(weighted.decision_function(NEW), repeated.decision_function(NEW), atol=1e5 * EPS)
+    assert np.allclose(weighted.predict_proba(NEW).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("weights", [[1.0], -WEIGHTS, 0 * WEIGHTS, WEIGHTS + np.nan, ["a"] * 20], ids=range(5))
+def test_other_weights_are_refused(weights):
+    with pytest.raises(DataError, match="sample_weight"):
+        KernelRegressor().fit(X, Y, sample_weight=weights)
+
+
+@by_regressor
+def test_a_fit_keeps_no_reference_to_its_rows(model):
+    x, y = X.copy(), Y.copy()
+    expected = model.fit(x, y).predict(NEW)
+    x *= 0
+    y *= 0
+    np.testing.assert_array_equal(model.predict(NEW), expected)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+@pytest.mark.parametrize("model", [*REGRESSORS, TangentKernelRegressor(NETWORK)], ids=repr)
+def test_targets_of_any_size(model, size):
+    expected = model.fit(X, Y).predict(NEW)
+    np.testing.assert_allclose(model.fit(X, size * Y).predict(NEW) / size, expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [KernelRegressor(ridge=0), KernelRegressor(time=np.inf), NNGPRegressor(NETWORK, noise=0)],
+    ids=["ridge", "time", "noise"],
+)
+def test_contradictions_are_named_where_the_fit_interpolates(model):
+    x = np.concatenate([X, X[3:4]])
+    with pytest.warns(ContradictionWarning, match=r"1 rows repeat .*row 20"):
+        model.fit(x, np.concatenate([Y, Y[:1]]))
+    model.fit(x, np.concatenate([Y, Y[3:4]]))  # equal targets contradict nothing
+
+
+@pytest.mark.parametrize(
+    "x", [X.astype(str), X.astype(str).tolist(), np.array([[1.0, "2"]] * 20, object)], ids=["array", "list", "mixed"]
+)
+@pytest.mark.parametrize("model", [KernelRegressor(), NNGPRegressor(), TangentKernelClassifier()], ids=repr)
+def test_strings_are_refused(model, x):
+    with pytest.raises(DataError, match=r"string.*row 0"):
+        model.fit(x, X[:, 0] > 0)
+    with pytest.raises(DataError, match=r"string.*row 0"):
+        model.fit(X[:, : np.shape(x)[1]], X[:, 0] > 0).predict(x)
+
+
+def test_numbers_given_without_float64_are_what_was_written():
+    with jax.enable_x64(False):
+        kernel = 0.3 * RBF(1.3)
+        found = KernelRegressor(kernel).fit(X, Y).predict(NEW)
+        matrix = SklearnKernel(kernel)(X)
+    with jax.enable_x64(True):
+        kernel = 0.3 * RBF(1.3)
+        np.testing.assert_array_equal(KernelRegressor(kernel).fit(X, Y).predict(NEW), found)
+        np.testing.assert_array_equal(SklearnKernel(kernel)(X), matrix)
+
+
+def test_one_row_a_class_is_said_to_calibrate_nothing():
+    with pytest.warns(CalibrationWarning, match="each class has one row"):
+        TangentKernelClassifier().fit(X[:2], [0, 1])
