@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._correlation import arc_cosine_kernels, correlation, safe_sqrt
+from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
 from ._moments import check_finite, push_moments
-from ._state import Means, State
+from ._state import Means, State, versine_of
+from ._versine import after_bend
 
 
 class Relu(AbstractLayer):
@@ -55,18 +56,19 @@ def absolute() -> LeakyRelu:
 
 
 def _piecewise_linear(state: State, a: float) -> State:
-    # With q = P(u, v > 0) moments: both positive or both negative give (1 + a²) q(c), opposite signs -2 a q(-c), and
-    # q(-c) = q(c) - c for degree 1, 1 - q(c) for degree 0.
     law = state.law.activated()
-    scale, c = correlation(state.nngp, state.xx, state.yy)
-    kappa0, kappa1 = arc_cosine_kernels(c)
-    bend, line = (1.0 - a) ** 2, 2.0 * a
-    half = 0.5 * (bend + line)
-    nngp = scale * (0.5 * (bend * kappa1 + line * c)) if a else scale * (0.5 * kappa1)
-    ntk = state.ntk * (0.5 * (bend * kappa0 + line))
+    slope, c, versine = after_bend(state.nngp, versine_of(state), a)
+    left, right, half = safe_sqrt(state.xx), safe_sqrt(state.yy), 0.5 * (1.0 + a * a)
     mean = (1.0 - a) / math.sqrt(2.0 * math.pi)
-    means = Means(mean * safe_sqrt(state.xx), mean * safe_sqrt(state.yy))
-    return state.replace(nngp=nngp, ntk=ntk, xx=half * state.xx, yy=half * state.yy, law=law, means=means)
+    return state.replace(
+        nngp=left * right * (half * c),
+        ntk=state.ntk * slope,
+        xx=half * state.xx,
+        yy=half * state.yy,
+        law=law,
+        means=Means(mean * left, mean * right),
+        versine=versine,
+    )
 
 
 class Erf(AbstractLayer):
@@ -82,9 +84,10 @@ class Erf(AbstractLayer):
     def push(self, state: State) -> State:
         """Williams' arcsine kernel, the arcsine taken as an arctangent so that it is accurate near 1."""
 
-        def moments(k, a, b):
-            root = jnp.sqrt(1.0 + 2.0 * (a + b) + 4.0 * (a * b - k * k))
-            return (2.0 / math.pi) * jnp.arctan2(2.0 * k, root), (4.0 / math.pi) / root
+        def moments(pair):
+            rho, rest, one, other = pair.widened(2.0)
+            root = jnp.sqrt(rest)
+            return (2.0 / math.pi) * jnp.arctan2(rho, root), (4.0 / math.pi) * (jnp.sqrt(one) * jnp.sqrt(other)) / root
 
         return push_moments(state, moments)
 
@@ -96,8 +99,10 @@ class Gelu(AbstractLayer):
 
         E[phi phi] = k / 4 + k arcsin(k / sqrt(A B)) / (2 pi) + (a b + k² (1/A + 1/B - 1)) / (2 pi D),
 
-    by Stein's identity from E[Phi(u) Phi(v)] = 1/4 + arcsin(k / sqrt(A B)) / (2 pi); E[phi' phi'] is its derivative
-    in k (Price's theorem).
+    by Stein's identity from E[Phi(u) Phi(v)] = 1/4 + arcsin(k / sqrt(A B)) / (2 pi). Its derivative in k is
+    (Price's theorem)
+
+        E[phi' phi'] = 1/4 + arcsin(k / sqrt(A B)) / (2 pi) + k (1/A + 1/B + 1/D²) / (2 pi D).
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
@@ -107,14 +112,16 @@ class Gelu(AbstractLayer):
     def push(self, state: State) -> State:
         """The closed form above."""
 
-        def moments(k, a, b):
-            mix = 1.0 / (1.0 + a) + 1.0 / (1.0 + b) - 1.0
-            square = 1.0 + a + b + (a * b - k * k)
-            root = jnp.sqrt(square)
-            both = 0.25 + jnp.arctan2(k, root) / (2.0 * math.pi)
-            top = a * b + k * k * mix
-            nngp = k * both + top / (2.0 * math.pi * root)
-            return nngp, both + k * (1.0 + 2.0 * mix + top / square) / (2.0 * math.pi * root)
+        def moments(pair):
+            rho, rest, one, other = pair.widened(1.0)
+            root, both = jnp.sqrt(rest), one + other
+            mean = 0.25 + jnp.arctan2(rho, root) / (2.0 * math.pi)
+            # a b + k² (1/A + 1/B - 1) = (a b - k²) + k² (1/A + 1/B), over sqrt(A B), with k = (1 - v) sqrt(a b)
+            scale = safe_sqrt(pair.a) * safe_sqrt(pair.b)
+            share = jnp.sqrt(one) * safe_sqrt(pair.a) * (jnp.sqrt(other) * safe_sqrt(pair.b))
+            top = scale * share * (pair.v * (2.0 - pair.v) + (1.0 - pair.v) ** 2 * both)
+            nngp = pair.k * mean + top / (2.0 * math.pi * root)
+            return nngp, mean + rho * (both + one * other / rest) / (2.0 * math.pi * root)
 
         return push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
 
@@ -162,10 +169,16 @@ class Cos(AbstractLayer):
 
 
 def _sine_moments(frequency: float, double_phase: float):
-    half = 0.5 * frequency**2
+    # With E the exponentials of the squares of the difference and of the sum, E(near) - E(far) cancels for small k:
+    # it is sign(k) max(near, far) (1 - exp(-2 alpha² |k|)).
+    square, even, odd = frequency**2, 0.5 * (1.0 - double_phase), 0.5 * (1.0 + double_phase)
 
-    def moments(k, a, b):
-        near, far = jnp.exp(-half * (a + b - 2.0 * k)), double_phase * jnp.exp(-half * (a + b + 2.0 * k))
-        return 0.5 * (near - far), half * (near + far)
+    def moments(pair):
+        near, far = (jnp.exp(-0.5 * square * side.square_of_difference()) for side in (pair, pair.opposite()))
+        positive = pair.k >= 0
+        gap = -jnp.expm1(-2.0 * square * jnp.where(positive, pair.k, -pair.k))
+        minus = 0.5 * jnp.where(positive, near, -far) * gap
+        plus = 0.5 * (near + far)
+        return even * plus + odd * minus, square * (odd * plus + even * minus)
 
     return moments

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._correlation import angle, correlation
+from ._correlation import safe_sqrt
 from ._homogeneous import Steps, homogeneous_profile, homogeneous_steps
 from ._layer import AbstractLayer
-from ._state import State
+from ._state import State, versine_of
+from ._versine import angle_of
 
 # Points at which a profile is sampled, and so one more than the largest degree that can be told.
 _SAMPLES = 192
@@ -92,9 +93,8 @@ def by_series(series: tuple[float, ...], exact: Callable[[State], Array], *, sca
 
     @jax.custom_jvp
     def value(state: State) -> Array:
-        scale, c = correlation(state.nngp, state.xx, state.yy)
-        total = clenshaw(series, angle(c) * (2.0 / math.pi) - 1.0)
-        return scale * total if scaled else total
+        total = clenshaw(series, angle_of(state.nngp, versine_of(state)) * (2.0 / math.pi) - 1.0)
+        return safe_sqrt(state.xx) * safe_sqrt(state.yy) * total if scaled else total
 
     @value.defjvp
     def _value_jvp(primals, tangents):

@@ -13,6 +13,7 @@ from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer, Shape
 from ._state import Grid, Means, State
+from ._versine import Term, versine_of_sum
 
 
 class Identity(AbstractLayer):
@@ -159,6 +160,10 @@ def _sum(one: State, other: State) -> State:
     means = one.means if other.means is None else other.means
     if one.means is not None and other.means is not None:
         means = Means(one.means.x + other.means.x, one.means.y + other.means.y)
+    versine = None
+    if one.versine is not None and other.versine is not None:
+        terms = (Term(term.nngp, term.versine, term.xx, term.yy) for term in (one, other))
+        versine = versine_of_sum(*terms)
     return one.replace(
         nngp=one.nngp + other.nngp,
         ntk=one.ntk + other.ntk,
@@ -166,6 +171,7 @@ def _sum(one: State, other: State) -> State:
         yy=one.yy + other.yy,
         means=means,
         grid=_common_grid(one.grid, other.grid),
+        versine=versine,
     )
 
 

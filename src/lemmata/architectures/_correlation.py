@@ -22,7 +22,7 @@ def correlation(
     A correlation within a few units of rounding of 1 or -1 is read as exactly that: the angle is a square root there,
     so the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).
     """
-    scale = safe_sqrt(xx * yy)
+    scale = safe_sqrt(xx) * safe_sqrt(yy)  # the product of two variances may leave the range of the type
     ratio = nngp / jnp.where(scale > 0, scale, 1.0)
     edge = 1.0 - 4.0 * jnp.finfo(ratio.dtype).eps
     return scale, jnp.where(jnp.abs(ratio) > edge, jnp.sign(ratio), ratio)
@@ -48,14 +48,18 @@ def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
     With t = (1 - |c|) / 2 it is 2 arcsin(sqrt t), reflected at c < 0; the arc functions of the compiler's library are
     called element by element on a CPU, and would dominate the cost of a deep kernel.
     """
-    t = 0.5 * (1.0 - jnp.abs(c))
+    half = half_angle(0.5 * (1.0 - jnp.abs(c)))
+    return jnp.where(c < 0, math.pi - half, half)
+
+
+def half_angle(t: Float[Array, "..."]) -> Float[Array, "..."]:
+    """2 arcsin(sqrt t) for t in [0, 1/2]: the angle whose cosine is 1 - 2 t."""
     z = 4.0 * t - 1.0
-    coefficients = _SERIES["float64" if c.dtype == jnp.float64 else "float32"]
+    coefficients = _SERIES["float64" if t.dtype == jnp.float64 else "float32"]
     value = jnp.full_like(z, coefficients[-1])
     for a in reversed(coefficients[:-1]):
         value = value * z + a
-    half = 2.0 * jnp.sqrt(t) * value
-    return jnp.where(c < 0, math.pi - half, half)
+    return 2.0 * jnp.sqrt(t) * value
 
 
 @jax.custom_jvp

@@ -12,6 +12,7 @@ from lemmata.errors import SettingError, ShapeError
 from ._layer import AbstractLayer, Shape, channels, with_channels
 from ._parameterization import Parameterization, Scales, WidthExponents, scales
 from ._state import State
+from ._versine import Term, versine_of_sum
 
 
 class Dense(AbstractLayer):
@@ -109,7 +110,12 @@ class Dense(AbstractLayer):
         nngp, xx, yy = (own.variance * moment + b2 for moment in (state.nngp, state.xx, state.yy))
         ntk = own.gradient * state.nngp + self._bias_gradient(state.fan_in) + own.variance * state.ntk
         law = state.law.drawn()
-        return state.replace(nngp=nngp, ntk=ntk, xx=xx, yy=yy, fan_in=self.width, law=law, means=None)
+        known = state.versine
+        if known is not None and not (isinstance(self.bias_std, int | float) and self.bias_std == 0):
+            moved = (own.variance * moment for moment in (state.xx, state.yy))
+            known = versine_of_sum(Term(own.variance * state.nngp, known, *moved), Term(b2, 0.0, b2, b2))
+        changes = {"nngp": nngp, "ntk": ntk, "xx": xx, "yy": yy, "versine": known}
+        return state.replace(**changes, fan_in=self.width, law=law, means=None)
 
     def _bias_gradient(self, fan_in: int) -> Any:
         """The squared gradient of an output by its bias."""

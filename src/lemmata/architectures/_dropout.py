@@ -59,7 +59,8 @@ class Dropout(AbstractLayer):
                 remedy="a Dense layer before it",
             )
         xx, yy = state.xx / self.keep, state.yy / self.keep
-        return state.replace(xx=xx, yy=yy, law=state.law.perturbed())
+        versine = None if state.versine is None else (1.0 - self.keep) + self.keep * state.versine
+        return state.replace(xx=xx, yy=yy, law=state.law.perturbed(), versine=versine)
 
 
 def with_masks(network: Any, key: Key[Array, ""]) -> Any:

@@ -32,8 +32,8 @@ class Exp(AbstractLayer):
     def push(self, state: State) -> State:
         """The moments of a lognormal pair."""
 
-        def moments(k, a, b):
-            nngp = jnp.exp(self.scale**2 * (0.5 * (a + b) + k))
+        def moments(pair):
+            nngp = jnp.exp(self.scale**2 * (0.5 * (pair.a + pair.b) + pair.k))
             return nngp, self.scale**2 * nngp
 
         return push_moments(state, moments, lambda a: jnp.exp(0.5 * self.scale**2 * a))
@@ -66,8 +66,8 @@ class Softmax(AbstractLayer):
     def push(self, state: State) -> State:
         """The moments of a lognormal pair of mean 1."""
 
-        def moments(k, a, b):
-            nngp = jnp.exp(self.scale**2 * k)
+        def moments(pair):
+            nngp = jnp.exp(self.scale**2 * pair.k)
             return nngp, self.scale**2 * nngp
 
         return push_moments(state, moments, jnp.ones_like)
@@ -94,10 +94,10 @@ class Gaussian(AbstractLayer):
         """The inverse root of the determinant."""
         twice = 2.0 * self.scale
 
-        def moments(k, a, b):
-            square = 1.0 + twice * (a + b) + twice**2 * (a * b - k * k)
-            nngp = 1.0 / jnp.sqrt(square)
-            return nngp, twice**2 * k * nngp / square
+        def moments(pair):
+            rho, rest, one, other = pair.widened(twice)
+            nngp = jnp.sqrt(one) * jnp.sqrt(other) / jnp.sqrt(rest)
+            return nngp, twice * nngp * rho * (jnp.sqrt(one) * jnp.sqrt(other)) / rest
 
         return push_moments(state, moments, lambda a: 1.0 / jnp.sqrt(1.0 + twice * a))
 
@@ -122,8 +122,8 @@ class Rbf(AbstractLayer):
     def push(self, state: State) -> State:
         """The Gaussian kernel."""
 
-        def moments(k, a, b):
-            nngp = jnp.exp(-self.gamma * ((a - k) + (b - k)))
+        def moments(pair):
+            nngp = jnp.exp(-self.gamma * pair.square_of_difference())
             return nngp, 2.0 * self.gamma * nngp
 
         return push_moments(state, moments, lambda a: jnp.exp(-self.gamma * a))

@@ -2,23 +2,72 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError
 
-from ._state import Means, State
+from ._correlation import safe_sqrt
+from ._state import Means, State, versine_of
+
+
+class Pair(NamedTuple):
+    """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b)."""
+
+    k: Float[Array, "..."]
+    a: Float[Array, "..."]
+    b: Float[Array, "..."]
+    v: Float[Array, "..."]
+
+    def square_of_difference(self) -> Float[Array, "..."]:
+        """A + b - 2k as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
+        one, other = safe_sqrt(self.a), safe_sqrt(self.b)
+        # A root has no derivative at 0, but there nothing cancels.
+        plain = self.a + self.b - 2.0 * self.k
+        apart = jnp.where(self.k < 0, 2.0 - self.v, self.v)
+        return jnp.where((self.a > 0) & (self.b > 0), (one - other) ** 2 + 2.0 * one * other * apart, plain)
+
+    def opposite(self) -> "Pair":
+        """The pair with the sign of one variable changed."""
+        return Pair(-self.k, self.a, self.b, self.v)
+
+    def widened(self, factor: float | Array) -> "Widened":
+        """The correlation of the pair after independent noise, for variances in units of it."""
+        a, b = factor * self.a, factor * self.b
+        one, other = 1.0 / (1.0 + a), 1.0 / (1.0 + b)
+        p, q = a * one, b * other
+        rest = one + p * other + p * q * (self.v * (2.0 - self.v))
+        return Widened(factor * self.k * (jnp.sqrt(one) * jnp.sqrt(other)), rest, one, other)
+
+
+class Widened(NamedTuple):
+    """rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, and what else does not cancel or overflow.
+
+    Attributes:
+        rho: the correlation.
+        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms, c the correlation of the pair.
+        one: 1/A.
+        other: 1/B.
+    """
+
+    rho: Float[Array, "..."]
+    rest: Float[Array, "..."]
+    one: Float[Array, "..."]
+    other: Float[Array, "..."]
 
 
 def push_moments(
-    state: State, moments: Callable[[Any, Any, Any], tuple[Any, Any]], mean: Callable[[Any], Any] | None = None
+    state: State, moments: Callable[[Pair], tuple[Any, Any]], mean: Callable[[Any], Any] | None = None
 ) -> State:
-    """A push from moments(k, a, b) -> (E[phi phi], E[phi' phi']) for covariance k and variances a and b.
+    """A push from moments(pair) -> (E[phi phi], E[phi' phi']).
 
     `mean` gives E[phi] for a variance; an odd function has none.
     """
     law = state.law.activated(odd=mean is None)
-    nngp, dot = moments(state.nngp, state.xx, state.yy)
-    xx, yy = (moments(v, v, v)[0] for v in (state.xx, state.yy))
+    nngp, dot = moments(Pair(state.nngp, state.xx, state.yy, versine_of(state)))
+    xx, yy = (moments(Pair(v, v, v, jnp.zeros_like(v)))[0] for v in (state.xx, state.yy))
     means = None if mean is None else Means(mean(state.xx), mean(state.yy))
     return state.replace(nngp=nngp, ntk=state.ntk * dot, xx=xx, yy=yy, law=law, means=means)
 

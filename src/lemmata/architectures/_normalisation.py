@@ -10,7 +10,7 @@ from lemmata.errors import SettingError
 
 from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
-from ._state import Means, State
+from ._state import Centred, Means, State
 
 
 class RMSNorm(AbstractLayer):
@@ -88,7 +88,9 @@ class LayerNorm(AbstractLayer):
                     remedy="RMSNorm, which subtracts no mean, or LayerNorm after the next Dense layer",
                 )
             x, y = state.means
-            state = state.replace(nngp=state.nngp - x * y, xx=state.xx - x * x, yy=state.yy - y * y)
+            # Differences of moments cancel where the mean is large, so inputs tell the moments of what is left.
+            inner = state.centred or Centred(state.nngp - x * y, state.xx - x * x, state.yy - y * y)
+            state = state.replace(**inner._asdict())
         none = None if state.means is None else Means(*(jnp.zeros_like(mean) for mean in state.means))
         return _normalised(state, self.epsilon).replace(means=none)
 
@@ -100,7 +102,8 @@ def _normalised(state: State, epsilon: float) -> State:
     means = state.means
     if means is not None:
         means = Means(means.x * left, means.y * right)
-    return state.replace(nngp=state.nngp * both, ntk=state.ntk * both, xx=xx, yy=yy, means=means)
+    moments = {"nngp": state.nngp * both, "ntk": state.ntk * both, "xx": xx, "yy": yy, "versine": state.versine}
+    return state.replace(**moments, means=means)
 
 
 def _inverse_root(square: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -124,7 +124,9 @@ class _SphereEntries(NetworkEntries):
     def build(self) -> tuple[float, ...] | None:
         def profile(theta: np.ndarray) -> np.ndarray:
             nngp, v = jnp.asarray(self.variance * np.cos(theta)), jnp.asarray(self.variance)
-            return np.asarray(self.exact(State(nngp, jnp.zeros_like(nngp), v, v, self.fan_in, INPUTS)))
+            versine = jnp.asarray(2.0 * np.sin(0.5 * np.minimum(theta, np.pi - theta)) ** 2)
+            inputs = State(nngp, jnp.zeros_like(nngp), v, v, self.fan_in, INPUTS, versine=versine)
+            return np.asarray(self.exact(inputs))
 
         with jax.enable_x64(True), jax.ensure_compile_time_eval():
             return angular_series(profile, ACCURACY["float64"], _ROUNDING, _NEAREST)

@@ -41,8 +41,8 @@ class Monomial(AbstractLayer):
         """The finite sums above."""
         n = self.degree
 
-        def moments(k, a, b):
-            values, slopes = (float(math.factorial(m)) * _pairings(m, k, a * b) for m in (n, n - 1))
+        def moments(pair):
+            values, slopes = (float(math.factorial(m)) * _pairings(m, pair.k, pair.a * pair.b) for m in (n, n - 1))
             return values, n**2 * slopes
 
         mean = lambda a: math.factorial(n) / (math.factorial(n // 2) * 2 ** (n // 2)) * a ** (n // 2)
@@ -75,9 +75,9 @@ class Hermite(AbstractLayer):
         """The finite sums above."""
         n = self.degree
 
-        def moments(k, a, b):
-            rest = (a - 1.0) * (b - 1.0)
-            return _pairings(n, k, rest), n * _pairings(n - 1, k, rest)
+        def moments(pair):
+            rest = (pair.a - 1.0) * (pair.b - 1.0)
+            return _pairings(n, pair.k, rest), n * _pairings(n - 1, pair.k, rest)
 
         share = math.sqrt(math.factorial(n)) / (math.factorial(n // 2) * 2 ** (n // 2))
         return push_moments(state, moments, None if n % 2 else lambda a: share * (a - 1.0) ** (n // 2))

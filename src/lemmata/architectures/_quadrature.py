@@ -12,9 +12,10 @@ from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError
 
-from ._correlation import correlation, safe_sqrt
+from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
-from ._state import Means, State
+from ._state import Means, State, versine_of
+from ._versine import sign_of
 
 
 @functools.lru_cache(maxsize=8)
@@ -88,7 +89,7 @@ class Elementwise(AbstractLayer):
     def push(self, state: State) -> State:
         """The moments of fn(u), and the tangent kernel times E[fn'(u) fn'(v)]."""
         law = state.law.activated()
-        _, c = correlation(state.nngp, state.xx, state.yy)
+        c = sign_of(state.nngp) * (1.0 - versine_of(state))
         one = jnp.ones((), c.dtype)
         left, right = (self._agreeing(self._coefficients(self.fn, v), v) for v in (state.xx, state.yy))
         slope = jax.grad(self.fn)

@@ -12,6 +12,9 @@ from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import SettingError
 
+from ._correlation import correlation
+from ._versine import input_versines, sign_of
+
 
 @dataclasses.dataclass(frozen=True)
 class Law:
@@ -67,6 +70,15 @@ class Means(NamedTuple):
     y: Float[Array, "..."]
 
 
+class Centred(NamedTuple):
+    """The moments of points less their means over coordinates: arrays as those of a `State` of the same names."""
+
+    nngp: Float[Array, "..."]
+    xx: Float[Array, "..."]
+    yy: Float[Array, "..."]
+    versine: Float[Array, "..."] | None = None
+
+
 class Grid(eqx.Module):
     """Where fields have their vectors, and what is known of pairs of these positions; by default no grid: vectors.
 
@@ -114,6 +126,10 @@ class State(eqx.Module):
         law: what else is known about the coordinates; by default that they are Gaussian with mean 0.
         means: the means of the coordinates, where these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
+        versine: 1 - |nngp| / sqrt(xx yy), an array as nngp, where it is known better than from nngp: a correlation near
+            1 or -1 rounds the angle away. `replace` forgets it with the moments that it goes with.
+        centred: the moments of the inputs less their means, which those of the inputs would cancel to; forgotten
+            likewise.
     """
 
     nngp: Float[Array, "..."]
@@ -124,9 +140,13 @@ class State(eqx.Module):
     law: Law = eqx.field(static=True, default=Law())
     means: Means | None = None
     grid: Grid = Grid()
+    versine: Float[Array, "..."] | None = None
+    centred: Centred | None = None
 
     def replace(self, **changes: Any) -> "State":
-        """The state with some attributes changed."""
+        """The state with some attributes changed; without versine and centred moments where others are and not they."""
+        if not changes.keys().isdisjoint(("nngp", "xx", "yy")):
+            changes = {"versine": None, "centred": None} | changes
         return dataclasses.replace(self, **changes)
 
     def with_grid(self, **changes: Any) -> "State":
@@ -160,25 +180,53 @@ def _with_variances(side: State) -> State:
     return side.replace(nngp=nngp)
 
 
+def versine_of(state: State) -> Float[Array, "..."]:
+    """1 - |correlation|, in [0, 1]: as the state carries it, else from its covariances; 1 where a variance is 0."""
+    if state.versine is not None:
+        return state.versine
+    c = correlation(state.nngp, state.xx, state.yy)[1]
+    return 1.0 - sign_of(state.nngp) * c
+
+
 def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
     """The state of the inputs themselves for a single pair: nngp = <x, y> / d, and no parameters before them."""
-    # The three products are contracted by the same operation, so that for y equal to x they agree to the last bit.
-    product = jax.vmap(jnp.dot)(jnp.stack([x, x, y]), jnp.stack([y, x, y])) / x.size
     means = Means(jnp.mean(x), jnp.mean(y))
-    return State(product[0], jnp.zeros_like(product[0]), product[1], product[2], x.size, INPUTS, means)
+    nngp, xx, yy, versine = _pair_moments(x, y)
+    centred = Centred(*_pair_moments(x - means.x, y - means.y))
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, x.size, INPUTS, means, versine=versine, centred=centred)
+
+
+def _pair_moments(x: Float[Array, " d"], y: Float[Array, " d"]) -> tuple[Array, Array, Array, Array]:
+    # The three products are contracted by the same operation, so that for y equal to x they agree to the last bit.
+    nngp, xx, yy = jax.vmap(jnp.dot)(jnp.stack([x, x, y]), jnp.stack([y, x, y])) / x.size
+    whole = (value[None, None] for value in (nngp, xx, yy))
+    return nngp, xx, yy, input_versines(x[None], y[None], *whole)[0, 0]
 
 
 def diagonal_state(x: Float[Array, "n d"]) -> State:
     """The state of every input with itself."""
-    square = jnp.sum(x * x, axis=1) / x.shape[1]
-    mean = jnp.mean(x, axis=1)
-    return State(square, jnp.zeros_like(square), square, square, x.shape[1], INPUTS, Means(mean, mean))
+    square, mean = _squares(x), jnp.mean(x, axis=1)
+    none, own = jnp.zeros_like(square), _squares(x - mean[:, None])
+    means, centred = Means(mean, mean), Centred(own, own, own, none)
+    return State(square, none, square, square, x.shape[1], INPUTS, means, versine=none, centred=centred)
+
+
+def _squares(x: Float[Array, "n d"]) -> Float[Array, " n"]:
+    return jnp.sum(x * x, axis=1) / x.shape[1]
 
 
 def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
-    """The state of all pairs: one matrix product, and the two diagonals as a column and a row."""
-    dim = x.shape[1]
-    xx, yy = jnp.sum(x * x, axis=1)[:, None] / dim, jnp.sum(y * y, axis=1)[None, :] / dim
-    nngp = x @ y.T / dim
-    means = Means(jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[None, :])
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, dim, INPUTS, means)
+    """The state of all pairs: one matrix product, and the two diagonals as a column and a row.
+
+    What a network does not ask for, the versine or the centred moments, a compiler leaves out.
+    """
+    left, right = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[:, None]
+    nngp, xx, yy, versine = _matrix_moments(x, y)
+    centred = Centred(*_matrix_moments(x - left, y - right))
+    means = Means(left, right.T)
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[1], INPUTS, means, versine=versine, centred=centred)
+
+
+def _matrix_moments(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> tuple[Array, Array, Array, Array]:
+    nngp, xx, yy = x @ y.T / x.shape[1], _squares(x)[:, None], _squares(y)[None, :]
+    return nngp, xx, yy, input_versines(x, y, nngp, xx, yy)

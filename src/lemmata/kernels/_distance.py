@@ -40,7 +40,7 @@ def _by_product(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, 
     a, b = x - centre, y - centre
     norms = jnp.sum(a**2, axis=1)[:, None] + jnp.sum(b**2, axis=1)[None, :]
     squares = norms - 2 * _product(a, b)
-    near = squares < _NEAR * norms
+    near = ~(squares >= _NEAR * norms)  # and where the norms overflow: inf - inf
     # One near pair a row is the rule where the two sets are the same: the diagonal. It is repaired for all rows at
     # once, and further near pairs (clusters, duplicates) row by row, only if there are any. Repairs take the points
     # as given: centring them rounds, which a small difference would feel.

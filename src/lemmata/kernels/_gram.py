@@ -13,7 +13,7 @@ from lemmata.errors import MemoryPlanError
 from ._base import AbstractKernel
 from ._plan import GramPlan, check_blocks, gram_plan, size
 from ._points import checked_problem, entries
-from ._tiles import checked_symmetric, symmetrised, tile_of
+from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
 # Matrices of fewer bytes than the first number are computed at once without a question, those of more than the second
 # never; between, where memory for four of them is free.
@@ -46,7 +46,8 @@ def gram(
         ShapeError: where x and y are not rows of points of one shape, or the kernel gives no number a pair.
         DataError: for points in float16 or complex numbers, and for a number that is not finite; names its row.
         SettingError: where both block and working set are given, or one of them is no whole number above 0; where the
-            kernel is none, or K(x, y) and K(y, x) differ by more than rounding (in tiles: in a tile on the diagonal).
+            kernel is none, an entry is not finite, or K(x, y) and K(y, x) differ by more than rounding (in tiles: in a
+            tile on the diagonal).
         MemoryPlanError: where the matrix does not fit; says the plan.
 
     Example:
@@ -70,7 +71,7 @@ def gram(
         return _tiled(kernel, x, y, block)
     matrix = entries(kernel.cross, x, other)
     given = y is not None or kernel.exactly_symmetric
-    return matrix if given else checked_symmetric(x, *symmetrised(matrix))
+    return checked_finite(matrix) if given else checked_symmetric(x, *symmetrised(matrix))
 
 
 def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Array:

@@ -1,5 +1,6 @@
 """Kernels of the distance |x - y|: Gaussian, Laplace, Matérn."""
 
+import abc
 from functools import partial
 
 import equinox as eqx
@@ -13,8 +14,44 @@ from ._base import AbstractKernel
 from ._distance import squared_distance, squared_distances
 from ._parameters import check_number, learnable
 
+# exp(-1000) is 0 in every precision; of an infinite t the profile would be inf times 0.
+_FAR = 1e6
 
-class RBF(AbstractKernel):
+
+class _Stationary(AbstractKernel):
+    """A kernel of |x - y|² / lengthscale², with the points and the lengthscale in units of a power of two near it.
+
+    Multiplication by a power of two rounds nothing, so that values are those of the points as given, and squares
+    neither overflow nor vanish where the ratio does not.
+    """
+
+    lengthscale: eqx.AbstractVar[Float[Array, ""]]
+
+    @abc.abstractmethod
+    def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """The kernel from |x - y|² / lengthscale²."""
+
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        """The profile of |x - y|² / lengthscale²."""
+        unit = self._unit()
+        return self._profile(squared_distance(_times(x, unit), _times(y, unit)) / (self.lengthscale * unit) ** 2)
+
+    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """The cross matrix by way of a matrix product."""
+        unit = self._unit()
+        return self._profile(squared_distances(_times(x, unit), _times(y, unit)) / (self.lengthscale * unit) ** 2)
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """Exactly 1."""
+        return jnp.ones(x.shape[0], x.dtype)
+
+    def _unit(self) -> Float[Array, ""]:
+        """The power of two that takes the lengthscale to [1/2, 1)."""
+        given = jax.lax.stop_gradient(self.lengthscale)
+        return jnp.ldexp(jnp.ones_like(given), -jnp.frexp(given)[1])
+
+
+class RBF(_Stationary):
     """K(x, y) = exp(-|x - y|² / (2 lengthscale²)), the Gaussian kernel.
 
     >>> import jax.numpy as jnp
@@ -36,19 +73,7 @@ class RBF(AbstractKernel):
         check_number("RBF.lengthscale", self.lengthscale)
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        return jnp.exp(-squares / (2 * self.lengthscale**2))
-
-    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """exp(-|x - y|² / (2 lengthscale²))."""
-        return self._profile(squared_distance(x, y))
-
-    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The cross matrix by way of a matrix product."""
-        return self._profile(squared_distances(x, y))
-
-    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Exactly 1."""
-        return jnp.ones(x.shape[0], x.dtype)
+        return jnp.exp(-0.5 * squares)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -60,6 +85,7 @@ def matern_profile(order: int, t: Float[Array, "*shape"]) -> Float[Array, "*shap
     the rule below says so where differentiating the square root would give nan. Order 0 has a kink there, and its
     derivative is the subgradient 0.
     """
+    t = jnp.minimum(t, _FAR)
     s = jnp.sqrt(t)
     polynomial = {0: 1.0, 1: 1.0 + s, 2: 1.0 + s + t / 3}[order]
     return polynomial * jnp.exp(-s)
@@ -77,7 +103,7 @@ def _matern_profile_jvp(order, primals, tangents):
     return value, slope * dt
 
 
-class Laplace(AbstractKernel):
+class Laplace(_Stationary):
     """K(x, y) = exp(-|x - y| / lengthscale) with the Euclidean distance.
 
     It has a kink at x = y; derivatives there are the subgradient 0.
@@ -94,20 +120,11 @@ class Laplace(AbstractKernel):
     def __check_init__(self):
         check_number("Laplace.lengthscale", self.lengthscale)
 
-    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """exp(-|x - y| / lengthscale)."""
-        return matern_profile(0, squared_distance(x, y) / self.lengthscale**2)
-
-    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The cross matrix by way of a matrix product."""
-        return matern_profile(0, squared_distances(x, y) / self.lengthscale**2)
-
-    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Exactly 1."""
-        return jnp.ones(x.shape[0], x.dtype)
+    def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        return matern_profile(0, squares)
 
 
-class Matern(AbstractKernel):
+class Matern(_Stationary):
     """The Matérn kernel of smoothness nu = 1/2, 3/2 or 5/2.
 
     With r = |x - y| / lengthscale it is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r).
@@ -131,16 +148,8 @@ class Matern(AbstractKernel):
         check_number("Matern.lengthscale", self.lengthscale)
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        return matern_profile(int(self.nu), 2 * self.nu * squares / self.lengthscale**2)
+        return matern_profile(int(self.nu), 2 * self.nu * squares)
 
-    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """The Matérn function of |x - y|."""
-        return self._profile(squared_distance(x, y))
 
-    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """The cross matrix by way of a matrix product."""
-        return self._profile(squared_distances(x, y))
-
-    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Exactly 1."""
-        return jnp.ones(x.shape[0], x.dtype)
+def _times(points: Array, unit: Float[Array, ""]) -> Array:
+    return points * unit.astype(points.dtype)

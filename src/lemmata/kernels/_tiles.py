@@ -39,7 +39,11 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
     def tile(i: int, j: int) -> Array:
         (left, down), (right, across) = rows(x, i), rows(other, j)
         own = y is None and i == j
-        values = checked_symmetric(left, *diagonal_tile(kernel, left)) if own else cross_tile(kernel, left, right)
+        values = (
+            checked_symmetric(left, *diagonal_tile(kernel, left))
+            if own
+            else checked_finite(cross_tile(kernel, left, right))
+        )
         return values[down:, across:] if down or across else values
 
     return tile
@@ -68,7 +72,7 @@ def symmetrised(matrix: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float
 def checked_symmetric(
     x: Float[Array, "_ *shape"], mean: Float[Array, "n n"], gap: Float[Array, ""], largest: Float[Array, ""]
 ) -> Float[Array, "n n"]:
-    """The mean, first of the three results of `symmetrised`, refused where the difference is more than rounding.
+    """The mean, first of the three results of `symmetrised`, refused where not finite or not symmetric to rounding.
 
     An inner product of d numbers carries an error of at most d eps relative to the norms, and the kernel may take its
     root (a distance or an angle that is zero up to rounding): K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of the
@@ -81,11 +85,13 @@ def checked_symmetric(
         largest: the largest |K(x, y)|.
 
     Raises:
-        SettingError: where the numbers are known and the kernel is not symmetric.
+        SettingError: where the numbers are known, and not finite or the kernel not symmetric.
     """
     share = 2 * (x[0].size * float(jnp.finfo(mean.dtype).eps)) ** 0.5
     try:
         asymmetric = bool(gap > share * largest)
+        if not jnp.isfinite(largest):  # the largest of numbers one of which is NaN is NaN
+            checked_finite(mean)
     except jax.errors.ConcretizationTypeError:
         return mean
     if asymmetric:
@@ -96,3 +102,27 @@ def checked_symmetric(
             remedy="a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )
     return mean
+
+
+def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """The matrix, refused where an entry is known not to be finite: inner products overflow before the points do.
+
+    Args:
+        matrix: entries of a kernel at pairs of points.
+
+    Raises:
+        SettingError: names one such entry.
+    """
+    try:
+        # A sum of finite numbers may overflow, so it only says that all are finite, never that one is not.
+        if bool(jnp.isfinite(jnp.sum(matrix))) or bool(jnp.all(jnp.isfinite(matrix))):
+            return matrix
+    except jax.errors.ConcretizationTypeError:
+        return matrix
+    row, column = divmod(int(jnp.argmin(jnp.isfinite(matrix))), matrix.shape[1])
+    raise SettingError(
+        "kernel",
+        found=f"K(x, y) = {float(matrix[row, column])} at row {row} of x and row {column} of y (counted from 0)",
+        rule="finite values",
+        remedy="points of smaller norm (divide the columns by a common number), or float64",
+    )

@@ -38,7 +38,17 @@ class TorusSobolev(AbstractKernel):
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """The product over coordinates of k_s(x_i - y_i)."""
-        return jnp.prod(_sobolev_profile(self.order, x - y))
+        return jnp.prod(_sobolev_profile(self.order, _difference(x, y, 1.0)))
+
+
+def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Float[Array, ""]) -> Float[Array, " d"]:
+    """X - y up to whole periods, rounded as numbers of a period are.
+
+    The remainder of a floating-point number is exact, the difference of two large ones is not: its rounding may be many
+    periods, another one for each pair.
+    """
+    whole = x - y
+    return jnp.where(jnp.abs(whole) < period, whole, jnp.fmod(x, period) - jnp.fmod(y, period))
 
 
 def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -80,5 +90,5 @@ class Periodic(AbstractKernel):
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period))."""
-        sines = jnp.sin(math.pi * (x - y) / self.period)
+        sines = jnp.sin(math.pi * _difference(x, y, self.period) / self.period)
         return jnp.exp(-2 * jnp.sum(sines**2) / self.lengthscale**2)

@@ -1,0 +1,182 @@
+"""The versine 1 - |c| of a correlation c: it keeps the angle that c itself rounds away near 1 and -1.
+
+A correlation within eps of 1 knows its angle to sqrt(eps); the versine, half of the squared angle there, to eps. So
+states carry it beside the covariances, whose sign is that of c, where a layer has a form for it that does not cancel.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from lemmata.kernels._distance import squared_distances
+
+from ._correlation import half_angle, safe_sqrt
+
+# Up to this many coordinates the differences of all pairs cost no more than a repair of the near ones.
+_FEW_COORDINATES = 8
+# 1 - c has lost more than two digits below this; it is then taken from the difference of the normalised points.
+_NEAR = 1e-2
+
+
+@jax.custom_jvp
+def input_versines(
+    x: Float[Array, "n d"],
+    y: Float[Array, "m d"],
+    nngp: Float[Array, "n m"],
+    xx: Float[Array, "n 1"],
+    yy: Float[Array, "1 m"],
+) -> Float[Array, "n m"]:
+    """1 - |cos| of the angle between points: |x/|x| -+ y/|y||² / 2 where that is small; 1 at a point 0.
+
+    Args:
+        x: points.
+        y: other points.
+        nngp: <x, y> / d.
+        xx: |x|² / d.
+        yy: |y|² / d.
+    """
+    left, right = _unit(x, xx), _unit(y, yy.T)
+    if x.shape[1] <= _FEW_COORDINATES or 1 in (len(x), len(y)):
+        found = 0.5 * jnp.sum((left[:, None, :] - sign_of(nngp)[:, :, None] * right[None, :, :]) ** 2, axis=-1)
+    else:
+        found = _repaired(left, right, _cosine(nngp, xx, yy))
+    return jnp.where((xx > 0) & (yy > 0), _settled(jnp.minimum(found, 1.0)), 1.0)
+
+
+@input_versines.defjvp
+def _input_versines_jvp(primals, tangents):
+    (x, y, nngp, xx, yy), (_, _, dnngp, dxx, dyy) = primals, tangents
+    found = input_versines(x, y, nngp, xx, yy)
+    scale, safe = safe_sqrt(xx) * safe_sqrt(yy), lambda values: jnp.where(values > 0, values, 1.0)
+    slope = 0.5 * (1.0 - found) * (dxx / safe(xx) + dyy / safe(yy)) - sign_of(nngp) * dnngp / safe(scale)
+    return found, jnp.where(scale > 0, slope, 0.0)
+
+
+def sign_of(nngp: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The sign of a covariance, 1 at 0: there too the correlation is this times 1 - its versine, with derivatives."""
+    return jnp.where(nngp < 0, -1.0, 1.0).astype(nngp.dtype)
+
+
+def _unit(x: Float[Array, "n d"], square: Float[Array, "n 1"]) -> Float[Array, "n d"]:
+    norm = safe_sqrt(square) * math.sqrt(x.shape[1])
+    return x / jnp.where(norm > 0, norm, 1.0)
+
+
+def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
+    scale = safe_sqrt(xx) * safe_sqrt(yy)
+    return nngp / jnp.where(scale > 0, scale, 1.0)
+
+
+def _repaired(left: Float[Array, "n d"], right: Float[Array, "m d"], c: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """1 - |c|, from differences or sums of the normalised points where it has lost digits."""
+    found, side = 1.0 - jnp.abs(c), sign_of(c)
+    near = found < _NEAR
+    # One near pair a row is the rule where the two sets are the same: it costs no second product.
+    rows, nearest = jnp.arange(len(left)), jnp.argmin(found, axis=1)
+    partner = side[rows, nearest][:, None] * right[nearest]
+    found = found.at[rows, nearest].set(0.5 * jnp.sum((left - partner) ** 2, axis=1))
+    near = near.at[rows, nearest].set(False)
+    for sign in (1.0, -1.0):
+        wrong = near & (side == sign)
+        exact = lambda wrong=wrong, found=found, sign=sign: jnp.where(
+            wrong, 0.5 * squared_distances(left, sign * right), found
+        )
+        found = jax.lax.cond(jnp.any(wrong), exact, lambda found=found: found)
+    return found
+
+
+def _settled(versine: Array) -> Array:
+    """The versine, 0 where the angle is rounding.
+
+    Equal points may be summed in another order each, and a derivative of the angle divides by its sine.
+    """
+    return jnp.where(versine > (8.0 * jnp.finfo(versine.dtype).eps) ** 2, versine, 0.0)
+
+
+def angle_of(nngp: Float[Array, "..."], versine: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The angle in [0, pi] of a covariance and its versine."""
+    half = half_angle(0.5 * versine)
+    return jnp.where(nngp < 0, math.pi - half, half)
+
+
+def after_bend(
+    nngp: Float[Array, "..."], versine: Float[Array, "..."], a: float | Array
+) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
+    """E[phi' phi'], and correlation and versine of the outputs, for phi of slope 1 above 0 and a below.
+
+    With u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi the correlation c is
+    1 - vers + (1 - a)² bow / (1 + a²) for theta below pi/2, and [(1 - a)² bow - 2 a cos u] / (1 + a²) above it: that of
+    the arc-cosine kernel of degree 1, its terms collected so that 1 - c and 1 + c do not cancel.
+    """
+    obtuse = nngp < 0
+    kappa0, bow = arcs(obtuse, versine)
+    even = 1.0 + a * a
+    share, line = (1.0 - a) ** 2 * bow / even, 2.0 * a / even
+    near = versine - share  # 1 - c
+    c = jnp.where(obtuse, share - line * (1.0 - versine), 1.0 - near)
+    above = (1.0 + a) ** 2 / even - line * versine - share  # 1 - c and, in the next line, 1 + c of an obtuse angle
+    below = (1.0 - a) ** 2 / even + line * versine + share
+    slope = 0.5 * ((1.0 - a) ** 2 * kappa0 + 2.0 * a)
+    return slope, c, jnp.where(obtuse, jnp.where(c < 0, below, above), near)
+
+
+@jax.custom_jvp
+def arcs(obtuse: Bool[Array, "..."], versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """kappa0 = (pi - theta) / pi, and bow = (sin u - u cos u) / pi with u = min(theta, pi - theta).
+
+    At u = 0, where kappa0 has a kink along every line of inputs, its derivative is taken as 0, the mean of the two
+    one-sided ones.
+    """
+    u = half_angle(0.5 * versine)
+    # sum over n of (-1)^(n+1) 2n u^(2n+1) / (2n+1)!: the difference cancels where u is small
+    square, series = u * u, jnp.zeros_like(u)
+    for n in range(8, 0, -1):
+        series = series * square + (-1) ** (n + 1) * 2 * n / math.factorial(2 * n + 1)
+    direct = jnp.sqrt(versine * (2.0 - versine)) - u * (1.0 - versine)
+    bow = jnp.where(u < 0.5, series * square * u, direct) / math.pi
+    return jnp.where(obtuse, u, math.pi - u) / math.pi, bow
+
+
+@arcs.defjvp
+def _arcs_jvp(primals, tangents):
+    (obtuse, versine), (_, dv) = primals, tangents
+    kappa0, bow = arcs(obtuse, versine)
+    sine = safe_sqrt(versine * (2.0 - versine))
+    slope = jnp.where(sine > 0, 1.0 / jnp.where(sine > 0, math.pi * sine, 1.0), 0.0)
+    by_angle = jnp.where(obtuse, kappa0, 1.0 - kappa0)  # u / pi
+    return (kappa0, bow), (jnp.where(obtuse, slope, -slope) * dv, by_angle * dv)
+
+
+class Term(NamedTuple):
+    """One of two terms of a sum: its covariance, versine and variances."""
+
+    nngp: Float[Array, "..."] | float
+    versine: Float[Array, "..."] | float
+    xx: Float[Array, "..."] | float
+    yy: Float[Array, "..."] | float
+
+
+def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
+    """The versine of a sum of two terms with products of mean 0.
+
+    With r_i and q_i the terms' shares of the two standard deviations, P_i = r_i q_i and c_i their correlations,
+
+        1 -+ c = (1 - P_1 - P_2) + P_1 (1 -+ c_1) + P_2 (1 -+ c_2),
+        1 - P_1 - P_2 = (r_1 q_2 - r_2 q_1)² / (1 + P_1 + P_2),
+
+    since the r_i², as the q_i², sum to 1: no term is negative.
+    """
+    roots = lambda part, rest: tuple(safe_sqrt(jnp.asarray(value)) for value in (part, rest, part + rest))
+    (r1, r2, left), (q1, q2, right) = roots(one.xx, other.xx), roots(one.yy, other.yy)
+    left, right = (jnp.where(root > 0, root, 1.0) for root in (left, right))
+    r1, r2, q1, q2 = r1 / left, r2 / left, q1 / right, q2 / right
+    p1, p2, across = r1 * q1, r2 * q2, r1 * q2 - r2 * q1
+    base = across * across / (1.0 + p1 + p2)
+    ends = []
+    for sign in (1.0, -1.0):
+        apart = (jnp.where(sign * term.nngp < 0, 2.0 - term.versine, term.versine) for term in (one, other))
+        ends.append(base + sum(p * v for p, v in zip((p1, p2), apart, strict=True)))
+    return _settled(jnp.where(one.nngp + other.nngp < 0, ends[1], ends[0]))

@@ -1,0 +1,195 @@
+"""Every layer and kernel where formulas cancel, overflow or vanish: right to rounding, or refused by name.
+
+Tolerances: a kernel that is evaluated stably is that of points moved in their last digit, up to a few roundings of its
+size. So entry (i, j) may differ from the truth by a multiple of eps sqrt(K_ii K_jj) and of the largest change that
+such moves make, drawn independently on both sides: a pair of equal points is then at an angle of eps, and a kink shows
+it. The truth has up to 750 digits, or float64 for float32 where there is no formula.
+"""
+
+import collections
+
+import jax.numpy as jnp
+import mpmath as mp
+import numpy as np
+import pytest
+
+from lemmata.architectures import (
+    Dense,
+    LayerNorm,
+    LeakyRelu,
+    NNGPKernel,
+    Relu,
+    RMSNorm,
+    Serial,
+    TangentKernel,
+    fully_connected,
+)
+from lemmata.errors import SettingError
+from lemmata.kernels import gram
+from tests.laws import test_fields
+from tests.laws.architectures_cases import ACTIVATIONS, STRUCTURES
+from tests.laws.hard_points import (
+    OFFSETS,
+    SCALES,
+    D,
+    digits,
+    exact,
+    kernel_value,
+    moved,
+    network_kernels,
+    normalised,
+    offset,
+    spread,
+)
+from tests.laws.kernels_cases import ATOMS
+
+FACES = {"nngp": NNGPKernel, "ntk": TangentKernel}
+# Roundings of a layer or kernel; a product of D terms has D more. Draws of moved points.
+OPERATIONS, DRAWS = 32, 2
+COUNTED = collections.Counter()
+
+both_precisions = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+
+def hard_points(dtype):
+    """Names, and points of a precision."""
+    yield from ((f"scale {scale:g}", spread(dtype, scale)) for scale in SCALES[dtype])
+    yield from ((f"offset {size:g}", offset(dtype, size)) for size in OFFSETS[dtype])
+
+
+def near_the_end(largest, dtype):
+    """Whether a number comes near the end of the precision's range, where a refusal is right."""
+    return largest > mp.mpf(float(np.finfo(dtype).max)) * 1e-3
+
+
+def judge(name, kernel, x, truth, neighbours, *, layers=1):
+    """Compare the Gram matrix with the truth, or accept a refusal where the truth leaves the range of the precision."""
+    limits, largest = np.finfo(x.dtype), max(abs(value) for value in truth.reshape(-1))
+    refusal = found = None
+    try:
+        found = np.asarray(gram(kernel, jnp.asarray(x)))
+    except SettingError as error:
+        refusal = error
+    if found is None:
+        assert near_the_end(largest, x.dtype), f"{name}: refused, at most {mp.nstr(largest, 3)}: {refusal}"
+        COUNTED["refused"] += 1
+        return
+    assert found.dtype == x.dtype
+    assert np.isfinite(found).all(), f"{name}: entries that are not finite"
+    roots = [mp.sqrt(abs(truth[i, i])) for i in range(len(x))]
+    steps, multiple = D * mp.mpf(float(limits.eps)), OPERATIONS * layers
+    for i, j in np.ndindex(found.shape):
+        move = max(abs(near[i, j] - truth[i, j]) for near in neighbours)
+        allowed = multiple * (steps * roots[i] * roots[j] + move + mp.mpf(float(limits.tiny)))
+        excess = abs(mp.mpf(float(found[i, j])) - truth[i, j]) / allowed
+        assert excess <= 1, (
+            f"{name}: entry {i, j}, {found[i, j]:.6g}, is off by {mp.nstr(excess, 3)} of what is allowed"
+        )
+    COUNTED["compared"] += found.size
+
+
+def judged_network(name, layers, x, *, depth=1, first=None):
+    with mp.workdps(digits(x)):
+        _judged_network(name, layers, x, depth, first)
+
+
+def _judged_network(name, layers, x, depth, first):
+    rng, eps = np.random.default_rng(0), float(np.finfo(x.dtype).eps)
+    rows = exact(x) if first is None else [normalised(first, row) for row in exact(x)]
+    truth = network_kernels(layers, rows, rows)
+    near = [network_kernels(layers, moved(rows, eps, rng), moved(rows, eps, rng)) for _ in range(DRAWS)]
+    network = Serial(layers if first is None else (first, *layers))
+    for face, kind in FACES.items():
+        judge(f"{name} {face}", kind(network), x, truth[face], [draw[face] for draw in near], layers=depth)
+
+
+CLOSED = [a for a in ACTIVATIONS if a.name != "tanh"]
+
+
+@pytest.mark.rotating(11, over="activation")
+@pytest.mark.parametrize("bias", [0.0, 0.3])
+@both_precisions
+@pytest.mark.parametrize("activation", CLOSED, ids=lambda a: a.name)
+def test_activations(activation, dtype, bias):
+    layers = fully_connected(activation.layer, 1, 8, weight_std=1.1, bias_std=bias).layers
+    before = COUNTED.total()
+    for name, x in hard_points(dtype):
+        judged_network(f"{activation.name} {name}", layers, x)
+    assert COUNTED.total() > before
+
+
+@pytest.mark.rotating(11, over="activation")
+@both_precisions
+@pytest.mark.parametrize("activation", [Relu(), LeakyRelu(0.2), LeakyRelu(-1.0)], ids=["relu", "leaky", "absolute"])
+def test_deep_piecewise_linear_networks(activation, dtype):
+    # Through 30 layers with biases an angle of 1e-6 is still known, which a correlation has lost in float32.
+    for bias, scale in ((0.0, 1.0), (0.1, 1.0), (0.1, 1e3)):
+        layers = fully_connected(activation, 30, 8, weight_std=1.2, bias_std=bias).layers
+        judged_network(f"{activation} scale {scale:g}", layers, spread(dtype, scale), depth=30)
+
+
+@both_precisions
+@pytest.mark.parametrize("weight_std", [1.0, 2.0])
+def test_variances_beyond_the_range_of_their_products(dtype, weight_std):
+    # Half of the variance is lost, or twice of it gained, in each of 66 layers; the product of two leaves float32.
+    layers = fully_connected(Relu(), 66, 8, weight_std=weight_std).layers
+    judged_network(f"depth 66, {weight_std}", layers, spread(dtype, 1.0), depth=66)
+
+
+@both_precisions
+@pytest.mark.parametrize("first", [LayerNorm(), LayerNorm(0.1), RMSNorm(), RMSNorm(0.1)], ids=repr)
+def test_normalisations_at_the_inputs(first, dtype):
+    layers = (Dense(8, 1.1, 0.3), Relu(), Dense(1))
+    for name, x in hard_points(dtype):
+        if first.epsilon == 0 or "offset" in name:
+            judged_network(f"{first} {name}", layers, x, first=first)
+
+
+@pytest.mark.rotating(11, over="case")
+@both_precisions
+@pytest.mark.parametrize("case", ATOMS, ids=lambda case: case.name)
+def test_kernels(case, dtype):
+    rng, eps = np.random.default_rng(0), float(np.finfo(dtype).eps)
+    value = kernel_value(case.kernel)
+    matrix = lambda x, y: np.array([[value(u, v) for v in y] for u in x], object)
+    for name, x in hard_points(dtype):
+        with mp.workdps(digits(x)):
+            rows = exact(x)
+            near = [matrix(moved(rows, eps, rng), moved(rows, eps, rng)) for _ in range(DRAWS)]
+            judge(f"{case.name} {name}", case.kernel, x, matrix(rows, rows), near)
+
+
+# What has no formula here is compared with itself in float64, where its layers lose eps of a correlation: an angle of
+# sqrt(eps), which a tangent kernel with a kink shows.
+WITHOUT_FORMULA = [
+    *((case.name, lambda case=case: case.network(8), (D,)) for case in STRUCTURES),
+    ("tanh", lambda: fully_connected(next(a.layer for a in ACTIVATIONS if a.name == "tanh"), 1, 8), (D,)),
+    *((case.name, lambda case=case: test_fields.network(case), case.shape) for case in test_fields.CASES[:-1]),
+]  # fmt: skip
+
+
+@pytest.mark.rotating(11, over="named")
+@pytest.mark.parametrize("named", WITHOUT_FORMULA, ids=lambda named: named[0])
+def test_networks_without_a_formula(named):
+    name, build, shape = named
+    network, tolerance = build(), 8 * np.sqrt(np.finfo(np.float32).eps)
+    for scale in (1e-10, 1e-3, 1.0, 1e3):
+        rows = np.random.default_rng(5).normal(size=(3, *shape))
+        x = (scale * np.concatenate([rows, rows[:1], -rows[1:2], rows[2:] * (1 + 1e-4), 0 * rows[:1]])).astype(
+            "float32"
+        )
+        for face, kind in FACES.items():
+            refused, pair = [], {}
+            for dtype in ("float32", "float64"):
+                try:
+                    pair[dtype] = np.asarray(gram(kind(network), jnp.asarray(x, dtype)), float)
+                except SettingError:
+                    refused.append(dtype)
+            if refused:
+                assert "float32" in refused, f"{name} {face} {scale}: refused in float64 alone"
+                COUNTED["refused"] += 1
+                continue
+            size = np.sqrt(np.abs(np.diagonal(pair["float64"])))
+            error = np.abs(pair["float32"] - pair["float64"])
+            assert (error <= tolerance * np.outer(size, size)).all(), f"{name} {face} {scale}: {error.max():.3g}"
+            COUNTED["compared"] += error.size
