@@ -75,9 +75,14 @@ def exact(x: np.ndarray) -> list[list[Any]]:
     return [[mp.mpf(float(value)) for value in row] for row in x]
 
 
-def moved(rows: list[list[Any]], eps: float, rng: np.random.Generator) -> list[list[Any]]:
-    """The points, each coordinate off by up to one rounding of the points' precision."""
-    return [[value * (1 + eps * float(rng.uniform(-1, 1))) for value in row] for row in rows]
+def moved(rows: list[list[Any]], limits: np.finfo, rng: np.random.Generator) -> list[list[Any]]:
+    """The points, each coordinate off by up to one rounding, and each product of two by the smallest number."""
+
+    def off(value: Any, length: Any) -> Any:
+        own, least = value * float(limits.eps) * float(rng.uniform(-1, 1)), mp.mpf(float(limits.tiny))
+        return value + own + (least / length * float(rng.uniform(-1, 1)) if length else 0)
+
+    return [[off(value, mp.sqrt(sum(v * v for v in row))) for value in row] for row in rows]
 
 
 def moments(layer: Any, k: Any, a: Any, b: Any) -> tuple[Any, Any]:

@@ -94,10 +94,15 @@ def judged_network(name, layers, x, *, depth=1, first=None):
 
 
 def _judged_network(name, layers, x, depth, first):
-    rng, eps = np.random.default_rng(0), float(np.finfo(x.dtype).eps)
+    rng, limits = np.random.default_rng(0), np.finfo(x.dtype)
     rows = exact(x) if first is None else [normalised(first, row) for row in exact(x)]
     truth = network_kernels(layers, rows, rows)
-    near = [network_kernels(layers, moved(rows, eps, rng), moved(rows, eps, rng)) for _ in range(DRAWS)]
+    # A mean is subtracted exactly, so that with it the points after the normalisation are moved.
+    before = isinstance(first, RMSNorm)
+    after = lambda: [
+        normalised(first, row) if before else row for row in moved(exact(x) if before else rows, limits, rng)
+    ]
+    near = [network_kernels(layers, after(), after()) for _ in range(DRAWS)]
     network = Serial(layers if first is None else (first, *layers))
     for face, kind in FACES.items():
         judge(f"{name} {face}", kind(network), x, truth[face], [draw[face] for draw in near], layers=depth)
@@ -149,13 +154,13 @@ def test_normalisations_at_the_inputs(first, dtype):
 @both_precisions
 @pytest.mark.parametrize("case", ATOMS, ids=lambda case: case.name)
 def test_kernels(case, dtype):
-    rng, eps = np.random.default_rng(0), float(np.finfo(dtype).eps)
+    rng, limits = np.random.default_rng(0), np.finfo(dtype)
     value = kernel_value(case.kernel)
     matrix = lambda x, y: np.array([[value(u, v) for v in y] for u in x], object)
     for name, x in hard_points(dtype):
         with mp.workdps(digits(x)):
             rows = exact(x)
-            near = [matrix(moved(rows, eps, rng), moved(rows, eps, rng)) for _ in range(DRAWS)]
+            near = [matrix(moved(rows, limits, rng), moved(rows, limits, rng)) for _ in range(DRAWS)]
             judge(f"{case.name} {name}", case.kernel, x, matrix(rows, rows), near)
 
 

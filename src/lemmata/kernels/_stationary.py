@@ -33,22 +33,22 @@ class _Stationary(AbstractKernel):
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """The profile of |x - y|² / lengthscale²."""
-        unit = self._unit()
-        return self._profile(squared_distance(_times(x, unit), _times(y, unit)) / (self.lengthscale * unit) ** 2)
+        unit = self._unit(x)
+        return self._profile(squared_distance(x * unit, y * unit) / (self.lengthscale * unit) ** 2)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """The cross matrix by way of a matrix product."""
-        unit = self._unit()
-        return self._profile(squared_distances(_times(x, unit), _times(y, unit)) / (self.lengthscale * unit) ** 2)
+        unit = self._unit(x)
+        return self._profile(squared_distances(x * unit, y * unit) / (self.lengthscale * unit) ** 2)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """Exactly 1."""
         return jnp.ones(x.shape[0], x.dtype)
 
-    def _unit(self) -> Float[Array, ""]:
-        """The power of two that takes the lengthscale to [1/2, 1)."""
+    def _unit(self, x: Array) -> Float[Array, ""]:
+        """The power of two that takes the lengthscale to [1/2, 1), in the precision of the points."""
         given = jax.lax.stop_gradient(self.lengthscale)
-        return jnp.ldexp(jnp.ones_like(given), -jnp.frexp(given)[1])
+        return jnp.ldexp(jnp.ones_like(given), -jnp.frexp(given)[1]).astype(x.dtype)
 
 
 class RBF(_Stationary):
@@ -149,7 +149,3 @@ class Matern(_Stationary):
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return matern_profile(int(self.nu), 2 * self.nu * squares)
-
-
-def _times(points: Array, unit: Float[Array, ""]) -> Array:
-    return points * unit.astype(points.dtype)
