@@ -162,8 +162,9 @@ def _sum(one: State, other: State) -> State:
         means = Means(one.means.x + other.means.x, one.means.y + other.means.y)
     versine = None
     if one.versine is not None and other.versine is not None:
-        terms = (Term(term.nngp, term.versine, term.xx, term.yy) for term in (one, other))
-        versine = versine_of_sum(*terms)
+        versine = versine_of_sum(
+            Term(one.nngp, one.versine, one.xx, one.yy), Term(other.nngp, other.versine, other.xx, other.yy)
+        )
     return one.replace(
         nngp=one.nngp + other.nngp,
         ntk=one.ntk + other.ntk,
