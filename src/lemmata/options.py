@@ -43,7 +43,9 @@ class StudyOptions:
     keep: Annotated[tuple[str, ...], "Keep a column that looks like an identifier; repeatable."] = ()
     drop_missing: Annotated[bool, "Drop rows with missing cells instead of filling them in."] = False
     max_rows: Annotated[int | None, "Use at most this many rows; default 2500."] = None
-    quick: Annotated[bool, "Curves and answer alone: five sizes up to 400 rows, few splits, no theory beside them."] = False
+    quick: Annotated[bool, "Curves and answer alone: five sizes up to 400 rows, few splits, no theory beside them."] = (
+        False
+    )
     claims: Annotated[bool, "Also: which theorems apply to these data, and trained networks beside their kernels."] = (
         False
     )

@@ -167,20 +167,6 @@ def test_scale_of_the_loss_does_not_matter():
     assert many.upper == pytest.approx(1e4 * one.upper, rel=1e-5)
 
 
-def test_a_theory_that_was_right_narrows_and_one_that_was_wrong_does_not():
-    random = np.random.default_rng(6)
-    measured = law(SIZES, 0.5, 0.02) * (1 + 0.03 * random.normal(size=6))
-    se = 0.03 * law(SIZES, 0.5, 0.02)
-    plain = forecast(SIZES, measured, se).error(12800)
-    right = forecast(SIZES, measured, se, theory=lambda n: 1.1 * law(n, 0.5, 0.02)).error(12800)
-    wrong = forecast(SIZES, measured, se, theory=lambda n: law(n, 2.0)).error(12800)
-    truth = float(law(12800, 0.5, 0.02))
-    assert right.upper / right.lower < plain.upper / plain.lower
-    assert right.lower < truth < right.upper
-    assert wrong.lower < truth < wrong.upper
-    assert abs(math.log(wrong.value / plain.value)) < 0.2
-
-
 def test_padding_changes_nothing():
     measured, se = law(SIZES), 0.02 * law(SIZES)
     padded = [

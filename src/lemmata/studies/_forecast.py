@@ -19,7 +19,7 @@ import functools
 import importlib.resources
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -35,10 +35,6 @@ FARTHEST = 1e4
 """Sizes beyond this many times the last measured one are not looked at: an error not reached there is out of reach."""
 LEAST = 3
 STEP = 0.03
-DRIFT, DRIFT_WEIGHT = 0.1, 2.0
-"""Deviation of ln(measured / theory) over a factor e of data that is expected of a theory, worth two observations."""
-SHARED = 0.5
-"""Correlation assumed between the errors of the theory's continuation and of the learned one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,14 +92,12 @@ class Forecast:
         smoothed: the measured curve, a batch of one.
         features, ends: of that curve.
         prior: what was learned from other curves.
-        theory: predicted errors at sizes, or None.
     """
 
     smoothed: Smoothed
     features: Float[np.ndarray, "1 f"]
     ends: dict
     prior: Prior
-    theory: Callable[[np.ndarray], np.ndarray] | None = None
 
     def quantiles(self, sizes, levels) -> Float[np.ndarray, "s q"]:
         """Quantiles of the true error at n rows, one row a size and one column a level; increasing in the level.
@@ -160,36 +154,9 @@ class Forecast:
         ways = continuations(self.smoothed, self.ends, horizons)
         change, down, up, tail = self.prior.spread(self.features, ways, self.ends["variance"], horizons)
         change, down, up = change[0], down[0], up[0]
-        if self.theory is not None:
-            change, shrink = self._with_theory(self.theory, horizons[0], change, (down + up) / 2)
-            down, up = down * shrink, up * shrink
         mean, variance = (part[0] for part in self.smoothed.at(np.minimum(logs, last)[None]))
         inside = np.sqrt(variance / self.ends["variance"][0])
         return mean + change, down * inside, up * inside, tail
-
-    def _with_theory(self, theory, horizons, change, scale) -> tuple[np.ndarray, np.ndarray]:
-        """The change of ln(error) where a theory's change is weighed in, and the factor of the scales.
-
-        ln(measured / theory) is taken for a random walk in ln n whose rate is that of the measured sizes. The two
-        changes are averaged with the weights of their variances, as if independent; the variance of the average
-        counts a correlation of 1/2.
-        """
-        logs, last = self.smoothed.logs[0], self.ends["last"][0]
-        sizes = np.concatenate([np.exp(logs), np.exp(last + horizons)])
-        found = np.log(np.maximum(np.asarray(theory(sizes), float), 0.0) + self.smoothed.offset[0])
-        smooth_mean, _ = self.smoothed.at(self.smoothed.logs)
-        ratio = smooth_mean[0] - found[: len(logs)]
-        apart = np.maximum(last - logs[:-1], STEP)
-        squares = (ratio[:-1] - ratio[-1]) ** 2 / apart
-        count = min(len(squares), 4)
-        rate = (DRIFT_WEIGHT * DRIFT**2 + squares[-count:].sum()) / (DRIFT_WEIGHT + count)
-        variance = self.ends["variance"][0] + rate * horizons
-        share = scale**2 / (scale**2 + variance)
-        mixed = (1 - share) * change + share * (found[len(logs) :] - found[len(logs) - 1])
-        squared = ((1 - share) * scale) ** 2 + share**2 * variance
-        squared = squared + 2 * SHARED * share * (1 - share) * scale * np.sqrt(variance)
-        beyond = horizons > 0
-        return np.where(beyond, mixed, change), np.where(beyond, np.minimum(np.sqrt(squared) / scale, 1.0), 1.0)
 
 
 def forecast(
@@ -198,7 +165,6 @@ def forecast(
     se,
     *,
     baseline: float | int | None = None,
-    theory: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Forecast:
     """Continue a measured learning curve to more data.
 
@@ -207,7 +173,6 @@ def forecast(
         measured: mean held-out loss at each, at least 0, the lower the better.
         se: standard errors of the means; nan where unknown, 0 where exact.
         baseline: loss of predicting the mean or the class shares, if known.
-        theory: function from sizes to errors predicted without the measurements, weighed in by how well it did.
 
     Raises:
         DataError: if there are fewer than 3 sizes, they do not increase, or a loss is negative or not finite.
@@ -234,7 +199,7 @@ def forecast(
     known = np.where(np.isfinite(se) & (se >= 0), se, np.nan)
     smoothed = smooth(sizes[None], measured[None], known[None])
     features, ends = look(smoothed, np.array([np.nan if baseline is None else baseline], float))
-    return Forecast(smoothed, features, ends, prior(), theory)
+    return Forecast(smoothed, features, ends, prior())
 
 
 def _levels(level: float) -> Sequence[float]:
