@@ -5,7 +5,8 @@
 
 A table is cut to 1/2, 1/4 and 1/8 of 80 % of its rows. What is left gives a measured curve of squared errors (six
 splits at eight sizes, leave-one-out), which `forecast` continues, and an eigensystem of the centred Gram matrix, from
-which a population is estimated: eigenvalues and the target's power in each, with power laws for tails, and noise. Its omniscient curve, at the best ridge for each size, says by what factor the error changes from all rows on.
+which a population is estimated: eigenvalues and the target's power in each, with power laws for tails, and noise.
+Its omniscient curve, at the best ridge for each size, says by what factor the error changes from all rows on.
 The two are averaged in the logarithm with a weight on the theory. Columns: median and mean of |ln(found / truth)|, and
 the share of truths in the forecast's 90 % interval, moved by as much as its middle. The weight that is best on every
 second table is then tried on the others.
