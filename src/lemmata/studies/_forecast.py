@@ -34,6 +34,8 @@ from ._result import Interval
 FARTHEST = 1e4
 """Sizes beyond this many times the last measured one are not looked at: an error not reached there is out of reach."""
 LEAST = 3
+LEAST_OWN = 0.25
+"""The share of a standard error that a measurement has to itself, at the least."""
 STEP = 0.03
 
 
@@ -90,14 +92,18 @@ class Forecast:
 
     Args:
         smoothed: the measured curve, a batch of one.
+        measured: the losses that were smoothed.
         features, ends: of that curve.
         prior: what was learned from other curves.
+        shared: relative standard error that all measurements have in common.
     """
 
     smoothed: Smoothed
+    measured: Float[np.ndarray, " s"]
     features: Float[np.ndarray, "1 f"]
     ends: dict
     prior: Prior
+    shared: float = 0.0
 
     def quantiles(self, sizes, levels) -> Float[np.ndarray, "s q"]:
         """Quantiles of the true error at n rows, one row a size and one column a level; increasing in the level.
@@ -110,7 +116,10 @@ class Forecast:
         normal = special.ndtri(np.atleast_1d(np.asarray(levels, float)))[None]
         median, down, up, tail = self._distribution(logs)
         x = np.sinh(np.clip(tail * normal, -50.0, 50.0)) / tail
-        values = median[:, None] + np.where(x < 0, down[:, None], up[:, None]) * x
+        end = float(self.measured[-1])
+        shared = self.shared * end / max(end + float(self.smoothed.offset[0]), np.finfo(float).tiny)
+        away = np.hypot(np.where(x < 0, down[:, None], up[:, None]) * x, shared * normal)
+        values = median[:, None] + np.sign(normal) * away
         return np.maximum(np.exp(np.clip(values, -700.0, 700.0)) - self.smoothed.offset[0], 0.0)
 
     def error(self, n: float | int, level: float = 0.9) -> Interval:
@@ -122,13 +131,19 @@ class Forecast:
         """The smallest number of rows at which the curve is at or below `error`.
 
         The value is where the median first is, the lower end where the lower quantile first is, the upper end where
-        the upper one is: math.inf where that is nowhere up to 10,000 times the last measured size. A curve that is
-        there at the first measured size is followed back to where it came there, or to 1: before the first size
-        nothing was measured, and a quantile that dips there alone does not count.
+        the upper one is: math.inf where that is nowhere up to 10,000 times the last measured size. From the size on
+        from which everything measured is at or below `error`, so is the median. Before the first size nothing was
+        measured: value and upper end are not below it, and the lower end is 1 where the curve is there at that size.
         """
         logs, curves, first = self._curves(level)
         lower, value, upper = (_first_below(logs, curves[:, i], error, first) for i in range(3))
-        return Interval(value, lower, upper)
+        sizes = np.exp(self.smoothed.logs[0])
+        value, upper = max(value, float(sizes[0])), max(upper, float(sizes[0]))
+        above = np.flatnonzero(self.measured > error)
+        reached = int(above[-1]) + 1 if len(above) else 0
+        if reached < len(sizes):
+            value = min(value, float(sizes[reached]))
+        return Interval(value, min(lower, value), max(upper, value))
 
     def floor(self, level: float = 0.9) -> Interval:
         """The error that no amount of data crosses: the least of each quantile's curve from the first size on.
@@ -138,7 +153,8 @@ class Forecast:
         """
         _, curves, first = self._curves(level)
         lower, value, upper = curves[first:].min(axis=0).tolist()
-        return Interval(value, lower, upper)
+        value = min(value, float(self.measured[-1]))
+        return Interval(value, min(lower, value), upper)
 
     def _curves(self, level: float) -> tuple[np.ndarray, np.ndarray, int]:
         """A fine grid of ln n with the measured sizes in it, the three quantiles, and the index of the first size."""
@@ -165,6 +181,7 @@ def forecast(
     se,
     *,
     baseline: float | int | None = None,
+    shared: float = 0.0,
 ) -> Forecast:
     """Continue a measured learning curve to more data.
 
@@ -173,6 +190,8 @@ def forecast(
         measured: mean held-out loss at each, at least 0, the lower the better.
         se: standard errors of the means; nan where unknown, 0 where exact.
         baseline: loss of predicting the mean or the class shares, if known.
+        shared: relative standard error that the means at all sizes have in common, since they are taken on the same
+            rows: averaging over sizes does not lower it. It is a part of `se`.
 
     Raises:
         DataError: if there are fewer than 3 sizes, they do not increase, or a loss is negative or not finite.
@@ -197,9 +216,10 @@ def forecast(
     if not (np.all(np.isfinite(measured)) and np.all(measured >= 0)):
         raise DataError("losses of a learning curve", found=measured.tolist(), rule="finite and at least 0")
     known = np.where(np.isfinite(se) & (se >= 0), se, np.nan)
+    known = np.sqrt(np.maximum(known**2 - (shared * measured) ** 2, (LEAST_OWN * known) ** 2))
     smoothed = smooth(sizes[None], measured[None], known[None])
     features, ends = look(smoothed, np.array([np.nan if baseline is None else baseline], float))
-    return Forecast(smoothed, features, ends, prior())
+    return Forecast(smoothed, measured, features, ends, prior(), shared)
 
 
 def _levels(level: float) -> Sequence[float]:
@@ -209,17 +229,12 @@ def _levels(level: float) -> Sequence[float]:
 def _first_below(
     logs: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float | int, first: int
 ) -> float:
-    """The n at which the curve, straight between points of the grid, comes to the error, seen from index `first`."""
-    above = errors > error
-    if above[first]:
-        later = np.flatnonzero(~above[first:])
-        if not len(later):
-            return math.inf
-        at = first + int(later[0])
-    else:
-        earlier = np.flatnonzero(above[:first])
-        at = int(earlier[-1]) + 1 if len(earlier) else 0
-    if at == 0:
-        return float(np.exp(logs[0]))
+    """The n at which the curve, straight between points of the grid, comes to the error, from index `first` on."""
+    later = np.flatnonzero(errors[first:] <= error)
+    if not len(later):
+        return math.inf
+    if later[0] == 0:
+        return 1.0
+    at = first + int(later[0])
     share = (errors[at - 1] - error) / (errors[at - 1] - errors[at])
     return float(np.exp(logs[at - 1] + share * (logs[at] - logs[at - 1])))

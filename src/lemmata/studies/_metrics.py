@@ -36,18 +36,25 @@ def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 
 
 def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """How many rows of other classes are ranked above each row of its class, weighted so that the mean is 1 - AUC.
+    """What each row adds to 1 - AUC: the mean over rows is 1 - AUC, and their variance over m that of the estimate.
 
-    The AUC is that of one class against the rest, averaged over the classes that are present.
+    The AUC is that of one class against the rest, averaged over the classes that are present. With A the share of pairs
+    that are ranked wrongly, one of the m_1 rows of the class adds A + (m / m_1) (a_i - A), where a_i is the share of
+    the other m_0 rows above it, and one of the rest A + (m / m_0) (b_i - A), where b_i is the share of the class below
+    it (the projections of a U-statistic, DeLong et al. 1988).
     """
     label, rows = y.argmax(axis=1), np.zeros(len(y))
     present = [c for c in np.unique(label) if (label != c).any()]
     for c in present:
-        inside = label == c
-        rank, own = rankdata(output[:, c])[inside], rankdata(output[inside, c])
-        below = (rank - own) / (~inside).sum()
-        rows[inside] = (1.0 - below) * len(y) / (len(present) * inside.sum())
-    return rows if present else np.full(len(y), math.nan)
+        rank = rankdata(output[:, c])
+        for inside, sign in ((label == c, 1), (label != c, -1)):
+            others = (~inside).sum()
+            below = (rank[inside] - rankdata(output[inside, c])) / others
+            wrongly = 1.0 - below if sign == 1 else below
+            mean = wrongly.mean()
+            rows += mean / 2  # the mean is the same for both
+            rows[inside] += (wrongly - mean) * len(y) / inside.sum()
+    return rows / len(present) if present else np.full(len(y), math.nan)
 
 
 def squared(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
