@@ -12,7 +12,7 @@ from lemmata.core import MemoryPlan, available_bytes
 from lemmata.errors import DataError, SettingError
 
 from ._columns import Inputs, count, encode_targets, listing, raw_inputs
-from ._encoder import Categories, encoded_names, encoder
+from ._encoder import Calendars, Categories, encoded_names, encoder
 from ._findings import Finding, examine_columns, examine_rows
 from ._roles import FEWEST_ROWS, assign_roles, plain_frame, role_notes, usable_rows, without_identifiers
 from ._tables import read_table
@@ -50,6 +50,7 @@ class Dataset:
         inputs: one column for each kept column of the table: numbers as they are, codes 0, 1, ... of categories; NaN
             where a cell is missing.
         categories: the names of each column's categories, or None for a number.
+        calendars: the calendar of each column that holds dates, as days since the first, or None.
         raw_features: the name of each column of `inputs`.
         targets: the user's own numbers, or one-hot columns for classes.
         groups: the group of each row, from 0 (rows of one group are never split), or None.
@@ -73,6 +74,7 @@ class Dataset:
     name: str
     inputs: Float64[np.ndarray, "N p"]
     categories: Categories
+    calendars: Calendars
     raw_features: tuple[str, ...]
     targets: Float64[np.ndarray, "N k"]
     groups: Int64[np.ndarray, " N"] | None
@@ -105,7 +107,7 @@ class Dataset:
         >>> x.shape, bool(abs(x[:100].mean(axis=0)).max() < 1e-12)
         ((150, 4), True)
         """
-        return encoder(self.inputs, self.categories)
+        return encoder(self.inputs, self.categories, self.calendars)
 
 
 def load_dataset(
@@ -156,13 +158,14 @@ def load_dataset(
     table = read_table(data, limit_bytes=limit // 4, seed=seed)
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     notes = [*table.notes, *role_notes(roles, drop_columns)]
-    whole, dated = plain_frame(table, roles)
+    whole, dated, firsts = plain_frame(table, roles)
     roles, findings = without_identifiers(whole, roles, dated)
     frame, index = usable_rows(whole, roles, drop_missing, notes)
     frame, index = _subsample(frame, index, max_rows, limit, seed, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
-    inputs = raw_inputs(frame.select(roles.inputs))
-    x = np.asarray(encoder(inputs.values, inputs.categories).fit_transform(inputs.values), dtype=np.float64)
+    inputs = raw_inputs(frame.select(roles.inputs), firsts)
+    encode = encoder(inputs.values, inputs.categories, inputs.calendars)
+    x = np.asarray(encode.fit_transform(inputs.values), dtype=np.float64)
     earliest = _earliest(x)
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
@@ -172,6 +175,7 @@ def load_dataset(
         name=table.name,
         inputs=inputs.values,
         categories=inputs.categories,
+        calendars=inputs.calendars,
         raw_features=inputs.names,
         targets=targets.values,
         groups=_groups(frame, roles.group, notes),
@@ -181,7 +185,7 @@ def load_dataset(
         y=targets.y,
         task=targets.task,
         classes=targets.classes,
-        features=encoded_names(inputs.values, inputs.categories, inputs.names),
+        features=encoded_names(inputs.values, inputs.categories, inputs.names, inputs.calendars),
         target=roles.label,
         y_mean=targets.mean,
         y_scale=targets.scale,
