@@ -15,6 +15,7 @@ from ._columns import Inputs, count, encode_targets, listing, raw_inputs
 from ._encoder import Calendars, Categories, encoded_names, encoder
 from ._findings import Finding, examine_columns, examine_rows
 from ._roles import FEWEST_ROWS, assign_roles, plain_frame, role_notes, usable_rows, without_identifiers
+from ._sampling import drawn, group_codes, how_drawn
 from ._tables import read_table
 
 DEFAULT_ROWS = 2500
@@ -135,10 +136,10 @@ def load_dataset(
         drop_missing: drop the rows that hold a missing, NaN or infinite cell instead of imputing it.
         drop_columns: columns to leave out.
         keep_columns: columns to keep as inputs though they look like identifiers, or give groups or time.
-        group: a column; rows where it is equal are never split.
+        group: a column; rows where it is equal are never split, and are drawn together.
         time: a column of dates or numbers; training rows come before held-out ones.
-        max_rows: use at most this many rows, drawn at random; by default 2500, or fewer where 8 matrices of N x N
-            exceed the bytes.
+        max_rows: use at most this many rows, drawn at random, in whole groups with `group`; by default 2500, or fewer
+            where 8 matrices of N x N exceed the bytes.
         limit_bytes: bytes that a study may hold.
         seed: decides which rows are drawn.
 
@@ -155,13 +156,13 @@ def load_dataset(
     0.666667
     """
     limit = min(limit_bytes, available_bytes() // 2)
-    table = read_table(data, limit_bytes=limit // 4, seed=seed)
+    table = read_table(data, limit_bytes=limit // 4, seed=seed, group=group)
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     notes = [*table.notes, *role_notes(roles, drop_columns)]
     whole, dated, firsts = plain_frame(table, roles)
     roles, findings = without_identifiers(whole, roles, dated)
     frame, index = usable_rows(whole, roles, drop_missing, notes)
-    frame, index = _subsample(frame, index, max_rows, limit, seed, notes)
+    frame, index = _subsample(frame, index, max_rows, limit, seed, roles.group, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
     inputs = raw_inputs(frame.select(roles.inputs), firsts)
     encode = encoder(inputs.values, inputs.categories, inputs.calendars)
@@ -231,7 +232,13 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
 
 
 def _subsample(
-    frame: pl.DataFrame, index: np.ndarray, max_rows: int | None, limit: int, seed: int, notes: list[str]
+    frame: pl.DataFrame,
+    index: np.ndarray,
+    max_rows: int | None,
+    limit: int,
+    seed: int,
+    group: str | None,
+    notes: list[str],
 ) -> tuple[pl.DataFrame, np.ndarray]:
     if max_rows is not None and max_rows < FEWEST_ROWS:
         raise SettingError("--max-rows is too small", found=max_rows, rule=f"at least {FEWEST_ROWS}")
@@ -245,8 +252,9 @@ def _subsample(
         why = f"all {n} would need {plan}, {plan.bytes} bytes, and the limit is {limit} bytes"
     else:
         why = f"all {n} would need {plan}, and time grows as the cube of the rows; --max-rows raises the number"
-    notes.append(f"used {most} of {n} rows, drawn at random: {why}")
-    chosen = np.sort(np.random.default_rng(seed).choice(n, size=most, replace=False))
+    groups = None if group is None else group_codes(frame[group])
+    chosen = drawn(n, most, seed, groups)
+    notes.append(f"used {len(chosen)} of {n} rows, {how_drawn(groups, chosen)}: {why}")
     return frame[chosen], index[chosen]
 
 
