@@ -27,7 +27,7 @@ def table(name):
     return load_dataset(DATA / "cars.csv", "Miles_per_Gallon", drop_columns=["Name"])
 
 
-@pytest.fixture(scope="module", params=ASKED.values(), ids=ASKED.keys())
+@pytest.fixture(scope="module", params=list(ASKED.values()), ids=list(ASKED))
 def study(request):
     name, error = request.param
     return run_study(table(name), dataclasses.replace(QUICK, error=error))
