@@ -69,19 +69,27 @@ def points(record: "Record") -> list[Row]:
 
 def quality(record: "Record") -> str:
     """How far theory and measurement are apart, over models and sizes that beat guessing; empty where none does."""
-    ratios, inside = [], 0
+    ratios, inside, gaps = [], 0, []
     for model in record.models:
         for point in model.theory if model.learns else []:
+            if point.accuracy is not None and point.measured_accuracy is not None:
+                gaps.append(100 * abs(point.accuracy - point.measured_accuracy))
             if 0 < point.measured < 1 and point.predicted > 0:
                 ratios.append(abs(math.log(point.predicted / point.measured)))
                 inside += point.lower <= point.measured <= point.upper
     if not ratios:
         return ""
     factor = math.exp(statistics.median(ratios))
+    accuracy = ""
+    if gaps:
+        accuracy = (
+            " Accuracy, predicted from the mean and the variance of a kernel's outputs, is"
+            f" {statistics.median(gaps):.1f} points from the measured one in the median, {max(gaps):.1f} at most."
+        )
     return (
         f"Over the {len(ratios)} points where a kernel beats guessing, prediction and measurement are a factor of "
         f"{factor:.2f} apart in the median; {inside / len(ratios):.0%} of the measurements lie inside the band."
-    )
+    ) + accuracy
 
 
 def columns(record: "Record") -> list[Row]:

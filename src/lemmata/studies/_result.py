@@ -52,13 +52,23 @@ class Expected:
 
 @dataclasses.dataclass(frozen=True)
 class TheoryPoint:
-    """Squared error relative to the target's variance at n rows: as the theory predicts it, and as measured."""
+    """Squared error relative to the target's variance at n rows: as the theory predicts it, and as measured.
+
+    Args:
+        n: training rows.
+        predicted, lower, upper: by the theory, with its interval.
+        measured: on rows that did not train.
+        accuracy: for classes, the share of held-out rows whose class the theory expects to be predicted.
+        measured_accuracy: for classes, the share whose class was.
+    """
 
     n: float
     predicted: float
     lower: float
     upper: float
     measured: float
+    accuracy: float | None = None
+    measured_accuracy: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
