@@ -48,6 +48,7 @@ def comparison(first: "Record", second: "Record") -> str:
         models=[views.models(record) for record in records],
         warnings=[views.warnings(record) for record in records],
         pictures=pictures,
+        version=records[1].lemmata,
         **shipped(pictures),
     )
 

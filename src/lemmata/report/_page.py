@@ -61,6 +61,7 @@ def page(record: "Record") -> str:
         worst=views.worst(record),
         claims=views.claims(record),
         warnings=views.warnings(record),
+        version=record.lemmata,
         **shipped(pictures),
     )
 
