@@ -79,6 +79,37 @@ def test_each_picture_is_there_as_svg_and_as_specification(text):
     assert page.tags.count("svg") == len(page.specs) + 2, "and a histogram for each of the two columns"
 
 
+def labels(page):
+    """The words of each picture, by the elements that are said to be one."""
+    roles = [(tag, value) for tag, name, value in page.attributes if name == "role" and value == "img"]
+    return roles, [value for tag, name, value in page.attributes if (tag, name) == ("svg", "aria-label")]
+
+
+def test_each_picture_says_in_words_what_it_shows(text):
+    page = Page(text)
+    roles, words = labels(page)
+    assert roles == [("svg", "img")] * len(page.specs)
+    told = {name: item["spec"]["description"] for name, item in page.specs.items()}
+    assert sorted(words) == sorted(told.values()), "the drawn picture and the one of the script say the same"
+    assert told["curves"] == (
+        "Learning curve: accuracy against training rows; 400 rows in the table; "
+        "RBF kernel measured 90.2 % at 399 rows, expected 90.5 % (89.5 % to 91.5 %) with all rows, 96.6 % at 3,200 rows; guessing has 50.0 %; "
+        "target 90.0 %: rows needed 360 (290 to no upper limit); also drawn: linear model, random forest."
+    )
+    assert "linear model measured 51.2 % at 20 rows" not in told["all-curves"], "the last size, not the first"
+    assert "random forest measured" in told["all-curves"]
+    assert "RBF kernel predicted 0.212, measured 0.234 at 80 rows" in told["theory"]
+    assert "linear model: largest eigenvalue 90.0, the first 10 directions hold 70% of the target" in told["spectra"]
+    assert "width 64, largest gap 0.250; width 1,024, largest gap 0.0625" in told["training-0"]
+
+
+def test_the_words_of_a_regression_and_of_noise(tmp_path, undrawn):
+    told = Page(page_of(measured(), tmp_path)).specs["residuals"]["spec"]["description"]
+    assert "for 2 rows that did not train: from −40.0 to 2.25, median −18.9" in told
+    told = Page(page_of(noise(), tmp_path)).specs["curves"]["spec"]["description"]
+    assert "no model is better than guessing, 30.0" in told
+
+
 def test_what_stands_unfolded_answers(text):
     shown = Page(text).unfolded
     for part in (
@@ -132,6 +163,12 @@ def test_hostile_strings_add_no_element_and_no_attribute(text, hostile):
     assert [tag for tag in Page(hostile).tags if tag not in MATHML] == plain
     assert not [name for _, name, _ in Page(hostile).attributes if name.startswith("on")]
     assert "alert(1)" not in "".join(block for block in Page(hostile).texts["script"] if not block.startswith("{"))
+
+
+def test_hostile_strings_in_the_words_of_a_picture_are_escaped(hostile):
+    words = labels(Page(hostile))[1]
+    assert "<script>alert(1)</script>" in words[0]
+    assert "\u202e" not in words[0]
 
 
 def test_hostile_strings_are_shown_as_text_with_controls_made_visible(hostile):
