@@ -28,7 +28,7 @@ def formula(text: str, display: bool = False) -> Markup | None:
         display: on a line of its own, with fraction bars, words and commas; in a sentence slashes stay.
 
     >>> print(formula("x_i²"))
-    <math alttext="x_i²"><mrow><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></mrow></math>
+    <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>
     >>> formula("n^1/2"), formula("so it ends.")
     (None, None)
     """
@@ -302,7 +302,7 @@ class _Parser:
 
 
 def _row(parts: list[Markup]) -> Markup:
-    return Markup("<mrow>{}</mrow>").format(Markup("").join(parts))
+    return parts[0] if len(parts) == 1 else Markup("<mrow>{}</mrow>").format(Markup("").join(parts))
 
 
 def _sign(token: Token, prefix: bool) -> Markup:

@@ -12,7 +12,7 @@ def prose(text: str) -> Markup:
     """A paragraph in which the formulas that the grammar reads without doubt are MathML; all else is escaped text.
 
     >>> print(prose("at most kappa rows & no more"))
-    at most <math alttext="kappa"><mrow><mi>κ</mi></mrow></math> rows &amp; no more
+    at most <math alttext="kappa"><mi>κ</mi></math> rows &amp; no more
     """
     words = text.split()
     found, place = [], 0
