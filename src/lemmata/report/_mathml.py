@@ -84,6 +84,10 @@ class _Parser:
                     raise UnclearError(token.text)
                 parts.append(_sign(self.take(), prefix=not operand))
                 operand = False
+            elif operand and self._given():
+                self.take()
+                parts.append(Markup('<mo lspace="0.28em" rspace="0.28em" stretchy="false">|</mo>'))
+                operand = False
             elif token.kind == "comma" and operand:
                 parts.append(self._comma(outermost))
                 operand = self.peek().kind == "end"
@@ -94,6 +98,11 @@ class _Parser:
         self.take()
         self.closers.pop()
         return _row(parts)
+
+    def _given(self) -> bool:
+        """Whether a bar with blanks on both sides, right inside a bracket, separates what is given: E[x | y]."""
+        token = self.peek()
+        return token.kind == "bar" and bool(token.before and token.after) and self.closers[-1] in (")", "]", "}")
 
     def _ends(self, closer: str) -> bool:
         token = self.peek()
