@@ -112,7 +112,8 @@ def row(matrix, y, rows, target: int) -> tuple[np.ndarray, float]:
     ridges = RIDGES[:-1:2] * values.mean()
     start, end = (min(omniscient(*known, n, ridge) for ridge in ridges) for n in (len(rows) - 1.0, float(target)))
     found = curve.error(target)
-    return np.log([found.value, found.lower, found.upper]), math.log(end / start * alone.mean())
+    ends = np.maximum([found.value, found.lower, found.upper], 1e-9)
+    return np.log(ends), math.log(end / start * alone.mean())
 
 
 def measured(path: pathlib.Path):

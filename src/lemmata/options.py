@@ -32,8 +32,9 @@ class StudyOptions:
     cost: Annotated[float | None, "The price of a row: more data are then priced."] = None
     models: Annotated[
         str | None,
-        "Models to compare, separated by commas: linear, rbf, laplace, matern-3/2, matern-5/2, softmax,"
-        " polynomial-DEGREE, relu-DEPTH, erf-DEPTH, gelu-DEPTH (wide networks), boosting, forest, logistic.",
+        "Models to compare, separated by commas. Kernels, which predict a row from similar ones: linear, rbf, laplace,"
+        " matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and as very wide networks relu-DEPTH, erf-DEPTH,"
+        " gelu-DEPTH. Beside them: boosting, forest, logistic.",
     ] = None
     model: Annotated[str | None, "Your own beside them: FILE.py:function that returns a scikit-learn estimator."] = None
     group: Annotated[str | None, "A column; rows where it is equal are never split."] = None
@@ -43,12 +44,10 @@ class StudyOptions:
     keep: Annotated[tuple[str, ...], "Keep a column that looks like an identifier; repeatable."] = ()
     drop_missing: Annotated[bool, "Drop rows with missing cells instead of filling them in."] = False
     max_rows: Annotated[int | None, "Use at most this many rows; default 2500."] = None
-    quick: Annotated[bool, "Curves and answer alone: five sizes up to 400 rows, few splits, no theory beside them."] = (
-        False
-    )
-    claims: Annotated[bool, "Also: which theorems apply to these data, and trained networks beside their kernels."] = (
-        False
-    )
+    quick: Annotated[bool, "Curves and answer alone: five sizes up to 400 rows, few splits, no theory beside."] = False
+    claims: Annotated[
+        bool, "Also: which theorems apply to these data, and trained networks beside the kernels that they turn into."
+    ] = False
     time_limit: Annotated[float | None, "Seconds after which the study ends with what it has."] = None
     seed: Annotated[int, "Seed of all randomness."] = 0
 

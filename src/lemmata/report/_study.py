@@ -12,6 +12,7 @@ import jax
 import polars as pl
 
 from lemmata.errors import SettingError
+from lemmata.files import replace_text
 from lemmata.options import StudyOptions
 from lemmata.studies import Dataset, Record, load_dataset, run_study
 
@@ -59,9 +60,12 @@ class Study:
         return write_report(self.record, directory)
 
     def save(self, path: str | Path) -> Path:
-        """Write study.json, which `Study.load` and `lemmata report` read."""
-        Path(path).write_text(self.record.to_json() + "\n", encoding="utf-8")
-        return Path(path)
+        """Write study.json, which `Study.load` and `lemmata report` read.
+
+        Raises:
+            DataError: the file cannot be written; what stood there before is untouched.
+        """
+        return replace_text(path, self.record.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "Study":

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from ._mathml import displayed
+from ._prose import prose
 from ._text import MISSING, number, slug, told, told_interval, told_rows
 from ._theme import colour_of
 
@@ -29,6 +31,7 @@ def _model(model: "ModelResult", place: int, record: "Record") -> Row:
     return {
         "title": model.title,
         "formula": model.formula,
+        "set": (model.kernel and displayed(model.formula)) or model.formula,
         "colour": colour_of(place),
         "best": model.name == record.answers.best,
         "kernel": model.kernel,
@@ -156,7 +159,7 @@ def claims(record: "Record") -> list[Row]:
             {
                 **claim,
                 "anchor": anchor,
-                "parts": parts(claim.get("statement") or ""),
+                "parts": [_set(*part) for part in parts(claim.get("statement") or "")],
                 "compared": compared,
                 "ratio_told": ratio,
             }
@@ -175,6 +178,14 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
     what = "exponent " if rate else ""
     words = f"stated {what}{number(claim.get('prediction'))}, measured {number(claim.get('measurement'))}"
     return words, MISSING if rate or "ordered" in relation else number(claim.get("ratio"))
+
+
+def _set(kind: str, text: str) -> tuple[str, Markup | str]:
+    """A paragraph ready for the page: "formula" and "text" with MathML, "plain" for a formula that stays text."""
+    if kind == "text":
+        return kind, prose(text)
+    formula = displayed(text)
+    return ("plain", text) if formula is None else (kind, formula)
 
 
 def parts(statement: str) -> list[tuple[str, str]]:
