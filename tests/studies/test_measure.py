@@ -59,6 +59,27 @@ def test_leave_one_out_on_all_rows_is_the_last_size_of_a_kernel():
     assert with_all_rows(one("rbf", grouped), grouped).losses["rmse"].sizes[-1] < 59
 
 
+@pytest.mark.parametrize("unit", ["auc", "accuracy"])
+def test_all_rows_do_not_put_a_kernel_that_learned_nothing_below_guessing(unit):
+    """Leave-one-out of such a kernel has an AUC far below one half; that of folds is one half."""
+    found = []
+    for seed in range(12):
+        dataset = tables.noise(120, kind="class", seed=seed)
+        losses = with_all_rows(one("linear", dataset, quick=True), dataset).losses[unit]
+        assert losses.sizes[-1] == 108
+        found.append(losses.mean[-1] - baselines(dataset)[unit])
+    # twelve tables of 120 rows: a deviation of 0.013 for shares
+    assert abs(np.mean(found)) < 0.04
+
+
+def test_the_mean_over_sizes_does_not_hide_the_rows_that_they_share():
+    """The standard error of an error on 300 rows is that of 300 rows, whatever the number of sizes."""
+    dataset = tables.waves(300, noise=2.0)
+    losses = with_all_rows(one("rbf", dataset, quick=True), dataset).losses["rmse"]
+    assert losses.shared == pytest.approx(np.sqrt(2 / 300), rel=0.25), "squares of normal variables"
+    assert losses.se[-1] == pytest.approx(losses.shared * losses.mean[-1])
+
+
 @pytest.mark.exhaustive
 def test_the_standard_error_is_that_of_a_new_table():
     """Over 40 tables of one law the mean loss scatters as its standard error says, although splits share rows."""

@@ -92,6 +92,7 @@ class Forecast:
 
     Args:
         smoothed: the measured curve, a batch of one.
+        sizes: the measured sizes.
         measured: the losses that were smoothed.
         features, ends: of that curve.
         prior: what was learned from other curves.
@@ -99,6 +100,7 @@ class Forecast:
     """
 
     smoothed: Smoothed
+    sizes: Float[np.ndarray, " s"]
     measured: Float[np.ndarray, " s"]
     features: Float[np.ndarray, "1 f"]
     ends: dict
@@ -137,12 +139,12 @@ class Forecast:
         """
         logs, curves, first = self._curves(level)
         lower, value, upper = (_first_below(logs, curves[:, i], error, first) for i in range(3))
-        sizes = np.exp(self.smoothed.logs[0])
-        value, upper = max(value, float(sizes[0])), max(upper, float(sizes[0]))
+        start = float(self.sizes[0])
+        value, upper = max(value, start), max(upper, start)
         above = np.flatnonzero(self.measured > error)
         reached = int(above[-1]) + 1 if len(above) else 0
-        if reached < len(sizes):
-            value = min(value, float(sizes[reached]))
+        if reached < len(self.sizes):
+            value = min(value, float(self.sizes[reached]))
         return Interval(value, min(lower, value), max(upper, value))
 
     def floor(self, level: float = 0.9) -> Interval:
@@ -219,7 +221,7 @@ def forecast(
     known = np.sqrt(np.maximum(known**2 - (shared * measured) ** 2, (LEAST_OWN * known) ** 2))
     smoothed = smooth(sizes[None], measured[None], known[None])
     features, ends = look(smoothed, np.array([np.nan if baseline is None else baseline], float))
-    return Forecast(smoothed, measured, features, ends, prior(), shared)
+    return Forecast(smoothed, sizes, measured, features, ends, prior(), shared)
 
 
 def _levels(level: float) -> Sequence[float]:

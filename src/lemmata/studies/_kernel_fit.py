@@ -5,10 +5,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 RIDGES = np.logspace(-9, 3, 19)
 """Ridges relative to the mean diagonal of the centred Gram matrix. At the last, nothing but the mean is learned."""
+ROUNDING = 1e-9
 _SHARPNESS = np.logspace(-1, 2, 31)
 
 
@@ -79,7 +80,7 @@ def centred_fit(
         left_out=y - errors[:, best],
         ridge=ridge,
         relative=float(RIDGES[best]),
-        learns=best < len(RIDGES) - 1 and float(losses[best]) < alone,
+        learns=best < len(RIDGES) - 1 and float(losses[best]) < (1 - ROUNDING) * alone,
     )
     return fit, values, vectors
 
@@ -89,7 +90,7 @@ def without_folds(
     vectors: Float[np.ndarray, "n n"],
     ridge: float,
     y: Float[np.ndarray, "n k"],
-    folds: Sequence[Int[np.ndarray, " f"]],
+    folds: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
     """For the rows of each fold, the predictions of the machine that is fitted to the others, at the same ridge.
 
