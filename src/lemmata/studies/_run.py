@@ -7,6 +7,7 @@ import os
 import resource
 import threading
 import time
+import warnings
 from collections.abc import Callable
 
 import jax
@@ -62,16 +63,18 @@ def run_study(
     """
     require_float64("a study")
     job = _Job(dataset, options, progress, time.monotonic() if started is None else started)
-    try:
-        with one_blas_thread():
+    with one_blas_thread(), warnings.catch_warnings():
+        # Of models that people use, and once: the state of warnings is one for all threads.
+        warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
+        try:
             job.measure()
             job.examine()
-    except KeyboardInterrupt:
-        if not job.candidates:
-            raise
-        job.interrupted = True
-        job.notes.append("Interrupted: what was not finished is missing.")
-    return job.record()
+        except KeyboardInterrupt:
+            if not job.candidates:
+                raise
+            job.interrupted = True
+            job.notes.append("Interrupted: what was not finished is missing.")
+        return job.record()
 
 
 class _Job:
@@ -111,7 +114,7 @@ class _Job:
             while waiting or running:
                 late = time.monotonic() > end and (self.candidates or running)
                 if late and waiting:
-                    left = ", ".join(model.title for model in self.models if model in waiting)
+                    left = "; ".join(model.title for model in self.models if model in waiting)
                     self.notes.append(f"The time limit was reached before these models: {left}.")
                     waiting = []
                 while waiting and len(running) < threads:
