@@ -147,8 +147,29 @@ def test_the_best_with_all_rows_need_not_be_the_one_that_needs_fewest():
 def test_where_all_have_it_already_the_better_model_is_named():
     early, late = crossing()
     found = answers(SEEN, [early, late], question("unexplained 0.3"))
-    assert "with the late model" in found.sentences[1]
+    fewer = rows(early.forecast.samples(0.3).value)
+    assert f"with the late model, {fewer} with the early model; there are 320." in found.sentences[1]
     assert found.best == found.first == "late"
+
+
+@pytest.mark.parametrize(("factor", "first"), [(1.03, "good"), (1.3, "other")])
+def test_of_as_many_rows_the_better_model_is_named(factor, first):
+    """With n^(-1/2) a loss that is larger by a factor takes its square in rows."""
+    good = candidate("good", lambda n: FAST(n) if n < 100 else 0.9 * FAST(n))
+    other = candidate("other", lambda n: FAST(n) / factor if n < 100 else FAST(n))
+    worst = candidate("worst", lambda n: 1.0 * n**-0.05)
+    found = answers(SEEN, [good, other, worst], question("unexplained 0.3"))
+    assert found.best == "good"
+    assert found.first == first
+
+
+def test_without_a_question_the_tenth_is_told_of_the_model_that_comes_there_first():
+    slow, steep = candidate("slow", lambda n: 0.4 * n**-0.1), candidate("steep", lambda n: 44.0 * n**-0.9)
+    found = answers(SEEN, [slow, steep], question())
+    assert found.best == "slow"
+    assert found.first == "steep"
+    assert "with the steep model" in found.sentences[2]
+    assert found.needed == steep.forecast.samples(0.81 * slow.expected(320).value)
 
 
 def test_out_of_reach_names_the_model_that_comes_nearest():

@@ -23,6 +23,8 @@ GAIN = 0.9
 ASKED, ROUNDING = "asked with --error", "exact up to rounding"
 OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
+SAME_ROWS = 1.1
+"""Numbers of rows within this factor are the same: a forecast does not tell them apart."""
 COPIES = 0.05
 """From this share of rows on that repeat an earlier one, the answers begin with that."""
 
@@ -107,8 +109,8 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     """The answers, of which the first line says whether there is anything to predict.
 
     The best model is the one with the smallest loss expected with all rows. How many rows an asked loss takes is told
-    of the model that needs the fewest, or of the best one where it needs no more than that, or where all models come
-    to it with the rows there are. Models that do not beat guessing are not considered.
+    of the model that needs the fewest; of the best one where it needs at most a tenth more, or where all models come to
+    it with the rows there are. Models that do not beat guessing are not considered.
 
     Args:
         found: the test for signal.
@@ -122,12 +124,13 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     now = best.expected(question.total)
     exact = now.value <= EXACT * question.guessing
     if question.loss is not None:
-        loss, origin, first = question.loss, ASKED, _first(useful, best, question.loss, question.total)
+        loss, origin = question.loss, ASKED
     elif exact:
-        loss, origin, first = EXACT * question.guessing, ROUNDING, best
+        loss, origin = EXACT * question.guessing, ROUNDING
     else:
-        loss, first = question.improved(now.value), best
+        loss = question.improved(now.value)
         origin = f"a tenth less {_named(question)} than {best.title} has with all rows"
+    first = best if origin == ROUNDING else _first(useful, best, loss, question.total)
     guessed = question.loss is not None and loss >= question.guessing * (1 - 1e-12)
     needed = None if guessed else first.forecast.samples(loss)
     more = [_more(best, question, step) for step in STEPS]
@@ -153,10 +156,18 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float, total: int) -> Candidate:
     """The model of which it is told how many rows the asked loss takes."""
     needs = [item.forecast.samples(loss).value for item in useful]
-    fewest, own = min(needs), best.forecast.samples(loss).value
-    if max(needs) <= total or fewest > FARTHEST * total or rows(own) == rows(fewest):
+    if max(needs) <= total or min(needs) > FARTHEST * total:
         return best
-    return useful[needs.index(fewest)]
+    fewest = _fewest(useful, loss)
+    return best if _as_few(best, fewest, loss) else fewest
+
+
+def _fewest(useful: Sequence[Candidate], loss: float) -> Candidate:
+    return min(useful, key=lambda item: item.forecast.samples(loss).value)
+
+
+def _as_few(one: Candidate, fewest: Candidate, loss: float) -> bool:
+    return one.forecast.samples(loss).value <= SAME_ROWS * fewest.forecast.samples(loss).value
 
 
 def _nothing(found: Signal, question: Question) -> Answers:
@@ -219,7 +230,9 @@ def _rows(first: Candidate, useful: Sequence[Candidate], question: Question, los
             f"expected to have {question.say_interval(reach, like)} with {8 * total:,} rows."
         )
     spelled = f"about {_rows_of(needed.value)} ({rows(needed.lower)} to {_upper(needed.upper, total)})"
-    text = f"{level} takes {spelled} with {first.title}; there are {total:,}."
+    fewest = _fewest(useful, loss)
+    other = "" if _as_few(first, fewest, loss) else f", {rows(fewest.forecast.samples(loss).value)} with {fewest.title}"
+    text = f"{level} takes {spelled} with {first.title}{other}; there are {total:,}."
     if needed.value > total:
         text = f"{text[:-1]}, so about {rows(needed.value - total)} more."
     if question.cost is not None and needed.value > total:
@@ -229,8 +242,8 @@ def _rows(first: Candidate, useful: Sequence[Candidate], question: Question, los
 
 def _exactly(best: Candidate, question: Question) -> str:
     """Of a model whose error is rounding."""
-    start = best.forecast.samples(EXACT * question.guessing)
-    return f"From about {_rows_of(start.value)} on, {best.title} predicts it exactly, up to rounding."
+    start = min(best.forecast.samples(EXACT * question.guessing).value, question.total)
+    return f"From about {_rows_of(start)} on, {best.title} predicts it exactly, up to rounding."
 
 
 def _present(best: Candidate, question: Question, now: Interval, useful: Sequence[Candidate]) -> str:
