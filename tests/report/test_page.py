@@ -253,6 +253,13 @@ def test_the_fragment_for_a_notebook_has_answers_and_no_script():
     assert "Reaching accuracy 90.0 % takes about 360 rows" in page.words
 
 
+def test_names_in_a_wider_font_are_not_cut():
+    page = Page(page_text(classified()))
+    assert ("svg", "overflow", "visible") in page.attributes
+    width = next(float(value) for tag, name, value in page.attributes if (tag, name) == ("svg", "width"))
+    assert width >= 680, "room beside the names"
+
+
 def test_the_name_of_a_unit_is_never_changed(tmp_path, undrawn):
     words = Page(page_of(measured(), tmp_path)).words
     assert "rmse: root mean square error" in words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ._forecast import Forecast
 from ._measure import Measured
-from ._metrics import Metric, spell, spell_asked, tell, wrong
+from ._metrics import Metric, misranked, spell, spell_asked, tell, wrong
 from ._result import Answers, Interval, More
 from ._signal import LEVEL, Signal
 
@@ -51,8 +51,12 @@ class Question:
 
     def told(self, interval: Interval) -> Interval:
         """An interval of losses in the unit of the metric, its lower end first."""
-        ends = [self.unit.told(loss, self.spread) for loss in (interval.lower, interval.upper)]
-        return Interval(self.unit.told(interval.value, self.spread), min(ends), max(ends))
+        value, *ends = (self._told(loss) for loss in (interval.value, interval.lower, interval.upper))
+        return Interval(value, min(ends), max(ends))
+
+    def _told(self, loss: float) -> float:
+        """A loss in the unit of the metric; a forecast may exceed 1, which a share of rows cannot."""
+        return self.unit.told(min(loss, 1.0) if self.unit.rows in (wrong, misranked) else loss, self.spread)
 
     def say(self, loss: float) -> str:
         """A loss in words: "accuracy 95.0 %"."""
@@ -71,7 +75,7 @@ class Question:
             like: a number as it was asked; where it has more decimals than are told, all three numbers get as many.
         """
         ends = sorted((interval.lower, interval.upper), reverse=self.unit.rises)
-        values = [self.unit.told(loss, self.spread) for loss in (interval.value, *ends)]
+        values = [self._told(loss) for loss in (interval.value, *ends)]
         value, low, high = (spell(value, self.unit.percent, like) for value in values)
         return f"{self.unit.name} {value} ({low} to {high})"
 
