@@ -287,3 +287,10 @@ def test_shares_stay_between_nothing_and_all(name):
     assert (
         Question(metric("log-loss", "classification"), None, 100, 1.0, 0.5).told(Interval(0.7, 0.4, 1.2)).upper == 1.2
     )
+
+
+def test_a_tenth_less_that_no_digit_shows_is_told_without_a_value():
+    near = candidate("near", lambda n: 0.05 * n**-0.5, unit="accuracy")
+    found = answers(SEEN, [near], Question(metric("accuracy", "classification"), None, 320, 1.0, 0.6))
+    assert "accuracy 99.7 %" in found.sentences[1]
+    assert found.sentences[2].startswith("A tenth less error takes about ")

@@ -221,7 +221,9 @@ def _guessed(question: Question) -> str:
 def _rows(first: Candidate, useful: Sequence[Candidate], question: Question, loss: float, needed: Interval) -> str:
     """How many rows the asked loss takes."""
     if question.loss is None:
-        level, like = f"A tenth less error ({question.say(loss)})", ""
+        now = min(item.expected(question.total).value for item in useful)
+        seen = question.say(loss) != question.say(now)
+        level, like = f"A tenth less error{f' ({question.say(loss)})' if seen else ''}", ""
     else:
         level = f"Reaching {question.say_asked()}"
         like = spell_asked(question.unit.told(loss, question.spread), question.unit.percent)
