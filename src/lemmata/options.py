@@ -53,9 +53,11 @@ class StudyOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no study can be told."""
-        for name, value, least in (("--cost", self.cost, 0.0), ("--time-limit", self.time_limit, SHORTEST)):
-            if value is not None and not (math.isfinite(value) and value >= least):
-                raise SettingError(f"{name} is out of bounds", found=value, rule=f"a finite number, at least {least:g}")
+        if self.cost is not None and not (math.isfinite(self.cost) and self.cost > 0):
+            raise SettingError("--cost is out of bounds", found=self.cost, rule="a finite number above 0")
+        if self.time_limit is not None and not (math.isfinite(self.time_limit) and self.time_limit >= SHORTEST):
+            rule = f"a finite number, at least {SHORTEST:g}"
+            raise SettingError("--time-limit is out of bounds", found=self.time_limit, rule=rule)
         if not 0 <= self.seed < 2**32:
             raise SettingError("--seed is out of bounds", found=self.seed, rule="a whole number from 0 to 4294967295")
 

@@ -95,7 +95,7 @@ def test_each_picture_says_in_words_what_it_shows(text):
         "Learning curve: accuracy against training rows; 400 rows in the table; "
         "RBF kernel measured 90.2 % at 399 rows, "
         "expected 90.5 % (89.5 % to 91.5 %) with all rows, 96.6 % at 3,200 rows; guessing has 50.0 %; "
-        "target 90.0 %: rows needed 360 (290 to no upper limit); also drawn: linear model, random forest."
+        "target 90.0 %: rows needed 360 (290 to no upper limit); also drawn: linear model; random forest."
     )
     assert "linear model measured 51.2 % at 20 rows" not in told["all-curves"], "the last size, not the first"
     assert "random forest measured" in told["all-curves"]
@@ -115,7 +115,7 @@ def test_what_stands_unfolded_answers(text):
     shown = Page(text).unfolded
     for part in (
         "The columns predict the target (permutation test, p = 0.005).",
-        "Accuracy 90.0 % takes about 360 rows (290 to no upper limit) with RBF kernel; there are 400.",
+        "Reaching accuracy 90.0 % takes about 360 rows (290 to no upper limit) with RBF kernel; there are 400.",
         "90.5 % (89.5 % to 91.5 %)",
         "360 (290 to no upper limit)",
         "column id looks like an identifier",
@@ -250,4 +250,32 @@ def test_the_fragment_for_a_notebook_has_answers_and_no_script():
     assert "script" not in page.tags
     assert "html" not in page.tags
     assert "svg" in page.tags
-    assert "Accuracy 90.0 % takes about 360 rows" in page.words
+    assert "Reaching accuracy 90.0 % takes about 360 rows" in page.words
+
+
+def test_names_in_a_wider_font_are_not_cut():
+    page = Page(page_text(classified()))
+    assert ("svg", "overflow", "visible") in page.attributes
+    width = next(float(value) for tag, name, value in page.attributes if (tag, name) == ("svg", "width"))
+    assert width >= 680, "room beside the names"
+
+
+def test_the_name_of_a_unit_is_never_changed(tmp_path, undrawn):
+    words = Page(page_of(measured(), tmp_path)).words
+    assert "rmse: root mean square error" in words
+    assert "Rmse" not in words
+
+
+def test_where_another_model_needs_fewer_rows_its_curve_is_drawn_strong_as_well(tmp_path):
+    record = classified()
+    both = dataclasses.replace(record.answers, first="forest")
+    strong = lambda record: json.dumps(Page(page_of(record, tmp_path)).specs["curves"]["spec"])
+    assert '"oneOf": ["RBF kernel", "random forest"]' in strong(dataclasses.replace(record, answers=both))
+    assert '"oneOf": ["RBF kernel"]' in strong(record)
+
+
+def test_the_asked_value_stands_on_the_page_in_all_of_its_digits(tmp_path, undrawn):
+    record = classified()
+    precise = dataclasses.replace(record.answers, asked=0.99999)
+    page = Page(page_of(dataclasses.replace(record, answers=precise), tmp_path))
+    assert "rows for accuracy 99.999 %" in page.words

@@ -12,7 +12,7 @@ from . import _views as views
 from ._curves import Frame, curve_layers, curve_rows, drawn_models, frame, learning_curve_chart, level
 from ._described import learning_curve
 from ._page import drawn, shipped, template
-from ._text import MISSING, clean, told, told_interval, told_rows
+from ._text import MISSING, clean, told, told_asked, told_interval, told_rows
 from ._theme import colour, configured
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _told(record: "Record") -> dict[str, str]:
         "signal": f"{'yes' if record.signal.found else 'no'} (p = {record.signal.p_value:.2g})",
         "best model": best.title if best else MISSING,
         "expected with all rows": f"{unit.name} {told_interval(answers.now, unit)}" if answers.now else MISSING,
-        "target": f"{unit.name} {told(answers.asked, unit)}" if asked else MISSING,
+        "target": f"{unit.name} {told_asked(answers, unit)}" if asked else MISSING,
         "rows for the target": told_rows(answers.needed, record.data.used_rows) if answers.needed else MISSING,
         "guessing": f"{unit.name} {told(unit.guessing, unit)}",
     }

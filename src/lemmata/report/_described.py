@@ -5,7 +5,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from ._curves import drawn_models
-from ._text import number, told, told_interval, told_rows
+from ._text import number, told, told_asked, told_interval, told_rows
 
 if TYPE_CHECKING:
     from lemmata.studies._result import ModelResult, Record
@@ -34,9 +34,9 @@ def learning_curve(record: "Record") -> str:
     else:
         parts += [told_model(best, record), f"guessing has {told(unit.guessing, unit)}"]
         if answers.needed is not None:
-            parts.append(f"target {told(answers.asked, unit)}: rows needed {told_rows(answers.needed, total)}")
+            parts.append(f"target {told_asked(answers, unit)}: rows needed {told_rows(answers.needed, total)}")
     others = [model.title for model in models if model is not best]
-    return "; ".join([*parts, *([f"also drawn: {', '.join(others)}"] if others else [])]) + "."
+    return "; ".join([*parts, *([f"also drawn: {'; '.join(others)}"] if others else [])]) + "."
 
 
 def told_model(model: "ModelResult", record: "Record") -> str:

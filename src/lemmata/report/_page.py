@@ -17,7 +17,7 @@ from . import _charts as charts
 from . import _views as views
 from ._curves import drawn_models, learning_curve_chart
 from ._described import described
-from ._text import clean, number, script_json, told, told_interval, verdict
+from ._text import clean, number, script_json, told, told_asked, told_interval, verdict
 from ._theme import themed
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str
         svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
         # Clip paths are numbered anew in every picture: in one page they need names of their own.
         svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
-        svg = svg.replace("<svg", str(Markup('<svg role="img" aria-label="{}"').format(words[name])), 1)
+        # A reader's font may be wider than the one in which names were measured: what stands out is shown, not cut.
+        opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words[name])
+        svg = svg.replace("<svg", str(opening), 1)
         found[name] = {"spec": spec, "svg": Markup(svg), "csv": charts.CSV.get(name)}
     return found
 
@@ -157,6 +159,7 @@ def template(name: str) -> jinja2.Template:
         "number": _or_missing(number),
         "verdict": _or_missing(verdict),
         "told": told,
+        "told_asked": told_asked,
         "told_interval": told_interval,
         "script_json": script_json,
     }
