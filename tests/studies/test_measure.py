@@ -100,7 +100,7 @@ def test_baselines_are_those_of_guessing():
     assert classification["auc"] == pytest.approx(0.5)
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")  # of scikit-learn's; a study ignores them for all threads
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")  # a study ignores those of models
 @pytest.mark.parametrize("name", [*USUAL, "relu-1"])
 def test_every_kind_of_model_learns_classes(name):
     found = one(name, tables.classes(90), quick=True)
