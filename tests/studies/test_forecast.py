@@ -8,7 +8,7 @@ from lemmata.studies._curve_smoothing import smooth
 from lemmata.studies._forecast import forecast
 from lemmata.studies._result import Interval
 
-pytestmark = pytest.mark.rotating(6)
+pytestmark = pytest.mark.rotating(9)
 
 SIZES = np.array([25.0, 50, 100, 200, 400, 800])
 

@@ -11,6 +11,8 @@ from lemmata.options import StudyOptions
 from lemmata.studies import load_dataset, run_study
 from lemmata.studies._answers import FARTHEST
 
+pytestmark = pytest.mark.rotating(4)
+
 DATA = Path(__file__).parent / "data"
 QUICK = StudyOptions(models="linear,rbf,relu-1", quick=True)
 ASKED = {
