@@ -80,6 +80,16 @@ def test_the_mean_over_sizes_does_not_hide_the_rows_that_they_share():
     assert losses.se[-1] == pytest.approx(losses.shared * losses.mean[-1])
 
 
+def test_rows_of_a_group_are_not_counted_as_many():
+    """Four copies of a row say as much as one: four times the variance, of four times the rows."""
+    dataset = tables.waves(40)
+    y, outputs = dataset.targets, dataset.targets + np.random.default_rng(0).normal(size=dataset.targets.shape)
+    means, variances = _measure._row_losses(dataset, y, outputs, None)
+    four = [np.repeat(part, 4, axis=0) for part in (y, outputs)]
+    grouped = _measure._row_losses(dataset, *four, None, np.repeat(np.arange(40), 4))
+    np.testing.assert_allclose(grouped, [means, 4 * variances])
+
+
 @pytest.mark.exhaustive
 def test_the_standard_error_is_that_of_a_new_table():
     """Over 40 tables of one law the mean loss scatters as its standard error says, although splits share rows."""

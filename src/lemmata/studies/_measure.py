@@ -110,7 +110,8 @@ def measure(
             continue
         train, test = split(total, sizes[i], r, seed, dataset.groups, dataset.order)
         fit = _fitted(model, dataset, train, test)
-        found[i].append(_row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances))
+        groups = None if dataset.groups is None else dataset.groups[test]
+        found[i].append(_row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances, groups))
         held[i] = len(test)
         learned += [fit.learns] if i == len(sizes) - 1 else []
         done += sizes[i]
@@ -223,12 +224,17 @@ def _fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray)
     return model.fit(np.asarray(rows, float), dataset.targets[train], dataset.task)
 
 
-def _row_losses(dataset: Dataset, y, outputs, probable) -> Float[np.ndarray, "2 metrics"]:
-    """For each metric the mean of the loss over rows, and its variance over rows."""
+def _row_losses(dataset: Dataset, y, outputs, probable, groups=None) -> Float[np.ndarray, "2 metrics"]:
+    """For each metric the mean of the loss over rows, and m times the variance of that mean.
+
+    For independent rows that is their variance; with groups it is the mean square of the groups' sums, over m.
+    """
     spread, found = spread_of(dataset), []
     for unit in _units(dataset):
         rows = unit.rows(y, probable if unit.rows is surprise else outputs, spread)
-        found.append((rows.mean(), rows.var()))
+        apart = rows - rows.mean()
+        sums = apart if groups is None else np.bincount(np.unique(groups, return_inverse=True)[1], apart)
+        found.append((rows.mean(), float((sums**2).sum()) / len(rows)))
     return np.array(found).T
 
 
