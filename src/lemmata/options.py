@@ -32,8 +32,9 @@ class StudyOptions:
     cost: Annotated[float | None, "The price of a row: more data are then priced."] = None
     models: Annotated[
         str | None,
-        "Models to compare, separated by commas: linear, rbf, laplace, matern-3/2, matern-5/2, softmax,"
-        " polynomial-DEGREE, relu-DEPTH, erf-DEPTH, gelu-DEPTH (wide networks), boosting, forest, logistic.",
+        "Models to compare, separated by commas. Kernels, which predict a row from similar ones: linear, rbf, laplace,"
+        " matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and as very wide networks relu-DEPTH, erf-DEPTH,"
+        " gelu-DEPTH. Beside them: boosting, forest, logistic.",
     ] = None
     model: Annotated[str | None, "Your own beside them: FILE.py:function that returns a scikit-learn estimator."] = None
     group: Annotated[str | None, "A column; rows where it is equal are never split."] = None
@@ -43,18 +44,20 @@ class StudyOptions:
     keep: Annotated[tuple[str, ...], "Keep a column that looks like an identifier; repeatable."] = ()
     drop_missing: Annotated[bool, "Drop rows with missing cells instead of filling them in."] = False
     max_rows: Annotated[int | None, "Use at most this many rows; default 2500."] = None
-    quick: Annotated[bool, "Curves and answer alone: five sizes up to 400 rows, few splits, no theory beside them."] = False
-    claims: Annotated[bool, "Also: which theorems apply to these data, and trained networks beside their kernels."] = (
-        False
-    )
+    quick: Annotated[bool, "Curves and answer alone: five sizes up to 400 rows, few splits, no theory beside."] = False
+    claims: Annotated[
+        bool, "Also: which theorems apply to these data, and trained networks beside the kernels that they turn into."
+    ] = False
     time_limit: Annotated[float | None, "Seconds after which the study ends with what it has."] = None
     seed: Annotated[int, "Seed of all randomness."] = 0
 
     def __post_init__(self) -> None:
         """Refuse numbers that no study can be told."""
-        for name, value, least in (("--cost", self.cost, 0.0), ("--time-limit", self.time_limit, SHORTEST)):
-            if value is not None and not (math.isfinite(value) and value >= least):
-                raise SettingError(f"{name} is out of bounds", found=value, rule=f"a finite number, at least {least:g}")
+        if self.cost is not None and not (math.isfinite(self.cost) and self.cost > 0):
+            raise SettingError("--cost is out of bounds", found=self.cost, rule="a finite number above 0")
+        if self.time_limit is not None and not (math.isfinite(self.time_limit) and self.time_limit >= SHORTEST):
+            rule = f"a finite number, at least {SHORTEST:g}"
+            raise SettingError("--time-limit is out of bounds", found=self.time_limit, rule=rule)
         if not 0 <= self.seed < 2**32:
             raise SettingError("--seed is out of bounds", found=self.seed, rule="a whole number from 0 to 4294967295")
 

@@ -32,7 +32,7 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(11)
+pytestmark = pytest.mark.rotating(15)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(11)
+pytestmark = pytest.mark.rotating(15)
 
 EPS = np.finfo(np.float64).eps
 LENGTH = 5

@@ -4,6 +4,6 @@ import pytest
 
 
 def pytest_itemcollected(item):
-    """Each test of a chapter has its turn with every eighth seed, unless it says otherwise."""
+    """Each test of a chapter has its turn with every 19th seed, unless it says otherwise."""
     if not item.get_closest_marker("rotating"):
-        item.add_marker(pytest.mark.rotating(14))
+        item.add_marker(pytest.mark.rotating(19))

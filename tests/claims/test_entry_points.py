@@ -15,7 +15,7 @@ from lemmata.cli import app
 from lemmata.errors import ClaimError, EntryPointWarning
 from tests.claims import synthetic
 
-pytestmark = pytest.mark.rotating(6)
+pytestmark = pytest.mark.rotating(9)
 
 OWN = list(importlib.metadata.entry_points(group=ENTRY_POINTS))
 BROKEN = {

@@ -123,6 +123,7 @@ def test_what_is_not_registered_is_not_written(tmp_path):
         (["verify", "hoeffding_held_out", "--set", "q=1"], "setting 'q'"),
         (["verify", "hoeffding_held_out", "--set", "m=1"], "from 5 to 100000"),
         (["verify", "hoeffding_held_out", "--budget", "0"], "at least 1 trial"),
+        (["verify", "hoeffding_held_out", "--budget", "100000000000000"], "at most 10,000,000"),
         (["verify", "hoeffding_held_out", "--level", "2"], "between 0 and 0.5"),
         (["verify", "hoeffding_held_out", "kernel_ball_rademacher", "--set", "m=10"], "settings belong to one claim"),
         (["verify", "nowhere.py"], "existing Python file"),

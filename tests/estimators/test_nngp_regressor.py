@@ -15,7 +15,7 @@ from lemmata.errors import SettingError
 from lemmata.estimators import NNGPRegressor
 
 
-@pytest.mark.rotating(28)
+@pytest.mark.rotating(38)
 @parametrize_with_checks([NNGPRegressor()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

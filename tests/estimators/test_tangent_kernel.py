@@ -17,7 +17,7 @@ from lemmata.estimators import KernelRegressor, TangentKernelClassifier, Tangent
 from lemmata.kernels import AbstractKernel, gram
 
 
-@pytest.mark.rotating(28)
+@pytest.mark.rotating(38)
 @parametrize_with_checks(
     [
         TangentKernelRegressor(relu_network(depth=1)),

@@ -25,7 +25,7 @@ from lemmata.kernels import (
     gram,
 )
 
-pytestmark = pytest.mark.rotating(11)
+pytestmark = pytest.mark.rotating(15)
 
 EPS = float(np.finfo(np.float64).eps)
 X = jnp.asarray(np.random.default_rng(4).normal(size=(5, 3)))

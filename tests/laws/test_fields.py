@@ -118,7 +118,7 @@ def finite_kernels(case, width, x):
     return jax.jit(lambda keys: jax.lax.map(kernels, keys))(jax.random.split(jax.random.key(width), KEYS))
 
 
-@pytest.mark.rotating(41, over="case")
+@pytest.mark.rotating(56, over="case")
 @by_case
 def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     x = points(case)
@@ -141,7 +141,7 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
         assert (np.abs(bias) <= QUANTILE * spread + 4.0 / WIDTHS[-1]).all(), (kind, bias, spread)
 
 
-@pytest.mark.rotating(11, over="case")
+@pytest.mark.rotating(15, over="case")
 @by_case
 def test_the_finite_tangent_kernel_is_that_of_the_gradients(case):
     net, x = network(case, width=5), points(case)
@@ -161,7 +161,7 @@ def test_the_finite_tangent_kernel_is_that_of_the_gradients(case):
 FORMS = [(case, TangentKernel) for case in CASES] + [(CASES[0], NNGPKernel)]
 
 
-@pytest.mark.rotating(14, over="case")
+@pytest.mark.rotating(19, over="case")
 @pytest.mark.parametrize(("case", "kernel"), FORMS, ids=lambda part: getattr(part, "name", ""))
 def test_every_form_agrees(case, kernel):
     x = points(case, n=5)
@@ -204,7 +204,7 @@ def test_a_network_of_one_position_is_the_dense_one():
     )
 
 
-@pytest.mark.rotating(6)
+@pytest.mark.rotating(9)
 def test_dropout_before_a_pool_counts_one_pass_for_variances():
     # Two passes of one input: what is pooled, then activated, sees the variance of one pass and the covariance of two.
     shape, width, keep = (3, 2), 512, 0.7

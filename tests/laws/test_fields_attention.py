@@ -36,7 +36,7 @@ from lemmata.architectures._attention_weights import Contracted, Logits, relu, s
 from lemmata.architectures._fields import field_state
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(7)
+pytestmark = pytest.mark.rotating(10)
 
 EPS = np.finfo(np.float64).eps
 WIDTHS, KEYS = (6, 24), 96
@@ -97,7 +97,7 @@ def limit(name, kernel):
     return np.asarray(mean), np.asarray(error)
 
 
-@pytest.mark.rotating(7)
+@pytest.mark.rotating(10)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_finite_kernels_approach_the_limit_at_rate_one_half(name):
     x = fields()
@@ -150,7 +150,7 @@ def naive_moments(layer: Attention, q, theta, seed, draws):
     return jax.jit(jax.vmap(moments))(jnp.asarray(logits))
 
 
-@pytest.mark.rotating(6)
+@pytest.mark.rotating(9)
 @pytest.mark.parametrize("mechanism", ["softmax", "relu", "linear"])
 def test_moments_are_those_of_sampled_logits(mechanism):
     # Two inputs after Dense and Erf: both moments of one attention layer, before anything averages over positions.
@@ -265,7 +265,7 @@ PIECES = {
 }
 
 
-@pytest.mark.rotating(11)
+@pytest.mark.rotating(15)
 @pytest.mark.parametrize("name", PIECES)
 def test_padded_fields_are_the_fields_alone(name):
     net = Serial([*PIECES[name](), Dense(1, 1.1, 0.2)])

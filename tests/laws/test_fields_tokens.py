@@ -34,7 +34,7 @@ NETWORKS = {
 }
 
 
-@pytest.mark.rotating(11)
+@pytest.mark.rotating(15)
 @pytest.mark.parametrize("kind", [NNGPKernel, TangentKernel])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_padded_tokens_are_the_tokens_alone(name, kind):

@@ -146,7 +146,7 @@ LAWS = [
 ]
 
 
-@pytest.mark.rotating(11)
+@pytest.mark.rotating(15)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_law_holds(case):
     for law in LAWS:

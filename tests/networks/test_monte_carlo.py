@@ -10,7 +10,7 @@ from lemmata.architectures import TangentKernel, relu_network
 from lemmata.kernels import gram
 from lemmata.networks import KernelEstimate, infinite_width, monte_carlo_kernel
 
-pytestmark = pytest.mark.rotating(11)
+pytestmark = pytest.mark.rotating(15)
 
 EPS = np.finfo(np.float64).eps
 RANDOM = np.random.default_rng(5)

@@ -44,7 +44,7 @@ ACTIVATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.rotating(6)
+@pytest.mark.rotating(9)
 @pytest.mark.parametrize("layer", ACTIVATIONS, ids=lambda layer: type(layer).__name__)
 def test_the_mean_of_an_activation_is_its_integral_with_its_sign(layer):
     a, b = (jnp.asarray(v) for v in VARIANCES)

@@ -149,7 +149,7 @@ def classified(**changes):
         "signal": SignalResult(True, 0.005, 400),
         "answers": Answers(
             ["The columns predict the target (permutation test, p = 0.005).",
-             "Accuracy 90.0 % takes about 360 rows (290 to no upper limit) with RBF kernel; there are 400.",
+             "Reaching accuracy 90.0 % takes about 360 rows (290 to no upper limit) with RBF kernel; there are 400.",
              "400 more rows are expected to change accuracy 90.5 % into 93.3 %."],
             "rbf", 0.9, "asked with --error", Interval(361.0, 288.8, math.inf), _between(unit, 0.095),
             [More(100, _between(unit, 0.085), 200.0), More(400, _between(unit, 0.067), 12345.0)],
@@ -172,7 +172,7 @@ def measured(**changes):
     out = Interval(math.inf, 5000.0, math.inf)
     sentences = [
         "The columns predict the target (permutation test, p = 0.005).",
-        "Rmse 2.00 is not expected of any model here.",
+        "Reaching rmse 2.00 is not expected of any model here.",
     ]
     values = {
         "unit": unit,

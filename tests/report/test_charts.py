@@ -4,11 +4,14 @@ import dataclasses
 import math
 
 import pytest
+from altair.utils.schemapi import SchemaValidationError
 
 from lemmata.errors import DataError
 from lemmata.report import learning_curve_chart
 from lemmata.report._charts import all_curves, residuals, spectra, theory, training
-from lemmata.report._theme import linear_ticks, ticks
+from lemmata.report._comparison import _pictures as comparison_pictures
+from lemmata.report._page import _pictures
+from lemmata.report._theme import configured, linear_ticks, ticks
 from tests.report.example import classified, empty, measured, noise
 
 
@@ -79,6 +82,30 @@ def test_no_model_no_chart():
         learning_curve_chart(empty())
     assert [draw(empty()) for draw in (all_curves, theory, spectra, residuals)] == [None] * 4
     assert training({"widths": []}) is None
+
+
+@pytest.mark.parametrize("record", [classified, measured, noise, empty])
+def test_every_picture_follows_the_schema(record):
+    charts = {**_pictures(record()), **{f"with {name}": chart for name, chart in compared(record()).items()}}
+    assert charts
+    for chart in charts.values():
+        assert configured(chart).to_dict()["$schema"]
+
+
+def test_the_schema_refuses_what_it_does_not_know():
+    chart = configured(learning_curve_chart(classified()))
+    chart.autosize = "sideways"
+    with pytest.raises(SchemaValidationError):
+        chart.to_dict()
+
+
+def compared(record):
+    """The pictures of a comparison with another study, and with the same metric."""
+    return {
+        f"{name} of {i}": chart
+        for i, other in enumerate((classified(), measured()))
+        for name, chart in comparison_pictures([record, other]).items()
+    }
 
 
 def test_residuals_are_truth_minus_prediction():

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from lemmata.report import write_comparison
+from lemmata.report import write_comparison, write_report
 from tests.report.example import classified, empty, measured, noise
 from tests.report.page import Page
 from tests.report.test_page import PAYLOAD
 
-pytestmark = pytest.mark.rotating(6)
+pytestmark = pytest.mark.rotating(9)
 
 
 def compared(first, second, directory):
@@ -25,7 +25,16 @@ def test_the_same_metric_shares_a_picture(tmp_path):
     assert {row["model"] for row in rows} == {"flowers.csv (first): RBF kernel", "flowers.csv (second): linear model"}
     assert "target accuracy 90.0 % accuracy 80.0 %" in page.words
     assert "rows for the target 360 (290 to no upper limit) 360 (290 to no upper limit)" in page.words
-    assert page.words.count("Accuracy 90.0 % takes about 360 rows") == 2
+    assert page.words.count("Reaching accuracy 90.0 % takes about 360 rows") == 2
+
+
+def test_both_pages_have_one_frame(tmp_path):
+    record = classified()
+    first = write_report(record, tmp_path / "one").read_text(encoding="utf-8")
+    second = write_comparison(record, record, tmp_path / "two").read_text(encoding="utf-8")
+    for start, end in (("<!doctype", "<title>"), ("</title>", "<header>"), ("</main>", '<script type="app')):
+        parts = [page[page.index(start) : page.index(end)] for page in (first, second)]
+        assert parts[0] == parts[1]
 
 
 @pytest.mark.parametrize("other", [measured, noise])

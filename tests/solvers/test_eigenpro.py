@@ -12,7 +12,7 @@ from lemmata.errors import DataError, MemoryPlanError, PrecisionError, SettingEr
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import eigenpro
 
-pytestmark = pytest.mark.rotating(11)
+pytestmark = pytest.mark.rotating(15)
 
 RNG = np.random.default_rng(0)
 X = jnp.asarray(RNG.normal(size=(600, 3)))

@@ -7,7 +7,7 @@ from lemmata.errors import SettingError, ShapeError
 from lemmata.solvers import gradient_descent, gradient_flow, kernel_ridge, predict
 from lemmata.spectra import spectrum
 
-pytestmark = pytest.mark.rotating(11)
+pytestmark = pytest.mark.rotating(15)
 
 EPS = np.finfo(float).eps
 

@@ -13,7 +13,7 @@ from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import kernel_ridge, log_evidence, posterior
 
-pytestmark = pytest.mark.rotating(11)
+pytestmark = pytest.mark.rotating(15)
 
 EPS = np.finfo(float).eps
 

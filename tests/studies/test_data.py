@@ -10,6 +10,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lemmata.errors import DataError, MemoryPlanError
 from lemmata.studies import load_dataset
+from lemmata.studies._calendar import WEEKDAYS
 from lemmata.studies._overview import describe
 from lemmata.studies._tables import BUNDLED
 
@@ -99,7 +100,8 @@ def test_each_kind_of_column(tmp_path):
     )
     data = load_dataset(save(table, tmp_path / "t.parquet"), "y")
     numbers = ("a", "b", "flag", "stored_as_text", "day", "clock", "length")
-    assert data.features == (*numbers, "colour = blue", "colour = green", "colour = red")
+    weekdays = tuple(f"day: {name}" for name in WEEKDAYS)
+    assert data.features == (*numbers, "colour = blue", "colour = green", "colour = red", *weekdays)
     raw = dict(zip(data.raw_features, data.inputs.T, strict=True))
     np.testing.assert_array_equal(raw["stored_as_text"], np.arange(N) ** 2)
     np.testing.assert_array_equal(raw["day"], np.arange(N))
@@ -279,7 +281,8 @@ def test_types_that_only_arrays_have(tmp_path):
     )
     data = load_dataset(str(tmp_path / "t.npz"))
     assert data.classes == ("no", "yes")
-    assert data.features == ("X[0]", "X[1]", "X[2]", "half", "big", "day")
+    assert data.features[:6] == ("X[0]", "X[1]", "X[2]", "half", "big", "day")
+    assert data.features[6:] == tuple(f"day: {name}" for name in WEEKDAYS)
     np.testing.assert_allclose(data.x[:, :3], StandardScaler().fit_transform(x), rtol=0, atol=N * EPS)
     np.testing.assert_array_equal(data.inputs[:, 4], np.arange(N) * 2 % (N + 1))
     np.testing.assert_array_equal(data.inputs[:, 5], np.arange(N) * 2)

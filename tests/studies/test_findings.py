@@ -111,9 +111,32 @@ def test_a_strong_column_is_no_leak():
     assert "leakage" not in {finding.kind for finding in load_dataset(datasets.load_iris()).findings}
 
 
+def test_copies_of_rows_make_no_column_a_leak():
+    rows = pl.DataFrame({"a": RNG.normal(size=40), "b": RNG.normal(size=40), "y": RNG.normal(size=40)})
+    kinds, data = found(pl.concat([rows] * 3))
+    assert set(kinds) == {"repeats"}
+    leaking = pl.concat([rows.with_columns(leak=2 * pl.col("y"), other=3 - pl.col("y"))] * 3)
+    kinds, data = found(leaking)
+    assert kinds["leakage"] == ("leak", "other")
+    text = next(finding.text for finding in data.findings if finding.kind == "leakage")
+    assert text.startswith("Each of 'leak', 'other' is a multiple of 'y'")
+    assert "--drop-column 'leak' --drop-column 'other'" in text
+
+
+def test_counts_that_become_classes_are_told_with_the_remedy():
+    kinds, data = found(frame(y=RNG.poisson(2.0, N).clip(0, 5)))
+    assert data.task == "classification"
+    assert kinds == {"numbers": ("y",)}
+    assert "--task regression" in data.findings[-1].text
+    assert found(frame(y=RNG.poisson(2.0, N).clip(0, 5)), task="regression")[0] == {}
+    assert found(frame(y=RNG.integers(0, 3, N)))[0] == {}
+    assert found(frame(y=RNG.choice(["a1", "b2", "c", "d", "e", "f"], N)))[0] == {}
+
+
 def test_constant_columns():
     kinds, data = found(frame(same=7, empty=pl.Series([None] * N, dtype=pl.Float64)))
     assert kinds == {"constant": ("same", "empty")}
+    assert "dropped 2 constant or empty columns: same, empty" in data.findings[0].text
     assert data.raw_features == ("a", "b")
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.linear_model import Ridge
 
-from lemmata.studies._kernel_fit import RIDGES, best_of, chances, kernel_fit
+from lemmata.studies._kernel_fit import RIDGES, best_of, centred_fit, chances, kernel_fit, without_folds
 
 
 @pytest.fixture
@@ -32,6 +32,16 @@ def test_left_out_predictions_are_those_of_machines_without_the_row(problem):
     for i in (0, 7, 21):
         rest = np.arange(22) != i
         np.testing.assert_allclose(fit.left_out[i], direct(x[rest], x[i : i + 1], y[rest], fit.ridge)[0], rtol=1e-8)
+
+
+def test_folds_are_predicted_by_machines_without_them(problem):
+    x, _, y = problem
+    fit, values, vectors = centred_fit(x @ x.T, x[:1] @ x.T, y)
+    folds = [np.arange(start, 22, 5) for start in range(5)]
+    found = without_folds(values, vectors, fit.ridge, y, folds)
+    for rows in folds:
+        rest = np.setdiff1d(np.arange(22), rows)
+        np.testing.assert_allclose(found[rows], direct(x[rest], x[rows], y[rest], fit.ridge), rtol=1e-8)
 
 
 def test_the_ridge_is_the_best_by_leaving_out(problem):

@@ -10,7 +10,7 @@ from lemmata.studies._metrics import metric
 from lemmata.studies._models import USUAL, models, padded_gram
 from tests.studies import tables
 
-pytestmark = pytest.mark.rotating(6)
+pytestmark = pytest.mark.rotating(9)
 
 
 def one(name, dataset, **options):
@@ -59,6 +59,37 @@ def test_leave_one_out_on_all_rows_is_the_last_size_of_a_kernel():
     assert with_all_rows(one("rbf", grouped), grouped).losses["rmse"].sizes[-1] < 59
 
 
+@pytest.mark.parametrize("unit", ["auc", "accuracy"])
+def test_all_rows_do_not_put_a_kernel_that_learned_nothing_below_guessing(unit):
+    """Leave-one-out of such a kernel has an AUC far below one half; that of folds is one half."""
+    found = []
+    for seed in range(12):
+        dataset = tables.noise(120, kind="class", seed=seed)
+        losses = with_all_rows(one("linear", dataset, quick=True), dataset).losses[unit]
+        assert losses.sizes[-1] == 108
+        found.append(losses.mean[-1] - baselines(dataset)[unit])
+    # twelve tables of 120 rows: a deviation of 0.013 for shares
+    assert abs(np.mean(found)) < 0.04
+
+
+def test_the_mean_over_sizes_does_not_hide_the_rows_that_they_share():
+    """The standard error of an error on 300 rows is that of 300 rows, whatever the number of sizes."""
+    dataset = tables.waves(300, noise=2.0)
+    losses = with_all_rows(one("rbf", dataset, quick=True), dataset).losses["rmse"]
+    assert losses.shared == pytest.approx(np.sqrt(2 / 300), rel=0.25), "squares of normal variables"
+    assert losses.se[-1] == pytest.approx(losses.shared * losses.mean[-1])
+
+
+def test_rows_of_a_group_are_not_counted_as_many():
+    """Four copies of a row say as much as one: four times the variance, of four times the rows."""
+    dataset = tables.waves(40)
+    y, outputs = dataset.targets, dataset.targets + np.random.default_rng(0).normal(size=dataset.targets.shape)
+    means, variances = _measure._row_losses(dataset, y, outputs, None)
+    four = [np.repeat(part, 4, axis=0) for part in (y, outputs)]
+    grouped = _measure._row_losses(dataset, *four, None, np.repeat(np.arange(40), 4))
+    np.testing.assert_allclose(grouped, [means, 4 * variances])
+
+
 @pytest.mark.exhaustive
 def test_the_standard_error_is_that_of_a_new_table():
     """Over 40 tables of one law the mean loss scatters as its standard error says, although splits share rows."""
@@ -79,6 +110,7 @@ def test_baselines_are_those_of_guessing():
     assert classification["auc"] == pytest.approx(0.5)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")  # a study ignores those of models
 @pytest.mark.parametrize("name", [*USUAL, "relu-1"])
 def test_every_kind_of_model_learns_classes(name):
     found = one(name, tables.classes(90), quick=True)

@@ -27,6 +27,19 @@ def test_losses_are_those_of_scikit_learn(scores):
     assert value("squared") == pytest.approx(((y - output) ** 2).sum(axis=1).mean())
 
 
+def test_the_variance_over_rows_is_that_of_an_auc():
+    """Over 600 tables of 60 rows, the variance of the AUC is the mean of the variances that rows give."""
+    found, told = [], []
+    for seed in range(600):
+        random = np.random.default_rng(seed)
+        label = random.permutation(np.repeat([0, 1], [42, 18]))
+        score = random.normal(size=60) + label
+        rows = metric("auc", "classification").rows(np.eye(2)[label], np.stack([-score, score], axis=1), 1.0)
+        found.append(rows.mean())
+        told.append(rows.var() / 60)
+    assert np.mean(told) == pytest.approx(np.var(found), rel=0.2)  # the variance of 600 values: 6 % at one deviation
+
+
 def test_auc_counts_ties_by_half():
     y, output = np.eye(2)[[0, 1, 1, 0]], np.array([[0.5, 0.5]] * 4)
     assert metric("auc", "classification").rows(y, output, 1.0).mean() == pytest.approx(0.5)

@@ -1,6 +1,7 @@
 """The whole study on small tables: complete, interrupted, cut by a time limit, and written to a file and back."""
 
 import dataclasses
+import json
 import math
 import threading
 
@@ -60,7 +61,7 @@ def test_no_number_contradicts_a_measurement(study):
 
 
 def test_theory_is_near_what_was_measured():
-    found = run_study(tables.waves(200, noise=0.5), dataclasses.replace(QUICK, models="linear,relu-1"))
+    found = run_study(tables.waves(200, noise=0.5), StudyOptions(models="linear,relu-1"))
     for model in found.models:
         gaps = [abs(math.log(point.predicted / point.measured)) for point in model.theory if point.n >= 20]
         assert len(gaps) >= 4
@@ -92,6 +93,15 @@ def test_what_is_no_study_is_refused(study, tmp_path, change, words):
     path.write_text(change(study.to_json()))
     with pytest.raises(DataError, match=words):
         Record.load(path)
+
+
+def test_a_record_without_what_was_added_later_is_read(study):
+    values = json.loads(study.to_json())
+    for model in values["models"]:
+        for point in model["theory"]:
+            assert point.pop("accuracy") is None
+            assert point.pop("measured_accuracy") is None
+    assert Record.from_json(json.dumps(values)) == study
 
 
 @pytest.mark.parametrize("kind", ["number", "class"])

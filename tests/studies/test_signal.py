@@ -42,3 +42,25 @@ def test_copies_of_a_person_are_no_evidence():
 
     assert signal(load_dataset(frame, "y", drop_columns=["person"])).found
     assert not signal(load_dataset(frame, "y", group="person")).found
+
+
+def test_copies_of_rows_are_counted_across_groups_and_not_where_equal_rows_are_to_be_expected():
+    import polars as pl
+
+    from lemmata.studies import load_dataset
+
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    order = np.r_[np.arange(40), np.arange(15)]
+    numbers = pl.DataFrame({"a": x[order, 0], "b": x[order, 1], "y": y[order]})
+    found = signal(load_dataset(numbers, "y"))
+    assert (found.copies, found.total) == (15, 55)
+    together = numbers.with_columns(pl.Series("person", [f"p{i}" for i in order]))
+    found = signal(load_dataset(together, "y", group="person"))
+    assert (found.copies, found.grouped, found.rows) == (0, True, 40)
+    apart = numbers.with_columns(pl.Series("person", [f"p{i % 10}" for i in range(55)]))
+    assert signal(load_dataset(apart, "y", group="person")).copies == 15 - sum(
+        i % 10 == (40 + i) % 10 for i in range(15)
+    )
+    few = pl.DataFrame({"a": rng.integers(0, 3, 90), "b": rng.integers(0, 3, 90), "y": rng.integers(0, 2, 90)})
+    assert signal(load_dataset(few, "y")).copies == 0

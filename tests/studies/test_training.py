@@ -7,7 +7,7 @@ import pytest
 from lemmata.studies import _training
 from lemmata.studies._training import train_networks
 
-pytestmark = pytest.mark.rotating(6)
+pytestmark = pytest.mark.rotating(9)
 
 
 def problem(seed=0, n=40, d=6):

@@ -1,5 +1,6 @@
 """Floor 8: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
 
+import inspect
 import os
 import sys
 from typing import Annotated
@@ -27,7 +28,9 @@ commands = {
     "verify": verify_claims, "calibrate": calibrate,
 }  # fmt: skip
 for name, command in commands.items():
-    app.command(name)(command)
+    # A line of a docstring would end a line of the help, whatever the width of the terminal.
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    app.command(name, help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs))(command)
 
 
 @app.callback()

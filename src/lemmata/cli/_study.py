@@ -21,7 +21,10 @@ def _study(
 ) -> None:
     """How much data do I need, which model predicts best, and what would more data buy?
 
-    Fits models on growing parts of the table, tests them on the rest, and says with an interval how the curve goes on.
+    Says first whether the columns predict the target at all: whether models do better than with the target shuffled (a
+    permutation test). Then fits models on growing parts of the table, tests them on the rest, and says with an interval
+    how the curve goes on, and at which floor it ends.
+
     Writes DIR/report/index.html and DIR/study.json, and prints the answer. Exit code 0; 2 where the input is refused;
     130 after Ctrl-C, with what was finished written.
     """
@@ -101,6 +104,9 @@ def report(
     directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where index.html goes.")] = Path("report"),
 ) -> None:
     """Make the page of a study again, or one that compares two studies.
+
+    Reads study.json, which `lemmata study` writes, and computes nothing anew: the page opens offline. Two records, say
+    of a table before and after more rows, are set side by side.
 
     Exit code 0; 2 where a file is no record of a study.
     """

@@ -53,14 +53,14 @@ def print_summary(console: Console, record: "Record", page: Path, written: Path)
 
 def _table(record: "Record") -> Table:
     """A row a model; narrow enough for a terminal of 80 columns."""
-    from lemmata.report import told
+    from lemmata.report import told_asked
 
     table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     answers, unit, total = record.answers, record.unit, record.data.used_rows
     table.add_column("\nmodel")
     table.add_column(Text(f"{unit.name}\nwith {total:,} rows"), justify="right")
     if answers.needed is not None:
-        table.add_column(Text(f"rows for {unit.name}\n{told(answers.asked, unit)}"), justify="right")
+        table.add_column(Text(f"rows for {unit.name}\n{told_asked(answers, unit)}"), justify="right")
     for model in record.models:
         style = "dim" if not model.learns else "bold" if model.name == answers.best else None
         table.add_row(*(Text(cell) for cell in _cells(model, record)), style=style)

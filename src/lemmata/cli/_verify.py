@@ -7,6 +7,8 @@ import typer
 
 from lemmata.errors import SettingError
 
+MOST_TRIALS = 10**7
+"""The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""
 EXIT = {
     "supported": 0, "refuted": 1, "inconclusive": 3, "inapplicable": 3, "failed": 4, "vacuous": 5, "outside": 6
 }  # fmt: skip
@@ -51,6 +53,7 @@ def verify_claims(
     from ._study import check_seed
 
     check_seed(seed)
+    _check_budget(budget)
     _check_choice(claims, everything, stale)
     import jax
 
@@ -89,6 +92,17 @@ def verify_claims(
     else:
         _report(verdicts, len(chosen), level)
     raise typer.Exit(code)
+
+
+def _check_budget(budget: int | None) -> None:
+    """Refuse a number of trials that no run ends."""
+    if budget is not None and not 1 <= budget <= MOST_TRIALS:
+        raise SettingError(
+            "--budget is out of bounds",
+            found=budget,
+            rule=f"at least 1 trial and at most {MOST_TRIALS:,}",
+            remedy="leave --budget out for the number that support needs",
+        )
 
 
 def _check_choice(claims: list[str] | None, everything: bool, stale: bool) -> None:

@@ -14,5 +14,6 @@ from ._study import study as study
 from ._text import clean as clean
 from ._text import number as number
 from ._text import told as told
+from ._text import told_asked as told_asked
 from ._text import told_interval as told_interval
 from ._text import told_rows as told_rows

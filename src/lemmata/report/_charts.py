@@ -65,7 +65,9 @@ def theory(record: "Record") -> Picture:
             name: value if math.isfinite(value) and value > 0 else None
             for name, value in (("predicted", point.predicted), ("lower", point.lower), ("upper", point.upper),
                                 ("measured", point.measured))
-        }}
+        }, **({} if point.accuracy is None else {
+            "accuracy predicted": point.accuracy, "accuracy measured": point.measured_accuracy
+        })}
         for model in record.models for point in model.theory
     ]  # fmt: skip
     heights = [row[name] for row in rows for name in ("predicted", "measured") if row[name]]
@@ -77,7 +79,8 @@ def theory(record: "Record") -> Picture:
     axis = alt.Axis(title="training rows", values=sizes, format=",d", labelOverlap="greedy")
     base = alt.Chart().encode(x=alt.X("n:Q", scale=across, axis=axis), color=colour(names))
     held = alt.Axis(title="squared error (1: guessing)", values=marks, format=",.4~r")
-    tips = [alt.Tooltip(f"{name}:Q", format=".3~r") for name in ("n", "predicted", "measured")]
+    told = [name for name in rows[0] if name not in ("model", "lower", "upper")]
+    tips = [alt.Tooltip(f"{name}:Q", format=".3~r") for name in told]
     error = alt.Y("predicted:Q", scale=up, axis=held)
     layers = [
         base.mark_area(opacity=0.18, clip=True).encode(y=alt.Y("lower:Q", scale=up), y2="upper:Q"),

@@ -10,8 +10,9 @@ from lemmata.files import replace_text
 
 from . import _views as views
 from ._curves import Frame, curve_layers, curve_rows, drawn_models, frame, learning_curve_chart, level
+from ._described import learning_curve
 from ._page import drawn, shipped, template
-from ._text import MISSING, clean, told, told_interval, told_rows
+from ._text import MISSING, clean, told, told_asked, told_interval, told_rows
 from ._theme import colour, configured
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def write_comparison(first: "Record", second: "Record", directory: str | Path) -
 def comparison(first: "Record", second: "Record") -> str:
     """The text of the page."""
     records = [clean(first, lines=True), clean(second, lines=True)]
-    pictures = drawn(_pictures(records))
+    pictures = drawn(_pictures(records), _described(records))
     return template("comparison.html").render(
         records=records,
         names=_names(records),
@@ -48,6 +49,7 @@ def comparison(first: "Record", second: "Record") -> str:
         models=[views.models(record) for record in records],
         warnings=[views.warnings(record) for record in records],
         pictures=pictures,
+        version=records[1].lemmata,
         **shipped(pictures),
     )
 
@@ -77,7 +79,7 @@ def _told(record: "Record") -> dict[str, str]:
         "signal": f"{'yes' if record.signal.found else 'no'} (p = {record.signal.p_value:.2g})",
         "best model": best.title if best else MISSING,
         "expected with all rows": f"{unit.name} {told_interval(answers.now, unit)}" if answers.now else MISSING,
-        "target": f"{unit.name} {told(answers.asked, unit)}" if asked else MISSING,
+        "target": f"{unit.name} {told_asked(answers, unit)}" if asked else MISSING,
         "rows for the target": told_rows(answers.needed, record.data.used_rows) if answers.needed else MISSING,
         "guessing": f"{unit.name} {told(unit.guessing, unit)}",
     }
@@ -90,6 +92,12 @@ def _pictures(records: list["Record"]) -> dict[str, Any]:
         return {"curves": _together(kept)}
     names = ("first", "second")
     return {name: learning_curve_chart(r, 420, 260) for name, r in zip(names, records, strict=True) if r in kept}
+
+
+def _described(records: list["Record"]) -> dict[str, str]:
+    """The words for each picture."""
+    each = [f"{name}: {learning_curve(record)}" for name, record in zip(_names(records), records, strict=True)]
+    return {"first": each[0], "second": each[1], "curves": " ".join(each)}
 
 
 def _together(records: list["Record"]) -> alt.LayerChart:

@@ -9,7 +9,7 @@ import altair as alt
 
 from lemmata.errors import DataError
 
-from ._text import told
+from ._text import told, told_asked
 from ._theme import INK, colour, configured, ticks
 
 if TYPE_CHECKING:
@@ -179,6 +179,8 @@ def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
 def learning_curve_chart(record: "Record", width: int | str = 640, height: int = 330) -> alt.LayerChart:
     """The learning curve of the best model, with its band, its measurements, what is asked, and the other models.
 
+    Where another model comes to the asked value with the fewest rows, its curve is drawn as that of the best.
+
     Args:
         record: a study.
         width: of the plot in pixels, or "container".
@@ -195,7 +197,7 @@ def learning_curve_chart(record: "Record", width: int | str = 640, height: int =
     if not models:
         raise DataError("this study has no learning curve", rule="at least one model was measured")
     unit, answers, total = record.unit, record.answers, record.data.used_rows
-    best = [model for model in models if model.name == answers.best]
+    best = [model for model in models if model.name in (answers.best, answers.first)]
     useful = [model for model in models if model.learns] or models
     marks = [unit.guessing] if not best else [answers.asked] if answers.needed is not None else []
     around = frame(best or useful, unit, [*marks, *(model.band[-1].value for model in useful if model.band)])
@@ -205,7 +207,7 @@ def learning_curve_chart(record: "Record", width: int | str = 640, height: int =
     # Where few rows train, the curve is far from the target, and where many do, far from guessing: there is room.
     layers += level(around, unit.guessing, f"guessing: {told(unit.guessing, unit)}", left=not best)
     if answers.needed is not None:
-        layers += level(around, answers.asked, f"target: {told(answers.asked, unit)}", left=True, dashed=True)
+        layers += level(around, answers.asked, f"target: {told_asked(answers, unit)}", left=True, dashed=True)
     layers += size_line(around, total, f"your {total:,} rows")
     data = alt.Data(values=curve_rows(models, around, total))
     return configured(alt.layer(*layers, data=data).properties(width=width, height=height))

@@ -16,7 +16,8 @@ from lemmata.files import replace_text
 from . import _charts as charts
 from . import _views as views
 from ._curves import drawn_models, learning_curve_chart
-from ._text import clean, number, script_json, told, told_interval, verdict
+from ._described import described
+from ._text import clean, number, script_json, told, told_asked, told_interval, verdict
 from ._theme import themed
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def write_report(record: "Record", directory: str | Path) -> Path:
 def page(record: "Record") -> str:
     """The text of the page."""
     record = clean(record, lines=True)
-    pictures = drawn(_pictures(record))
+    pictures = drawn(_pictures(record), described(record))
     return template("report.html").render(
         record=record,
         pictures=pictures,
@@ -61,6 +62,7 @@ def page(record: "Record") -> str:
         worst=views.worst(record),
         claims=views.claims(record),
         warnings=views.warnings(record),
+        version=record.lemmata,
         **shipped(pictures),
     )
 
@@ -72,7 +74,7 @@ def page_text(record: "Record") -> str:
         record: a study.
     """
     record = clean(record, lines=True)
-    pictures = drawn(_curves(record))
+    pictures = drawn(_curves(record), described(record))
     return template("fragment.html").render(
         record=record, pictures=pictures, models=views.models(record), warnings=views.warnings(record)
     )
@@ -93,14 +95,23 @@ def _pictures(record: "Record") -> dict[str, Any]:
     return {name: chart for name, chart in found.items() if chart is not None}
 
 
-def drawn(pictures: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Specification, SVG and columns of the CSV of each chart."""
+def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Specification, SVG and columns of the CSV of each chart.
+
+    Args:
+        pictures: charts by their names.
+        words: what each shows, for those who do not see it.
+    """
     found = {}
     for name, chart in pictures.items():
         spec = themed(chart) if not _is_configured(chart) else chart.to_dict(validate=False)
+        spec["description"] = words[name]
         svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
         # Clip paths are numbered anew in every picture: in one page they need names of their own.
         svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
+        # A reader's font may be wider than the one in which names were measured: what stands out is shown, not cut.
+        opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words[name])
+        svg = svg.replace("<svg", str(opening), 1)
         found[name] = {"spec": spec, "svg": Markup(svg), "csv": charts.CSV.get(name)}
     return found
 
@@ -148,6 +159,7 @@ def template(name: str) -> jinja2.Template:
         "number": _or_missing(number),
         "verdict": _or_missing(verdict),
         "told": told,
+        "told_asked": told_asked,
         "told_interval": told_interval,
         "script_json": script_json,
     }

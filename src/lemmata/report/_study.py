@@ -3,7 +3,9 @@
 import dataclasses
 import difflib
 import functools
+import math
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,16 @@ import jax
 import polars as pl
 
 from lemmata.errors import SettingError
+from lemmata.files import replace_text
 from lemmata.options import StudyOptions
 from lemmata.studies import Dataset, Record, load_dataset, run_study
+from lemmata.studies._result import Unit
 
 from ._curves import learning_curve_chart
 from ._page import page_text, write_report
+
+NORMAL_90 = 1.645
+"""A normal variable is within so many standard deviations of its mean with probability 90 %."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,13 +45,21 @@ class Study:
     def curves(self) -> pl.DataFrame:
         """The learning curves: one row for each model and size, in the unit of the study.
 
-        Columns: model; n, training rows; kind, "measured" or "expected"; value; lower and upper, the ends of one
-        standard error (measured) or of the 90 % interval (expected).
+        Columns: model; n, training rows; kind, "measured" or "expected"; value; lower and upper, the ends of a 90 %
+        interval. That of a measured value is value -+ 1.645 standard errors, clipped to what the unit allows: shares
+        and AUC lie in [0, 1], R² is at most 1, the others are at least 0.
         """
-        rows = []
+        rows, (least, most) = [], _bounds(self.record.unit)
         for model in self.record.models:
             rows += [
-                (model.name, point.n, "measured", point.value, point.value - point.se, point.value + point.se)
+                (
+                    model.name,
+                    point.n,
+                    "measured",
+                    point.value,
+                    max(point.value - NORMAL_90 * point.se, least),
+                    min(point.value + NORMAL_90 * point.se, most),
+                )
                 for point in model.points
             ]
             rows += [(model.name, item.n, "expected", item.value, item.lower, item.upper) for item in model.band]
@@ -59,9 +74,12 @@ class Study:
         return write_report(self.record, directory)
 
     def save(self, path: str | Path) -> Path:
-        """Write study.json, which `Study.load` and `lemmata report` read."""
-        Path(path).write_text(self.record.to_json() + "\n", encoding="utf-8")
-        return Path(path)
+        """Write study.json, which `Study.load` and `lemmata report` read.
+
+        Raises:
+            DataError: the file cannot be written; what stood there before is untouched.
+        """
+        return replace_text(path, self.record.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "Study":
@@ -79,6 +97,11 @@ class Study:
         return page_text(self.record)
 
 
+def _bounds(unit: Unit) -> tuple[float, float]:
+    """The least and the largest value that the metric can have."""
+    return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
+
+
 def study(table: object, target: str | None = None, **options: Any) -> Study:
     """How much data a value takes, which model predicts best, and what more data buys.
 
@@ -86,8 +109,8 @@ def study(table: object, target: str | None = None, **options: Any) -> Study:
         table: a pandas or polars data frame, a pair (x, y) of arrays, a scikit-learn bunch, the name of a bundled set,
             or the path of a file.
         target: the column to predict.
-        options: see `lemmata.options.StudyOptions`: error="accuracy 0.95", cost=2.0, models="linear,rbf,forest",
-            group="person", ...
+        options: see `lemmata.options.StudyOptions`: error="accuracy 0.95", cost=2.0, group="person",
+            models="linear,rbf,forest" or models=["linear", "rbf", "forest"], ...
 
     Raises:
         DataError: the table cannot be used.
@@ -95,7 +118,7 @@ def study(table: object, target: str | None = None, **options: Any) -> Study:
         UnknownNameError: no such column or model.
 
     >>> import lemmata
-    >>> found = lemmata.study("iris", models="linear", quick=True)
+    >>> found = lemmata.study("iris", models=["linear"], quick=True)
     >>> found.answer.splitlines()[0]
     'The columns predict the target (permutation test, p = 0.005).'
     >>> found.curves.columns
@@ -109,7 +132,7 @@ def study(table: object, target: str | None = None, **options: Any) -> Study:
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Options by their names; one column may stand for a tuple of one."""
+    """Options by their names; one column may stand for a tuple of one, and a sequence of models for their string."""
     known = {field.name: field for field in dataclasses.fields(StudyOptions)}
     for name in options:
         if name not in known:
@@ -119,11 +142,27 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
                 rule=f"one of {', '.join(known)}",
                 remedy=f"did you mean {near[0]!r}?" if near else None,
             )
+    models = options.get("models")
+    if models is not None and not isinstance(models, str):
+        options = {**options, "models": ",".join(_names(models))}
     several = {name for name, field in known.items() if field.default == ()}
     return {
         name: ((value,) if isinstance(value, str) else tuple(value)) if name in several else value
         for name, value in options.items()
     }
+
+
+def _names(models: object) -> list[str]:
+    """Names of models from a sequence of them."""
+    names = list(models) if isinstance(models, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise SettingError(
+            "models are not names",
+            found=repr(models)[:80],
+            rule="names in one string, separated by commas, or a sequence of names",
+            remedy='models="linear,rbf" or models=["linear", "rbf"]',
+        )
+    return [str(name) for name in names]
 
 
 def load(table: object, told: StudyOptions) -> Dataset:

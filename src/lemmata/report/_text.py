@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from lemmata.studies._result import Interval, Unit
+    from lemmata.studies._result import Answers, Interval, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
@@ -74,6 +74,14 @@ def told(value: float, unit: "Unit") -> str:
     from lemmata.studies._metrics import spell
 
     return spell(value, unit.percent)
+
+
+def told_asked(answers: "Answers", unit: "Unit") -> str:
+    """The value that `needed` is about: in all of its digits where the user gave it."""
+    from lemmata.studies._answers import ASKED
+    from lemmata.studies._metrics import spell, spell_asked
+
+    return (spell_asked if answers.origin == ASKED else spell)(answers.asked, unit.percent)
 
 
 def told_interval(interval: "Interval", unit: "Unit") -> str:

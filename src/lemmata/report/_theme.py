@@ -59,6 +59,10 @@ def linear_ticks(lower: float | int, upper: float | int) -> list[float]:
     return [float(f"{k * step:.12g}") for k in count]
 
 
+PADDING = {"left": 6, "top": 6, "bottom": 6, "right": 22}
+"""Pixels around a picture: on the right there is room for names in a font wider than the one they were measured in."""
+
+
 def configured(chart: Any) -> Any:
     """The chart with the shared configuration."""
     axis: dict[str, Any] = {
@@ -66,7 +70,7 @@ def configured(chart: Any) -> Any:
         "gridOpacity": 0.5, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 220,
     }  # fmt: skip
     text: dict[str, Any] = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12}
-    chart = chart.configure(background="transparent", font=FONT, padding=6).configure_axis(**axis)
+    chart = chart.configure(background="transparent", font=FONT, padding=PADDING).configure_axis(**axis)
     chart = chart.configure_legend(**text).configure_header(**text, labelFontWeight="bold", labelLimit=260)
     return chart.configure_view(stroke=None).configure_title(color=INK, fontSize=13)
 

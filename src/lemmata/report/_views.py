@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from ._mathml import displayed
+from ._prose import prose
 from ._text import MISSING, number, slug, told, told_interval, told_rows
 from ._theme import colour_of
 
@@ -29,6 +31,7 @@ def _model(model: "ModelResult", place: int, record: "Record") -> Row:
     return {
         "title": model.title,
         "formula": model.formula,
+        "set": (model.kernel and displayed(model.formula)) or model.formula,
         "colour": colour_of(place),
         "best": model.name == record.answers.best,
         "kernel": model.kernel,
@@ -69,19 +72,27 @@ def points(record: "Record") -> list[Row]:
 
 def quality(record: "Record") -> str:
     """How far theory and measurement are apart, over models and sizes that beat guessing; empty where none does."""
-    ratios, inside = [], 0
+    ratios, inside, gaps = [], 0, []
     for model in record.models:
         for point in model.theory if model.learns else []:
+            if point.accuracy is not None and point.measured_accuracy is not None:
+                gaps.append(100 * abs(point.accuracy - point.measured_accuracy))
             if 0 < point.measured < 1 and point.predicted > 0:
                 ratios.append(abs(math.log(point.predicted / point.measured)))
                 inside += point.lower <= point.measured <= point.upper
     if not ratios:
         return ""
     factor = math.exp(statistics.median(ratios))
+    accuracy = ""
+    if gaps:
+        accuracy = (
+            " Accuracy, predicted from the mean and the variance of a kernel's outputs, is"
+            f" {statistics.median(gaps):.1f} points from the measured one in the median, {max(gaps):.1f} at most."
+        )
     return (
         f"Over the {len(ratios)} points where a kernel beats guessing, prediction and measurement are a factor of "
         f"{factor:.2f} apart in the median; {inside / len(ratios):.0%} of the measurements lie inside the band."
-    )
+    ) + accuracy
 
 
 def columns(record: "Record") -> list[Row]:
@@ -148,7 +159,7 @@ def claims(record: "Record") -> list[Row]:
             {
                 **claim,
                 "anchor": anchor,
-                "parts": parts(claim.get("statement") or ""),
+                "parts": [_set(*part) for part in parts(claim.get("statement") or "")],
                 "compared": compared,
                 "ratio_told": ratio,
             }
@@ -167,6 +178,14 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
     what = "exponent " if rate else ""
     words = f"stated {what}{number(claim.get('prediction'))}, measured {number(claim.get('measurement'))}"
     return words, MISSING if rate or "ordered" in relation else number(claim.get("ratio"))
+
+
+def _set(kind: str, text: str) -> tuple[str, Markup | str]:
+    """A paragraph ready for the page: "formula" and "text" with MathML, "plain" for a formula that stays text."""
+    if kind == "text":
+        return kind, prose(text)
+    formula = displayed(text)
+    return ("plain", text) if formula is None else (kind, formula)
 
 
 def parts(statement: str) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import re
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,8 @@ from jaxtyping import Float64
 
 from lemmata.errors import DataError, SettingError
 
-from ._encoder import Categories
+from ._calendar import calendar, wall_clock
+from ._encoder import Calendars, Categories
 
 MOST_CATEGORIES = 20
 """Text with more distinct values than this has its rare ones pooled, and a numeric target with more is not classes."""
@@ -37,6 +39,7 @@ class Inputs:
     Args:
         values: numbers; codes 0, 1, ... of categories; NaN where missing.
         categories: the categories of each column, None for a number.
+        calendars: the calendar of each column of dates, None for others.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
         notes: what was done, in plain sentences.
@@ -44,6 +47,7 @@ class Inputs:
 
     values: Float64[np.ndarray, "N p"]
     categories: Categories
+    calendars: Calendars
     names: tuple[str, ...]
     constant: tuple[str, ...]
     notes: tuple[str, ...]
@@ -135,20 +139,25 @@ def _days(column: pl.Series) -> pl.Series:
     if column.dtype == pl.Time:
         column = column.cast(pl.Duration("us"))
     elif not isinstance(column.dtype, pl.Duration):
-        column = column.cast(pl.Datetime("us"))
+        column = wall_clock(column)
         column = column - column.min()
     return (column.dt.total_microseconds().cast(pl.Float64) / 86_400e6).alias(column.name)
 
 
-def raw_inputs(frame: pl.DataFrame) -> Inputs:
+def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
     """Numbers as they are, text as codes of its categories; columns that do not vary are left out.
 
     Text of more than 20 distinct values keeps its 19 most frequent ones, of at least 5 rows each, and pools the rest.
+
+    Args:
+        frame: the input columns, numbers or texts.
+        firsts: of the columns that were dates, the first date in days since 1970-01-01.
 
     Raises:
         DataError: a text has too many values that hardly repeat, or no column varies.
     """
     values, categories, names, constant, notes, refused = [], [], [], [], [], {}
+    calendars = []
     for column in frame:
         own = None
         if column.n_unique() == 1:
@@ -164,7 +173,11 @@ def raw_inputs(frame: pl.DataFrame) -> Inputs:
             constant.append(column.name)
             continue
         values.append(column.to_numpy())
+        dates = calendar(values[-1], firsts[column.name]) if column.name in firsts and own is None else None
+        if dates is not None:
+            notes.append(_parts_of(column.name, dates.parts))
         categories.append(own)
+        calendars.append(dates)
         names.append(column.name)
     if refused:
         raise _too_many(refused)
@@ -176,7 +189,16 @@ def raw_inputs(frame: pl.DataFrame) -> Inputs:
             remedy="add an informative column",
         )
     matrix = np.stack(values, axis=1).astype(np.float64)
-    return Inputs(matrix, tuple(categories), tuple(names), tuple(constant), tuple(notes))
+    return Inputs(matrix, tuple(categories), tuple(calendars), tuple(names), tuple(constant), tuple(notes))
+
+
+def _parts_of(name: str, parts: tuple[str, ...]) -> str:
+    words = {
+        "weekday": "weekday (a column each)",
+        "year": "part of the year (sine, cosine)",
+        "day": "time of day (sine, cosine)",
+    }
+    return f"dates {shortened(name)!r} enter as {', '.join(['days since the first', *(words[part] for part in parts)])}"
 
 
 def _varies(column: pl.Series) -> bool:

@@ -12,9 +12,10 @@ from lemmata.core import MemoryPlan, available_bytes
 from lemmata.errors import DataError, SettingError
 
 from ._columns import Inputs, count, encode_targets, listing, raw_inputs
-from ._encoder import Categories, encoded_names, encoder
+from ._encoder import Calendars, Categories, encoded_names, encoder
 from ._findings import Finding, examine_columns, examine_rows
 from ._roles import FEWEST_ROWS, assign_roles, plain_frame, role_notes, usable_rows, without_identifiers
+from ._sampling import drawn, group_codes, how_drawn
 from ._tables import read_table
 
 DEFAULT_ROWS = 2500
@@ -50,6 +51,7 @@ class Dataset:
         inputs: one column for each kept column of the table: numbers as they are, codes 0, 1, ... of categories; NaN
             where a cell is missing.
         categories: the names of each column's categories, or None for a number.
+        calendars: the calendar of each column that holds dates, as days since the first, or None.
         raw_features: the name of each column of `inputs`.
         targets: the user's own numbers, or one-hot columns for classes.
         groups: the group of each row, from 0 (rows of one group are never split), or None.
@@ -73,6 +75,7 @@ class Dataset:
     name: str
     inputs: Float64[np.ndarray, "N p"]
     categories: Categories
+    calendars: Calendars
     raw_features: tuple[str, ...]
     targets: Float64[np.ndarray, "N k"]
     groups: Int64[np.ndarray, " N"] | None
@@ -105,7 +108,7 @@ class Dataset:
         >>> x.shape, bool(abs(x[:100].mean(axis=0)).max() < 1e-12)
         ((150, 4), True)
         """
-        return encoder(self.inputs, self.categories)
+        return encoder(self.inputs, self.categories, self.calendars)
 
 
 def load_dataset(
@@ -133,10 +136,10 @@ def load_dataset(
         drop_missing: drop the rows that hold a missing, NaN or infinite cell instead of imputing it.
         drop_columns: columns to leave out.
         keep_columns: columns to keep as inputs though they look like identifiers, or give groups or time.
-        group: a column; rows where it is equal are never split.
+        group: a column; rows where it is equal are never split, and are drawn together.
         time: a column of dates or numbers; training rows come before held-out ones.
-        max_rows: use at most this many rows, drawn at random; by default 2500, or fewer where 8 matrices of N x N
-            exceed the bytes.
+        max_rows: use at most this many rows, drawn at random, in whole groups with `group`; by default 2500, or fewer
+            where 8 matrices of N x N exceed the bytes.
         limit_bytes: bytes that a study may hold.
         seed: decides which rows are drawn.
 
@@ -153,16 +156,17 @@ def load_dataset(
     0.666667
     """
     limit = min(limit_bytes, available_bytes() // 2)
-    table = read_table(data, limit_bytes=limit // 4, seed=seed)
+    table = read_table(data, limit_bytes=limit // 4, seed=seed, group=group)
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     notes = [*table.notes, *role_notes(roles, drop_columns)]
-    whole, dated = plain_frame(table, roles)
+    whole, dated, firsts = plain_frame(table, roles)
     roles, findings = without_identifiers(whole, roles, dated)
     frame, index = usable_rows(whole, roles, drop_missing, notes)
-    frame, index = _subsample(frame, index, max_rows, limit, seed, notes)
+    frame, index = _subsample(frame, index, max_rows, limit, seed, roles.group, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
-    inputs = raw_inputs(frame.select(roles.inputs))
-    x = np.asarray(encoder(inputs.values, inputs.categories).fit_transform(inputs.values), dtype=np.float64)
+    inputs = raw_inputs(frame.select(roles.inputs), firsts)
+    encode = encoder(inputs.values, inputs.categories, inputs.calendars)
+    x = np.asarray(encode.fit_transform(inputs.values), dtype=np.float64)
     earliest = _earliest(x)
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
@@ -172,6 +176,7 @@ def load_dataset(
         name=table.name,
         inputs=inputs.values,
         categories=inputs.categories,
+        calendars=inputs.calendars,
         raw_features=inputs.names,
         targets=targets.values,
         groups=_groups(frame, roles.group, notes),
@@ -181,7 +186,7 @@ def load_dataset(
         y=targets.y,
         task=targets.task,
         classes=targets.classes,
-        features=encoded_names(inputs.values, inputs.categories, inputs.names),
+        features=encoded_names(inputs.values, inputs.categories, inputs.names, inputs.calendars),
         target=roles.label,
         y_mean=targets.mean,
         y_scale=targets.scale,
@@ -227,7 +232,13 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
 
 
 def _subsample(
-    frame: pl.DataFrame, index: np.ndarray, max_rows: int | None, limit: int, seed: int, notes: list[str]
+    frame: pl.DataFrame,
+    index: np.ndarray,
+    max_rows: int | None,
+    limit: int,
+    seed: int,
+    group: str | None,
+    notes: list[str],
 ) -> tuple[pl.DataFrame, np.ndarray]:
     if max_rows is not None and max_rows < FEWEST_ROWS:
         raise SettingError("--max-rows is too small", found=max_rows, rule=f"at least {FEWEST_ROWS}")
@@ -241,8 +252,9 @@ def _subsample(
         why = f"all {n} would need {plan}, {plan.bytes} bytes, and the limit is {limit} bytes"
     else:
         why = f"all {n} would need {plan}, and time grows as the cube of the rows; --max-rows raises the number"
-    notes.append(f"used {most} of {n} rows, drawn at random: {why}")
-    chosen = np.sort(np.random.default_rng(seed).choice(n, size=most, replace=False))
+    groups = None if group is None else group_codes(frame[group])
+    chosen = drawn(n, most, seed, groups)
+    notes.append(f"used {len(chosen)} of {n} rows, {how_drawn(groups, chosen)}: {why}")
     return frame[chosen], index[chosen]
 
 

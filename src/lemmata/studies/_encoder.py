@@ -11,10 +11,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
+from ._calendar import Calendar, CalendarParts
+
 FARTHEST = 1e6
 """A held-out entry is at most this many standard deviations of the training rows away: squares stay finite."""
 
 Categories = tuple[tuple[str, ...] | None, ...]
+Calendars = tuple[Calendar | None, ...]
 
 
 class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -49,12 +52,13 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.where(self.varies_, np.clip(z, -FARTHEST, FARTHEST), 0.0)
 
 
-def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories) -> ColumnTransformer:
+def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendars: Calendars = ()) -> ColumnTransformer:
     """An unfitted transformer of raw inputs, whose number of encoded columns is the same in every split of their rows.
 
     Numbers: the median of the training rows where missing, then standardised; a column that has missing cells anywhere
     in the table also gives an indicator of them. Categories: one-hot columns over the vocabulary of the whole table,
-    missing being a category of its own, then standardised. Plain scikit-learn does this; skrub's TableVectorizer
+    missing being a category of its own, then standardised. Dates: numbers, and beside them the parts of `calendars`,
+    standardised. Plain scikit-learn does this; skrub's TableVectorizer
     chooses the encoding from the rows that it is fitted on, so that the width would change from split to split, and
     would be one more dependency.
 
@@ -73,18 +77,23 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories) -> Colum
         ("missing", make_pipeline(MissingIndicator(features="all"), Standardise()), gaps),
         ("categories", make_pipeline(one_hot, Standardise()), texts),
     ]
+    for j, dates in enumerate(calendars):
+        if dates is not None and dates.parts:
+            steps.append((f"calendar {j}", make_pipeline(CalendarParts(dates), Standardise()), [j]))
     return ColumnTransformer([step for step in steps if step[2]], sparse_threshold=0)
 
 
 def encoded_names(
-    inputs: Float64[np.ndarray, "N p"], categories: Categories, names: tuple[str, ...]
+    inputs: Float64[np.ndarray, "N p"], categories: Categories, names: tuple[str, ...], calendars: Calendars = ()
 ) -> tuple[str, ...]:
-    """The name of each encoded column, in the order of `encoder`: numbers, indicators, categories."""
+    """The name of each encoded column, in the order of `encoder`: numbers, indicators, categories, parts of dates."""
     whole, gaps, texts = _kinds(inputs, categories)
     encoded = [names[j] for j in whole + gaps] + [f"{names[j]} is missing" for j in gaps]
     for j in texts:
         encoded += [f"{names[j]} = {category}" for category in categories[j] or ()]
         encoded += [f"{names[j]} is missing"] if np.isnan(inputs[:, j]).any() else []
+    for name, dates in zip(names, calendars, strict=bool(calendars)):
+        encoded += dates.names(name) if dates is not None else ()
     return tuple(encoded)
 
 

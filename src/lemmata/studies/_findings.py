@@ -21,6 +21,8 @@ SENTENCE = 5
 """Texts of at least this many words in the median are free text, shorter ones that never repeat are labels."""
 CONTRADICTING = 0.01
 """Share of the target's variance between rows of equal inputs that is worth a sentence."""
+COUNTS = 5
+"""A target of at least so many different whole numbers may be counts or grades, not names of classes."""
 HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
 """Shares of variance in the largest 1 % of rows, and excess kurtosis: a normal target has 8 % and 0."""
 
@@ -38,7 +40,8 @@ class Finding:
     """Something in the table that changes what a study of it means.
 
     Args:
-        kind: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code" or "tail".
+        kind: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code", "tail" or
+            "numbers".
         columns: the columns that it speaks about.
         text: a sentence or two: what was found, why it matters, what to do.
     """
@@ -177,13 +180,16 @@ def examine_rows(inputs: Inputs, targets: Targets, earliest: np.ndarray, label: 
         Finding(
             "constant",
             inputs.constant,
-            f"dropped {count(inputs.constant, 'constant column')}: {listing(inputs.constant)}",
+            f"dropped {count(inputs.constant, 'constant or empty column')}: {listing(inputs.constant)}",
         )
     ]
     findings = findings if inputs.constant else []
     leaks: dict[str, list[str]] = {}
+    # A copy of a row repeats every value with the same target: that is no evidence that one tells the other.
+    once = _first_of_copies(earliest, targets)
+    different = dataclasses.replace(targets, values=targets.values[once], y=targets.y[once])
     for j, name in enumerate(inputs.names):
-        reason = _gives_away(inputs.values[:, j], inputs.categories[j] is not None, targets)
+        reason = _gives_away(inputs.values[once, j], inputs.categories[j] is not None, different)
         if reason:
             leaks.setdefault(reason, []).append(name)
     for reason, names in leaks.items():
@@ -191,11 +197,38 @@ def examine_rows(inputs: Inputs, targets: Targets, earliest: np.ndarray, label: 
             Finding(
                 "leakage",
                 tuple(names),
-                f"{_quoted(names)} {reason.format(target=repr(label))}. If it is not known"
-                f" before the target is, leave it out with --drop-column {names[0]!r}.",
+                f"{_together(names, reason.format(target=repr(label)))}. What is not known before the target is should"
+                f" be left out: {' '.join(f'--drop-column {name!r}' for name in names[:10])}.",
             )
         )
-    return findings + _repeats(earliest, targets, label) + _tails(targets, label)
+    return findings + _repeats(earliest, targets, label) + _tails(targets, label) + _numbers(targets, label)
+
+
+def _first_of_copies(earliest: np.ndarray, targets: Targets) -> np.ndarray:
+    """The rows that repeat no earlier one in inputs and targets, in their order."""
+    return np.sort(np.unique(np.column_stack([earliest, targets.y]), axis=0, return_index=True)[1])
+
+
+def _together(names: list[str], reason: str) -> str:
+    """What is said of one column, said of one or several."""
+    if len(names) == 1:
+        return f"{_quoted(names)} {reason}"
+    return f"Each of {_quoted(names)} {reason}"
+
+
+def _numbers(targets: Targets, label: str) -> list[Finding]:
+    """Whole numbers that were taken for classes."""
+    labels = targets.classes or ()
+    if len(labels) < COUNTS or not all(re.fullmatch(r"-?\d+", text) for text in labels):
+        return []
+    return [
+        Finding(
+            "numbers",
+            (label,),
+            f"{label!r} holds {len(labels)} different whole numbers, which were taken for classes without an order. If"
+            " they are counts, grades or sizes, --task regression predicts them as numbers.",
+        )
+    ]
 
 
 def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | None:

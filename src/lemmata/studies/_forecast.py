@@ -19,7 +19,7 @@ import functools
 import importlib.resources
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -34,11 +34,9 @@ from ._result import Interval
 FARTHEST = 1e4
 """Sizes beyond this many times the last measured one are not looked at: an error not reached there is out of reach."""
 LEAST = 3
+LEAST_OWN = 0.25
+"""The share of a standard error that a measurement has to itself, at the least."""
 STEP = 0.03
-DRIFT, DRIFT_WEIGHT = 0.1, 2.0
-"""Deviation of ln(measured / theory) over a factor e of data that is expected of a theory, worth two observations."""
-SHARED = 0.5
-"""Correlation assumed between the errors of the theory's continuation and of the learned one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,16 +92,20 @@ class Forecast:
 
     Args:
         smoothed: the measured curve, a batch of one.
+        sizes: the measured sizes.
+        measured: the losses that were smoothed.
         features, ends: of that curve.
         prior: what was learned from other curves.
-        theory: predicted errors at sizes, or None.
+        shared: relative standard error that all measurements have in common.
     """
 
     smoothed: Smoothed
+    sizes: Float[np.ndarray, " s"]
+    measured: Float[np.ndarray, " s"]
     features: Float[np.ndarray, "1 f"]
     ends: dict
     prior: Prior
-    theory: Callable[[np.ndarray], np.ndarray] | None = None
+    shared: float = 0.0
 
     def quantiles(self, sizes, levels) -> Float[np.ndarray, "s q"]:
         """Quantiles of the true error at n rows, one row a size and one column a level; increasing in the level.
@@ -116,7 +118,10 @@ class Forecast:
         normal = special.ndtri(np.atleast_1d(np.asarray(levels, float)))[None]
         median, down, up, tail = self._distribution(logs)
         x = np.sinh(np.clip(tail * normal, -50.0, 50.0)) / tail
-        values = median[:, None] + np.where(x < 0, down[:, None], up[:, None]) * x
+        end = float(self.measured[-1])
+        shared = self.shared * end / max(end + float(self.smoothed.offset[0]), np.finfo(float).tiny)
+        away = np.hypot(np.where(x < 0, down[:, None], up[:, None]) * x, shared * normal)
+        values = median[:, None] + np.sign(normal) * away
         return np.maximum(np.exp(np.clip(values, -700.0, 700.0)) - self.smoothed.offset[0], 0.0)
 
     def error(self, n: float | int, level: float = 0.9) -> Interval:
@@ -128,13 +133,19 @@ class Forecast:
         """The smallest number of rows at which the curve is at or below `error`.
 
         The value is where the median first is, the lower end where the lower quantile first is, the upper end where
-        the upper one is: math.inf where that is nowhere up to 10,000 times the last measured size. A curve that is
-        there at the first measured size is followed back to where it came there, or to 1: before the first size
-        nothing was measured, and a quantile that dips there alone does not count.
+        the upper one is: math.inf where that is nowhere up to 10,000 times the last measured size. From the size on
+        from which everything measured is at or below `error`, so is the median. Before the first size nothing was
+        measured: value and upper end are not below it, and the lower end is 1 where the curve is there at that size.
         """
         logs, curves, first = self._curves(level)
         lower, value, upper = (_first_below(logs, curves[:, i], error, first) for i in range(3))
-        return Interval(value, lower, upper)
+        start = float(self.sizes[0])
+        value, upper = max(value, start), max(upper, start)
+        above = np.flatnonzero(self.measured > error)
+        reached = int(above[-1]) + 1 if len(above) else 0
+        if reached < len(self.sizes):
+            value = min(value, float(self.sizes[reached]))
+        return Interval(value, min(lower, value), max(upper, value))
 
     def floor(self, level: float = 0.9) -> Interval:
         """The error that no amount of data crosses: the least of each quantile's curve from the first size on.
@@ -144,7 +155,8 @@ class Forecast:
         """
         _, curves, first = self._curves(level)
         lower, value, upper = curves[first:].min(axis=0).tolist()
-        return Interval(value, lower, upper)
+        value = min(value, float(self.measured[-1]))
+        return Interval(value, min(lower, value), upper)
 
     def _curves(self, level: float) -> tuple[np.ndarray, np.ndarray, int]:
         """A fine grid of ln n with the measured sizes in it, the three quantiles, and the index of the first size."""
@@ -160,36 +172,9 @@ class Forecast:
         ways = continuations(self.smoothed, self.ends, horizons)
         change, down, up, tail = self.prior.spread(self.features, ways, self.ends["variance"], horizons)
         change, down, up = change[0], down[0], up[0]
-        if self.theory is not None:
-            change, shrink = self._with_theory(self.theory, horizons[0], change, (down + up) / 2)
-            down, up = down * shrink, up * shrink
         mean, variance = (part[0] for part in self.smoothed.at(np.minimum(logs, last)[None]))
         inside = np.sqrt(variance / self.ends["variance"][0])
         return mean + change, down * inside, up * inside, tail
-
-    def _with_theory(self, theory, horizons, change, scale) -> tuple[np.ndarray, np.ndarray]:
-        """The change of ln(error) where a theory's change is weighed in, and the factor of the scales.
-
-        ln(measured / theory) is taken for a random walk in ln n whose rate is that of the measured sizes. The two
-        changes are averaged with the weights of their variances, as if independent; the variance of the average
-        counts a correlation of 1/2.
-        """
-        logs, last = self.smoothed.logs[0], self.ends["last"][0]
-        sizes = np.concatenate([np.exp(logs), np.exp(last + horizons)])
-        found = np.log(np.maximum(np.asarray(theory(sizes), float), 0.0) + self.smoothed.offset[0])
-        smooth_mean, _ = self.smoothed.at(self.smoothed.logs)
-        ratio = smooth_mean[0] - found[: len(logs)]
-        apart = np.maximum(last - logs[:-1], STEP)
-        squares = (ratio[:-1] - ratio[-1]) ** 2 / apart
-        count = min(len(squares), 4)
-        rate = (DRIFT_WEIGHT * DRIFT**2 + squares[-count:].sum()) / (DRIFT_WEIGHT + count)
-        variance = self.ends["variance"][0] + rate * horizons
-        share = scale**2 / (scale**2 + variance)
-        mixed = (1 - share) * change + share * (found[len(logs) :] - found[len(logs) - 1])
-        squared = ((1 - share) * scale) ** 2 + share**2 * variance
-        squared = squared + 2 * SHARED * share * (1 - share) * scale * np.sqrt(variance)
-        beyond = horizons > 0
-        return np.where(beyond, mixed, change), np.where(beyond, np.minimum(np.sqrt(squared) / scale, 1.0), 1.0)
 
 
 def forecast(
@@ -198,7 +183,7 @@ def forecast(
     se,
     *,
     baseline: float | int | None = None,
-    theory: Callable[[np.ndarray], np.ndarray] | None = None,
+    shared: float = 0.0,
 ) -> Forecast:
     """Continue a measured learning curve to more data.
 
@@ -207,7 +192,8 @@ def forecast(
         measured: mean held-out loss at each, at least 0, the lower the better.
         se: standard errors of the means; nan where unknown, 0 where exact.
         baseline: loss of predicting the mean or the class shares, if known.
-        theory: function from sizes to errors predicted without the measurements, weighed in by how well it did.
+        shared: relative standard error that the means at all sizes have in common, since they are taken on the same
+            rows: averaging over sizes does not lower it. It is a part of `se`.
 
     Raises:
         DataError: if there are fewer than 3 sizes, they do not increase, or a loss is negative or not finite.
@@ -232,9 +218,10 @@ def forecast(
     if not (np.all(np.isfinite(measured)) and np.all(measured >= 0)):
         raise DataError("losses of a learning curve", found=measured.tolist(), rule="finite and at least 0")
     known = np.where(np.isfinite(se) & (se >= 0), se, np.nan)
+    known = np.sqrt(np.maximum(known**2 - (shared * measured) ** 2, (LEAST_OWN * known) ** 2))
     smoothed = smooth(sizes[None], measured[None], known[None])
     features, ends = look(smoothed, np.array([np.nan if baseline is None else baseline], float))
-    return Forecast(smoothed, features, ends, prior(), theory)
+    return Forecast(smoothed, sizes, measured, features, ends, prior(), shared)
 
 
 def _levels(level: float) -> Sequence[float]:
@@ -244,17 +231,12 @@ def _levels(level: float) -> Sequence[float]:
 def _first_below(
     logs: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float | int, first: int
 ) -> float:
-    """The n at which the curve, straight between points of the grid, comes to the error, seen from index `first`."""
-    above = errors > error
-    if above[first]:
-        later = np.flatnonzero(~above[first:])
-        if not len(later):
-            return math.inf
-        at = first + int(later[0])
-    else:
-        earlier = np.flatnonzero(above[:first])
-        at = int(earlier[-1]) + 1 if len(earlier) else 0
-    if at == 0:
-        return float(np.exp(logs[0]))
+    """The n at which the curve, straight between points of the grid, comes to the error, from index `first` on."""
+    later = np.flatnonzero(errors[first:] <= error)
+    if not len(later):
+        return math.inf
+    if later[0] == 0:
+        return 1.0
+    at = first + int(later[0])
     share = (errors[at - 1] - error) / (errors[at - 1] - errors[at])
     return float(np.exp(logs[at - 1] + share * (logs[at] - logs[at - 1])))

@@ -20,6 +20,9 @@ from lemmata.solvers import lasso_objective
 
 from ._data import Dataset
 
+_SMALLEST, _LARGEST = 1e-6, 1e6
+"""Bounds of a width and of a sharpness: squares of frequencies and thresholds stay far from the ends of float64."""
+_MOST_LAYERS = 10**6
 _SHOWN_EXAMPLES, _SHOWN_COEFFICIENTS, _SHOWN_LAYERS = 60, 24, 48
 
 
@@ -58,10 +61,7 @@ def run_in_context(
     if dataset.task != "regression" or dataset.y.shape[1] != 1:
         raise DataError(f"target {dataset.target!r}", found=f"a {dataset.task} task", rule="one numeric target",
                         remedy="--task regression, or another --target")  # fmt: skip
-    if not 0 < width < math.inf:
-        raise SettingError("--width", found=width, rule="positive and finite")
-    if layers < 3:
-        raise SettingError("--layers", found=layers, rule="at least 3: two layers are a step, after the first")
+    _check_numbers(width, sharpness, penalty, layers)
     order = np.random.default_rng(seed).permutation(len(dataset.x))
     queries = int(held_out * len(order)) if 0 < held_out < 1 else 0
     if queries < 1 or len(order) - queries < 2:
@@ -95,6 +95,23 @@ def run_in_context(
         "hypotheses": [_record(condition) for condition in theorem_hypotheses(models["plain"], functions, x)],
         "notes": [*dataset.notes, *_notes(models, rows)],
     }  # fmt: skip
+
+
+def _check_numbers(width: float, sharpness: float, penalty: float, layers: int) -> None:
+    """Refuse settings for which the features or the penalty are not finite numbers, or the layers too many to run."""
+    positive = f"positive and finite, from {_SMALLEST:g} to {_LARGEST:g}"
+    near = "a value near 1: inputs lie in the unit ball"
+    for name, value in (("--width", width), ("--sharpness", sharpness)):
+        if not _SMALLEST <= value <= _LARGEST:
+            raise SettingError(f"{name} is out of bounds", found=value, rule=positive, remedy=near)
+    if not 0 <= penalty <= _LARGEST:
+        raise SettingError("--penalty is out of bounds", found=penalty,
+                           rule=f"finite, at least 0 and at most {_LARGEST:g}",
+                           remedy="a value below 2: from there on all coefficients are 0")  # fmt: skip
+    if not 3 <= layers <= _MOST_LAYERS:
+        raise SettingError("--layers is out of bounds", found=layers,
+                           rule=f"at least 3 (two layers are a step, after the first) and at most {_MOST_LAYERS:,}",
+                           remedy="401 is the default")  # fmt: skip
 
 
 def theorem_hypotheses(

@@ -6,6 +6,7 @@ import numpy as np
 from lemmata.spectra import condition_number, cumulative_alignment, effective_dimension, measured_curve
 
 from ._data import Dataset
+from ._gaussian_outputs import predicted_accuracy
 from ._kernel_fit import RIDGES
 from ._measure import Measured, spread_of
 from ._result import Spectral, TheoryPoint
@@ -18,7 +19,8 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     """Predicted and measured squared error, relative to the target's variance, at the measured sizes of a kernel.
 
     The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept, at the
-    ridge that makes it smallest at each size, as leave-one-out chooses a ridge again in each split.
+    ridge that makes it smallest at each size, as leave-one-out chooses a ridge again in each split. For classes the
+    accuracy at that ridge stands beside it (see `predicted_accuracy`).
     """
     if measured.modes is None or measured.ridge is None:
         return []
@@ -33,7 +35,13 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     curve = measured_curve(measured.modes, y, *pairs, intercept=True, solves=0)
     error, lower, upper = (np.asarray(getattr(curve, end)).reshape(len(ridges), -1) for end in ENDS)
     best = error.argmin(axis=0), np.arange(len(sizes))
-    columns = (sizes, error[best], lower[best], upper[best], losses.mean[kept] / scale)
+    columns = [sizes, error[best], lower[best], upper[best], losses.mean[kept] / scale]
+    if dataset.task == "classification":
+        mu = np.asarray(curve.equivalent.mu).reshape(len(ridges), -1)[best]
+        columns += [
+            predicted_accuracy(measured.modes, dataset.targets, sizes, mu),
+            1 - measured.losses["wrong"].mean[kept],
+        ]
     return [TheoryPoint(*map(float, row)) for row in zip(*columns, strict=True)]
 
 

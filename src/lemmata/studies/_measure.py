@@ -12,13 +12,14 @@ from jaxtyping import Float
 from lemmata.spectra import Spectrum
 
 from ._data import Dataset
-from ._kernel_fit import centred_fit, chances
+from ._kernel_fit import centred_fit, chances, without_folds
 from ._metrics import METRICS, Metric, surprise
 from ._models import Fit, Model, chosen, padded_gram
 from ._result import Residual
 from ._splits import number_of_splits, split, split_sizes
 
 FEWEST_SIZES = 4
+FOLDS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,13 +31,17 @@ class Losses:
         mean: mean loss on held-out rows.
         se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
             of different rows on which it was measured.
-        splits: how many splits each size was measured on; 0 for leave-one-out on all rows, a kernel's last size.
+        splits: how many splits each size was measured on; 0 for all rows, a kernel's last size, where folds (of one
+            row in regression) are left out exactly.
+        shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
+            one table.
     """
 
     sizes: Float[np.ndarray, " s"]
     mean: Float[np.ndarray, " s"]
     se: Float[np.ndarray, " s"]
     splits: tuple[int, ...]
+    shared: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +110,8 @@ def measure(
             continue
         train, test = split(total, sizes[i], r, seed, dataset.groups, dataset.order)
         fit = _fitted(model, dataset, train, test)
-        found[i].append(_row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances))
+        groups = None if dataset.groups is None else dataset.groups[test]
+        found[i].append(_row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances, groups))
         held[i] = len(test)
         learned += [fit.learns] if i == len(sizes) - 1 else []
         done += sizes[i]
@@ -118,19 +124,28 @@ def _losses(found: list, sizes: list[int], held: list[int], total: int, metric: 
     tables = [np.array(values)[:, :, metric] if values else np.zeros((0, 2)) for values in found]
     tables = [table[np.isfinite(table).all(axis=1)] for table in tables]
     kept = [i for i, table in enumerate(tables) if len(table)]
+    mean = np.array([tables[i][:, 0].mean() for i in kept])
+    seen = [min(len(tables[i]) * held[i], total) for i in kept[-1:]]
     return Losses(
         np.array([float(sizes[i]) for i in kept]),
-        np.array([tables[i][:, 0].mean() for i in kept]),
+        mean,
         np.array([_standard_error(tables[i], held[i], total) for i in kept]),
         tuple(len(tables[i]) for i in kept),
+        _shared(mean[-1], tables[kept[-1]][:, 1].mean(), seen[0]) if kept else 0.0,
     )
 
 
-def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
-    """A kernel's curve with exact leave-one-out on all rows as its last size, and its eigensystem.
+def _shared(mean: float, variance: float, rows: int) -> float:
+    return math.sqrt(variance / rows) / mean if mean > 0 else 0.0
 
-    Leave-one-out is the error at N - 1 rows, measured on N of them; it needs rows that are independent, so a table with
-    groups or an order has none.
+
+def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
+    """A kernel's curve with an exact measurement on all rows as its last size, and its eigensystem.
+
+    In regression it is leave-one-out, the error at N - 1 rows. For classes ten folds are left out, each with its share
+    of every class: without a row, the mean of the others leans to the other classes, so that leave-one-out puts a
+    machine that learned nothing below guessing. Both need rows that are independent, so a table with groups or an order
+    has none.
     """
     if not measured.model.kernels:
         return measured
@@ -145,18 +160,37 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     whole = dataclasses.replace(measured, ridge=fit.ridge, modes=modes, learns=measured.learns and fit.learns)
     if dataset.groups is not None or dataset.order is not None:
         return whole
-    probable = chances(fit, y, fit.left_out) if dataset.task == "classification" else None
-    means, variances = _row_losses(dataset, y, fit.left_out, probable)
+    if dataset.task == "regression":
+        size, (means, variances) = total - 1.0, _row_losses(dataset, y, fit.left_out, None)
+    else:
+        folds = _folds(y)
+        outputs = without_folds(values, vectors, fit.ridge, y, folds)
+        probable = chances(fit, y, outputs)
+        parts = [_row_losses(dataset, y[rows], outputs[rows], probable[rows]) for rows in folds]
+        size, (means, variances) = total - float(len(folds[0])), np.nanmean(parts, axis=0)
     losses = {
-        unit.name: Losses(
-            np.append(old.sizes, total - 1.0),
-            np.append(old.mean, mean),
-            np.append(old.se, math.sqrt(variance / total)),
-            (*old.splits, 0),
-        )
+        unit.name: _with_last(old, size, mean, variance, total)
         for unit, old, mean, variance in zip(_units(dataset), measured.losses.values(), means, variances, strict=True)
     }
     return dataclasses.replace(whole, losses=losses)
+
+
+def _folds(y: Float[np.ndarray, "n k"]) -> list[np.ndarray]:
+    """Ten parts of the rows, each with its share of every class, in the order of the table."""
+    order = np.argsort(y.argmax(axis=1), kind="stable")
+    return [np.sort(order[start::FOLDS]) for start in range(min(FOLDS, len(y)))]
+
+
+def _with_last(old: Losses, size: float, mean: float, variance: float, total: int) -> Losses:
+    if not math.isfinite(mean) or (len(old.sizes) and size <= old.sizes[-1]):
+        return old
+    return Losses(
+        np.append(old.sizes, size),
+        np.append(old.mean, mean),
+        np.append(old.se, math.sqrt(variance / total)),
+        (*old.splits, 0),
+        _shared(mean, variance, total),
+    )
 
 
 def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[Residual]:
@@ -190,12 +224,17 @@ def _fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray)
     return model.fit(np.asarray(rows, float), dataset.targets[train], dataset.task)
 
 
-def _row_losses(dataset: Dataset, y, outputs, probable) -> Float[np.ndarray, "2 metrics"]:
-    """For each metric the mean of the loss over rows, and its variance over rows."""
+def _row_losses(dataset: Dataset, y, outputs, probable, groups=None) -> Float[np.ndarray, "2 metrics"]:
+    """For each metric the mean of the loss over rows, and m times the variance of that mean.
+
+    For independent rows that is their variance; with groups it is the mean square of the groups' sums, over m.
+    """
     spread, found = spread_of(dataset), []
     for unit in _units(dataset):
         rows = unit.rows(y, probable if unit.rows is surprise else outputs, spread)
-        found.append((rows.mean(), rows.var()))
+        apart = rows - rows.mean()
+        sums = apart if groups is None else np.bincount(np.unique(groups, return_inverse=True)[1], apart)
+        found.append((rows.mean(), float((sums**2).sum()) / len(rows)))
     return np.array(found).T
 
 

@@ -36,18 +36,25 @@ def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 
 
 def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """How many rows of other classes are ranked above each row of its class, weighted so that the mean is 1 - AUC.
+    """What each row adds to 1 - AUC: the mean over rows is 1 - AUC, and their variance over m that of the estimate.
 
-    The AUC is that of one class against the rest, averaged over the classes that are present.
+    The AUC is that of one class against the rest, averaged over the classes that are present. With A the share of pairs
+    that are ranked wrongly, one of the m_1 rows of the class adds A + (m / m_1) (a_i - A), where a_i is the share of
+    the other m_0 rows above it, and one of the rest A + (m / m_0) (b_i - A), where b_i is the share of the class below
+    it (the projections of a U-statistic, DeLong et al. 1988).
     """
     label, rows = y.argmax(axis=1), np.zeros(len(y))
     present = [c for c in np.unique(label) if (label != c).any()]
     for c in present:
-        inside = label == c
-        rank, own = rankdata(output[:, c])[inside], rankdata(output[inside, c])
-        below = (rank - own) / (~inside).sum()
-        rows[inside] = (1.0 - below) * len(y) / (len(present) * inside.sum())
-    return rows if present else np.full(len(y), math.nan)
+        rank = rankdata(output[:, c])
+        for inside, sign in ((label == c, 1), (label != c, -1)):
+            others = (~inside).sum()
+            below = (rank[inside] - rankdata(output[inside, c])) / others
+            wrongly = 1.0 - below if sign == 1 else below
+            mean = wrongly.mean()
+            rows += mean / 2  # the mean is the same for both
+            rows[inside] += (wrongly - mean) * len(y) / inside.sum()
+    return rows / len(present) if present else np.full(len(y), math.nan)
 
 
 def squared(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
@@ -181,14 +188,43 @@ def tell(unit: Metric, loss: float, spread: float) -> str:
     return spell(unit.told(loss, spread), unit.percent)
 
 
-def spell(value: float, percent: bool = False) -> str:
+def spell(value: float, percent: bool = False, like: str = "") -> str:
     """A value to three digits, or a share to a tenth of a per cent: the one place where that is decided.
+
+    Args:
+        value: a number, or a share.
+        percent: whether it is told in per cent.
+        like: a number in the same unit; where it has more decimals, the value is told to as many.
 
     >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
     ('98.8 %', '54.7', '12,300', 'no limit')
+    >>> spell(0.999981, percent=True, like="99.999 %")
+    '99.998 %'
     """
     if not math.isfinite(value):
         return "no limit"
     if percent:
-        return f"{100 * value:.1f} %"
-    return f"{float(f'{value:.3g}'):,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value:#.3g}".rstrip(".")
+        usual = f"{100 * value:.1f}"
+    else:
+        usual = f"{float(f'{value:.3g}'):,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value:#.3g}".rstrip(".")
+    decimals = _decimals(like)
+    if decimals > _decimals(usual) and "e" not in usual:
+        usual = f"{100 * value if percent else value:,.{decimals}f}"
+    return f"{usual} %" if percent else usual
+
+
+def spell_asked(value: float, percent: bool = False) -> str:
+    """A value that was asked for, in all of its digits (up to ten) where `spell` would round it.
+
+    >>> spell_asked(0.99999, percent=True), spell_asked(0.95, percent=True), spell_asked(2.5), spell_asked(1234.5)
+    ('99.999 %', '95.0 %', '2.50', '1,234.5')
+    """
+    usual, scaled = spell(value, percent), 100 * value if percent else value
+    exact = f"{scaled:,.10g}"
+    if float(exact.replace(",", "")) == float(usual.removesuffix(" %").replace(",", "")):
+        return usual
+    return f"{exact} %" if percent else exact
+
+
+def _decimals(text: str) -> int:
+    return len(text.partition(".")[2].split(" ")[0].split("e")[0])

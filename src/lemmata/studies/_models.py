@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import importlib.util
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -190,19 +189,17 @@ def _fit_estimator(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: 
     if task == "classification" and len(np.unique(labels)) == 1:
         sure = np.repeat(y[:1], len(x) - n, axis=0)
         return Fit(sure, sure)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        estimator = make()
-        if task == "regression":
-            columns = [make().fit(x[:n], column).predict(x[n:]) for column in y.T]
-            return Fit(np.stack(columns, axis=1).astype(float))
-        estimator.fit(x[:n], labels)
-        if not hasattr(estimator, "predict_proba"):
-            sure = np.eye(classes)[np.asarray(estimator.predict(x[n:]), int)]
-            return Fit(sure, sure)
-        probable = np.zeros((len(x) - n, classes))
-        probable[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(x[n:])
-        return Fit(probable, probable)
+    estimator = make()
+    if task == "regression":
+        columns = [make().fit(x[:n], column).predict(x[n:]) for column in y.T]
+        return Fit(np.stack(columns, axis=1).astype(float))
+    estimator.fit(x[:n], labels)
+    if not hasattr(estimator, "predict_proba"):
+        sure = np.eye(classes)[np.asarray(estimator.predict(x[n:]), int)]
+        return Fit(sure, sure)
+    probable = np.zeros((len(x) - n, classes))
+    probable[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(x[n:])
+    return Fit(probable, probable)
 
 
 def _of_file(file: str) -> Model:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ._calendar import Calendar
 from ._data import Dataset
 from ._result import Column, Data
 
@@ -11,7 +12,7 @@ BINS, MOST_COLUMNS = 12, 200
 def describe(dataset: Dataset) -> Data:
     """What a study says of its table; of at most 200 columns one by one."""
     spread = dataset.targets.std(axis=0)
-    columns = zip(dataset.raw_features, dataset.inputs.T, dataset.categories, strict=True)
+    columns = zip(dataset.raw_features, dataset.inputs.T, dataset.categories, dataset.calendars, strict=True)
     return Data(
         name=dataset.name,
         rows=dataset.rows,
@@ -19,7 +20,7 @@ def describe(dataset: Dataset) -> Data:
         task=dataset.task,
         target=dataset.target,
         classes=None if dataset.classes is None else list(dataset.classes),
-        columns=[_column(name, values, names) for name, values, names in list(columns)[:MOST_COLUMNS]],
+        columns=[_column(*column) for column in list(columns)[:MOST_COLUMNS]],
         findings=[finding.text for finding in dataset.findings],
         notes=list(dataset.notes),
         target_mean=float(dataset.targets.mean()),
@@ -27,7 +28,7 @@ def describe(dataset: Dataset) -> Data:
     )
 
 
-def _column(name: str, values: np.ndarray, names: tuple[str, ...] | None) -> Column:
+def _column(name: str, values: np.ndarray, names: tuple[str, ...] | None, dates: Calendar | None) -> Column:
     there = values[np.isfinite(values)]
     missing, distinct = int(len(values) - len(there)), len(np.unique(there))
     if names is not None:
@@ -41,4 +42,6 @@ def _column(name: str, values: np.ndarray, names: tuple[str, ...] | None) -> Col
         low, high = float(there.min()), float(there.max())
         scaled = (there / max(abs(low), abs(high), np.finfo(float).tiny)) if high > low else np.zeros(len(there))
     counts = np.histogram(scaled, bins=BINS)[0].tolist()
+    if dates is not None:
+        return Column(name, "date", missing, distinct, counts, f"{dates.day(low)} to {dates.day(high)}")
     return Column(name, "number", missing, distinct, counts, f"{low:.4g} to {high:.4g}")

@@ -52,13 +52,23 @@ class Expected:
 
 @dataclasses.dataclass(frozen=True)
 class TheoryPoint:
-    """Squared error relative to the target's variance at n rows: as the theory predicts it, and as measured."""
+    """Squared error relative to the target's variance at n rows: as the theory predicts it, and as measured.
+
+    Args:
+        n: training rows.
+        predicted, lower, upper: by the theory, with its interval.
+        measured: on rows that did not train.
+        accuracy: for classes, the share of held-out rows whose class the theory expects to be predicted.
+        measured_accuracy: for classes, the share whose class was.
+    """
 
     n: float
     predicted: float
     lower: float
     upper: float
     measured: float
+    accuracy: float | None = None
+    measured_accuracy: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,12 +156,13 @@ class Answers:
 
     Args:
         sentences: it in words, the most important first.
-        best: the name of the best model; None where nothing predicts the target.
+        best: the name of the best model with all rows; None where nothing predicts the target.
         asked: the value of the metric that `needed` is about.
         origin: where that value is from.
-        needed: rows for it, with the best model.
+        needed: rows for it, with the model `first`; None where guessing has it already, or nothing predicts the target.
         now: what is expected of the best model with all rows.
-        more: what more rows buy.
+        more: what more rows buy the best model.
+        first: the name of the model that comes to the asked value with the fewest rows; it may not be the best one.
     """
 
     sentences: list[str]
@@ -161,6 +172,7 @@ class Answers:
     needed: Interval | None
     now: Interval | None
     more: list[More]
+    first: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ import polars as pl
 
 from lemmata.errors import DataError, SettingError, UnknownNameError
 
+from ._calendar import first_days
 from ._columns import count, listing, plain_column, shortened, with_dates
 from ._findings import Finding, identifiers
 from ._memory import Table
@@ -100,8 +101,8 @@ def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
     )
 
 
-def plain_frame(table: Table, roles: Roles) -> tuple[pl.DataFrame, list[str]]:
-    """All columns that are needed, as numbers or text, and which of them were dates or times."""
+def plain_frame(table: Table, roles: Roles) -> tuple[pl.DataFrame, list[str], dict[str, float]]:
+    """All columns that are needed, as numbers or text; which were dates or times; of dates the first (`first_days`)."""
     enough(table.frame.height, table.name)
     needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))
     read = [with_dates(table.frame[name]) for name in needed]
@@ -116,7 +117,7 @@ def plain_frame(table: Table, roles: Roles) -> tuple[pl.DataFrame, list[str]]:
                 rule="times are dates or numbers",
                 remedy="write dates as YYYY-MM-DD",
             )
-    return frame, [column.name for column in read if column.dtype.is_temporal()]
+    return frame, [column.name for column in read if column.dtype.is_temporal()], first_days(read)
 
 
 def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> tuple[Roles, list[Finding]]:

@@ -7,6 +7,7 @@ import os
 import resource
 import threading
 import time
+import warnings
 from collections.abc import Callable
 
 import jax
@@ -62,16 +63,18 @@ def run_study(
     """
     require_float64("a study")
     job = _Job(dataset, options, progress, time.monotonic() if started is None else started)
-    try:
-        with one_blas_thread():
+    with one_blas_thread(), warnings.catch_warnings():
+        # Of models that people use, and once: the state of warnings is one for all threads.
+        warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
+        try:
             job.measure()
             job.examine()
-    except KeyboardInterrupt:
-        if not job.candidates:
-            raise
-        job.interrupted = True
-        job.notes.append("Interrupted: what was not finished is missing.")
-    return job.record()
+        except KeyboardInterrupt:
+            if not job.candidates:
+                raise
+            job.interrupted = True
+            job.notes.append("Interrupted: what was not finished is missing.")
+        return job.record()
 
 
 class _Job:
@@ -100,9 +103,10 @@ class _Job:
         """The test for signal, and the curves of the models, beside each other."""
         self.progress("Looking for signal", 0, 1)
         self.signal = signal(self.dataset, self.options.seed)
-        # The longest first, so that the threads end together; but first what a time limit allows in the largest number.
-        first = -1 if self.options.time_limit is None else 1
-        waiting = sorted(self.models, key=lambda model: first * model.cost)
+        # The longest first, so that the threads end together; but what people use first where time is limited.
+        waiting = sorted(self.models, key=lambda model: -model.cost)
+        if self.options.time_limit is not None:
+            waiting.sort(key=lambda model: (model.theory and model.name not in ("linear", "rbf"), model.cost))
         threads, end = min(4, os.cpu_count() or 1), self.until(MEASURED_SHARE) - PAGE_SECONDS
         running: dict[concurrent.futures.Future[Candidate], Model] = {}
         pool = concurrent.futures.ThreadPoolExecutor(threads, initializer=_one_openmp_thread)
@@ -110,7 +114,7 @@ class _Job:
             while waiting or running:
                 late = time.monotonic() > end and (self.candidates or running)
                 if late and waiting:
-                    left = ", ".join(model.title for model in self.models if model in waiting)
+                    left = "; ".join(model.title for model in self.models if model in waiting)
                     self.notes.append(f"The time limit was reached before these models: {left}.")
                     waiting = []
                 while waiting and len(running) < threads:
@@ -144,7 +148,8 @@ class _Job:
                 self.theory[model.name] = theory(measured, self.dataset)
         self.shares[model.name] = 1.0
         losses = measured.losses[self.question.unit.name]
-        return Candidate(measured, forecast(losses.sizes, losses.mean, losses.se, baseline=self.question.guessing))
+        known = {"baseline": self.question.guessing, "shared": losses.shared}
+        return Candidate(measured, forecast(losses.sizes, losses.mean, losses.se, **known))
 
     def finished(self, model: Model, future: "concurrent.futures.Future[Candidate]") -> None:
         try:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from lemmata.kernels import RBF, Linear
 
+from ._columns import MOST_CATEGORIES
 from ._data import Dataset
 from ._models import padded_gram
 
@@ -27,6 +28,11 @@ class Signal:
         error: the smallest leave-one-out squared error of the two kernels, relative to predicting the mean.
         by_chance: what that is in the median permutation.
         rows: rows that were tested.
+        grouped: whether one row of each group was tested.
+        copies: rows of the whole table that repeat an earlier one, target included, of another group where there are
+            groups; 0 where every column has so few values that equal rows are to be expected. The test takes rows for
+            independent, which copies are not.
+        total: rows of the whole table.
     """
 
     found: bool
@@ -34,6 +40,9 @@ class Signal:
     error: float
     by_chance: float
     rows: int
+    grouped: bool = False
+    copies: int = 0
+    total: int = 1
 
 
 def signal(dataset: Dataset, seed: int = 0) -> Signal:
@@ -61,7 +70,20 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
         [_left_out(padded_gram(k, encoded), y, orders) for k in (Linear(width), RBF(math.sqrt(width)))], axis=0
     )
     p_value = float((found <= found[0] * (1 + 1e-9)).mean())
-    return Signal(p_value <= LEVEL, p_value, float(found[0]), float(np.median(found[1:])), len(rows))
+    return Signal(
+        p_value <= LEVEL, p_value, float(found[0]), float(np.median(found[1:])), len(rows),
+        dataset.groups is not None, _copies(dataset), len(dataset.targets),
+    )  # fmt: skip
+
+
+def _copies(dataset: Dataset) -> int:
+    """How many rows repeat an earlier one of another group in every column."""
+    whole = np.column_stack([dataset.x, dataset.targets])
+    if max(len(np.unique(column)) for column in whole.T) <= MOST_CATEGORIES:
+        return 0
+    kinds = np.unique(whole, axis=0, return_inverse=True)[1].reshape(-1)
+    groups = np.arange(len(kinds)) if dataset.groups is None else dataset.groups
+    return len(np.unique(np.column_stack([kinds, groups]), axis=0)) - int(kinds.max()) - 1
 
 
 def _left_out(

@@ -41,7 +41,7 @@ def number_of_splits(total: int, n: int, quick: bool = False, cost: int = 1) -> 
     """
     number = math.ceil(16 * min(1.0, 150 / n))
     if quick:
-        return max(3 if cost == 1 else 2, number // (2 * cost))
+        return max(3 if cost <= 8 else 2, number // (2 * cost))
     if cost > 1:
         return max(3, number // cost)
     return max(6, number, math.ceil(total / min(held_out(n), total - n)))

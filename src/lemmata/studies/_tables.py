@@ -16,6 +16,7 @@ from lemmata.errors import DataError, LemmataError, UnknownNameError
 from ._archives import read_archive
 from ._columns import shortened
 from ._memory import Table, check_names, check_width, table_in_memory
+from ._sampling import drawn, group_codes, how_drawn
 
 BUNDLED = ("digits", "breast_cancer", "wine", "diabetes", "iris")
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz")
@@ -24,7 +25,7 @@ HEAD = 2**20
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?"]
 
 
-def read_table(data: object, *, limit_bytes: int, seed: int) -> Table:
+def read_table(data: object, *, limit_bytes: int, seed: int, group: str | None = None) -> Table:
     """Read `data`: a table in memory, the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file.
 
     A file whose plan exceeds `limit_bytes` is not read whole: rows are drawn from it without replacement, and a
@@ -34,6 +35,7 @@ def read_table(data: object, *, limit_bytes: int, seed: int) -> Table:
         data: a name of `BUNDLED`, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
         limit_bytes: the bytes that the table may take in memory.
         seed: decides which rows are kept of a table that is too large.
+        group: a column; of a table that is too large, whole groups are kept.
 
     Raises:
         UnknownNameError: neither a file nor a bundled set.
@@ -64,10 +66,10 @@ def read_table(data: object, *, limit_bytes: int, seed: int) -> Table:
         return dataclasses.replace(table, name=data, notes=("bundled with scikit-learn",))
     if not exists:
         raise _absent(data)
-    return _file(data, path, limit_bytes, seed)
+    return _file(data, path, limit_bytes, seed, group)
 
 
-def _file(data: str, path: Path, limit_bytes: int, seed: int) -> Table:
+def _file(data: str, path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:
     if path.is_dir():
         raise DataError(
             f"{data} is a directory",
@@ -86,10 +88,10 @@ def _file(data: str, path: Path, limit_bytes: int, seed: int) -> Table:
         if path.stat().st_size == 0:
             raise DataError(f"{data} is empty", found="0 bytes", rule="a table has a header and at least 20 rows")
         if suffix in (".csv", ".tsv"):
-            return _csv(path, limit_bytes, seed)
+            return _csv(path, limit_bytes, seed, group)
         if suffix == ".npz":
             return read_archive(path, limit_bytes)
-        return _parquet(path, limit_bytes, seed)
+        return _parquet(path, limit_bytes, seed, group)
     except LemmataError:
         raise
     except OSError as error:
@@ -127,7 +129,7 @@ def _absent(data: str) -> LemmataError:
     )
 
 
-def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
+def _csv(path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:
     skipped, separator, header, notes = _header(path)
     frame = pl.scan_csv(
         path,
@@ -139,7 +141,12 @@ def _csv(path: Path, limit_bytes: int, seed: int) -> Table:
         encoding="utf8",
     )
     size = path.stat().st_size
-    read, rows, more, kept = _collect(path.name, frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size)
+    own = frame.collect_schema().names()  # polars' names, by place: the user's are those of the header
+    if group in header and len(own) == len(header):
+        group = own[header.index(group)]
+    read, rows, more, kept = _collect(
+        path.name, frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size, group=group
+    )
     if read.width == len(header):
         read.columns = header
     counter = header[0] if header[0] == "column 1 (unnamed)" else None
@@ -224,31 +231,35 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _parquet(path: Path, limit_bytes: int, seed: int) -> Table:
+def _parquet(path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:
     frame = pl.scan_parquet(path, glob=False)
     read, rows, notes, kept = _collect(
-        path.name, frame, limit_bytes, seed, planned=lambda rows, columns: 8 * rows * columns
+        path.name, frame, limit_bytes, seed, planned=lambda rows, columns: 8 * rows * columns, group=group
     )
     return Table(path.name, read, rows, notes, kept=kept)
 
 
 def _collect(
-    name: str, frame: pl.LazyFrame, limit_bytes: int, seed: int, planned
+    name: str, frame: pl.LazyFrame, limit_bytes: int, seed: int, planned, group: str | None
 ) -> tuple[pl.DataFrame, int, tuple[str, ...], np.ndarray | None]:
     """The whole table where its plan fits into the limit, else as many randomly drawn rows as do, and which."""
-    columns = max(len(frame.collect_schema()), 1)
+    schema = frame.collect_schema()
+    columns = max(len(schema), 1)
     check_width(name, columns)
     rows = int(frame.select(pl.len()).collect().item())
     need = planned(rows, columns)
     if need <= limit_bytes or rows == 0:
         return frame.collect(), rows, (), None
     keep = max(int(rows * limit_bytes / need), 1)
-    chosen = np.sort(np.random.default_rng(seed).choice(rows, size=keep, replace=False))
+    groups = None
+    if group is not None and group in schema and not schema[group].is_nested():
+        groups = group_codes(frame.select(pl.col(group)).collect().to_series())
+    chosen = drawn(rows, keep, seed, groups)
     index = "\0row"
     picked = frame.with_row_index(index).filter(pl.col(index).is_in(pl.Series(chosen, dtype=pl.UInt32).implode()))
     read = picked.drop(index).collect(engine="streaming")
     note = (
         f"the table is too large to read whole: {rows} rows of {columns} columns plan {need} bytes and the limit is"
-        f" {limit_bytes} bytes, so {keep} rows drawn at random were read"
+        f" {limit_bytes} bytes, so {len(chosen)} rows, {how_drawn(groups, chosen)}, were read"
     )
     return read, rows, (note,), chosen

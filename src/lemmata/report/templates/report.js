@@ -51,6 +51,8 @@ function show(place) {
   const options = { renderer: "svg", downloadFileName: name, actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false } };
   vegaEmbed(place, fitted(spec, place.clientWidth), options)
     .then(() => {
+      const drawn = place.querySelector(".chart-wrapper");
+      if (drawn) { drawn.setAttribute("role", "img"); drawn.setAttribute("aria-label", spec.description); }
       const menu = place.querySelector(".vega-actions");
       const table = csvOf(spec, csv);
       if (!menu || !table) return;

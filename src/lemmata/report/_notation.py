@@ -1,0 +1,99 @@
+"""The plain-text notation of formulas, token by token: "2 beta + sqrt(log(1/delta) / (2 n))"."""
+
+import dataclasses
+import re
+
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eps": "ε", "zeta": "ζ", "eta": "η",
+    "theta": "θ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ",
+    "tau": "τ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ",
+    "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
+}  # fmt: skip
+FUNCTIONS = frozenset(
+    {"log", "exp", "sin", "cos", "tan", "cosh", "sinh", "tanh", "erf", "arccos", "arcsin", "tr", "Tr", "diag"}
+)
+"""Functions whose names are no words of English."""
+WORDLIKE = frozenset({"max", "min", "sup", "inf", "lim", "det", "rank", "sign", "softmax", "argmax", "argmin"})
+"""Functions whose names may stand in a sentence as words."""
+LARGE = {"sum": "∑", "prod": "∏"}
+SIGNS = {
+    "<=": "≤", ">=": "≥", "!=": "≠", "->": "→", "<-": "←", "<<": "≪", ">>": "≫",
+    "-": "−", "~": "∼", "...": "…", ":=": "≔",
+}  # fmt: skip
+SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789−+n")
+
+LETTER = r"[^\W\d_⁰¹²³⁴⁵⁶⁷⁸⁹ⁿ₀-₉]"
+"""One letter, as a regular expression."""
+_TOKENS = re.compile(
+    rf"""(?P<number>\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d+)?)
+    |(?P<word>{LETTER}{{2,}}(?:-{LETTER}{{2,}})+)
+    |(?P<name>{LETTER}+)
+    |(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+|ⁿ)
+    |(?P<script>[_^])
+    |(?P<prime>')
+    |(?P<root>√)
+    |(?P<slash>/)
+    |(?P<open>[(\[{{])|(?P<close>[)\]}}])
+    |(?P<bar>\|)
+    |(?P<relation><=|<-(?=\s)|>=|!=|->|<<|>>|:=|[=≤≥≠≈~∼→∈≪≫<>])
+    |(?P<symbol>\.\.\.|[…∞])
+    |(?P<operator>[-+*±×·])
+    |(?P<comma>[,;:.])
+    |(?P<blank>\s+)""",
+    re.VERBOSE,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Token:
+    """A piece of a formula.
+
+    Args:
+        kind: number, word, name, raised, script, prime, root, slash, open, close, bar, relation, symbol, operator,
+            comma, langle, rangle, or end.
+        text: as it is written.
+        before: blanks before it; at the beginning of a formula 1.
+        after: blanks after it; at the end 1.
+    """
+
+    kind: str
+    text: str
+    before: int = 1
+    after: int = 1
+
+
+class UnclearError(ValueError):
+    """A text that is no formula, or may be read as more than one."""
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a formula. Relations stand between blanks: "<x, y>" has angle brackets, "x < y" a relation.
+
+    Raises:
+        UnclearError: a character has no meaning here.
+    """
+    found: list[Token] = []
+    place, before = 0, 1
+    while place < len(text):
+        match = _TOKENS.match(text, place)
+        if match is None:
+            raise UnclearError(text[place])
+        place, kind = match.end(), str(match.lastgroup)
+        if kind == "blank":
+            before = len(match.group())
+            if found:
+                found[-1] = dataclasses.replace(found[-1], after=before)
+            continue
+        after = 1 if place == len(text) else 0
+        found.append(Token(_angle(kind, match.group(), text, place), match.group(), before, after))
+        before = 0
+    return found
+
+
+def _angle(kind: str, sign: str, text: str, end: int) -> str:
+    """The kind of a token: "langle" and "rangle" for a < before its first operand and a > behind its last one."""
+    if sign == "<" and text[end : end + 1].strip():
+        return "langle"
+    if sign == ">" and text[: end - 1][-1:].strip():
+        return "rangle"
+    return kind

@@ -1,0 +1,95 @@
+"""Sentences in which the formulas are set, and the words are not."""
+
+import re
+
+from markupsafe import Markup, escape
+
+from ._mathml import formula
+from ._notation import FUNCTIONS, GREEK, LARGE, LETTER, SIGNS, WORDLIKE
+
+
+def prose(text: str) -> Markup:
+    """A paragraph in which the formulas that the grammar reads without doubt are MathML; all else is escaped text.
+
+    >>> print(prose("at most kappa rows & no more"))
+    at most <math alttext="kappa"><mi>κ</mi></math> rows &amp; no more
+    """
+    words = text.split()
+    found, place = [], 0
+    while place < len(words):
+        end, depth = place, 0
+        while end < len(words) and _mathematical(words, end):
+            depth += _opened(words[end])
+            end += 1
+            if depth <= 0 and words[end - 1][-1] in ",.;:":
+                break
+        found += _run(words[place:end])
+        place = end
+        if end < len(words) and not _mathematical(words, end):
+            found.append(escape(words[end]))
+            place += 1
+    return Markup(" ").join(found)
+
+
+def _opened(word: str) -> int:
+    """Brackets that a word opens, less those that it closes; a < or > inside of a word is an angle bracket."""
+    inside = len(word) > 1 and word not in SIGNS
+    return sum((c in "([{") - (c in ")]}") + inside * ((c == "<") - (c == ">")) for c in word)
+
+
+def _run(words: list[str]) -> list[Markup]:
+    """Words that may be a formula: one if they are, text if not; signs at the ends belong to the words beside them."""
+    first, last = 0, len(words)
+    while first < last and words[first] in _BETWEEN:
+        first += 1
+    while first < last and words[last - 1] in _BETWEEN:
+        last -= 1
+    whole = _inline(" ".join(words[first:last])) if first < last else None
+    middle = [escape(word) for word in words[first:last]] if whole is None else [whole]
+    ends = [[escape(SIGNS.get(word, word) if len(word) == 2 else word) for word in part]
+            for part in (words[:first], words[last:])]  # fmt: skip
+    return [*ends[0], *middle, *ends[1]]
+
+
+_BETWEEN = frozenset({"+", "-", "=", "<=", ">=", "<", ">", "/", "~", "->", "<<", ">>", "//"})
+_WORD = re.compile(rf"{LETTER}{{2,}}")
+_ALONE = frozenset({"a", "A", "I"})
+
+
+def _mathematical(words: list[str], place: int) -> bool:
+    """Whether a word of a sentence can be part of a formula: no word of English stands in it."""
+    word = words[place]
+    bare = word.strip("(),.;:")
+    if bare in _ALONE:
+        beside = [words[i] for i in (place - 1, place + 1) if 0 <= i < len(words)]
+        if bare == "I" and place and _mathematical(words, place - 1):
+            return True
+        return any(other in _BETWEEN for other in beside) or bare != word.strip(",.;:")
+    for match in _WORD.finditer(word):
+        named = match.group()
+        follows = word[match.end() : match.end() + 1]
+        if named in GREEK or named in FUNCTIONS or (named == "sqrt" and follows == "("):
+            continue
+        if (named in WORDLIKE or named in LARGE) and follows in ("(", "_", "["):
+            continue
+        if word[: match.start()].endswith("_"):
+            continue
+        return False
+    return True
+
+
+def _inline(text: str) -> Markup | None:
+    """A formula of a sentence, with the punctuation and the open brackets around it as text."""
+    lead = re.match(r"[(\[{]*", text)
+    for start in range(lead.end() + 1 if lead else 1):
+        core = text[start:].rstrip(".,;:")
+        for end in range(len(core), max(len(core) - 3, start), -1):
+            inner = core[: end - len(core)] if end < len(core) else core
+            if end < len(core) and set(core[end:]) - set(")]}"):
+                break
+            if inner in _ALONE or (inner[:1] in ("=", "<", ">") and inner[1:2] in ("", " ", "=")):
+                continue
+            found = formula(inner)
+            if found:
+                return escape(text[:start]) + found + escape(text[start + len(inner) :])
+    return None

@@ -1,0 +1,122 @@
+"""What a date says besides the time that has passed: the weekday, the part of the year, the time of day."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float64
+from sklearn.base import BaseEstimator, TransformerMixin
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+YEAR = 365.2425
+
+
+@dataclasses.dataclass(frozen=True)
+class Calendar:
+    """The calendar of a column that holds days since its first date.
+
+    Args:
+        first: the first date, in days since 1970-01-01.
+        parts: of "weekday", "year" and "day", those that repeat in the table and differ between its rows.
+    """
+
+    first: float
+    parts: tuple[str, ...]
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """The encoded columns.
+
+        >>> Calendar(0.0, ("year", "day")).names("sold")[:2]
+        ('sold: part of the year (sine)', 'sold: part of the year (cosine)')
+        """
+        waves = {"year": "part of the year", "day": "time of day"}
+        return tuple(
+            f"{column}: {name}"
+            for part in self.parts
+            for name in (WEEKDAYS if part == "weekday" else (f"{waves[part]} (sine)", f"{waves[part]} (cosine)"))
+        )
+
+    def day(self, value: float | int) -> str:
+        """The date of an entry of the column."""
+        return str(np.datetime64(int(np.floor(self.absolute(np.array([float(value)]))[0])), "D"))
+
+    def absolute(self, days: Float64[np.ndarray, " N"]) -> Float64[np.ndarray, " N"]:
+        """Days since 1970-01-01, to the second: midnight is a whole number."""
+        return np.round((days + self.first) * 86_400) / 86_400
+
+
+def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
+    """Which parts of the date are worth a column.
+
+    A part must repeat, or it says no more than the time itself: the dates span more than its period. And it must not
+    be an accident of how dates are written: the weekday of dates that are all on one day of the month (or on its last)
+    is left out, and so is a part in which all rows agree.
+
+    Args:
+        days: since the first date; NaN where missing.
+        first: the first date, in days since 1970-01-01.
+
+    >>> calendar(7.0 * np.arange(200), 0.0).parts, calendar(1.0 * np.arange(20), 0.0).parts
+    (('year',), ('weekday',))
+    """
+    there = Calendar(first, ()).absolute(days[~np.isnan(days)])
+    if not len(there):
+        return Calendar(first, ())
+    whole = np.floor(there).astype("datetime64[D]")
+    months = whole.astype("datetime64[M]")
+    of_month = (whole - months).astype(int)
+    last = np.all((whole + 1).astype("datetime64[M]") > months)
+    monthly = bool(last) or len(np.unique(of_month)) == 1
+    span, parts = float(np.ptp(there)), []
+    if span > 7 and not monthly and len(np.unique(np.floor(there) % 7)) > 1:
+        parts.append("weekday")
+    if span > YEAR and len(np.unique(months.astype(int) % 12)) > 1:
+        parts.append("year")
+    if span > 1 and np.ptp(there % 1) > 0:
+        parts.append("day")
+    return Calendar(first, tuple(parts))
+
+
+class CalendarParts(TransformerMixin, BaseEstimator):
+    """The parts of one column of dates: a column a weekday, sine and cosine of the part of the year and of the day.
+
+    Weekdays are unordered, Sunday may be like none of its neighbours; the year and the day are circles, on which the
+    end is near the beginning. Where the date is missing all parts are 0.
+
+    >>> friday, saturday = np.array([[1.0], [2.0]])
+    >>> CalendarParts(Calendar(0.0, ("weekday",))).fit_transform(np.stack([friday, saturday])).argmax(axis=1)
+    array([4, 5])
+    """
+
+    def __init__(self, of: Calendar):
+        self.of = of
+
+    def fit(self, X, y=None):
+        """Nothing is learned from rows."""
+        return self
+
+    def transform(self, X):
+        """The parts of X, of shape (n, 1), in days since the first date."""
+        days = self.of.absolute(np.asarray(X, dtype=np.float64)[:, 0])
+        columns = []
+        for part in self.of.parts:
+            if part == "weekday":
+                columns += [np.floor(days + 3) % 7 == day for day in range(7)]  # 1970-01-01 was a Thursday
+            else:
+                angle = 2 * np.pi * days / (YEAR if part == "year" else 1.0)
+                columns += [np.sin(angle), np.cos(angle)]
+        return np.nan_to_num(np.stack(columns, axis=1).astype(np.float64))
+
+
+def wall_clock(column: pl.Series) -> pl.Series:
+    """Dates as clocks on the spot show them, without a time zone: weekdays and times of day are local."""
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
+        column = column.dt.replace_time_zone(None)
+    return column.cast(pl.Datetime("us"))
+
+
+def first_days(columns: list[pl.Series]) -> dict[str, float]:
+    """Of the columns that are dates, by name, the first date in days since 1970-01-01."""
+    dates = [column for column in columns if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)]
+    firsts = {column.name: wall_clock(column).dt.timestamp("us").min() for column in dates}
+    return {name: first / 86_400e6 for name, first in firsts.items() if isinstance(first, int)}

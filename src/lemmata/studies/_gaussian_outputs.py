@@ -1,0 +1,106 @@
+"""The accuracy that follows from the mean and variance of a kernel machine's outputs at rows that did not train."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import ndtr
+
+from lemmata.spectra import Spectrum
+
+DRAWS = 128
+"""Gaussian draws of the outputs, half of them the negatives of the other half; the same at every size."""
+PROBES = 40
+"""Random vectors that tell how the variance at a row is shared out to the classes that it comes from."""
+_LARGEST_PRICE = 20.0  # of variance: squared error over squared bias, which diverges where as many modes as rows train
+
+
+def predicted_accuracy(
+    modes: Spectrum,
+    y: Float[np.ndarray, "N k"],
+    sizes: Float[np.ndarray, " s"],
+    mu: Float[np.ndarray, " s"],
+    seed: int = 0,
+) -> Float[np.ndarray, " s"]:
+    """The share of held-out rows whose largest output is that of their class, for n of N rows that train.
+
+    With L = 11'/N + A (A + mu)^-1 for the centred Gram matrix A, the residual at row i of training sets without i has
+
+        mean m_i = ((I - L) y)_i / (1 - L_ii),   covariance C_i = (N/n - 1) sum_{j != i} L_ij² E_j / (1 - L_ii)²
+
+    where E_j is the second moment of the residual at row j. The mean does not depend on y_i, and at n = N - 1, mu the
+    ridge, it is the residual of leave-one-out. The covariance is that of a sum over n of the other rows, of weights
+    L_ij, that are as wrong as rows held out. Taking E_j to be the mean of m m' in the class of j, times the number e
+    that makes the mean of |m_i|² + tr C_i over rows e times that of |m_i|², the outputs y_i - residual are Gaussian.
+    For two classes the chance that the right one is larger is Phi(mean / standard deviation) of their difference; for
+    more it is the share of 128 draws.
+
+    Of L_ij² summed over a class, the sum over all classes is exact, and its division is estimated by random signs.
+
+    Args:
+        modes: the eigensystem of A.
+        y: one-hot columns of the classes.
+        sizes: numbers of training rows n, 1 < n <= N.
+        mu: the effective ridge at each of them (see `learning_curve`), above 0.
+        seed: of draws and signs.
+
+    Returns:
+        The predicted accuracy at each size.
+    """
+    total, classes = y.shape
+    values, vectors = np.asarray(modes.eigenvalues), np.asarray(modes.eigenvectors)
+    left = mu / (values[:, None] + mu)  # of I - L along each mode; along the constant it is 0, not 1
+    squares = vectors**2
+    room = np.maximum(squares @ left - 1 / total, 1e-12)
+    others = np.maximum(squares @ left**2 - 1 / total - room**2, 0.0)
+    rng = np.random.default_rng([seed, total, classes])
+    labels = y.argmax(axis=1)
+    signs = rng.choice([-1.0, 1.0], (total, -(-PROBES // classes)))
+    probes = (y[:, :, None] * signs[:, None, :]).reshape(total, -1)
+    centred = np.concatenate([y, probes], axis=1)
+    centred -= centred.mean(axis=0)
+    parts = vectors.T @ centred
+    half = rng.standard_normal((classes, classes, classes, DRAWS // 2))
+    draws = np.concatenate([half, -half], axis=3)
+    found = []
+    for at, n in enumerate(sizes):
+        spread = vectors @ (left[:, at, None] * parts)
+        mean = spread[:, :classes] / room[:, at, None]
+        variance = others[:, at] / room[:, at] ** 2 * (total / n - 1)
+        # (I - L) applied to the signs of a class also holds the row's own sign, which says nothing about other rows.
+        felt = spread[:, classes:] - room[:, at, None] * probes
+        share = (felt.reshape(total, classes, -1) ** 2).mean(axis=2)
+        share *= (variance / np.maximum(share.sum(axis=1), np.finfo(float).tiny))[:, None]
+        found.append(_right(y - mean, share * _price(mean, variance), _moments(mean, labels, classes), labels, draws))
+    return np.array(found)
+
+
+def _price(mean: Float[np.ndarray, "N k"], variance: Float[np.ndarray, " N"]) -> float:
+    """The number e with e |m|² = |m|² + tr C in the mean over rows, where tr C is e |m|² times these variances."""
+    return 1 / max(1 - float(variance.mean()), 1 / _LARGEST_PRICE)
+
+
+def _moments(mean: Float[np.ndarray, "N k"], labels: Int[np.ndarray, " N"], classes: int) -> np.ndarray:
+    """Of each class the mean of m m'."""
+    return np.stack([mean[labels == c].T @ mean[labels == c] / (labels == c).sum() for c in range(classes)])
+
+
+def _right(
+    outputs: Float[np.ndarray, "N k"],
+    share: Float[np.ndarray, "N k"],
+    moments: Float[np.ndarray, "k k k"],
+    labels: Int[np.ndarray, " N"],
+    draws: Float[np.ndarray, "k k k draws"],
+) -> float:
+    """Mean chance that a row's own output is the largest; share and moments give its covariance, class by class."""
+    if len(moments) == 2:
+        ahead = (outputs[:, 1] - outputs[:, 0]) * np.where(labels == 1, 1.0, -1.0)
+        between = moments[:, 0, 0] - 2 * moments[:, 0, 1] + moments[:, 1, 1]
+        return float(ndtr(ahead / np.sqrt(np.maximum(share @ between, np.finfo(float).tiny))).mean())
+    values, axes = np.linalg.eigh(moments)
+    roots = axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    weights, right = np.sqrt(share), 0.0
+    for c, own in enumerate(draws):
+        rows = labels == c
+        noise = weights[rows] @ (roots @ own).reshape(len(moments), -1)
+        drawn = outputs[rows][:, :, None] + noise.reshape(-1, *own.shape[1:])
+        right += float((drawn[:, c] >= drawn.max(axis=1)).mean(axis=1).sum())
+    return right / len(labels)

@@ -1,0 +1,51 @@
+"""Which rows of a table that is too large are used: drawn at random, whole groups where rows come in groups."""
+
+import numpy as np
+import polars as pl
+from jaxtyping import Int
+
+
+def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None = None) -> Int[np.ndarray, " m"]:
+    """At most `most` of the rows, in their order, without replacement.
+
+    With groups, these are drawn one after the other, and end before the first that is too many. Where two groups, or
+    half of the rows, do not come together in this way, single rows are drawn: groups so large must be cut.
+
+    Args:
+        total: rows N.
+        most: rows that are wanted, at least 1.
+        seed: decides which.
+        groups: the group of each row.
+
+    >>> drawn(6, 4, 0, np.array([0, 0, 1, 1, 2, 2]))
+    array([0, 1, 4, 5])
+    """
+    rng = np.random.default_rng(seed)
+    if total <= most:
+        return np.arange(total)
+    if groups is not None:
+        _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        order = rng.permutation(len(sizes))
+        chosen = order[np.cumsum(sizes[order]) <= most]
+        if len(chosen) >= 2 and 2 * sizes[chosen].sum() >= most:
+            return np.flatnonzero(np.isin(codes, chosen))
+    return np.sort(rng.choice(total, size=most, replace=False))
+
+
+def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"]) -> str:
+    """What `drawn` did, in words."""
+    if groups is None:
+        return "drawn at random"
+    used, here = np.unique(groups[chosen], return_counts=True)
+    if np.array_equal(here, np.unique(groups[np.isin(groups, used)], return_counts=True)[1]):
+        return f"{len(used)} whole groups drawn at random"
+    return "drawn at random, not by groups, which are too large"
+
+
+def group_codes(column: pl.Series) -> Int[np.ndarray, " N"]:
+    """A number for each different value of a column; what is missing is a value.
+
+    >>> group_codes(pl.Series(["b", "a", None, "b"]))
+    array([ 2,  1, -1,  2])
+    """
+    return column.rank("dense").cast(pl.Int64).fill_null(-1).to_numpy()
