@@ -177,7 +177,10 @@ def _with_variances(side: State) -> State:
     flat = side.nngp.reshape(size, size, -1)
     index = jnp.arange(size)
     nngp = flat.at[index, index].set(side.xx.reshape(size, -1)).reshape(side.nngp.shape)
-    return side.replace(nngp=nngp)
+    versine = side.versine
+    if versine is not None:
+        versine = versine.reshape(flat.shape).at[index, index].set(0.0).reshape(side.nngp.shape)
+    return side.replace(nngp=nngp, versine=versine, centred=side.centred)
 
 
 def versine_of(state: State) -> Float[Array, "..."]:

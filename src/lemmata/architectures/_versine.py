@@ -5,6 +5,7 @@ states carry it beside the covariances, whose sign is that of c, where a layer h
 """
 
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -180,3 +181,31 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
         apart = (jnp.where(sign * term.nngp < 0, 2.0 - term.versine, term.versine) for term in (one, other))
         ends.append(base + sum(p * v for p, v in zip((p1, p2), apart, strict=True)))
     return _settled(jnp.where(one.nngp + other.nngp < 0, ends[1], ends[0]))
+
+
+def versine_of_patches(
+    term: Term,
+    xx: Float[Array, "..."],
+    yy: Float[Array, "..."],
+    shown: tuple[Sequence[Float[Array, "..."]], Sequence[Float[Array, "..."]]],
+    total: Callable[[Float[Array, "..."]], Float[Array, "..."]],
+) -> Float[Array, "..."]:
+    """The versine of a mean over the places of a window, as `versine_of_sum` has it for two terms.
+
+    With r_o and q_o the places' shares of the two standard deviations, 1 -+ c is
+    sum_o (r_o - q_o)² / 2 + sum_o r_o q_o (1 -+ c_o).
+
+    Args:
+        term: the moments before.
+        xx: the new variances of x, sums over places.
+        yy: the new variances of y.
+        shown: the variances of x, and of y, at every place.
+        total: the sum of values of pairs over the places.
+    """
+    safe = lambda root: jnp.where(root > 0, root, 1.0)
+    one, other = safe(safe_sqrt(xx)), safe(safe_sqrt(yy))
+    base = sum((safe_sqrt(a) / one - safe_sqrt(b) / other) ** 2 for a, b in zip(*shown, strict=True))
+    scale = safe_sqrt(jnp.asarray(term.xx)) * safe_sqrt(jnp.asarray(term.yy))
+    apart = [jnp.where(sign * term.nngp < 0, 2.0 - term.versine, term.versine) for sign in (1.0, -1.0)]
+    near, far = (0.5 * base + total(scale * v) / (one * other) for v in apart)
+    return jnp.where((xx > 0) & (yy > 0), _settled(jnp.minimum(near, far)), 1.0)
