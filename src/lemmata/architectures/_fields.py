@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Shaped
 
 from lemmata.errors import ShapeError
 
-from ._state import INPUTS, Centred, Grid, Means, State
+from ._state import INPUTS, Centred, Grid, Means, State, less_mean
 from ._versine import input_versines
 from ._window import Window
 
@@ -27,7 +27,7 @@ def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pa
     """
     left, right = _own(x, pairs), _own(y, pairs)
     nngp, xx, yy, versine = _moments(x, y, pairs)
-    centred = Centred(*_moments(_less_means(x), _less_means(y), pairs))
+    centred = Centred(*_moments(less_mean(x), less_mean(y), pairs))
     means = Means(_position_means(x, pairs)[0][..., None], _position_means(y, pairs)[1][..., None, :])
     grid = Grid(x.shape[1:-1], pairs, left, right) if pairs else Grid(x.shape[1:-1])
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[-1], INPUTS, means, grid, versine, centred)
@@ -35,7 +35,7 @@ def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pa
 
 def _own(x: Array, pairs: bool) -> State:
     nngp, xx, yy, versine = _own_moments(x, pairs)
-    centred = Centred(*_own_moments(_less_means(x), pairs))
+    centred = Centred(*_own_moments(less_mean(x), pairs))
     means, grid = Means(*_position_means(x, pairs)), Grid(x.shape[1:-1], pairs)
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[-1], INPUTS, means, grid, versine, centred)
 
@@ -73,10 +73,6 @@ def _own_moments(x: Float[Array, "n *sites c"], pairs: bool) -> tuple[Array, ...
     versine = jax.vmap(input_versines)(points, points, nngp, squares[:, :, None], squares[:, None, :])
     nngp, versine = (jnp.moveaxis(v, 0, -1).reshape(*sites, *sites, -1) for v in (nngp, versine))
     return nngp, xx, yy, versine
-
-
-def _less_means(x: Float[Array, "n *sites c"]) -> Float[Array, "n *sites c"]:
-    return x - jnp.mean(x, axis=-1, keepdims=True)
 
 
 def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:

@@ -174,13 +174,19 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
     (r1, r2, left), (q1, q2, right) = roots(one.xx, other.xx), roots(one.yy, other.yy)
     left, right = (jnp.where(root > 0, root, 1.0) for root in (left, right))
     r1, r2, q1, q2 = r1 / left, r2 / left, q1 / right, q2 / right
-    p1, p2, across = r1 * q1, r2 * q2, r1 * q2 - r2 * q1
+    p1, p2, across = r1 * q1, r2 * q2, _apart(r1 * q2, r2 * q1)
     base = across * across / (1.0 + p1 + p2)
     ends = []
     for sign in (1.0, -1.0):
         apart = (jnp.where(sign * term.nngp < 0, 2.0 - term.versine, term.versine) for term in (one, other))
         ends.append(base + sum(p * v for p, v in zip((p1, p2), apart, strict=True)))
-    return _settled(jnp.where(one.nngp + other.nngp < 0, ends[1], ends[0]))
+    return jnp.where(one.nngp + other.nngp < 0, ends[1], ends[0])
+
+
+def _apart(one: Array, other: Array) -> Array:
+    """The difference of two numbers of one sign; 0 where it is rounding, so that an angle of equal points stays 0."""
+    difference = one - other
+    return jnp.where(jnp.abs(difference) > 8.0 * jnp.finfo(difference.dtype).eps * one, difference, 0.0)
 
 
 def versine_of_patches(
@@ -204,8 +210,8 @@ def versine_of_patches(
     """
     safe = lambda root: jnp.where(root > 0, root, 1.0)
     one, other = safe(safe_sqrt(xx)), safe(safe_sqrt(yy))
-    base = sum((safe_sqrt(a) / one - safe_sqrt(b) / other) ** 2 for a, b in zip(*shown, strict=True))
+    base = sum(_apart(safe_sqrt(a) / one, safe_sqrt(b) / other) ** 2 for a, b in zip(*shown, strict=True))
     scale = safe_sqrt(jnp.asarray(term.xx)) * safe_sqrt(jnp.asarray(term.yy))
     apart = [jnp.where(sign * term.nngp < 0, 2.0 - term.versine, term.versine) for sign in (1.0, -1.0)]
     near, far = (0.5 * base + total(scale * v) / (one * other) for v in apart)
-    return jnp.where((xx > 0) & (yy > 0), _settled(jnp.minimum(near, far)), 1.0)
+    return jnp.where((xx > 0) & (yy > 0), jnp.minimum(near, far), 1.0)
