@@ -16,8 +16,9 @@ from lemmata.kernels._distance import squared_distances
 
 from ._correlation import half_angle, safe_sqrt
 
-# Up to this many coordinates the differences of all pairs cost no more than a repair of the near ones.
-_FEW_COORDINATES = 8
+# Up to so many coordinates, or numbers in all, the differences of all pairs cost no more than a repair of the near ones
+# or its compilation.
+_FEW_COORDINATES, _FEW_NUMBERS = 8, 2**20
 # 1 - c has lost more than two digits below this; it is then taken from the difference of the normalised points.
 _NEAR = 1e-2
 
@@ -40,7 +41,7 @@ def input_versines(
         yy: |y|² / d.
     """
     left, right = _unit(x, xx), _unit(y, yy.T)
-    if x.shape[1] <= _FEW_COORDINATES or 1 in (len(x), len(y)):
+    if x.shape[1] <= _FEW_COORDINATES or 1 in (len(x), len(y)) or len(x) * y.size <= _FEW_NUMBERS:
         found = 0.5 * jnp.sum((left[:, None, :] - sign_of(nngp)[:, :, None] * right[None, :, :]) ** 2, axis=-1)
     else:
         found = _repaired(left, right, _cosine(nngp, xx, yy))
@@ -73,20 +74,15 @@ def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
 
 def _repaired(left: Float[Array, "n d"], right: Float[Array, "m d"], c: Float[Array, "n m"]) -> Float[Array, "n m"]:
     """1 - |c|, from differences or sums of the normalised points where it has lost digits."""
-    found, side = 1.0 - jnp.abs(c), sign_of(c)
+    side, found = sign_of(c), 1.0 - jnp.abs(c)
     near = found < _NEAR
-    # One near pair a row is the rule where the two sets are the same: it costs no second product.
-    rows, nearest = jnp.arange(len(left)), jnp.argmin(found, axis=1)
-    partner = side[rows, nearest][:, None] * right[nearest]
-    found = found.at[rows, nearest].set(0.5 * jnp.sum((left - partner) ** 2, axis=1))
-    near = near.at[rows, nearest].set(False)
-    for sign in (1.0, -1.0):
+
+    def repair(found: Array, sign: Array) -> tuple[Array, None]:
         wrong = near & (side == sign)
-        exact = lambda wrong=wrong, found=found, sign=sign: jnp.where(
-            wrong, 0.5 * squared_distances(left, sign * right), found
-        )
-        found = jax.lax.cond(jnp.any(wrong), exact, lambda found=found: found)
-    return found
+        exact = lambda: jnp.where(wrong, 0.5 * squared_distances(left, sign * right), found)
+        return jax.lax.cond(jnp.any(wrong), exact, lambda: found), None
+
+    return jax.lax.scan(repair, found, jnp.array([1.0, -1.0], c.dtype))[0]
 
 
 def _settled(versine: Array) -> Array:

@@ -2,7 +2,6 @@
 
 import contextlib
 
-import scipy.linalg  # noqa: F401, loads the BLAS that JAX calls, so that it can be limited
 from threadpoolctl import threadpool_limits
 
 
@@ -12,4 +11,6 @@ def one_blas_thread() -> contextlib.AbstractContextManager:
     Two BLAS threads on busy cores wait for each other: an eigensystem of 1800 rows was measured up to thirty times
     slower with two threads than with one beside other work, and never twice as fast on an idle machine.
     """
+    import scipy.linalg  # noqa: F401, loads the BLAS that JAX calls, so that it can be limited; slow to import
+
     return threadpool_limits(1, user_api="blas")

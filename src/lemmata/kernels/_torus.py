@@ -5,7 +5,6 @@ import math
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
-from scipy.special import zeta
 
 from ._base import AbstractKernel
 from ._parameters import check_number, counting, learnable
@@ -52,6 +51,8 @@ def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Fl
 
 
 def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
+    from scipy.special import zeta  # slow to import
+
     # With r = t - round(t) in [-1/2, 1/2] and angle = 2πr, expand B_2s about 0. Its coefficients are Bernoulli
     # numbers, B_2k (2π)^(2k) / (2k)! = 2 (-1)^(k+1) zeta(2k) (with zeta(0) = -1/2), and its only odd term is
     # -s |r|^(2s-1). Hence

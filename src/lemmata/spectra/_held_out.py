@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ._eigensystem import Spectrum
 
@@ -111,11 +110,13 @@ def _solve(systems: Float[np.ndarray, "b m m"], targets: Float[np.ndarray, "b m 
     """Positive definite systems: in one call where they are small, else by Cholesky, LU where rounding defeats that."""
     if systems.shape[1] < _SMALL:
         return np.linalg.solve(systems, targets)
+    from scipy.linalg import cho_factor, cho_solve  # slow to import
+
     found = []
     for system, target in zip(systems, targets, strict=True):
         try:
             found.append(cho_solve(cho_factor(system, check_finite=False), target, check_finite=False))
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             found.append(np.linalg.solve(system, target))
     return np.stack(found)
 

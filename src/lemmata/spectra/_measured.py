@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-from scipy.stats import t as student
 
 from lemmata.core import require_float64
 from lemmata.errors import SettingError, ShapeError
@@ -197,7 +196,9 @@ def _measure(model: HeldOut, n: int, ridge: float, solves: int | None, seed: int
     own = 0.0 if count == number else 1 / count
     spread *= math.sqrt(count / (count - 1))
     variance = own + (1 / resamples if resamples else 0.0)
-    quantile = float(student.ppf(0.975, count - 1))
+    from scipy.special import stdtrit  # slow to import
+
+    quantile = float(stdtrit(count - 1, 0.975))
     skewness = max(0.0, float(np.mean(((errors - mean) / spread) ** 3)))
     width = quantile * spread * math.sqrt(variance) / mean
     above = width * (1 + skewness * (1 + 2 * quantile**2) / (6 * quantile) * math.sqrt(variance))
