@@ -93,17 +93,16 @@ CASES = [
         "transposed", (3, 2),
         lambda n: [
             conv(n, 2), Relu(), ConvTranspose(n, 3, 1.6, 0.3, strides=2), residual(Serial([Erf(), conv(n, 2)])),
-            ImageResize(4, "linear"), AveragePool(2, 1), Relu(), GlobalAveragePool(),
+            ImageResize(4, "linear"), Relu(), GlobalAveragePool(),
         ],
     ),
     Case(
-        "resized", (3, 3, 2),
+        "resized", (3, 2, 2),
         lambda n: [
-            conv(n), ImageResize((4, None), "cubic"), Erf(), ConvTranspose(n, (1, 2), 1.6, 0.3, padding="VALID"),
-            Index((slice(1, None), slice(None, None, -2))), ImageResize((2, 3), "nearest"), Erf(), Flatten(),
+            conv(n), ImageResize((4, None), "cubic"), Index((slice(1, None), slice(None, None, -1))),
+            ImageResize((2, 3), "nearest"), Erf(), Index((0, -1)),
         ],
     ),
-    Case("one", (4, 2), lambda n: [conv(n, 3), AveragePool(2, 1), Relu(), conv(n, 2), Index(-2), Relu()]),
     Case("tokens", (4,), lambda n: [Embedding(5, n, 0.9), conv(n, 2), Softmax(0.6), GlobalAveragePool()], 5),
 ]  # fmt: skip
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
