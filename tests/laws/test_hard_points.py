@@ -14,17 +14,16 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import (
-    Attention,
+    Conv,
     Dense,
     Embedding,
+    Erf,
+    GlobalAveragePool,
     Identity,
     LayerNorm,
     LeakyRelu,
-    LocalDense,
     Masked,
     NNGPKernel,
-    Patches,
-    PositionalEmbedding,
     Relu,
     RMSNorm,
     Serial,
@@ -49,6 +48,7 @@ from tests.laws.hard_points import (
     spread,
 )
 from tests.laws.kernels_cases import ATOMS
+from tests.laws.test_fields_attention import NETWORKS
 
 FACES = {"nngp": NNGPKernel, "ntk": TangentKernel}
 # Roundings of a layer or kernel; a product of D terms has D more. Draws of moved points.
@@ -177,6 +177,9 @@ WITHOUT_FORMULA = [
     *((case.name, lambda case=case: case.network(8), (D,)) for case in STRUCTURES),
     ("tanh", lambda: fully_connected(next(a.layer for a in ACTIVATIONS if a.name == "tanh"), 1, 8), (D,)),
     *((case.name, lambda case=case: test_fields.network(case), case.shape) for case in test_fields.CASES[:-1]),
+    *((name, lambda name=name: NETWORKS[name](8), (3, 2)) for name in ("softmax-fixed", "relu", "identity")),
+    ("offset", lambda: Serial([LayerNorm(), Conv(8, 2), Relu(), GlobalAveragePool(), Dense(1)]), (4, 3)),
+    ("masked", lambda: Masked(Serial([Conv(8, 2, 1.2, 0.3), Erf(), GlobalAveragePool(), Dense(1)])), (4, 2)),
 ]  # fmt: skip
 
 
@@ -185,12 +188,15 @@ WITHOUT_FORMULA = [
 def test_networks_without_a_formula(named):
     name, build, shape = named
     network, tolerance = build(), 8 * np.sqrt(np.finfo(np.float32).eps)
-    # Fields carry no versine from their inputs: at a norm of 1000 the sharp edge of Erf makes more of a lost angle.
-    for scale in (1e-10, 1e-3, 1.0, 1e3)[: 4 if shape == (D,) else 3]:
-        rows = np.random.default_rng(5).normal(size=(3, *shape))
-        x = (scale * np.concatenate([rows, rows[:1], -rows[1:2], rows[2:] * (1 + 1e-4), 0 * rows[:1]])).astype(
-            "float32"
-        )
+    rows = np.random.default_rng(5).normal(size=(3, *shape))
+    moved, long = (rows[:1] + 1e-4 * rows[1:2]), 3.0 * rows[2:]
+    rows = np.concatenate([rows, rows[:1], -rows[1:2], rows[2:] * (1 + 1e-4), moved, long, 0 * rows[:1]])
+    for scale in (1e-10, 1e-3, 1.0, 1e3, 1e5):
+        x = (scale * (rows + (1e3 if name == "offset" else 0.0))).astype("float32")
+        if isinstance(network, Masked):
+            mask = np.ones(x.shape[:-1])
+            mask[1::2, -1] = 0.0
+            x = np.concatenate([x, mask[..., None].astype("float32")], axis=-1)
         for face, kind in FACES.items():
             refused, pair = [], {}
             for dtype in ("float32", "float64"):
@@ -212,13 +218,14 @@ def test_every_public_layer_and_kernel_is_judged():
     covered = {type(layer) for activation in ACTIVATIONS for layer in (activation.layer,)}
     covered |= {type(part) for _, build, _ in WITHOUT_FORMULA for part in parts(build())}
     covered |= {LayerNorm, RMSNorm}
-    # Wrappers of other layers, and what reads tokens or draws at random; the laws of fields have these.
-    apart = {Serial, Identity, Patches, Masked, Embedding, PositionalEmbedding, Attention, LocalDense}
+    # What adds nothing of its own, and tokens, whose values are no moments of points; the laws of fields have these.
+    apart = {Serial, Identity, Embedding}
     assert {type(layer) for layer in LAYERS} - covered <= apart, {type(layer) for layer in LAYERS} - covered - apart
     assert all(kernel_value(case.kernel) for case in ATOMS)
 
 
 def parts(layer):
     yield layer
-    for part in (*getattr(layer, "layers", ()), *getattr(layer, "branches", ())):
-        yield from parts(part)
+    for part in (*getattr(layer, "layers", ()), *getattr(layer, "branches", ()), getattr(layer, "network", None)):
+        if part is not None:
+            yield from parts(part)

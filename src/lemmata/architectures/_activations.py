@@ -57,7 +57,9 @@ def absolute() -> LeakyRelu:
 
 def _piecewise_linear(state: State, a: float) -> State:
     law = state.law.activated()
-    slope, c, versine = after_bend(state.nngp, versine_of(state), a)
+    # In fields the versines would cost as much as the kernels, for an angle whose loss shows as sqrt(eps) at a kink.
+    known = None if state.grid.sites else state.versine
+    slope, c, versine = after_bend(state.nngp, versine_of(state.replace(versine=known)), a)
     left, right, half = safe_sqrt(state.xx), safe_sqrt(state.yy), 0.5 * (1.0 + a * a)
     mean = (1.0 - a) / math.sqrt(2.0 * math.pi)
     return state.replace(
@@ -67,7 +69,7 @@ def _piecewise_linear(state: State, a: float) -> State:
         yy=half * state.yy,
         law=law,
         means=Means(mean * left, mean * right),
-        versine=versine,
+        versine=None if known is None else versine,
     )
 
 
@@ -85,9 +87,10 @@ class Erf(AbstractLayer):
         """Williams' arcsine kernel, the arcsine taken as an arctangent so that it is accurate near 1."""
 
         def moments(pair):
-            rho, rest, one, other = pair.widened(2.0)
+            rho, rest, one, other, slope = pair.widened(2.0)
             root = jnp.sqrt(rest)
-            return (2.0 / math.pi) * jnp.arctan2(rho, root), (4.0 / math.pi) * (jnp.sqrt(one) * jnp.sqrt(other)) / root
+            dot = (4.0 / math.pi) * (jnp.sqrt(one) * jnp.sqrt(other)) / root
+            return (2.0 / math.pi) * jnp.arctan2(rho, root), pair.sure(dot, slope)
 
         return push_moments(state, moments)
 
@@ -113,7 +116,7 @@ class Gelu(AbstractLayer):
         """The closed form above."""
 
         def moments(pair):
-            rho, rest, one, other = pair.widened(1.0)
+            rho, rest, one, other, _ = pair.widened(1.0)
             root, both = jnp.sqrt(rest), one + other
             mean = 0.25 + jnp.arctan2(rho, root) / (2.0 * math.pi)
             # a b + k² (1/A + 1/B - 1) = (a b - k²) + k² (1/A + 1/B), over sqrt(A B), with k = (1 - v) sqrt(a b)
@@ -174,7 +177,9 @@ def _sine_moments(frequency: float, double_phase: float):
     square, even, odd = frequency**2, 0.5 * (1.0 - double_phase), 0.5 * (1.0 + double_phase)
 
     def moments(pair):
+        scale = square * safe_sqrt(pair.a) * safe_sqrt(pair.b)
         near, far = (jnp.exp(-0.5 * square * side.square_of_difference()) for side in (pair, pair.opposite()))
+        near, far = pair.sure(near, scale * near), pair.sure(far, scale * far)
         positive = pair.k >= 0
         gap = -jnp.expm1(-2.0 * square * jnp.where(positive, pair.k, -pair.k))
         minus = 0.5 * jnp.where(positive, near, -far) * gap

@@ -50,6 +50,6 @@ def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
             found="values that are not finite",
             rule="finite moments of every activation",
             remedy="an activation that grows slower than exp(u²/4), smaller weight_std, more quadrature nodes "
-            "(Elementwise(fn, degree=...)), or inputs that are finite",
+            "(Elementwise(fn, degree=...)), inputs that are finite, smaller ones, or those in float64",
         )
     return values

@@ -15,6 +15,7 @@ from ._layer import AbstractLayer, Shape
 from ._parameterization import Parameterization
 from ._serial import Serial
 from ._state import Grid, Means, State
+from ._versine import Term, versine_of_patches
 from ._window import Padding, Size, Window
 
 
@@ -56,11 +57,22 @@ class Patches(AbstractLayer):
         means = state.means
         if means is not None:
             means = Means(mean(means.x, one), mean(means.y, other))
+        versine = state.versine
+        if versine is not None:
+            total = self.window.total
+            versine = versine_of_patches(
+                Term(state.nngp, versine, state.xx, state.yy),
+                total(state.xx, one),
+                total(state.yy, other),
+                (self.window.shown(state.xx, one), self.window.shown(state.yy, other)),
+                lambda values: total(values, both),
+            )
         return state.replace(
             nngp=mean(state.nngp, both),
             ntk=mean(state.ntk, both),
             xx=mean(state.xx, one),
             yy=mean(state.yy, other),
+            versine=versine,
             fan_in=self.window.count * state.fan_in,
             law=state.law.perturbed(),
             means=means,
@@ -149,7 +161,9 @@ class LocalDense(Dense):
             return pushed
         batch = (1,) * (state.nngp.ndim - grid.axes)
         equal = jnp.eye(math.prod(grid.sites), dtype=bool).reshape(*grid.sites, *grid.sites, *batch)
-        return pushed.replace(nngp=jnp.where(equal, pushed.nngp, 0.0), ntk=jnp.where(equal, pushed.ntk, 0.0))
+        alone = lambda values, other: None if values is None else jnp.where(equal, values, other)
+        nngp, ntk = alone(pushed.nngp, 0.0), alone(pushed.ntk, 0.0)
+        return pushed.replace(nngp=nngp, ntk=ntk, versine=alone(pushed.versine, 1.0))
 
 
 class Conv(Serial):

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError
 
+from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
 from ._moments import check_finite, push_moments
 from ._state import State
@@ -95,8 +96,8 @@ class Gaussian(AbstractLayer):
         twice = 2.0 * self.scale
 
         def moments(pair):
-            rho, rest, one, other = pair.widened(twice)
-            nngp = jnp.sqrt(one) * jnp.sqrt(other) / jnp.sqrt(rest)
+            rho, rest, one, other, slope = pair.widened(twice)
+            nngp = pair.sure(jnp.sqrt(one) * jnp.sqrt(other) / jnp.sqrt(rest), 3.0 * slope)
             return nngp, twice * nngp * rho * (jnp.sqrt(one) * jnp.sqrt(other)) / rest
 
         return push_moments(state, moments, lambda a: 1.0 / jnp.sqrt(1.0 + twice * a))
@@ -124,6 +125,7 @@ class Rbf(AbstractLayer):
 
         def moments(pair):
             nngp = jnp.exp(-self.gamma * pair.square_of_difference())
+            nngp = pair.sure(nngp, 2.0 * self.gamma * safe_sqrt(pair.a) * safe_sqrt(pair.b) * nngp)
             return nngp, 2.0 * self.gamma * nngp
 
         return push_moments(state, moments, lambda a: jnp.exp(-self.gamma * a))

@@ -3,12 +3,14 @@
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Shaped
 
 from lemmata.errors import ShapeError
 
-from ._state import INPUTS, Grid, Means, State
+from ._state import INPUTS, Centred, Grid, Means, State, less_mean
+from ._versine import input_versines
 from ._window import Window
 
 
@@ -19,25 +21,58 @@ def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
 
 
 def field_state(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> State:
-    """The state of all pairs of fields: nngp = <x_p, y_q> / c for equal positions, or for all pairs of positions."""
-    sites, c = x.shape[1:-1], x.shape[-1]
+    """The state of all pairs of fields: nngp = <x_p, y_q> / c for equal positions, or for all pairs of positions.
+
+    What a network does not ask for, the versine or the centred moments, a compiler leaves out.
+    """
     left, right = _own(x, pairs), _own(y, pairs)
-    a, b = (points.reshape(len(points), -1, c) for points in (x, y))
-    nngp = jnp.einsum("npc,mqc->pqnm" if pairs else "npc,mpc->pnm", a, b) / c
-    nngp = nngp.reshape(*(sites + sites if pairs else sites), len(x), len(y))
+    nngp, xx, yy, versine = _moments(x, y, pairs)
+    centred = Centred(*_moments(less_mean(x), less_mean(y), pairs))
     means = Means(_position_means(x, pairs)[0][..., None], _position_means(y, pairs)[1][..., None, :])
-    xx, yy = left.xx[..., None], right.yy[..., None, :]
-    grid = Grid(sites, pairs, left, right) if pairs else Grid(sites)
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, means, grid)
+    grid = Grid(x.shape[1:-1], pairs, left, right) if pairs else Grid(x.shape[1:-1])
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[-1], INPUTS, means, grid, versine, centred)
 
 
 def _own(x: Array, pairs: bool) -> State:
+    nngp, xx, yy, versine = _own_moments(x, pairs)
+    centred = Centred(*_own_moments(less_mean(x), pairs))
+    means, grid = Means(*_position_means(x, pairs)), Grid(x.shape[1:-1], pairs)
+    return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[-1], INPUTS, means, grid, versine, centred)
+
+
+def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> tuple[Array, ...]:
+    """Covariances, the variances of x and of y, and versines, of all pairs of fields."""
+    sites, c = x.shape[1:-1], x.shape[-1]
+    a, b = (points.reshape(len(points), -1, c) for points in (x, y))
+    nngp = jnp.einsum("npc,mqc->pqnm" if pairs else "npc,mpc->pnm", a, b) / c
+    one, other = (jnp.mean(points**2, axis=2) for points in (a, b))
+    if pairs:
+        rows, columns = a.swapaxes(0, 1).reshape(-1, c), b.swapaxes(0, 1).reshape(-1, c)
+        count = a.shape[1], len(a), b.shape[1], len(b)
+        flat = nngp.transpose(0, 2, 1, 3).reshape(len(rows), len(columns))
+        versine = input_versines(rows, columns, flat, one.T.reshape(-1, 1), other.T.reshape(1, -1))
+        versine = versine.reshape(count).transpose(0, 2, 1, 3)
+    else:
+        versine = jax.vmap(input_versines)(
+            a.swapaxes(0, 1), b.swapaxes(0, 1), nngp, one.T[:, :, None], other.T[:, None, :]
+        )
+    nngp, versine = (v.reshape(*(sites + sites if pairs else sites), len(x), len(y)) for v in (nngp, versine))
+    xx, yy = _at_positions(one, sites, pairs)[0][..., None], _at_positions(other, sites, pairs)[1][..., None, :]
+    return nngp, xx, yy, versine
+
+
+def _own_moments(x: Float[Array, "n *sites c"], pairs: bool) -> tuple[Array, ...]:
+    """The same of every field with itself."""
     sites, c = x.shape[1:-1], x.shape[-1]
     points = x.reshape(len(x), -1, c)
-    xx, yy = _at_positions(jnp.mean(points**2, axis=2), sites, pairs)
-    nngp = (jnp.einsum("npc,nqc->pqn", points, points) / c).reshape(*sites, *sites, -1) if pairs else xx
-    means = Means(*_position_means(x, pairs))
-    return State(nngp, jnp.zeros_like(nngp), xx, yy, c, INPUTS, means, Grid(sites, pairs))
+    squares = jnp.mean(points**2, axis=2)
+    xx, yy = _at_positions(squares, sites, pairs)
+    if not pairs:
+        return xx, xx, yy, jnp.zeros_like(xx)
+    nngp = jnp.einsum("npc,nqc->npq", points, points) / c
+    versine = jax.vmap(input_versines)(points, points, nngp, squares[:, :, None], squares[:, None, :])
+    nngp, versine = (jnp.moveaxis(v, 0, -1).reshape(*sites, *sites, -1) for v in (nngp, versine))
+    return nngp, xx, yy, versine
 
 
 def _position_means(x: Array, pairs: bool) -> tuple[Array, Array]:
@@ -82,6 +117,7 @@ def at_filled(state: State) -> State:
         xx=zero(state.xx, one),
         yy=zero(state.yy, other),
         means=means,
+        versine=None if state.versine is None else jnp.where(both, state.versine, 1.0),
     )
     return filled.with_sides(at_filled)
 

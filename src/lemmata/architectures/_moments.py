@@ -14,12 +14,16 @@ from ._state import Means, State, versine_of
 
 
 class Pair(NamedTuple):
-    """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b)."""
+    """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b).
+
+    `lost` is what may be wrong in the versine: nothing where the state carries it, roundings of 1 where it does not.
+    """
 
     k: Float[Array, "..."]
     a: Float[Array, "..."]
     b: Float[Array, "..."]
     v: Float[Array, "..."]
+    lost: float = 0.0
 
     def square_of_difference(self) -> Float[Array, "..."]:
         """A + b - 2k as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
@@ -31,7 +35,16 @@ class Pair(NamedTuple):
 
     def opposite(self) -> "Pair":
         """The pair with the sign of one variable changed."""
-        return Pair(-self.k, self.a, self.b, self.v)
+        return self._replace(k=-self.k)
+
+    def sure(self, values: Float[Array, "..."], slope: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The values, or NaN where `slope`, times what may be wrong in the versine, exceeds 8 sqrt(eps).
+
+        `slope` is the change of the values with the versine, in units of their size at equal points.
+        """
+        if not self.lost:
+            return values
+        return jnp.where(slope * self.lost > 8.0 * math.sqrt(jnp.finfo(values.dtype).eps), jnp.nan, values)
 
     def widened(self, factor: float | Array) -> "Widened":
         """The correlation of the pair after independent noise, for variances in units of it."""
@@ -39,7 +52,7 @@ class Pair(NamedTuple):
         one, other = 1.0 / (1.0 + a), 1.0 / (1.0 + b)
         p, q = a * one, b * other
         rest = one + p * other + p * q * (self.v * (2.0 - self.v))
-        return Widened(factor * self.k * (jnp.sqrt(one) * jnp.sqrt(other)), rest, one, other)
+        return Widened(factor * self.k * (jnp.sqrt(one) * jnp.sqrt(other)), rest, one, other, p * q / rest)
 
 
 class Widened(NamedTuple):
@@ -50,12 +63,14 @@ class Widened(NamedTuple):
         rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms, c the correlation of the pair.
         one: 1/A.
         other: 1/B.
+        slope: the relative change of 1 / sqrt(rest) with the versine, at most.
     """
 
     rho: Float[Array, "..."]
     rest: Float[Array, "..."]
     one: Float[Array, "..."]
     other: Float[Array, "..."]
+    slope: Float[Array, "..."]
 
 
 def push_moments(
@@ -66,7 +81,9 @@ def push_moments(
     `mean` gives E[phi] for a variance; an odd function has none.
     """
     law = state.law.activated(odd=mean is None)
-    nngp, dot = moments(Pair(state.nngp, state.xx, state.yy, versine_of(state)))
+    # `correlation` reads a correlation within four roundings of 1 as 1.
+    lost = 0.0 if state.versine is not None else 4.0 * float(jnp.finfo(state.nngp.dtype).eps)
+    nngp, dot = moments(Pair(state.nngp, state.xx, state.yy, versine_of(state), lost))
     xx, yy = (moments(Pair(v, v, v, jnp.zeros_like(v)))[0] for v in (state.xx, state.yy))
     means = None if mean is None else Means(mean(state.xx), mean(state.yy))
     return state.replace(nngp=nngp, ntk=state.ntk * dot, xx=xx, yy=yy, law=law, means=means)

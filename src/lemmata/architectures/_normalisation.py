@@ -10,7 +10,7 @@ from lemmata.errors import SettingError
 
 from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
-from ._state import Centred, Means, State
+from ._state import Centred, Means, State, less_mean
 
 
 class RMSNorm(AbstractLayer):
@@ -74,7 +74,7 @@ class LayerNorm(AbstractLayer):
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The point less its mean, divided by its standard deviation."""
-        centred = x - jnp.mean(x, axis=-1, keepdims=True)
+        centred = less_mean(x)
         return centred * _inverse_root(jnp.mean(centred * centred, axis=-1, keepdims=True) + self.epsilon)
 
     def push(self, state: State) -> State:

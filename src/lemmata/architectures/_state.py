@@ -177,7 +177,10 @@ def _with_variances(side: State) -> State:
     flat = side.nngp.reshape(size, size, -1)
     index = jnp.arange(size)
     nngp = flat.at[index, index].set(side.xx.reshape(size, -1)).reshape(side.nngp.shape)
-    return side.replace(nngp=nngp)
+    versine = side.versine
+    if versine is not None:
+        versine = versine.reshape(flat.shape).at[index, index].set(0.0).reshape(side.nngp.shape)
+    return side.replace(nngp=nngp, versine=versine, centred=side.centred)
 
 
 def versine_of(state: State) -> Float[Array, "..."]:
@@ -192,8 +195,14 @@ def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
     """The state of the inputs themselves for a single pair: nngp = <x, y> / d, and no parameters before them."""
     means = Means(jnp.mean(x), jnp.mean(y))
     nngp, xx, yy, versine = _pair_moments(x, y)
-    centred = Centred(*_pair_moments(x - means.x, y - means.y))
+    centred = Centred(*_pair_moments(less_mean(x), less_mean(y)))
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.size, INPUTS, means, versine=versine, centred=centred)
+
+
+def less_mean(x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+    """The coordinates less their mean; exactly 0 where they are equal."""
+    apart = x - x[..., :1]
+    return apart - jnp.mean(apart, axis=-1, keepdims=True)
 
 
 def _pair_moments(x: Float[Array, " d"], y: Float[Array, " d"]) -> tuple[Array, Array, Array, Array]:
@@ -206,7 +215,7 @@ def _pair_moments(x: Float[Array, " d"], y: Float[Array, " d"]) -> tuple[Array, 
 def diagonal_state(x: Float[Array, "n d"]) -> State:
     """The state of every input with itself."""
     square, mean = _squares(x), jnp.mean(x, axis=1)
-    none, own = jnp.zeros_like(square), _squares(x - mean[:, None])
+    none, own = jnp.zeros_like(square), _squares(less_mean(x))
     means, centred = Means(mean, mean), Centred(own, own, own, none)
     return State(square, none, square, square, x.shape[1], INPUTS, means, versine=none, centred=centred)
 
@@ -222,7 +231,7 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     """
     left, right = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[:, None]
     nngp, xx, yy, versine = _matrix_moments(x, y)
-    centred = Centred(*_matrix_moments(x - left, y - right))
+    centred = Centred(*_matrix_moments(less_mean(x), less_mean(y)))
     means = Means(left, right.T)
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[1], INPUTS, means, versine=versine, centred=centred)
 

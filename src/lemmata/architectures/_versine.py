@@ -5,6 +5,7 @@ states carry it beside the covariances, whose sign is that of c, where a layer h
 """
 
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -173,10 +174,44 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
     (r1, r2, left), (q1, q2, right) = roots(one.xx, other.xx), roots(one.yy, other.yy)
     left, right = (jnp.where(root > 0, root, 1.0) for root in (left, right))
     r1, r2, q1, q2 = r1 / left, r2 / left, q1 / right, q2 / right
-    p1, p2, across = r1 * q1, r2 * q2, r1 * q2 - r2 * q1
+    p1, p2, across = r1 * q1, r2 * q2, _apart(r1 * q2, r2 * q1)
     base = across * across / (1.0 + p1 + p2)
     ends = []
     for sign in (1.0, -1.0):
         apart = (jnp.where(sign * term.nngp < 0, 2.0 - term.versine, term.versine) for term in (one, other))
         ends.append(base + sum(p * v for p, v in zip((p1, p2), apart, strict=True)))
-    return _settled(jnp.where(one.nngp + other.nngp < 0, ends[1], ends[0]))
+    return jnp.where(one.nngp + other.nngp < 0, ends[1], ends[0])
+
+
+def _apart(one: Array, other: Array) -> Array:
+    """The difference of two numbers of one sign; 0 where it is rounding, so that an angle of equal points stays 0."""
+    difference = one - other
+    return jnp.where(jnp.abs(difference) > 8.0 * jnp.finfo(difference.dtype).eps * one, difference, 0.0)
+
+
+def versine_of_patches(
+    term: Term,
+    xx: Float[Array, "..."],
+    yy: Float[Array, "..."],
+    shown: tuple[Sequence[Float[Array, "..."]], Sequence[Float[Array, "..."]]],
+    total: Callable[[Float[Array, "..."]], Float[Array, "..."]],
+) -> Float[Array, "..."]:
+    """The versine of a mean over the places of a window, as `versine_of_sum` has it for two terms.
+
+    With r_o and q_o the places' shares of the two standard deviations, 1 -+ c is
+    sum_o (r_o - q_o)² / 2 + sum_o r_o q_o (1 -+ c_o).
+
+    Args:
+        term: the moments before.
+        xx: the new variances of x, sums over places.
+        yy: the new variances of y.
+        shown: the variances of x, and of y, at every place.
+        total: the sum of values of pairs over the places.
+    """
+    safe = lambda root: jnp.where(root > 0, root, 1.0)
+    one, other = safe(safe_sqrt(xx)), safe(safe_sqrt(yy))
+    base = sum(_apart(safe_sqrt(a) / one, safe_sqrt(b) / other) ** 2 for a, b in zip(*shown, strict=True))
+    scale = safe_sqrt(jnp.asarray(term.xx)) * safe_sqrt(jnp.asarray(term.yy))
+    apart = [jnp.where(sign * term.nngp < 0, 2.0 - term.versine, term.versine) for sign in (1.0, -1.0)]
+    near, far = (0.5 * base + total(scale * v) / (one * other) for v in apart)
+    return jnp.where((xx > 0) & (yy > 0), jnp.minimum(near, far), 1.0)

@@ -105,17 +105,21 @@ class Window(eqx.Module):
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:
         """What is in the window at each of its positions, place after place: p = count * c numbers."""
-        padded = x
-        for axis in range(len(self.size)):
-            padded = self._padded(padded, axis, (axis,))
+        return jnp.concatenate(self.shown(x, [(axis,) for axis in range(len(self.size))]), axis=-1)
+
+    def shown(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> list[Float[Array, "..."]]:
+        """The values at each place of the window, for all its positions; `groups` as in `total`."""
+        padded = values
+        for axis, group in enumerate(groups):
+            padded = self._padded(padded, axis, group)
 
         def at(places: tuple[int, ...]) -> Array:
             part = padded
-            for axis, place in enumerate(places):
-                part = self._cut(part, x, axis, (axis,), place)
+            for axis, (group, place) in enumerate(zip(groups, places, strict=True)):
+                part = self._cut(part, values, axis, group, place)
             return part
 
-        return jnp.concatenate([at(places) for places in itertools.product(*map(range, self.size))], axis=-1)
+        return [at(places) for places in itertools.product(*map(range, self.size))]
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
         """What is added before and after a line of positions, and how many windows then fit."""
