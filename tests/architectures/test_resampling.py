@@ -98,6 +98,7 @@ def assert_linear(layer, sites, pairs):
         assert pushed.grid == Grid()
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", ["nearest", "linear", "cubic", "lanczos3"])
 def test_resizing_pushes_moments_through_its_own_matrix(method, antialias):
@@ -158,6 +159,7 @@ WINDOWS = [
 ]
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_transposed_windows_show_what_the_transposed_convolution_of_jax_does(window):
     size, stride, dilation, padding = window

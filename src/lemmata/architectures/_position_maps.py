@@ -1,5 +1,6 @@
 """Fixed linear maps of positions, the same at every coordinate: weighted sums of positions, or some of them."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -63,14 +64,12 @@ def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], si
     new = Grid(sites, grid.pairs and bool(sites), joint=grid.joint)
     if sites:
         masks = {"mask_x": known(grid.mask_x, OF_X), "mask_y": known(grid.mask_y, OF_Y)}
-        sides = {
-            name: side and at_places(side, pick, sites) for name, side in (("left", grid.left), ("right", grid.right))
-        }
-        new = Grid(sites, grid.pairs, joint=grid.joint, **masks, **sides)
-    return state.replace(
+        new = dataclasses.replace(new, left=grid.left, right=grid.right, **masks)
+    picked = state.replace(
         **moments(state),
         ntk=pick(state.ntk, BOTH),
         means=means and Means(pick(means.x, OF_X), pick(means.y, OF_Y)),
         centred=centred and Centred(**moments(centred)),
         grid=new,
     )
+    return picked.with_sides(lambda side: at_places(side, pick, sites))

@@ -71,7 +71,7 @@ class ImageResize(AbstractLayer):
             raise ShapeError(
                 "input of ImageResize",
                 found=f"a grid of shape {sites}" if sites else "vectors",
-                rule=f"fields on a grid of {len(self.shape)} axes, as {self.shape}, at least one position along each axis",
+                rule=f"fields on a grid of {len(self.shape)} axes, with at least one position along each axis",
                 remedy="points of shape (n, height, width, channels), or (n, length, channels) for sequences",
             )
         return tuple(old if new is None else new for old, new in zip(sites, self.shape, strict=True))
