@@ -12,6 +12,7 @@ from lemmata.architectures import (
     Attention,
     AveragePool,
     Conv,
+    ConvTranspose,
     Cos,
     Dense,
     Dropout,
@@ -26,6 +27,8 @@ from lemmata.architectures import (
     GlobalSumPool,
     Hermite,
     Identity,
+    ImageResize,
+    Index,
     LayerNorm,
     LeakyRelu,
     LocalDense,
@@ -183,7 +186,8 @@ FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.sta
 OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5), Softmax()]
 # Their laws are in test_fields.py and test_fields_attention.py.
 ON_FIELDS = [
-    Conv(1, 2), LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
+    Conv(1, 2), ConvTranspose(1, 2), ImageResize(3, "linear"), Index(0),
+    LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
     GlobalAveragePool(), GlobalSumPool(), StateSpace(), Embedding(2, 1),
     Attention(1, 1), PositionalEmbedding(), Masked(Identity()),
 ]  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 from lemmata.architectures import (
     AveragePool,
     Conv,
+    ConvTranspose,
     Dense,
     Dropout,
     Embedding,
@@ -18,6 +19,8 @@ from lemmata.architectures import (
     Gelu,
     GlobalAveragePool,
     GlobalSumPool,
+    ImageResize,
+    Index,
     LayerNorm,
     LocallyConnected,
     NNGPKernel,
@@ -84,6 +87,20 @@ CASES = [
         "states", (4, 2), lambda n: [
             Dense(n, 1.2, 0.3), Erf(), StateSpace(4, (0.5, 0.9), 1.5, 0.3, train_poles=True), Dense(n), Relu(),
             Flatten(),
+        ],
+    ),
+    Case(
+        "transposed", (3, 2),
+        lambda n: [
+            conv(n, 2), Relu(), ConvTranspose(n, 3, 1.6, 0.3, strides=2), residual(Serial([Erf(), conv(n, 2)])),
+            ImageResize(4, "linear"), Relu(), GlobalAveragePool(),
+        ],
+    ),
+    Case(
+        "resized", (3, 2, 2),
+        lambda n: [
+            conv(n), ImageResize((4, None), "cubic"), Index((slice(1, None), slice(None, None, -1))),
+            ImageResize((2, 3), "nearest"), Erf(), Index((0, -1)),
         ],
     ),
     Case("tokens", (4,), lambda n: [Embedding(5, n, 0.9), conv(n, 2), Softmax(0.6), GlobalAveragePool()], 5),

@@ -28,6 +28,7 @@ from ._homogeneous import BendStep as BendStep
 from ._homogeneous import LinearStep as LinearStep
 from ._homogeneous import homogeneous_steps as homogeneous_steps
 from ._homogeneous import is_homogeneous as is_homogeneous
+from ._index import Index as Index
 from ._kernels import NNGPKernel as NNGPKernel
 from ._kernels import TangentKernel as TangentKernel
 from ._layer import AbstractLayer as AbstractLayer
@@ -53,6 +54,7 @@ from ._pooling import GlobalSumPool as GlobalSumPool
 from ._pooling import SumPool as SumPool
 from ._positions import PositionalEmbedding as PositionalEmbedding
 from ._quadrature import Elementwise as Elementwise
+from ._resize import ImageResize as ImageResize
 from ._serial import Serial as Serial
 from ._serial import erf_network as erf_network
 from ._serial import fully_connected as fully_connected
@@ -66,4 +68,6 @@ from ._tangent import combined_gradient as combined_gradient
 from ._tangent import output_structure as output_structure
 from ._tangent import tangent_gram as tangent_gram
 from ._tangent import tangent_product as tangent_product
+from ._transposed import ConvTranspose as ConvTranspose
+from ._transposed import TransposedWindow as TransposedWindow
 from ._window import Window as Window

@@ -20,6 +20,7 @@ def check_pair(x: Array, y: Array) -> None:
     if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
         rule = "two of shape (d,), or two fields of shape (*sites, channels)"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
+    check_sites(x[None])
 
 
 def check_rows(x: Array, y: Array) -> None:
@@ -27,6 +28,14 @@ def check_rows(x: Array, y: Array) -> None:
     if jnp.ndim(x) < 2 or jnp.ndim(x) != jnp.ndim(y) or x.shape[1:] != y.shape[1:]:
         rule = "(n, d) and (m, d), the same d, or fields (n, *sites, channels) on the same grid"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
+    check_sites(x)
+
+
+def check_sites(x: Array) -> None:
+    """Refuses fields on a grid without positions."""
+    if 0 in x.shape[1:-1]:
+        rule = "fields with at least one position along each axis of their grid"
+        raise ShapeError("points", found=f"shape {x.shape}", rule=rule)
 
 
 def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -6,11 +6,10 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from lemmata.errors import SettingError
-
-from ._fields import at_filled, axes_of, field_shape, filled, visible_through, with_own_variances
+from ._fields import axes_of, field_shape, filled
 from ._layer import AbstractLayer, Shape
-from ._state import Grid, Means, State
+from ._position_maps import through_pairs
+from ._state import State
 from ._window import Padding, Size, Window
 
 
@@ -63,7 +62,7 @@ class AveragePool(AbstractLayer):
         _, *sides = axes_of(state.grid)
         alone = lambda _, values, side: self.factor * self.window.total(values, sides[side])
         pooled = lambda part, values: alone(part, alone(part, values, 0), 1)
-        return _pooled(type(self).__name__, state, (pooled, alone), sites, self.window)
+        return through_pairs(type(self).__name__, state, (pooled, alone), sites, self.window)
 
     def needs_pairs(self, pairs: bool) -> bool:
         """The variance of a mean needs all pairs."""
@@ -110,7 +109,7 @@ class GlobalAveragePool(AbstractLayer):
         share = lambda part, side: self._share((part.grid.mask_x, part.grid.mask_y)[side], part.grid.sites, every)
         alone = lambda part, values, side: share(part, side) * jnp.sum(values, axis=every)
         pooled = lambda part, values: share(part, 0) * share(part, 1) * jnp.sum(values, axis=every)
-        return _pooled(type(self).__name__, state, (pooled, alone), ())
+        return through_pairs(type(self).__name__, state, (pooled, alone), ())
 
     def needs_pairs(self, pairs: bool) -> bool:
         """The variance of a mean needs all pairs."""
@@ -122,30 +121,3 @@ class GlobalSumPool(GlobalAveragePool):
 
     def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return 1.0
-
-
-def _pooled(name: str, state: State, over: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
-    """The state whose arrays are pooled: over pairs of positions by the first of two functions, means by the other.
-
-    Variances come from the pairs of positions of each input with itself.
-    """
-    (pooled, alone), state = over, at_filled(state)
-    if not state.grid.sites or state.grid.left is None or state.grid.right is None:
-        found = f"equal positions of a grid {state.grid.sites} alone" if state.grid.sites else "vectors"
-        raise SettingError(f"input of {name}", found=found, rule="fields, with the moments of all pairs of positions")
-
-    def mapped(part: State) -> State:
-        means = None if part.means is None else Means(*(alone(part, part.means[i], i) for i in (0, 1)))
-        masks = {} if window is None else visible_through(window, part)
-        grid = Grid(sites, bool(sites), joint=part.grid.joint, **masks)
-        return part.replace(nngp=pooled(part, part.nngp), ntk=pooled(part, part.ntk), means=means, grid=grid)
-
-    left, right = mapped(state.grid.left), mapped(state.grid.right)
-    new = with_own_variances(mapped(state), state, left, right)
-    if not sites:
-        return new
-    left, right = (
-        with_own_variances(side, before, side, side)
-        for side, before in ((left, state.grid.left), (right, state.grid.right))
-    )
-    return new.with_grid(left=left, right=right)

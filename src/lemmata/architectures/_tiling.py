@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ._checks import check_rows, finite
+from ._checks import check_rows, check_sites, finite
 from ._entries import NetworkEntries
 from ._reading import as_read, check_points
 
@@ -34,6 +34,7 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
     """The kernel of every point with itself, refused where not finite."""
+    check_sites(x)
     return finite(_diagonal(entries, as_read(entries.network, x)))
 
 

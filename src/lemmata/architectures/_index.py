@@ -1,0 +1,148 @@
+"""Some of the positions of a field, or one of them."""
+
+import operator
+from types import EllipsisType
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Key
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._fields import field_shape, filled
+from ._layer import AbstractLayer, Shape
+from ._position_maps import BOTH, OF_X, at_places
+from ._state import State
+
+# Along one axis: a position, or the start, stop and step of a slice. None stands for the axes that `...` leaves whole.
+_Place = int | tuple[int | None, int | None, int | None] | None
+
+
+class Index(AbstractLayer):
+    """The positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)) and ntk' likewise.
+
+    A whole number takes one position along its axis, which is then gone; where all axes are, the output is a vector. A
+    slice keeps its axis. Equal positions of x and y are enough for equal ones of the output. Coordinates stay Gaussian.
+
+    The index is about positions alone. Coordinates become many, and any part of them has the moments of all: a slice of
+    them is a narrower layer before this one.
+
+    Args:
+        index: what stands in the brackets: a whole number, a slice, `...`, or a tuple of those, in the order of the
+            axes; axes after the last are kept. `numpy.s_[::2, 0]` writes it as in brackets.
+
+    Raises:
+        SettingError: for another index, and on masked fields for one that is counted from the end, which differs
+            between them. Positions that a masked field does not fill give the vector 0.
+        ShapeError: where points are vectors, an index is outside of its axis, there are more of them than axes, or no
+            position is left.
+
+    Example:
+        >>> import jax, numpy
+        >>> from lemmata.architectures import Index
+        >>> Index(numpy.s_[::2, 0]).init(jax.random.key(0), (5, 4, 3))[1]
+        (3, 3)
+        >>> Index(-1).init(jax.random.key(0), (5, 3))[1]
+        3
+    """
+
+    places: tuple[_Place, ...] = eqx.field(static=True)
+    whole = True
+
+    def __init__(self, index: int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]):
+        parts = index if isinstance(index, tuple) else (index,)
+        self.places = tuple(_place(part, index) for part in parts)
+        if self.places.count(None) > 1:
+            raise SettingError("index of Index", found=index, rule="at most one '...'")
+
+    def over(self, sites: tuple[int, ...]) -> tuple[int | slice, ...]:
+        """A position or a slice for every axis of a grid.
+
+        Raises:
+            ShapeError: where points are vectors, an index is outside of its axis, there are more of them than axes, or
+                no position is left.
+        """
+        given = tuple(place for place in self.places if place is not None)
+        if not sites or len(given) > len(sites):
+            raise ShapeError(
+                "input of Index",
+                found=f"a grid of shape {sites}" if sites else "vectors",
+                rule=f"fields on a grid with an axis of positions for each of {len(given)} indices",
+                remedy="a narrower layer before Index in place of a slice of coordinates",
+            )
+        cut = self.places.index(None) if None in self.places else len(given)
+        rest = ((None, None, None),) * (len(sites) - len(given))
+        return tuple(map(_on_axis, (*given[:cut], *rest, *given[cut:]), sites))
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
+        """No parameters; the grid of the positions that are taken, the same coordinates."""
+        *sites, c = field_shape("Index", fan_in)
+        left = _sites(self.over(tuple(sites)), tuple(sites))
+        return (), (*left, c) if left else c
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_in"]:
+        """The field at the positions that are taken."""
+        return x[self.over(x.shape[:-1])]
+
+    def apply_masked(
+        self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
+        """The same of the field and of its mask; with zeros where a vector was empty."""
+        self._check_masked()
+        places = self.over(mask.shape)
+        return filled(x, mask)[places], mask[places] if _sites(places, mask.shape) else None
+
+    def push(self, state: State) -> State:
+        """The moments at the positions that are taken."""
+        grid, places = state.grid, self.over(state.grid.sites)
+        if grid.mask_x is not None:
+            self._check_masked()
+        # what belongs to one input alone has one entry along the other's axes
+        ones = tuple(0 if isinstance(place, int) else slice(None) for place in places) if grid.pairs else ()
+        indices = {BOTH: (*places, *places) if grid.pairs else places, OF_X: (*places, *ones)}
+        pick = lambda values, axes: values[indices.get(axes, (*ones, *places))]
+        return at_places(state, pick, _sites(places, grid.sites))
+
+    def _check_masked(self) -> None:
+        for place in self.places:
+            numbers = place if isinstance(place, tuple) else (place,)
+            if any(number is not None and number < 0 for number in numbers):
+                raise SettingError(
+                    "index on masked fields",
+                    found=slice(*place) if isinstance(place, tuple) else place,
+                    rule="positions that are counted from the front, for every length the same",
+                )
+
+
+def _place(part: Any, index: Any) -> _Place:
+    if part is Ellipsis:
+        return None
+    try:
+        if isinstance(part, slice):
+            start, stop, step = (n if n is None else operator.index(n) for n in (part.start, part.stop, part.step))
+            if step != 0:
+                return start, stop, step
+        elif not isinstance(part, bool):
+            return operator.index(part)
+    except TypeError:
+        pass
+    raise SettingError("index of Index", found=index, rule="whole numbers, slices of steps other than 0, and '...'")
+
+
+def _on_axis(place: Any, length: int) -> int | slice:
+    """The index on an axis of a known length, refused where it takes nothing."""
+    if isinstance(place, int):
+        if not -length <= place < length:
+            rule = f"a position from {-length} to {length - 1}"
+            raise ShapeError("input of Index", found=f"{length} positions for the index {place}", rule=rule)
+        return place % length
+    if not range(length)[slice(*place)]:
+        found, rule = f"{length} positions for the {slice(*place)}", "at least one position that it takes"
+        raise ShapeError("input of Index", found=found, rule=rule)
+    return slice(*place)
+
+
+def _sites(places: tuple[int | slice, ...], sites: tuple[int, ...]) -> tuple[int, ...]:
+    """The grid that is left of a grid."""
+    lengths = zip(places, sites, strict=True)
+    return tuple(len(range(length)[place]) for place, length in lengths if isinstance(place, slice))

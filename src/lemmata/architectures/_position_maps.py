@@ -1,0 +1,75 @@
+"""Fixed linear maps of positions, the same at every coordinate: weighted sums of positions, or some of them."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import Array, Shaped
+
+from lemmata.errors import SettingError
+
+from ._fields import at_filled, visible_through, with_own_variances
+from ._state import Centred, Grid, Means, State
+from ._window import Window
+
+
+def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
+    """The state whose arrays are mapped: over pairs of positions by the first of two functions, means by the other.
+
+    Variances come from the pairs of positions of each input with itself.
+    """
+    (pooled, alone), state = over, at_filled(state)
+    if not state.grid.sites or state.grid.left is None or state.grid.right is None:
+        found = f"equal positions of a grid {state.grid.sites} alone" if state.grid.sites else "vectors"
+        raise SettingError(f"input of {name}", found=found, rule="fields, with the moments of all pairs of positions")
+
+    def mapped(part: State) -> State:
+        means = None if part.means is None else Means(*(alone(part, part.means[i], i) for i in (0, 1)))
+        masks = {} if window is None else visible_through(window, part)
+        grid = Grid(sites, bool(sites), joint=part.grid.joint, **masks)
+        return part.replace(nngp=pooled(part, part.nngp), ntk=pooled(part, part.ntk), means=means, grid=grid)
+
+    left, right = mapped(state.grid.left), mapped(state.grid.right)
+    new = with_own_variances(mapped(state), state, left, right)
+    if not sites:
+        return new
+    left, right = (
+        with_own_variances(side, before, side, side)
+        for side, before in ((left, state.grid.left), (right, state.grid.right))
+    )
+    return new.with_grid(left=left, right=right)
+
+
+# Which axes of positions an array has: those of `nngp`, of `xx` or of `yy`.
+BOTH, OF_X, OF_Y = range(3)
+
+
+def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], sites: tuple[int, ...]) -> State:
+    """The state where each new position is one of the old: every moment is that of the old positions.
+
+    Args:
+        state: before.
+        pick: the values of an array at the old positions that the new ones are; its second argument says which axes of
+            positions the array has.
+        sites: the new grid; () for a vector from one position.
+    """
+    state = state if sites else at_filled(state)
+    known = lambda values, axes: None if values is None else pick(values, axes)
+
+    def moments(part: State | Centred) -> dict[str, Any]:
+        kinds = {"nngp": BOTH, "xx": OF_X, "yy": OF_Y, "versine": BOTH}
+        return {name: known(getattr(part, name), axes) for name, axes in kinds.items()}
+
+    grid, means, centred = state.grid, state.means, state.centred
+    new = Grid(sites, grid.pairs and bool(sites), joint=grid.joint)
+    if sites:
+        masks = {"mask_x": known(grid.mask_x, OF_X), "mask_y": known(grid.mask_y, OF_Y)}
+        new = dataclasses.replace(new, left=grid.left, right=grid.right, **masks)
+    picked = state.replace(
+        **moments(state),
+        ntk=pick(state.ntk, BOTH),
+        means=means and Means(pick(means.x, OF_X), pick(means.y, OF_Y)),
+        centred=centred and Centred(**moments(centred)),
+        grid=new,
+    )
+    return picked.with_sides(lambda side: at_places(side, pick, sites))

@@ -1,0 +1,133 @@
+"""Transposed convolutions: a dense layer on what the positions around each position of a finer grid hold."""
+
+import math
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._convolution import Patches
+from ._dense import Dense
+from ._parameterization import Parameterization
+from ._serial import Serial
+from ._window import Padding, Size, Window
+
+
+class TransposedWindow(Window):
+    """The window of a transposed convolution: it slides by 1 over a grid whose positions have been moved apart.
+
+    Position i of a line of n stands at s i, with s the stride and zeros in between. With e the dilation, place o of the
+    window at position p shows what stands at p + e o - a. With E = (size - 1) e + 1 the window's extent, the offset a
+    is E - 1 under `"VALID"`, and the smaller of that and (E + s - 2) / 2, rounded up, otherwise.
+
+    Args:
+        size: its extent along each axis of the grid.
+        strides: how far positions are moved apart; 1 where not given.
+        dilation: the distance of neighbours inside it; 1 where not given.
+        padding: `"SAME"` surrounds the line by zeros and has n s positions p; `"CIRCULAR"` joins its ends and has as
+            many. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that something reaches.
+
+    Raises:
+        SettingError: as `Window` does.
+    """
+
+    __init__ = Window.__init__
+
+    def over(self, layer: str, sites: tuple[int, ...]) -> tuple[int, ...]:
+        """The finer grid over a grid of shape `sites`.
+
+        Raises:
+            ShapeError: for vectors, a grid of another number of dimensions, and one without positions.
+        """
+        if sites and not math.prod(sites):
+            found, rule = f"a grid of shape {sites}", "at least one position along each axis"
+            raise ShapeError(f"input of {layer}", found=found, rule=rule)
+        return super().over(layer, sites)
+
+    def visible(self, mask: Bool[Array, "..."], groups: list[tuple[int, ...]]) -> Bool[Array, "..."]:
+        """Where something reaches, given where positions hold something: as many positions as a field alone would have.
+
+        Raises:
+            SettingError: for padding that depends on where the filled positions end.
+        """
+        if self.padding == "CIRCULAR":
+            rule = "the same window for every length: 'VALID' or 'SAME'"
+            raise SettingError("window on masked fields", found="padding 'CIRCULAR'", rule=rule)
+        reach = self.strides
+        if self.padding == "VALID":
+            reach = tuple(max(self._extent(axis), s) for axis, s in enumerate(self.strides))
+        return TransposedWindow(reach, self.strides).total(mask.astype(float), groups) > 0.5
+
+    def _extent(self, axis: int) -> int:
+        return (self.size[axis] - 1) * self.dilation[axis] + 1
+
+    def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
+        """What is added before and after a line of positions once they are apart, and the number of new positions."""
+        extent, stride = self._extent(axis), self.strides[axis]
+        if self.padding == "VALID":
+            more = max(extent - stride, 0)
+            return extent - 1, more, length * stride + more
+        before = min(extent - 1, (extent + stride - 1) // 2)
+        return before, extent - 1 - before, length * stride
+
+    def _padded(self, values: Array, axis: int, group: tuple[int, ...]) -> Array:
+        between = self.strides[axis] - 1
+        widths = [(0, between, between) if own in group else (0, 0, 0) for own in range(values.ndim)]
+        return super()._padded(lax.pad(values, jnp.zeros((), values.dtype), widths), axis, group)
+
+    def _cut(self, padded: Array, values: Array, axis: int, group: tuple[int, ...], place: int) -> Array:
+        start, count = place * self.dilation[axis], self._frame(values.shape[group[0]], axis)[2]
+        for own in group:
+            padded = lax.slice_in_dim(padded, start, start + count, axis=own)
+        return padded
+
+
+class ConvTranspose(Serial):
+    r"""A transposed convolution, to a finer grid: `Serial([Patches(TransposedWindow(...)), Dense(width)])`.
+
+    With w = `weight_std`, b = `bias_std`, c channels, s the strides and a as of `TransposedWindow`, in the NTK
+    parameterisation
+
+        h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j((p + e o - a) / s) + b B_i
+
+    over the places o of the window where the quotient is a position. Its moments are those of `Dense` on patches,
+
+        nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
+
+    over the places where both are positions. A window shows one position in prod(s), so variances are smaller by that
+    than those of a convolution with the same weights.
+
+    Args:
+        width: the number of output channels.
+        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
+        weight_std, bias_std, parameterization: as of `Dense`.
+        strides: how many times finer the grid becomes along each axis; 1 where not given.
+        dilation, padding: as of `TransposedWindow`, but `"SAME"` where not given.
+
+    Raises:
+        SettingError: as `Window` and `Dense` do.
+        ShapeError: where the points are not fields on such a grid, or have no positions.
+
+    Example:
+        >>> import jax
+        >>> from lemmata.architectures import ConvTranspose
+        >>> ConvTranspose(8, (3, 3), strides=(2, 2)).init(jax.random.key(0), (4, 5, 2))[1]
+        (8, 10, 8)
+    """
+
+    def __init__(
+        self,
+        width: int,
+        window: Size,
+        weight_std: float = 1.0,
+        bias_std: float = 0.0,
+        *,
+        strides: Size | None = None,
+        dilation: Size | None = None,
+        padding: Padding = "SAME",
+        parameterization: Parameterization = "ntk",
+    ):
+        patches = Patches(TransposedWindow(window, strides, dilation, padding))
+        self.layers = (patches, Dense(width, weight_std, bias_std, parameterization))
