@@ -163,6 +163,8 @@ class Parallel(AbstractBranches):
     are passed on beside another branch, and where widths differ, as `init` does.
     """
 
+    __init__ = AbstractBranches.__init__
+
     def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
         """Their sum."""
         return functools.reduce(operator.add, values)

@@ -158,8 +158,9 @@ def _after(parts: list[State], axis: int, centred: bool) -> State:
     if not centred:
         zero = lambda part: Means(jnp.zeros_like(part.xx), jnp.zeros_like(part.yy))
         known = [zero(part) if part.law.centred >= 0 else part.means for part in parts]
-        if all(mean is not None for mean in known):
-            means = Means(*(joined([mean[side] for mean in known], axes) for side, axes in ((0, one), (1, other))))
+        known = [mean for mean in known if mean is not None]
+        if len(known) == len(parts):
+            means = Means(joined([mean.x for mean in known], one), joined([mean.y for mean in known], other))
     sides: dict[str, Any] = {}
     for name in ("left", "right"):
         own = [getattr(grid, name) for grid in grids]

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Key, Shaped
 
 from lemmata.errors import SettingError, ShapeError
 
@@ -153,11 +153,8 @@ class Contract(AbstractLayer):
     ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
         """The contraction, with zeros at empty positions."""
         new = self.over(mask.shape)
-        return self.apply(params, filled(x, mask)), self._visible(mask, mask.ndim, 0) if new else None
-
-    def _visible(self, mask: Bool[Array, "..."], count: int, first: int) -> Bool[Array, "..."]:
-        """Where a new position is made of filled ones alone."""
-        return self.along(self.array != 0, (~mask).astype(float), count, first) < 0.5
+        empty = self.along(self.array != 0, (~mask).astype(x.dtype), mask.ndim, 0)
+        return self.apply(params, filled(x, mask)), empty < 0.5 if new else None
 
     def push(self, state: State) -> State:
         """The sums over pairs of positions, or products at every position."""
@@ -170,7 +167,7 @@ class Contract(AbstractLayer):
         if grid.left is None or grid.right is None:
             raise SettingError("input of Contract", found="equal positions alone", rule="all pairs of positions")
         pooled = lambda _, values: self.along(self.array, self.along(self.array, values, count, count), count, 0)
-        alone = lambda _, values, side: self._of_one(self.along(self.array, values, count, side * count), side, count)
+        alone = lambda part, values, side: self._of_one(self.array, values, side, part.grid)
         new = _pooled("Contract", state, (pooled, alone), sites)
         if grid.mask_x is None or not sites:
             return new
@@ -181,23 +178,23 @@ class Contract(AbstractLayer):
         )
         return new.with_grid(left=left, right=right, **self._masks(grid))
 
-    def _of_one(self, values: Float[Array, "..."], side: int, count: int) -> Float[Array, "..."]:
-        """Values at new positions of x or of y, with one entry along as many axes of the other."""
-        new = len(self._letters(count)[2])
-        start = new if side == 0 else 0
-        ones, rest = (1,) * new, values.shape[:start], values.shape[start + count :]
-        return values.reshape(*rest[0], *ones, *rest[1])
-
-    def _masks(self, grid: Grid) -> dict[str, Any]:
+    def _of_one(self, array: Array, values: Shaped[Array, "..."], side: int, grid: Grid) -> Float[Array, "..."]:
+        """The contraction of values that belong to x (side 0) or to y (side 1) alone."""
         count = len(grid.sites)
+        if not grid.pairs:
+            return self.along(array, values, count, 0)
+        found = self.along(array, values, count, side * count)
+        # with pairs there is one entry along every axis of positions of the other
+        new = found.ndim - values.ndim + count
+        start = new if side == 0 else 0
+        return found.reshape(*found.shape[:start], *(1,) * new, *found.shape[start + count :])
+
+    def _masks(self, grid: Grid) -> dict[str, Bool[Array, "..."]]:
+        """The masks of the new grid: new positions that are made of filled ones alone."""
         if grid.mask_x is None or grid.mask_y is None:
             return {}
-        if not grid.pairs:
-            return {name: self._visible(getattr(grid, name), count, 0) for name in ("mask_x", "mask_y")}
-        return {
-            name: self._of_one(self._visible(getattr(grid, name), count, side * count), side, count)
-            for side, name in enumerate(("mask_x", "mask_y"))
-        }
+        empty = lambda mask, side: self._of_one(self.array != 0, (~mask).astype(float), side, grid)
+        return {"mask_x": empty(grid.mask_x, 0) < 0.5, "mask_y": empty(grid.mask_y, 1) < 0.5}
 
     def _multiplied(self, state: State, sites: tuple[int, ...]) -> State:
         """The moments where every new position is one of the old times a number, and equal ones are kept."""

@@ -53,6 +53,8 @@ class Multiply(AbstractBranches):
         0.5
     """
 
+    __init__ = AbstractBranches.__init__
+
     def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
         """Their product."""
         return functools.reduce(operator.mul, values)
