@@ -9,6 +9,8 @@ import pytest
 
 from lemmata.architectures import (
     AveragePool,
+    Concatenate,
+    Contract,
     Conv,
     Dense,
     Dropout,
@@ -18,8 +20,10 @@ from lemmata.architectures import (
     Gelu,
     GlobalAveragePool,
     GlobalSumPool,
+    Identity,
     LayerNorm,
     LocallyConnected,
+    Multiply,
     NNGPKernel,
     Relu,
     Serial,
@@ -53,6 +57,7 @@ def conv(width, window=(2, 2), std=1.2, bias=0.3, **options):
     return Conv(width, window, std, bias, **options)
 
 
+WEIGHTS = np.array([[0.5, -1.0, 0.7], [0.0, 1.2, 0.4]])
 CASES = [
     Case("mean", (4, 2), lambda n: [conv(n, 3), Relu(), conv(n, 2), Relu(), GlobalAveragePool()]),
     Case("standard", (4, 2), lambda n: [conv(n, 3, parameterization="standard"), Erf(), GlobalSumPool()]),
@@ -84,6 +89,19 @@ CASES = [
         "states", (4, 2), lambda n: [
             Dense(n, 1.2, 0.3), Erf(), StateSpace(4, (0.5, 0.9), 1.5, 0.3, train_poles=True), Dense(n), Relu(),
             Flatten(),
+        ],
+    ),
+    Case(
+        "branches", (4, 2), lambda n: [
+            conv(n, 2), LayerNorm(0.1),
+            Concatenate([residual(Multiply([Identity(), conv(n, 3)])), Serial([conv(n // 2, 2), Relu()])]),
+            AveragePool(2, 1), Flatten(),
+        ],
+    ),
+    Case(
+        "contracted", (3, 3, 1), lambda n: [
+            conv(n), Contract(WEIGHTS, "gh,hw->gw"), Concatenate([Identity(), conv(n)], axis=0), Gelu(),
+            Contract(WEIGHTS[0], "w,hw->h"), GlobalAveragePool(),
         ],
     ),
     Case("tokens", (4,), lambda n: [Embedding(5, n, 0.9), conv(n, 2), Softmax(0.6), GlobalAveragePool()], 5),
