@@ -170,14 +170,14 @@ def updated_network(n: int) -> Serial:
 
 
 def gated_network(n: int) -> Serial:
-    return Serial([Multiply([hidden(n), Serial([hidden(n), Gelu()]), Serial([hidden(n), Sin(0.7)])]), hidden(1)])
+    return Serial([Multiply([hidden(n), Serial([hidden(n), Gelu()])]), hidden(1)])
 
 
 def concatenated_network(n: int) -> Serial:
     # the widths of branches weigh their moments, and the means that LayerNorm subtracts
     wide = lambda width: hidden(width, "standard")
-    branches = [residual(Multiply([Identity(), wide(n)])), Serial([wide(n // 4), Gelu()])]
-    return Serial([wide(n), Concatenate(branches), LayerNorm(0.1), wide(1)])
+    product = Multiply([wide(n), Serial([wide(n), Erf()]), Serial([wide(n), Sin(0.7)])])
+    return Serial([Concatenate([product, Serial([wide(n // 4), Gelu()])]), LayerNorm(0.1), wide(1)])
 
 
 STRUCTURES = [

@@ -14,6 +14,10 @@ from neural_tangents_numbers import convolution, dense, images, points  # pyrigh
 SERIAL, SKIP, RELU, GELU, ERF = stax.serial, stax.Identity(), stax.Relu(), stax.Gelu(), stax.Erf()
 
 
+# What needs all pairs of positions whatever follows.
+SUMS = ("columns", "contract_sum", "contract_matrix", "contract_all", "contract_batched")
+
+
 def branches(end, *layers):
     """Branches of one input, and the layer that joins them."""
     return SERIAL(stax.FanOut(len(layers)), stax.parallel(*layers), end)
@@ -91,7 +95,8 @@ def image_networks() -> dict:
             "flatten": stax.Flatten(batch_axis=batch),
             "mean": stax.GlobalAvgPool(batch_axis=batch, channel_axis=channels),
         }
-        found |= {f"image_{name}_{end}": SERIAL(*layers, pooled, out) for end, pooled in ends.items()}
+        chosen = ("mean",) if name in SUMS else ("flatten", "mean")
+        found |= {f"image_{name}_{end}": SERIAL(*layers, ends[end], out) for end in chosen}
     return found
 
 

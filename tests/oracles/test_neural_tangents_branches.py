@@ -82,7 +82,8 @@ def image_networks():
         "contract_batched": [conv, Contract(waves(5, 4, 3), "hwk,hw->hk"), RELU],
     }
     ends = {"flatten": Flatten(), "mean": GlobalAveragePool()}
-    return {f"image_{name}_{end}": [*body, ends[end], out] for name, body in bodies.items() for end in ends}
+    every = {f"image_{name}_{end}": [*body, ends[end], out] for name, body in bodies.items() for end in ends}
+    return {name: layers for name, layers in every.items() if name in NUMBERS["kernels"]}
 
 
 NETWORKS = vector_networks() | image_networks()
