@@ -11,6 +11,8 @@ from lemmata.architectures import (
     AbstractLayer,
     Attention,
     AveragePool,
+    Concatenate,
+    Contract,
     Conv,
     ConvTranspose,
     Cos,
@@ -35,6 +37,7 @@ from lemmata.architectures import (
     LocallyConnected,
     Masked,
     Monomial,
+    Multiply,
     Parallel,
     Patches,
     PositionalEmbedding,
@@ -169,6 +172,17 @@ def updated_network(n: int) -> Serial:
     return Serial([*layers, Dense(1, 1.1, parameterization=powers.readout)])
 
 
+def gated_network(n: int) -> Serial:
+    return Serial([Multiply([hidden(n), Serial([hidden(n), Gelu()])]), hidden(1)])
+
+
+def concatenated_network(n: int) -> Serial:
+    # the widths of branches weigh their moments, and the means that LayerNorm subtracts
+    wide = lambda width: hidden(width, "standard")
+    product = Multiply([wide(n), Serial([wide(n), Erf()]), Serial([wide(n), Sin(0.7)])])
+    return Serial([Concatenate([product, Serial([wide(n // 4), Gelu()])]), LayerNorm(0.1), wide(1)])
+
+
 STRUCTURES = [
     Case("residual-2-ntk", 2, residual_network, kinked=True),
     Case("branched-2-standard", 2, branched_network, kinked=False),
@@ -177,18 +191,23 @@ STRUCTURES = [
     Case("centred-2-ntk", 2, centred_network, kinked=True),
     Case("rmsnorm-2-ntk", 2, rms_network, kinked=True),
     Case("softmax-2-ntk", 2, softmax_network, kinked=False),
+    Case("gated-1-ntk", 1, gated_network, kinked=False),
+    Case("concatenated-2-standard", 2, concatenated_network, kinked=False),
     Case("dropout-2-ntk", 2, dropout_network, kinked=False, passes=True),
     Case("maximal-update-2", 2, updated_network, kinked=True),
 ]
 NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
 FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
-OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5), Softmax()]
+OTHERS = [
+    Dense(1), Serial([]), Identity(), Parallel([Identity()]), Concatenate([Identity()]), Multiply([Identity()]),
+    LayerNorm(), RMSNorm(), Dropout(0.5), Softmax(),
+]  # fmt: skip
 # Their laws are in test_fields.py and test_fields_attention.py.
 ON_FIELDS = [
     Conv(1, 2), ConvTranspose(1, 2), ImageResize(3, "linear"), Index(0),
     LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
     GlobalAveragePool(), GlobalSumPool(), StateSpace(), Embedding(2, 1),
-    Attention(1, 1), PositionalEmbedding(), Masked(Identity()),
+    Attention(1, 1), PositionalEmbedding(), Masked(Identity()), Contract(1.0, ",h->"),
 ]  # fmt: skip
 LAYERS = [*OTHERS, *ON_FIELDS, *(activation.layer for activation in ACTIVATIONS)]

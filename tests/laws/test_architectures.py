@@ -53,7 +53,7 @@ def points(n=4, d=3, seed=5):
 def test_registry_holds_every_public_layer():
     public = {c for _, c in inspect.getmembers(rooms, inspect.isclass) if issubclass(c, AbstractLayer)}
     assert public - {AbstractLayer} == {type(layer) for layer in LAYERS}
-    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 36
+    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 38
 
 
 def finite_kernels(network, key, x):

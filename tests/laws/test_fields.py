@@ -9,6 +9,8 @@ import pytest
 
 from lemmata.architectures import (
     AveragePool,
+    Concatenate,
+    Contract,
     Conv,
     ConvTranspose,
     Dense,
@@ -19,10 +21,12 @@ from lemmata.architectures import (
     Gelu,
     GlobalAveragePool,
     GlobalSumPool,
+    Identity,
     ImageResize,
     Index,
     LayerNorm,
     LocallyConnected,
+    Multiply,
     NNGPKernel,
     Relu,
     Serial,
@@ -56,6 +60,7 @@ def conv(width, window=(2, 2), std=1.2, bias=0.3, **options):
     return Conv(width, window, std, bias, **options)
 
 
+WEIGHTS = np.array([[0.5, -1.2]])
 CASES = [
     Case("mean", (4, 2), lambda n: [conv(n, 3), Relu(), conv(n, 2), Relu(), GlobalAveragePool()]),
     Case("standard", (4, 2), lambda n: [conv(n, 3, parameterization="standard"), Erf(), GlobalSumPool()]),
@@ -101,6 +106,13 @@ CASES = [
         lambda n: [
             conv(n), ImageResize((4, None), "cubic"), Index((slice(1, None), slice(None, None, -1))),
             ImageResize((2, 3), "nearest"), Erf(), Index((0, -1)),
+        ],
+    ),
+    Case(
+        "branches", (2, 2, 1), lambda n: [
+            Concatenate([conv(n), Serial([conv(n), Contract(WEIGHTS, "gh,hw->gw")])], axis=0), LayerNorm(0.1),
+            Concatenate([residual(Multiply([Identity(), conv(n)])), Serial([conv(n // 2), Relu()])]),
+            AveragePool((2, 1), 1), Contract(WEIGHTS[0], "w,hw->hw"), Flatten(),
         ],
     ),
     Case("tokens", (4,), lambda n: [Embedding(5, n, 0.9), conv(n, 2), Softmax(0.6), GlobalAveragePool()], 5),

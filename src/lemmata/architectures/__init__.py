@@ -11,6 +11,8 @@ from ._attention import Attention as Attention
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel
 from ._branches import residual as residual
+from ._concatenation import Concatenate as Concatenate
+from ._contraction import Contract as Contract
 from ._convolution import Conv as Conv
 from ._convolution import Flatten as Flatten
 from ._convolution import LocalDense as LocalDense
@@ -35,6 +37,7 @@ from ._layer import AbstractLayer as AbstractLayer
 from ._layer import Shape as Shape
 from ._masked import Masked as Masked
 from ._masked import padded as padded
+from ._multiplication import Multiply as Multiply
 from ._named import sigmoid as sigmoid
 from ._named import silu as silu
 from ._named import softplus as softplus

@@ -1,5 +1,6 @@
-"""Layers side by side whose outputs are added, residual connections among them."""
+"""Layers side by side: what is common to them, and sums of their outputs, residual connections among them."""
 
+import abc
 import dataclasses
 import functools
 import operator
@@ -12,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Key
 from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer, Shape
-from ._state import Grid, Means, State
+from ._state import Grid, Law, Means, State
 from ._versine import Term, versine_of_sum
 
 
@@ -28,7 +29,119 @@ class Identity(AbstractLayer):
         return state
 
 
-class Parallel(AbstractLayer):
+class AbstractBranches(AbstractLayer):
+    """Layers side by side that see the same input and have independent parameters.
+
+    Here their outputs have one shape; a subclass says what becomes of them.
+    """
+
+    branches: tuple[AbstractLayer, ...]
+    whole = True
+
+    def __init__(self, branches: Sequence[AbstractLayer]):
+        self.branches = tuple(branches)
+
+    def __check_init__(self):
+        if not self.branches:
+            raise SettingError(self._name, found="none", rule="at least one layer")
+        for position, layer in enumerate(self.branches):
+            if not isinstance(layer, AbstractLayer):
+                raise SettingError(
+                    f"branch {position} of {type(self).__name__}",
+                    found=repr(layer),
+                    rule="a layer (an AbstractLayer)",
+                    remedy="wrap a plain function: Elementwise(fn)",
+                )
+
+    @property
+    def _name(self) -> str:
+        return f"branches of {type(self).__name__}"
+
+    @abc.abstractmethod
+    def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
+        """The outputs of the branches at one point, made into one."""
+
+    def joined_shape(self, shapes: list[Shape]) -> Shape:
+        """The shape of `joined`, from those of the branches; refused where they do not fit."""
+        if len(set(shapes)) > 1:
+            raise SettingError(
+                self._name,
+                found=f"{shapes} outputs",
+                rule="the same number of outputs for every branch",
+                remedy="a branch beside Identity has as many outputs as inputs",
+            )
+        return shapes[0]
+
+    def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
+        """Where `joined` holds something, given where the branches do: here where all of them do."""
+        return functools.reduce(both, masks)
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
+        """A tuple of the branches' parameters, drawn with independent keys."""
+        keys = jax.random.split(key, len(self.branches))
+        drawn = [layer.init(own, fan_in, dtype=dtype) for layer, own in zip(self.branches, keys, strict=True)]
+        return tuple(params for params, _ in drawn), self.joined_shape([shape for _, shape in drawn])
+
+    def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
+        """The branches at one point, made into one."""
+        return self.joined([layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)])
+
+    def apply_masked(
+        self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
+        """The same at one field with empty positions, and where it holds something."""
+        values = [layer.apply_masked(own, x, mask) for layer, own in zip(self.branches, params, strict=True)]
+        outputs, masks = (list(part) for part in zip(*values, strict=True))
+        return self.joined(outputs), self.joined_mask(masks)
+
+    def pushed(self, state: State, level: int) -> list[State]:
+        """The branches' moments, as layers of a level of branches, once their shapes fit."""
+        inside = state.with_law(dataclasses.replace(state.law, level=level))
+        states = [inside.through(layer) for layer in self.branches]
+        self.joined_shape([(*own.grid.sites, own.fan_in) if own.grid.sites else own.fan_in for own in states])
+        return states
+
+    def check_apart(self, pushed: list[State], level: int) -> None:
+        """Refuses branches where products of two need not have mean 0."""
+        loose = [position for position, branch in enumerate(pushed) if branch.law.centred < level]
+        if len(loose) > 1:
+            raise SettingError(
+                self._name,
+                found=f"branches {loose} whose means, given their input, may differ from 0",
+                rule="at most one such branch: the products of two do not vanish",
+                remedy="end all branches but one with a Dense layer",
+            )
+        self.check_wide(pushed)
+
+    def check_wide(self, pushed: list[State]) -> None:
+        """Refuses inputs of the network in one of several branches."""
+        narrow = [position for position, branch in enumerate(pushed) if not branch.law.wide]
+        if narrow and len(pushed) > 1:
+            raise SettingError(
+                self._name,
+                found=f"branches {narrow} that pass on the inputs of the network",
+                rule="products of branches average out over coordinates that become many",
+                remedy=f"a Dense layer before {type(self).__name__}",
+            )
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """Where one branch needs them."""
+        return any(layer.needs_pairs(pairs) for layer in self.branches)
+
+    def token_count(self) -> int | None:
+        """The smallest vocabulary of the branches; refused where only some of them read tokens."""
+        counts = [layer.token_count() for layer in self.branches]
+        known = [count for count in counts if count is not None]
+        if 0 < len(known) < len(counts):
+            raise SettingError(
+                self._name,
+                found="some that begin with an Embedding and others that do not",
+                rule="all branches read tokens, or none does",
+            )
+        return min(known, default=None)
+
+
+class Parallel(AbstractBranches):
     r"""The sum of branches that see the same input and have independent parameters: h(x) = sum_b h_b(x).
 
     Where at most one branch has outputs whose mean, given the input, is not 0, the products of different branches
@@ -50,89 +163,20 @@ class Parallel(AbstractLayer):
     are passed on beside another branch, and where widths differ, as `init` does.
     """
 
-    branches: tuple[AbstractLayer, ...]
-    whole = True
+    __init__ = AbstractBranches.__init__
 
-    def __init__(self, branches: Sequence[AbstractLayer]):
-        self.branches = tuple(branches)
-
-    def __check_init__(self):
-        if not self.branches:
-            raise SettingError("branches of Parallel", found="none", rule="at least one layer")
-        for position, layer in enumerate(self.branches):
-            if not isinstance(layer, AbstractLayer):
-                raise SettingError(
-                    f"branch {position} of Parallel",
-                    found=repr(layer),
-                    rule="a layer (an AbstractLayer)",
-                    remedy="wrap a plain function: Elementwise(fn)",
-                )
-
-    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
-        """A tuple of the branches' parameters, drawn with independent keys."""
-        keys = jax.random.split(key, len(self.branches))
-        drawn = [layer.init(own, fan_in, dtype=dtype) for layer, own in zip(self.branches, keys, strict=True)]
-        return tuple(params for params, _ in drawn), _common_width([width for _, width in drawn])
-
-    def apply(self, params: tuple[Any, ...], x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_out"]:
-        """The sum of the branches at one point."""
-        values = [layer.apply(own, x) for layer, own in zip(self.branches, params, strict=True)]
+    def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
+        """Their sum."""
         return functools.reduce(operator.add, values)
-
-    def apply_masked(
-        self, params: tuple[Any, ...], x: Float[Array, "..."], mask: Bool[Array, "*sites"]
-    ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The sum of the branches at one field; it holds something where all of them do."""
-        values = [layer.apply_masked(own, x, mask) for layer, own in zip(self.branches, params, strict=True)]
-        outputs, masks = zip(*values, strict=True)
-        return functools.reduce(operator.add, outputs), functools.reduce(_both, masks)
 
     def push(self, state: State) -> State:
         """The sums of the branches' moments and tangent kernels."""
         level = state.law.level + 1
-        inside = state.with_law(dataclasses.replace(state.law, level=level))
-        pushed = [inside.through(layer) for layer in self.branches]
-        loose = [position for position, branch in enumerate(pushed) if branch.law.centred < level]
-        if len(loose) > 1:
-            raise SettingError(
-                "branches of Parallel",
-                found=f"branches {loose} whose means, given their input, may differ from 0",
-                rule="at most one such branch: the products of two do not vanish",
-                remedy="end all branches but one with a Dense layer",
-            )
-        narrow = [position for position, branch in enumerate(pushed) if not branch.law.wide]
-        if narrow and len(pushed) > 1:
-            raise SettingError(
-                "branches of Parallel",
-                found=f"branches {narrow} that pass on the inputs of the network",
-                rule="a sum over branches needs coordinates that become many",
-                remedy="a Dense layer before Parallel",
-            )
-        law = dataclasses.replace(
-            state.law,
-            wide=not narrow,
-            gaussian=all(branch.law.gaussian for branch in pushed),
-            centred=min(state.law.level, *(branch.law.centred for branch in pushed)),
-        )
-        shapes = [(*branch.grid.sites, branch.fan_in) if branch.grid.sites else branch.fan_in for branch in pushed]
-        _common_width(shapes)
-        return functools.reduce(_sum, pushed).with_law(law)
-
-    def needs_pairs(self, pairs: bool) -> bool:
-        """Where one branch needs them."""
-        return any(layer.needs_pairs(pairs) for layer in self.branches)
-
-    def token_count(self) -> int | None:
-        """The smallest vocabulary of the branches; refused where only some of them read tokens."""
-        counts = [layer.token_count() for layer in self.branches]
-        known = [count for count in counts if count is not None]
-        if 0 < len(known) < len(counts):
-            raise SettingError(
-                "branches of Parallel",
-                found="some that begin with an Embedding and others that do not",
-                rule="all branches read tokens, or none does",
-            )
-        return min(known, default=None)
+        pushed = self.pushed(state, level)
+        self.check_apart(pushed, level)
+        gaussian = all(branch.law.gaussian for branch in pushed)
+        centred = min(branch.law.centred for branch in pushed)
+        return functools.reduce(sum_of, pushed).with_law(law_around(state.law, pushed, gaussian, centred))
 
 
 def residual(layer: AbstractLayer) -> Parallel:
@@ -140,22 +184,24 @@ def residual(layer: AbstractLayer) -> Parallel:
     return Parallel([Identity(), layer])
 
 
-def _common_width(widths: list[Any]) -> Any:
-    if len(set(widths)) > 1:
-        raise SettingError(
-            "branches of Parallel",
-            found=f"{widths} outputs",
-            rule="the same number of outputs for every branch",
-            remedy="a branch beside Identity has as many outputs as inputs",
-        )
-    return widths[0]
+def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
+    """The law of what is made of branches, seen from the level around them."""
+    fresh = min(branch.law.fresh for branch in pushed)
+    return dataclasses.replace(
+        outside,
+        gaussian=gaussian,
+        centred=min(outside.level, centred),
+        wide=all(branch.law.wide for branch in pushed),
+        fresh=min(outside.level, fresh),
+    )
 
 
-def _both(one: Any, other: Any) -> Any:
+def both(one: Any, other: Any) -> Any:
+    """Where both masks are; everywhere where there are none."""
     return one if other is None else one & other
 
 
-def _sum(one: State, other: State) -> State:
+def sum_of(one: State, other: State) -> State:
     """The moments of a sum whose terms have products of mean 0."""
     means = one.means if other.means is None else other.means
     if one.means is not None and other.means is not None:
@@ -178,7 +224,7 @@ def _sum(one: State, other: State) -> State:
 
 def _common_grid(one: Grid, other: Grid) -> Grid:
     """The grid of a sum of two terms on the same sites."""
-    masks = {"mask_x": _both(one.mask_x, other.mask_x), "mask_y": _both(one.mask_y, other.mask_y)}
+    masks = {"mask_x": both(one.mask_x, other.mask_x), "mask_y": both(one.mask_y, other.mask_y)}
     if one.left is None or other.left is None or one.right is None or other.right is None:
         return dataclasses.replace(one, **masks)
-    return dataclasses.replace(one, left=_sum(one.left, other.left), right=_sum(one.right, other.right), **masks)
+    return dataclasses.replace(one, left=sum_of(one.left, other.left), right=sum_of(one.right, other.right), **masks)

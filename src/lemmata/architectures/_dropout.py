@@ -60,7 +60,7 @@ class Dropout(AbstractLayer):
             )
         xx, yy = state.xx / self.keep, state.yy / self.keep
         versine = None if state.versine is None else (1.0 - self.keep) + self.keep * state.versine
-        return state.replace(xx=xx, yy=yy, law=state.law.perturbed(), versine=versine)
+        return state.replace(xx=xx, yy=yy, law=state.law.dropped(), versine=versine)
 
 
 def with_masks(network: Any, key: Key[Array, ""]) -> Any:

@@ -1,6 +1,9 @@
 """Gradients of outputs by parameters, as factors whose inner products add up to the tangent kernel."""
 
+import functools
+import itertools
 import math
+import operator
 from functools import partial, singledispatch
 from typing import Any
 
@@ -10,8 +13,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Inexact, Shaped
 
 from ._branches import Parallel
+from ._concatenation import Concatenate
 from ._convolution import LocalDense
 from ._dense import Dense
+from ._multiplication import Multiply
 from ._probes import probed
 from ._serial import Serial
 from ._shapes import of_shapes, split, traced
@@ -99,6 +104,27 @@ def _(layer: Parallel, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
     # The branches share no parameter, and the gradient by the sum is the gradient by each of them.
     parts = [factors(branch, own, x, g) for branch, own in zip(layer.branches, params, strict=True)]
     return sum(parts, start=())
+
+
+@factors.register
+def _(layer: Concatenate, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
+    # The gradient by each branch is that by its part of the outputs.
+    place = layer.place(g.ndim - 2)
+    applied = [jax.eval_shape(branch.apply, own, x[0]) for branch, own in zip(layer.branches, params, strict=True)]
+    cuts = list(itertools.accumulate(part.shape[place] for part in applied))[:-1]
+    pieces = zip(layer.branches, params, jnp.split(g, cuts, axis=2 + place), strict=True)
+    return sum((factors(branch, own, x, piece) for branch, own, piece in pieces), start=())
+
+
+@factors.register
+def _(layer: Multiply, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
+    # The gradient by each branch is that by the product, times the other branches.
+    values = [jax.vmap(partial(part.apply, own))(x) for part, own in zip(layer.branches, params, strict=True)]
+    found = ()
+    for number, (branch, own) in enumerate(zip(layer.branches, params, strict=True)):
+        others = [value[:, None] for c, value in enumerate(values) if c != number]
+        found += factors(branch, own, x, functools.reduce(operator.mul, others, g))
+    return found
 
 
 @eqx.filter_jit

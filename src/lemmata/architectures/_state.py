@@ -25,18 +25,21 @@ class Law:
             activation assumes.
         centred: the innermost level of branches at which the coordinates have mean 0 given everything outside that
             level; -1 where their mean is not known to be 0.
-        level: how many `Parallel` layers surround this one.
+        level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this one.
         wide: whether averages over coordinates settle at their means as the network widens; not so at its inputs.
+        fresh: the innermost level of branches inside which the coordinates were drawn, independently and all with one
+            law, given everything outside that level; -1 where they do not have one law.
     """
 
     gaussian: bool = True
     centred: int = 0
     level: int = 0
     wide: bool = True
+    fresh: int = 0
 
     def drawn(self) -> "Law":
         """After fresh Gaussian weights: Gaussian, of mean 0 whatever the inputs are."""
-        return Law(True, self.level, self.level)
+        return Law(centred=self.level, level=self.level, fresh=self.level)
 
     def activated(self, odd: bool = False) -> "Law":
         """After an activation function, which needs a Gaussian law; an odd one keeps the mean 0.
@@ -47,20 +50,24 @@ class Law:
         if not self.gaussian:
             raise SettingError(
                 "input of an activation",
-                found="coordinates that are not Gaussian (inputs of the network, or outputs "
-                "of an activation, of Dropout or of Flatten)",
+                found="coordinates that are not Gaussian, or not with one law (inputs of the network, or outputs "
+                "of an activation, of Dropout, of Flatten, of a concatenation or of a product)",
                 rule="an activation acts on outputs of Dense or a convolution, or sums of them",
-                remedy="put a Dense layer before it",
+                remedy="put a Dense layer before it; or the activation at the end of every concatenated branch",
             )
-        return dataclasses.replace(self.perturbed(), centred=self.centred if odd else -1)
+        return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
+
+    def dropped(self) -> "Law":
+        """After independent random factors of all coordinates: no longer Gaussian, all else as before."""
+        return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
-        """After an odd random or nonlinear map of every coordinate: no longer Gaussian, the mean as before."""
-        return dataclasses.replace(self, gaussian=False)
+        """Where coordinates of several laws stand side by side: neither Gaussian nor of one law, the mean as before."""
+        return dataclasses.replace(self, gaussian=False, fresh=-1)
 
 
 # The coordinates of the inputs are given numbers.
-INPUTS = Law(gaussian=False, centred=-1, wide=False)
+INPUTS = Law(gaussian=False, centred=-1, wide=False, fresh=-1)
 
 
 class Means(NamedTuple):

@@ -12,9 +12,11 @@ from jaxtyping import Array, Float, Key
 from lemmata.architectures import (
     AbstractLayer,
     Attention,
+    Concatenate,
     Dense,
     Embedding,
     Masked,
+    Multiply,
     Parallel,
     PositionalEmbedding,
     Serial,
@@ -94,8 +96,10 @@ def _(layer: Serial, params: Any) -> Any:
     return _of_parts(layer.layers, params)
 
 
-@deviations.register
-def _(layer: Parallel, params: Any) -> Any:
+@deviations.register(Concatenate)
+@deviations.register(Multiply)
+@deviations.register(Parallel)
+def _(layer: Any, params: Any) -> Any:
     return _of_parts(layer.branches, params)
 
 

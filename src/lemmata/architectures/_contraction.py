@@ -1,0 +1,220 @@
+"""Contractions of a field's positions with a fixed array: any linear map of positions."""
+
+import string
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float, Key, Shaped
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._fields import filled
+from ._layer import AbstractLayer, Shape
+from ._pooling import _pooled
+from ._state import Centred, Grid, Means, State
+
+
+class Contract(AbstractLayer):
+    r"""A contraction of positions with a fixed array A: h'(P) = sum_p A(P, p) h(p), the same at every coordinate.
+
+    The form names axes by letters, as `numpy.einsum` does: those of the array, those of the positions, and those of the
+    new positions. `"gh,hw->gw"` is a matrix along the first axis of a grid, `"h,hw->w"` a weighted sum over it,
+    `"h,hw->hw"` multiplies by weights, `"k,hw->hwk"` makes scaled copies, `"ghij,ij->gh"` is any linear map of a grid.
+    `...` stands for the axes of positions that have no letters, `",...->..."` multiplies by a number. Then
+
+        nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
+
+    and ntk' likewise; where no positions are summed over, equal positions of x and y are enough. Coordinates stay
+    Gaussian where they were.
+
+    Coordinates are no axis of the form: an array has one size, while they become many, so there is no limit. An
+    orthogonal or permuting matrix for every width would leave all moments as they are; the one with random entries is
+    Dense. Along the points of a kernel matrix a contraction is one of that matrix: `A @ gram(kernel, x) @ A.T`.
+
+    On masked fields (`Masked`) empty positions count as zeros, and a new position holds something where all those do
+    that it is made of.
+
+    Args:
+        array: A, real numbers.
+        form: the axes, see above. Letters of the positions that the new positions do not have are summed over.
+
+    Raises:
+        SettingError: for an array that is not finite or not of real numbers, and a form that names other axes than the
+            array has, one axis twice, or one that is new in the new positions or of no use in the array.
+        ShapeError: where points do not have the axes of the form, or lengths that are not those of the array.
+
+    `push` raises ShapeError where vectors become fields.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Contract, Conv, Dense, NNGPKernel, Serial
+        >>> difference = Contract(jnp.array([1.0, -1.0]), "h,hw->w")  # of two sequences, one above the other
+        >>> kernel = NNGPKernel(Serial([Conv(64, (1, 3)), difference, Conv(64, 3), Contract(1.0, ",w->"), Dense(1)]))
+        >>> float(kernel(jnp.ones((2, 5, 3)), jnp.ones((2, 5, 3))))
+        0.0
+    """
+
+    array: Float[Array, "..."]
+    form: str = eqx.field(static=True)
+    whole = True
+
+    def __init__(self, array: ArrayLike, form: str):
+        values = jnp.asarray(array)
+        if jnp.iscomplexobj(values):
+            raise SettingError("array of Contract", found=f"numbers of type {values.dtype}", rule="real numbers")
+        self.array, self.form = values.astype(jnp.result_type(float)), form
+
+    def __check_init__(self):
+        try:
+            finite = bool(jnp.all(jnp.isfinite(self.array)))
+        except jax.errors.TracerBoolConversionError:  # a traced array has no values yet
+            finite = True
+        if not finite:
+            raise SettingError("array of Contract", found="numbers that are not finite", rule="finite numbers")
+        own, old, new = self._parts()
+        for names in (own, old, new):
+            if len(set(names)) < len(names) or any(name not in string.ascii_letters for name in names if name != "."):
+                raise self._wrong("letters, each at most once in a part")
+        if "." in own or ("." in old) != ("." in new):
+            raise self._wrong("'...' in both of the positions and the new positions, or in neither")
+        if len(own) != self.array.ndim:
+            raise self._wrong(f"{self.array.ndim} letters for the array, of shape {self.array.shape}")
+        if set(new) - set(own) - set(old):
+            raise self._wrong("new positions among the axes of the array and of the positions")
+        if set(own) - set(old) - set(new):
+            raise self._wrong("axes of the array among the positions and the new positions")
+
+    def _wrong(self, rule: str) -> SettingError:
+        remedy = "'gh,hw->gw', for a matrix along the first axis of a grid"
+        return SettingError("form of Contract", found=repr(self.form), rule=rule, remedy=remedy)
+
+    def _parts(self) -> tuple[str, str, str]:
+        """The three parts of the form, with one dot for `...`."""
+        inputs, arrow, new = self.form.replace(" ", "").replace("...", ".").partition("->")
+        own, comma, old = inputs.partition(",")
+        if not arrow or not comma:
+            raise self._wrong("array,positions->new positions")
+        return own, old, new
+
+    @property
+    def summed(self) -> bool:
+        """Whether new positions are sums over old ones."""
+        _, old, new = self._parts()
+        return bool(set(old) - set(new))
+
+    def over(self, sites: tuple[int, ...]) -> tuple[int, ...]:
+        """The new grid over a grid of shape `sites`.
+
+        Raises:
+            ShapeError: where the form has other axes, or the array other lengths.
+        """
+        own, old, new = self._letters(len(sites))
+        lengths = dict(zip(own, self.array.shape, strict=True))
+        wrong = len(old) != len(sites)
+        if wrong or any(lengths.setdefault(name, size) != size for name, size in zip(old, sites, strict=True)):
+            raise ShapeError(
+                "input of Contract",
+                found=f"a grid of shape {sites}" if sites else "vectors",
+                rule=f"positions that fit an array of shape {self.array.shape} in {self.form!r}",
+            )
+        return tuple(lengths[name] for name in new)
+
+    def _letters(self, count: int) -> tuple[str, str, str]:
+        """The parts of the form for a grid of so many axes, with letters for `...`."""
+        own, old, new = self._parts()
+        free = [name for name in string.ascii_letters if name not in own + old + new]
+        rest = "".join(free[: max(0, count - len(old) + 1)])
+        return own, old.replace(".", rest), new.replace(".", rest)
+
+    def along(self, array: Array, values: Float[Array, "..."], count: int, first: int) -> Float[Array, "..."]:
+        """The contraction of an array like A with those axes of values that are `count` positions, from `first` on."""
+        own, old, new = self._letters(count)
+        letters = [name for name in string.ascii_letters if name not in own + old + new]
+        before, after = letters[:first], letters[first : values.ndim - count]
+        inputs, outputs = ("".join([*before, *names, *after]) for names in (old, new))
+        return jnp.einsum(f"{own},{inputs}->{outputs}", array.astype(values.dtype), values)
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
+        """No parameters; the new grid, the same coordinates."""
+        *sites, c = (fan_in,) if isinstance(fan_in, int) else fan_in
+        new = self.over(tuple(sites))
+        return (), (*new, c) if new else c
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites_out fan_in"]:
+        """The contraction of one field."""
+        self.over(x.shape[:-1])
+        return self.along(self.array, x, x.ndim - 1, 0)
+
+    def apply_masked(
+        self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
+    ) -> tuple[Float[Array, "*sites_out fan_in"], Bool[Array, "*sites_out"] | None]:
+        """The contraction, with zeros at empty positions."""
+        new = self.over(mask.shape)
+        empty = self.along(self.array != 0, (~mask).astype(x.dtype), mask.ndim, 0)
+        return self.apply(params, filled(x, mask)), empty < 0.5 if new else None
+
+    def push(self, state: State) -> State:
+        """The sums over pairs of positions, or products at every position."""
+        grid, count = state.grid, len(state.grid.sites)
+        sites = self.over(grid.sites)
+        if sites and not count:
+            raise ShapeError("input of Contract", found="vectors", rule=f"fields, for new positions {sites}")
+        if not self.summed and not grid.pairs:
+            return self._multiplied(state, sites)
+        if grid.left is None or grid.right is None:
+            raise SettingError("input of Contract", found="equal positions alone", rule="all pairs of positions")
+        pooled = lambda _, values: self.along(self.array, self.along(self.array, values, count, count), count, 0)
+        alone = lambda part, values, side: self._of_one(self.array, values, side, part.grid)
+        new = _pooled("Contract", state, (pooled, alone), sites)
+        if grid.mask_x is None or not sites:
+            return new
+        left, right = (
+            side.with_grid(**self._masks(before.grid))
+            for side, before in ((new.grid.left, grid.left), (new.grid.right, grid.right))
+            if side is not None
+        )
+        return new.with_grid(left=left, right=right, **self._masks(grid))
+
+    def _of_one(self, array: Array, values: Shaped[Array, "..."], side: int, grid: Grid) -> Float[Array, "..."]:
+        """The contraction of values that belong to x (side 0) or to y (side 1) alone."""
+        count = len(grid.sites)
+        if not grid.pairs:
+            return self.along(array, values, count, 0)
+        found = self.along(array, values, count, side * count)
+        # with pairs there is one entry along every axis of positions of the other
+        new = found.ndim - values.ndim + count
+        start = new if side == 0 else 0
+        return found.reshape(*found.shape[:start], *(1,) * new, *found.shape[start + count :])
+
+    def _masks(self, grid: Grid) -> dict[str, Bool[Array, "..."]]:
+        """The masks of the new grid: new positions that are made of filled ones alone."""
+        if grid.mask_x is None or grid.mask_y is None:
+            return {}
+        empty = lambda mask, side: self._of_one(self.array != 0, (~mask).astype(float), side, grid)
+        return {"mask_x": empty(grid.mask_x, 0) < 0.5, "mask_y": empty(grid.mask_y, 1) < 0.5}
+
+    def _multiplied(self, state: State, sites: tuple[int, ...]) -> State:
+        """The moments where every new position is one of the old times a number, and equal ones are kept."""
+        by = lambda array, values: self.along(array, values, len(state.grid.sites), 0)
+
+        def moments(part: State | Centred) -> dict[str, Any]:
+            found: dict[str, Any] = {name: by(self.array**2, getattr(part, name)) for name in ("nngp", "xx", "yy")}
+            if part.versine is not None:  # the correlation keeps its size, and is 0 where the variances are
+                found["versine"] = by(self.array != 0, part.versine) + by(self.array == 0, jnp.ones_like(part.versine))
+            return found
+
+        means, centred = state.means, state.centred
+        new = state.replace(
+            **moments(state),
+            ntk=by(self.array**2, state.ntk),
+            means=means and Means(*(by(self.array, mean) for mean in means)),
+            centred=centred and Centred(**moments(centred)),
+        )
+        return new.with_grid(sites=sites, **self._masks(state.grid))
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """The variance of a sum needs all pairs."""
+        return pairs or self.summed

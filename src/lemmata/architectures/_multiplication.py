@@ -1,0 +1,109 @@
+"""Layers side by side whose outputs are multiplied, coordinate by coordinate: gates."""
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError
+
+from ._branches import AbstractBranches, both, law_around
+from ._state import Means, State
+
+
+class Multiply(AbstractBranches):
+    r"""The product of branches that see the same input and have independent parameters: h(x) = prod_b h_b(x).
+
+    Call a branch drawn where its coordinates come, one by one, from a Dense layer inside the branch: after it there are
+    activations, normalisations, Dropout, pools, and sums and products of such, but no Flatten, patches or
+    concatenation, whose coordinates have several laws. Given the input and everything before the last Dense layers,
+    coordinate i of a drawn branch is then independent of coordinate i of every other branch, and has one law for all i,
+    of whatever mean. Where at most one branch is not drawn, averages over coordinates are therefore products,
+
+        nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
+
+    and the variances and means multiply. Between different branches gradients by the parameters before them have
+    inner products of order width^-1/2, which vanish. Where two branches are not drawn the second moments do not give
+    the limit: with u Gaussian of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
+
+    `Multiply([Dense(n), Serial([Dense(n), sigmoid()])])` is a gated linear unit (Dauphin et al., 2017), with `silu` the
+    SwiGLU of transformers. A product is not Gaussian: a Dense layer comes before the next activation. It has mean 0
+    where a branch has, so it may stand beside a skip connection.
+
+    Args:
+        branches: at least one layer, all with the same number of outputs.
+
+    Raises:
+        SettingError: for no branches, and branches whose outputs differ in shape.
+
+    `push` raises SettingError where two branches are not drawn, and where the inputs of the network, which do not
+    become many, are passed on beside another branch.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Dense, Multiply, NNGPKernel, Relu, Serial
+        >>> gated = Multiply([Dense(64), Serial([Dense(64), Relu()])])
+        >>> x = jnp.array([1.0, 1.0])
+        >>> round(float(NNGPKernel(Serial([gated, Dense(1)]))(x, x)), 6)  # 1 times 1/2
+        0.5
+    """
+
+    __init__ = AbstractBranches.__init__
+
+    def joined(self, values: list[Float[Array, "..."]]) -> Float[Array, "*sites_out fan_out"]:
+        """Their product."""
+        return functools.reduce(operator.mul, values)
+
+    def push(self, state: State) -> State:
+        """The products above."""
+        level = state.law.level + 1
+        pushed = self.pushed(state, level)
+        tied = [position for position, branch in enumerate(pushed) if branch.law.fresh < level]
+        if len(tied) > 1:
+            raise SettingError(
+                "branches of Multiply",
+                found=f"branches {tied} whose coordinates follow those of the input one by one, or have several laws",
+                rule="at most one such branch: the coordinates of two need not be independent",
+                remedy="a Dense layer in all branches but one, with nothing but activations after it",
+            )
+        self.check_wide(pushed)
+        # a factor of mean 0 is enough, since the others are independent of it
+        centred = max(branch.law.centred for branch in pushed)
+        law = law_around(state.law, pushed, len(pushed) == 1 and pushed[0].law.gaussian, centred)
+        return _product(pushed).with_law(law)
+
+
+def _product(parts: list[State]) -> State:
+    """The moments of a product of independent factors."""
+    nngp, xx, yy = (_times([getattr(part, name) for part in parts]) for name in ("nngp", "xx", "yy"))
+    others = lambda b: [part.ntk if c == b else part.nngp for c, part in enumerate(parts)]
+    ntk = functools.reduce(operator.add, (_times(others(b)) for b in range(len(parts))))
+    means = [part.means for part in parts if part.means is not None]
+    joint = None
+    if len(means) == len(parts):
+        joint = Means(_times([mean.x for mean in means]), _times([mean.y for mean in means]))
+    # 1 - (1 - v)(1 - w), whose terms are not negative
+    versines = [part.versine for part in parts if part.versine is not None]
+    versine = functools.reduce(lambda v, w: v + (1.0 - v) * w, versines) if len(versines) == len(parts) else None
+    grids = [part.grid for part in parts]
+    changes: dict[str, Any] = {
+        name: functools.reduce(both, [getattr(grid, name) for grid in grids]) for name in ("mask_x", "mask_y")
+    }
+    if grids[0].left is not None:
+        changes |= {name: _product([getattr(grid, name) for grid in grids]) for name in ("left", "right")}
+    moments = {"nngp": nngp, "ntk": ntk, "xx": xx, "yy": yy, "versine": versine}
+    return parts[0].replace(**moments, means=joint, grid=dataclasses.replace(grids[0], **changes))
+
+
+def _times(factors: Sequence[Float[Array, "..."]]) -> Float[Array, "..."]:
+    """The product, which leaves the range of its type only where the result does."""
+    if len(factors) < 3:
+        return functools.reduce(operator.mul, factors)
+    powers = [jax.lax.stop_gradient(jnp.frexp(factor)[1]) for factor in factors]
+    near_one = (jnp.ldexp(factor, -power) for factor, power in zip(factors, powers, strict=True))
+    return jnp.ldexp(functools.reduce(operator.mul, near_one), functools.reduce(operator.add, powers))
