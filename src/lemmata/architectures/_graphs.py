@@ -15,7 +15,7 @@ from ._activations import Relu
 from ._aggregate import Aggregate
 from ._dense import Dense
 from ._layer import AbstractLayer, Shape
-from ._masked import Masked, split_mask
+from ._masked import Masked
 from ._pooling import GlobalSumPool
 from ._reading import Reading, check_points, reading
 from ._serial import Serial
@@ -128,8 +128,8 @@ def graph_network(
     weight_std: float = math.sqrt(2.0),
     bias_std: float = 0.0,
     outputs: int = 1,
-    aggregate: Aggregate = Aggregate(self_loops=1.0),
-    pool: AbstractLayer = GlobalSumPool(),
+    aggregate: Aggregate | None = None,
+    pool: AbstractLayer | None = None,
 ) -> OnGraphs:
     """`depth` blocks (Aggregate, Dense, Relu), a pool over nodes, and a Dense readout: a graph convolutional network.
 
@@ -142,8 +142,8 @@ def graph_network(
         weight_std: standard deviation of the hidden weights.
         bias_std: standard deviation of the hidden biases; none at 0.
         outputs: outputs of the readout.
-        aggregate: the sum over neighbours in every block; by default with the node itself, not normalised.
-        pool: what makes a vector of the nodes, `GlobalSumPool()` or `GlobalAveragePool()`.
+        aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
+        pool: what makes a vector of the nodes; None is `GlobalSumPool()`.
 
     Raises:
         SettingError: for a depth below 1, and as `Dense` does.
@@ -157,5 +157,5 @@ def graph_network(
     """
     if depth < 1:
         raise SettingError("depth", found=depth, rule="a number of blocks, at least 1")
-    block = [aggregate, Dense(width, weight_std, bias_std), Relu()]
-    return OnGraphs(Serial([*block * depth, pool, Dense(outputs)]))
+    block = [aggregate or Aggregate(self_loops=1.0), Dense(width, weight_std, bias_std), Relu()]
+    return OnGraphs(Serial([*block * depth, pool or GlobalSumPool(), Dense(outputs)]))
