@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from lemmata.architectures import (
     MAXIMAL_UPDATE,
     AbstractLayer,
+    Aggregate,
     Attention,
     AveragePool,
     Conv,
@@ -32,6 +33,7 @@ from lemmata.architectures import (
     LocallyConnected,
     Masked,
     Monomial,
+    OnGraphs,
     Parallel,
     Patches,
     PositionalEmbedding,
@@ -181,10 +183,11 @@ NETWORKS = [*CONNECTED, *STRUCTURES]
 # A push differs between parameterisations only in Dense: laws about its forms take one activation in the standard one.
 FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
 OTHERS = [Dense(1), Serial([]), Identity(), Parallel([Identity()]), LayerNorm(), RMSNorm(), Dropout(0.5), Softmax()]
-# Their laws are in test_fields.py and test_fields_attention.py.
+# Their laws are in test_fields.py, test_fields_attention.py and test_graphs.py.
 ON_FIELDS = [
     Conv(1, 2), LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
     GlobalAveragePool(), GlobalSumPool(), StateSpace(), Embedding(2, 1),
-    Attention(1, 1), PositionalEmbedding(), Masked(Identity()),
+    Attention(1, 1), PositionalEmbedding(), Masked(Identity()), Aggregate(),
+    OnGraphs(Identity()),
 ]  # fmt: skip
 LAYERS = [*OTHERS, *ON_FIELDS, *(activation.layer for activation in ACTIVATIONS)]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import (
+    Aggregate,
     AveragePool,
     Conv,
     Dense,
@@ -53,6 +54,9 @@ def conv(width, window=(2, 2), std=1.2, bias=0.3, **options):
     return Conv(width, window, std, bias, **options)
 
 
+# Directed edges with weights, and a node at which none arrives.
+EDGES = jnp.array([[0.0, 0.7, 0.0, 1.2], [0.5, 0.0, 0.9, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.4, 0.0, 0.3]])
+
 CASES = [
     Case("mean", (4, 2), lambda n: [conv(n, 3), Relu(), conv(n, 2), Relu(), GlobalAveragePool()]),
     Case("standard", (4, 2), lambda n: [conv(n, 3, parameterization="standard"), Erf(), GlobalSumPool()]),
@@ -84,6 +88,12 @@ CASES = [
         "states", (4, 2), lambda n: [
             Dense(n, 1.2, 0.3), Erf(), StateSpace(4, (0.5, 0.9), 1.5, 0.3, train_poles=True), Dense(n), Relu(),
             Flatten(),
+        ],
+    ),
+    Case(
+        "graph", (4, 2), lambda n: [
+            Dense(n, 1.2, 0.3), Relu(), Aggregate("symmetric", 0.5, adjacency=EDGES), Dense(n, 1.2, 0.3), Erf(),
+            Aggregate("row", adjacency=EDGES), GlobalSumPool(),
         ],
     ),
     Case("tokens", (4,), lambda n: [Embedding(5, n, 0.9), conv(n, 2), Softmax(0.6), GlobalAveragePool()], 5),

@@ -23,6 +23,7 @@ from lemmata.architectures import (
     LocalDense,
     Masked,
     NNGPKernel,
+    OnGraphs,
     Patches,
     PositionalEmbedding,
     Relu,
@@ -213,7 +214,7 @@ def test_every_public_layer_and_kernel_is_judged():
     covered |= {type(part) for _, build, _ in WITHOUT_FORMULA for part in parts(build())}
     covered |= {LayerNorm, RMSNorm}
     # Wrappers of other layers, and what reads tokens or draws at random; the laws of fields have these.
-    apart = {Serial, Identity, Patches, Masked, Embedding, PositionalEmbedding, Attention, LocalDense}
+    apart = {Serial, Identity, Patches, Masked, OnGraphs, Embedding, PositionalEmbedding, Attention, LocalDense}
     assert {type(layer) for layer in LAYERS} - covered <= apart, {type(layer) for layer in LAYERS} - covered - apart
     assert all(kernel_value(case.kernel) for case in ATOMS)
 

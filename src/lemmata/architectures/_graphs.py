@@ -126,7 +126,7 @@ def graph_network(
     width: int = 1024,
     *,
     weight_std: float = math.sqrt(2.0),
-    bias_std: float = 0.0,
+    bias_std: float = 0.3,
     outputs: int = 1,
     aggregate: Aggregate | None = None,
     pool: AbstractLayer | None = None,
@@ -140,7 +140,8 @@ def graph_network(
         depth: number of blocks, at least 1.
         width: outputs of each hidden layer of the finite network.
         weight_std: standard deviation of the hidden weights.
-        bias_std: standard deviation of the hidden biases; none at 0.
+        bias_std: standard deviation of the hidden biases. Without any, and with one positive feature a node, ReLU sees
+            positive inputs alone, so that the network is linear in them.
         outputs: outputs of the readout.
         aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
         pool: what makes a vector of the nodes; None is `GlobalSumPool()`.
