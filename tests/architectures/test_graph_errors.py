@@ -23,7 +23,7 @@ from lemmata.architectures import (
     graph_points,
 )
 from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
-from lemmata.estimators import TangentKernelClassifier
+from lemmata.estimators import TangentKernelClassifier, TangentKernelRegressor
 from lemmata.kernels import gram
 
 EDGE = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -73,6 +73,8 @@ def kernel(*layers: Any) -> NNGPKernel:
         (lambda: gram(kernel(Relu()), graph_points([EDGE])), SettingError, "activation"),
         (lambda: gram(NNGPKernel(Serial([graph_network(1)])), jnp.ones((2, 2, 4))), SettingError, "input of OnGraphs"),
         (lambda: TangentKernelClassifier(graph_network(1)).fit([], []), ShapeError, "graphs; found none"),
+        (lambda: TangentKernelRegressor(graph_network(1), 1.0).fit([EDGE, 0 * EDGE], [0, 1]).predict([(EDGE, EDGE)]),
+         ShapeError, "one shape"),
         (lambda: TangentKernelClassifier(graph_network(1)).fit(np.eye(2), [0, 1]), ShapeError, "adjacency of graph 0"),
     ],
 )  # fmt: skip

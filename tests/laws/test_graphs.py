@@ -92,6 +92,7 @@ def test_kernels_are_those_of_naive_sums_over_edges(settings):
         np.testing.assert_allclose(found, naive, rtol=1e-11)
 
 
+@pytest.mark.rotating(5, over="settings")
 @by_settings
 def test_the_finite_network_sums_over_edges(settings):
     points = graphs()
@@ -107,6 +108,7 @@ def test_the_finite_network_sums_over_edges(settings):
         np.testing.assert_allclose(net.apply(params, row), expected, rtol=1e-12)
 
 
+@pytest.mark.rotating(8)
 def test_the_finite_tangent_kernel_is_that_of_the_gradients():
     x, net = graph_points(graphs()), network(("symmetric", 1.0))
     params, _ = net.init(jax.random.key(1), x.shape[1:])
@@ -121,6 +123,7 @@ def test_the_finite_tangent_kernel_is_that_of_the_gradients():
     np.testing.assert_allclose(found, expected(params), atol=1000 * EPS * float(jnp.max(jnp.abs(found))))
 
 
+@pytest.mark.rotating(8)
 def test_neither_empty_nodes_nor_the_order_of_nodes_matter():
     kernel, points = TangentKernel(network(("symmetric", 0.5))), graphs()
     order = [np.random.default_rng(2).permutation(len(features)) for features, _ in points]
@@ -131,11 +134,12 @@ def test_neither_empty_nodes_nor_the_order_of_nodes_matter():
     x = x.at[..., 2:8].set(jnp.where(empty[:, None], -3.0, x[..., 2:8]))
     found, plain = gram(kernel, x), gram(kernel, graph_points(points))
     np.testing.assert_allclose(found, plain, rtol=1e-11)
-    np.testing.assert_allclose(kernel(x[0], x[1]), plain[0, 1], rtol=1e-11)
+    np.testing.assert_allclose(jax.jit(kernel)(x[0], x[1]), plain[0, 1], rtol=1e-11)
     np.testing.assert_allclose(kernel.diagonal(graph_points(points[:1])), plain[0, 0], rtol=1e-11)
     np.testing.assert_array_equal(graph_points(graph_points(points), nodes=6), graph_points(points, nodes=6))
 
 
+@pytest.mark.rotating(8)
 def test_one_graph_for_all_points_is_that_graph_at_each():
     adjacency = graphs()[1][1]
     fixed = Aggregate("row", 0.5, adjacency=jnp.asarray(adjacency))
@@ -148,6 +152,7 @@ def test_one_graph_for_all_points_is_that_graph_at_each():
     )
 
 
+@pytest.mark.rotating(8)
 def test_labels_of_nodes_are_unit_vectors():
     labels = [np.array([0, 2]), np.array([1, 1, 0])]
     edges = [np.ones((len(own), len(own))) for own in labels]
@@ -162,6 +167,7 @@ def test_labels_of_nodes_are_unit_vectors():
     )
 
 
+@pytest.mark.rotating(8)
 def test_tiles_on_disk_are_the_same_matrix(tmp_path):
     pytest.importorskip("zarr", reason="the extra `disk` is not installed")
     kernel, x = NNGPKernel(OnGraphs(Serial([Aggregate(), GlobalAveragePool(), Dense(1)]))), graph_points(graphs())
@@ -174,7 +180,7 @@ def test_isolated_nodes_get_zeros():
     for normalisation, swap in (("none", 2.0), ("row", 1.0), ("symmetric", 1.0)):
         layer = Aggregate(normalisation, adjacency=adjacency)
         np.testing.assert_allclose(layer.matrix(adjacency), swap / 2 * adjacency, rtol=4 * EPS, atol=0.0)
-        slope = jax.jacobian(layer.matrix)(adjacency)
+        slope = jax.jit(jax.jacobian(layer.matrix))(adjacency)
         assert jnp.isfinite(slope).all()
     np.testing.assert_array_equal(Aggregate("row", 1.0).matrix(adjacency)[2], [0.0, 0.0, 1.0])
 
