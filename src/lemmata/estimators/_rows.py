@@ -69,7 +69,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
     X = as_points(network, X)
     refuse_text(X)
     if are_fields(network, X):
-        X, y = check_X_y(X, y, dtype=np.float64, allow_nd=True, **rules)
+        X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
     else:
         X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
     weights = _weights(sample_weight, len(X))
@@ -83,7 +83,7 @@ def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
     X = as_points(network, X)
     refuse_text(X)
     if are_fields(network, X):
-        return np.asarray(check_array(X, dtype=np.float64, allow_nd=True))
+        return np.asarray(check_array(X, dtype="float64", allow_nd=True))
     return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
 
 
