@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from lemmata.architectures import (
     MAXIMAL_UPDATE,
     AbstractLayer,
+    Aggregate,
     Attention,
     AveragePool,
     Concatenate,
@@ -38,6 +39,7 @@ from lemmata.architectures import (
     Masked,
     Monomial,
     Multiply,
+    OnGraphs,
     Parallel,
     Patches,
     PositionalEmbedding,
@@ -203,11 +205,12 @@ OTHERS = [
     Dense(1), Serial([]), Identity(), Parallel([Identity()]), Concatenate([Identity()]), Multiply([Identity()]),
     LayerNorm(), RMSNorm(), Dropout(0.5), Softmax(),
 ]  # fmt: skip
-# Their laws are in test_fields.py and test_fields_attention.py.
+# Their laws are in test_fields.py, test_fields_attention.py and test_graphs.py.
 ON_FIELDS = [
     Conv(1, 2), ConvTranspose(1, 2), ImageResize(3, "linear"), Index(0),
     LocallyConnected(1, 2), LocalDense(1), Patches(Window(2)), Flatten(), AveragePool(2), SumPool(2),
     GlobalAveragePool(), GlobalSumPool(), StateSpace(), Embedding(2, 1),
     Attention(1, 1), PositionalEmbedding(), Masked(Identity()), Contract(1.0, ",h->"),
+    Aggregate(), OnGraphs(Identity()),
 ]  # fmt: skip
 LAYERS = [*OTHERS, *ON_FIELDS, *(activation.layer for activation in ACTIVATIONS)]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import (
+    Aggregate,
     AveragePool,
     Concatenate,
     Contract,
@@ -61,6 +62,9 @@ def conv(width, window=(2, 2), std=1.2, bias=0.3, **options):
 
 
 WEIGHTS = np.array([[0.5, -1.2]])
+# Directed edges with weights, and a node at which none arrives.
+EDGES = jnp.array([[0.0, 0.7, 0.0, 1.2], [0.5, 0.0, 0.9, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.4, 0.0, 0.3]])
+
 CASES = [
     Case("mean", (4, 2), lambda n: [conv(n, 3), Relu(), conv(n, 2), Relu(), GlobalAveragePool()]),
     Case("standard", (4, 2), lambda n: [conv(n, 3, parameterization="standard"), Erf(), GlobalSumPool()]),
@@ -113,6 +117,12 @@ CASES = [
             Concatenate([conv(n), Serial([conv(n), Contract(WEIGHTS, "gh,hw->gw")])], axis=0), LayerNorm(0.1),
             Concatenate([residual(Multiply([Identity(), conv(n)])), Serial([conv(n // 2), Relu()])]),
             AveragePool((2, 1), 1), Contract(WEIGHTS[0], "w,hw->hw"), Flatten(),
+        ],
+    ),
+    Case(
+        "graph", (4, 2), lambda n: [
+            Dense(n, 1.2, 0.3), Relu(), Aggregate("symmetric", 0.5, adjacency=EDGES), Dense(n, 1.2, 0.3), Erf(),
+            Aggregate("row", adjacency=EDGES), GlobalSumPool(),
         ],
     ),
     Case("tokens", (4,), lambda n: [Embedding(5, n, 0.9), conv(n, 2), Softmax(0.6), GlobalAveragePool()], 5),

@@ -24,6 +24,7 @@ from lemmata.architectures import (
     LeakyRelu,
     Masked,
     NNGPKernel,
+    OnGraphs,
     Relu,
     RMSNorm,
     Serial,
@@ -219,7 +220,7 @@ def test_every_public_layer_and_kernel_is_judged():
     covered |= {type(part) for _, build, _ in WITHOUT_FORMULA for part in parts(build())}
     covered |= {LayerNorm, RMSNorm}
     # What adds nothing of its own, and tokens, whose values are no moments of points; the laws of fields have these.
-    apart = {Serial, Identity, Embedding}
+    apart = {Serial, Identity, Embedding, OnGraphs}
     assert {type(layer) for layer in LAYERS} - covered <= apart, {type(layer) for layer in LAYERS} - covered - apart
     assert all(kernel_value(case.kernel) for case in ATOMS)
 

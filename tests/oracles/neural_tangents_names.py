@@ -1,7 +1,7 @@
 """Writes neural_tangents_names.json: what Neural Tangents 0.6.5 offers to its users, in an environment of its own.
 
-    pip install jax==0.5.3 jaxlib==0.5.3 neural-tangents==0.6.5 tensorflow-cpu
-    python tests/oracles/neural_tangents_names.py
+pip install jax==0.5.3 jaxlib==0.5.3 neural-tangents==0.6.5 tensorflow-cpu
+python tests/oracles/neural_tangents_names.py
 """
 
 import inspect

@@ -36,7 +36,12 @@ def test_every_public_name_of_the_peer_has_a_row(name):
 
 def test_what_stands_here_exists():
     known = {name for floor in FLOORS for name in dir(floor)} | {"Serial", "jax", "scikit"}
-    called = {name for _, here in ROWS for code in re.findall(r"`([^`]+)`", here) for name in re.findall(r"([A-Za-z_]\w*)\(", code)}
+    called = {
+        name
+        for _, here in ROWS
+        for code in re.findall(r"`([^`]+)`", here)
+        for name in re.findall(r"([A-Za-z_]\w*)\(", code)
+    }
     missing = {name for name in called if name not in known and name not in LOCAL}
     assert called
     assert not missing, f"docs/kernels.md names what lemmata does not have: {sorted(missing)}"

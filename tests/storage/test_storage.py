@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 from sklearn.gaussian_process.kernels import WhiteKernel
 
 from lemmata.architectures import (
+    Aggregate,
     AngularKernel,
     Dense,
     Dropout,
@@ -28,6 +29,7 @@ from lemmata.architectures import (
     TangentKernel,
     erf_network,
     fully_connected,
+    graph_network,
     relu_network,
     residual,
     silu,
@@ -76,6 +78,7 @@ OBJECTS = {
     "angular": AngularKernel(TangentKernel(erf_network(depth=2)), norm=2**0.5, dimension=3),
     "layers": Serial([Dense(8), LayerNorm(), residual(Serial([Gelu(), Dense(8, 1.3)])), Dropout(0.9), Dense(2)]),
     "sequences": Serial([Embedding(9, 8), StateSpace([-0.3, -1.0 + 2.0j], (0.1, 0.2)), Dense(4), Softmax(0.5)]),
+    "graphs": TangentKernel(graph_network(2, aggregate=Aggregate("row", 1.0, adjacency=jnp.ones((2, 2))))),
     "classes": [GaussianBumps(2, 3.0), Cosines(jnp.eye(2), jnp.ones(2)), LinearFunctions(3)],
     "function": draw_function(KEY, NETWORKS),
     "in context": construct_transformer(NETWORKS, 4, 7, examples=8, key=KEY, accelerated=True),

@@ -7,6 +7,7 @@ from ._activations import LeakyRelu as LeakyRelu
 from ._activations import Relu as Relu
 from ._activations import Sin as Sin
 from ._activations import absolute as absolute
+from ._aggregate import Aggregate as Aggregate
 from ._attention import Attention as Attention
 from ._branches import Identity as Identity
 from ._branches import Parallel as Parallel
@@ -26,6 +27,9 @@ from ._exponentials import Exp as Exp
 from ._exponentials import Gaussian as Gaussian
 from ._exponentials import Rbf as Rbf
 from ._exponentials import Softmax as Softmax
+from ._graph_points import graph_points as graph_points
+from ._graphs import OnGraphs as OnGraphs
+from ._graphs import graph_network as graph_network
 from ._homogeneous import BendStep as BendStep
 from ._homogeneous import LinearStep as LinearStep
 from ._homogeneous import homogeneous_steps as homogeneous_steps

@@ -8,11 +8,12 @@ from jaxtyping import Array
 
 from lemmata.errors import SettingError
 
+from ._aggregate import with_graphs_of
 from ._angular import angular_push
 from ._embedding import own_token_state, token_state
 from ._fields import field_state, own_state, with_masks_of
 from ._layer import AbstractLayer
-from ._reading import reading
+from ._reading import Reading, reading
 from ._state import State, diagonal_state, matrix_state, pair_state
 
 # Which of the two kernels: the attribute of a state that holds it.
@@ -37,15 +38,15 @@ class NetworkEntries(eqx.Module):
         """Every point with itself, by the recursion."""
         if x.ndim == 2:
             return self.exact(diagonal_state(x))
-        values, mask, tokens = reading(self.network, x)
-        state = (own_token_state if tokens else own_state)(values, self.network.needs_pairs(False))
-        return self.exact(state if mask is None else with_masks_of(state, mask, mask))
+        read = reading(self.network, x)
+        state = (own_token_state if read.tokens else own_state)(read.values, self.network.needs_pairs(False))
+        return self.exact(_on_positions(state, read, read))
 
     def fields(self, x: Array, y: Array) -> State:
         """The state of all pairs of fields."""
-        (x, mask_x, tokens), (y, mask_y, _) = reading(self.network, x), reading(self.network, y)
-        state = (token_state if tokens else field_state)(x, y, self.network.needs_pairs(False))
-        return state if mask_x is None or mask_y is None else with_masks_of(state, mask_x, mask_y)
+        one, other = reading(self.network, x), reading(self.network, y)
+        build = token_state if one.tokens else field_state
+        return _on_positions(build(one.values, other.values, self.network.needs_pairs(False)), one, other)
 
     def pair(self, x: Array, y: Array) -> Array:
         """Two single points, by the recursion."""
@@ -68,3 +69,12 @@ class NetworkEntries(eqx.Module):
                 remedy="Flatten() or GlobalAveragePool() before the last Dense layer",
             )
         return getattr(pushed, self.face)
+
+
+def _on_positions(state: State, one: Reading, other: Reading) -> State:
+    """The state with the masks and graphs that the points came with."""
+    if one.mask is not None and other.mask is not None:
+        state = with_masks_of(state, one.mask, other.mask)
+    if one.adjacency is not None and other.adjacency is not None:
+        state = with_graphs_of(state, one.adjacency, other.adjacency)
+    return state

@@ -72,11 +72,12 @@ class Masked(AbstractLayer):
     def push(self, state: State) -> State:
         """The network's, with the masks of both inputs."""
         if state.grid.mask_x is None:
+            name = type(self).__name__
             raise SettingError(
-                "input of Masked",
+                f"input of {name}",
                 found="a state without masks",
-                rule="Masked stands around the whole network",
-                remedy="NNGPKernel(Masked(network)) on points whose last channel is the mask",
+                rule=f"{name} stands around the whole network",
+                remedy=f"NNGPKernel({name}(network)) on points whose last channel is the mask",
             )
         return self.network.push(state)
 

@@ -1,4 +1,4 @@
-"""How a network reads points: as vectors, fields, tokens, or fields with a mask."""
+"""How a network reads points: as vectors, fields, tokens, fields with a mask, or graphs."""
 
 from functools import singledispatch
 from typing import NamedTuple
@@ -16,11 +16,13 @@ class Reading(NamedTuple):
         values: vectors, fields, or tokens as fields of single numbers.
         mask: where positions hold something; None where all do.
         tokens: whether the values are tokens.
+        adjacency: the graph on the positions of every point, where points are graphs.
     """
 
     values: Float[Array, "n *sites c"]
     mask: Bool[Array, "n *sites"] | None
     tokens: bool
+    adjacency: Float[Array, "n nodes nodes"] | None = None
 
 
 @singledispatch

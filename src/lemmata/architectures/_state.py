@@ -96,6 +96,8 @@ class Grid(eqx.Module):
         right: the same of every y.
         mask_x: where the positions of x hold something, if not everywhere (`Masked`); an array as `State.xx`.
         mask_y: the same of y, an array as `State.yy`.
+        adjacency_x: the graphs of x where points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
+        adjacency_y: the graphs of y, (m, nodes, nodes).
         joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
     """
 
@@ -105,6 +107,8 @@ class Grid(eqx.Module):
     right: "State | None" = None
     mask_x: Bool[Array, "..."] | None = None
     mask_y: Bool[Array, "..."] | None = None
+    adjacency_x: Float[Array, "n nodes nodes"] | None = None
+    adjacency_y: Float[Array, "m nodes nodes"] | None = None
     joint: bool = eqx.field(static=True, default=False)
 
     @property

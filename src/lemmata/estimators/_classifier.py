@@ -62,7 +62,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         """Fit the indicators of the classes.
 
         Args:
-            X: inputs (n, d).
+            X: inputs (n, d), or what `network` reads, see `TangentKernelRegressor`.
             y: labels (n,), at least two different ones.
             sample_weight: (n,) numbers of at least 0, see `TangentKernelRegressor.fit`; None is 1 for every row.
 

@@ -13,6 +13,7 @@ from lemmata.errors import SettingError
 from lemmata.kernels import gram
 from lemmata.solvers import kernel_ridge, log_evidence, posterior
 
+from ._graphs import of_one_shape
 from ._kernel_ridge import chosen_network
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import float64_leaves, points_of, root_mean_square, training_rows, warn_of_contradictions
@@ -57,7 +58,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         weight 0 are left out.
 
         Args:
-            X: inputs (n, d).
+            X: inputs (n, d), or what `network` reads, see `TangentKernelRegressor`.
             y: targets (n,) or (n, k).
             sample_weight: (n,) numbers of at least 0; None is 1 for every row.
 
@@ -101,10 +102,10 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         scale alone.
         """
         check_is_fitted(self)
-        X = points_of(self, X)
+        X, fitted = of_one_shape(self.network, points_of(self, X), self._points)
         with jax.enable_x64(True):
             kernel, points = NNGPKernel(jax_leaves(self.network_)), jnp.asarray(X)
-            cross, solution = gram(kernel, points, jnp.asarray(self._points)) * self._roots, jax_leaves(self._solution)
+            cross, solution = gram(kernel, points, jnp.asarray(fitted)) * self._roots, jax_leaves(self._solution)
             found = posterior(solution, cross, kernel.diagonal(points))
             mean = self.offset_ + self.target_scale_ * np.asarray(found.mean)
             deviation = np.multiply.outer(np.sqrt(np.asarray(found.covariance)), self.target_scale_)

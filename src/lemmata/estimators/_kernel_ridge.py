@@ -16,6 +16,7 @@ from lemmata.kernels import RBF, AbstractKernel, gram
 from lemmata.solvers import gradient_flow, kernel_ridge, require_positive_semidefinite
 from lemmata.spectra import leave_one_out, spectrum
 
+from ._graphs import of_one_shape
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import float64_leaves, points_of, root_mean_square, training_rows, warn_of_contradictions
 
@@ -90,9 +91,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Predictions (m,) or (m, k) at the inputs X (m, d)."""
         check_is_fitted(self)
-        X = points_of(self, X)
+        X, points = of_one_shape(getattr(self, "network", None), points_of(self, X), self._points)
         with jax.enable_x64(True):
-            cross = gram(jax_leaves(self.kernel_), jnp.asarray(X), jnp.asarray(self._points)) * self._roots
+            cross = gram(jax_leaves(self.kernel_), jnp.asarray(X), jnp.asarray(points)) * self._roots
             if self._time is None:
                 return np.asarray(cross @ jnp.asarray(self._coefficients)) + self.offset_
             path = gradient_flow(jax_leaves(self._spectrum), jnp.asarray(self._residual), [self._time], cross)
@@ -144,6 +145,9 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     With `time` the network is trained for that long, from outputs at the mean of the targets (the mean over initial
     draws); infinity is training to the end, which interpolates. Otherwise predictions are those of kernel ridge
     regression, training that is held back by ridge |w - w_0|².
+
+    With a network of the user's, inputs X of all methods may be what it reads: fields (n, *sites, channels), and for
+    `OnGraphs` (`graph_network(depth)`, for one) a list of graphs of any sizes, as `graph_points` takes them.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation

@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from lemmata.errors import ContradictionWarning, DataError
 
+from ._graphs import are_fields, as_points
 from ._leaves import numpy_leaves
 
 
@@ -27,12 +28,12 @@ class Rows(NamedTuple):
     """Rows of positive weight, copied from what was given.
 
     Attributes:
-        points: inputs (n, d).
+        points: inputs (n, d), or fields (n, *sites, channels).
         targets: (n,) or (n, k).
         weights: (n,), the number of times that a row counts; 1 where none were given.
     """
 
-    points: Float[np.ndarray, "n d"]
+    points: Float[np.ndarray, "n *d"]
     targets: Float[np.ndarray, "n *k"]
     weights: Float[np.ndarray, " n"]
 
@@ -55,7 +56,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
 
     Args:
         estimator: whose fit it is; learns the number of columns.
-        X: inputs (n, d).
+        X: inputs (n, d); for a `network` of the estimator also fields, or a list of graphs where it reads these.
         y: targets or labels.
         sample_weight: None, or (n,) numbers of at least 0, not all 0.
         rules: of scikit-learn's `validate_data`, for the targets.
@@ -64,16 +65,25 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
         TextError: for inputs that hold strings.
         WeightError: for other weights.
     """
+    network = getattr(estimator, "network", None)
+    X = as_points(network, X)
     refuse_text(X)
-    X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
+    if are_fields(network, X):
+        X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
+    else:
+        X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
     weights = _weights(sample_weight, len(X))
     kept = weights > 0
     return Rows(np.array(X, float)[kept], np.array(y)[kept], weights[kept])
 
 
-def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m d"]:
+def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
     """Inputs of a prediction (m, d), refused as those of the fit."""
+    network = getattr(estimator, "network", None)
+    X = as_points(network, X)
     refuse_text(X)
+    if are_fields(network, X):
+        return np.asarray(check_array(X, dtype="float64", allow_nd=True))
     return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
 
 

@@ -1,0 +1,240 @@
+"""Sums over the neighbours of a node: the layer in which points that are graphs see their edges."""
+
+import math
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key
+
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._fields import at_filled, filled, with_own_variances
+from ._layer import AbstractLayer, Shape
+from ._state import Means, State
+
+Normalisation = Literal["none", "row", "symmetric"]
+
+
+class Aggregate(AbstractLayer):
+    r"""Weighted sums over neighbours, h(p) = sum_q S[p, q] x(q), with S made of the adjacency A of a point's graph.
+
+    Row p of A holds what node p sums: A[p, q] is the weight of the edge from q to p where edges have directions. With
+    e = `self_loops`, B = A + e I and the degrees d_p = sum_q B[p, q], the weights that arrive at p,
+
+    * `"none"`: S[p, q] = B[p, q];
+    * `"row"`: S[p, q] = B[p, q] / d_p, a step of the random walk D^-1 B, the weighted mean of the neighbours;
+    * `"symmetric"`: S[p, q] = B[p, q] / sqrt(d_p d_q), which is D^-1/2 B D^-1/2.
+
+    1/0 counts as 0, so a node of degree 0 gets zeros. For every pair of points x and y, with S of their own,
+
+        nngp'(p, q) = sum_{a, b} S_x[p, a] S_y[q, b] nngp(a, b),
+
+    ntk' likewise. Coordinates stay Gaussian where they were. `OnGraphs(network)` gives every point a graph of its own.
+
+    Args:
+        normalisation: `"none"`, `"row"` or `"symmetric"`.
+        self_loops: e, the weight of a node in its own sum beside what A says; 0 adds nothing.
+        adjacency: one graph for all points, of shape (nodes, nodes); where not given, each point has its own.
+
+    Raises:
+        SettingError: for another normalisation, self-loops that are negative or not finite, or a layer without a graph.
+        ShapeError: for an adjacency that is not square, and points that have another number of nodes.
+        DataError: for an adjacency that is not finite, and negative degrees under `"symmetric"` (which give NaN under a
+            transformation, where nothing can be raised).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Aggregate
+        >>> path = jnp.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+        >>> Aggregate("row", adjacency=path).apply((), jnp.array([[1.0], [2.0], [5.0]])).ravel().tolist()
+        [2.0, 3.0, 2.0]
+    """
+
+    normalisation: Normalisation = eqx.field(default="none", static=True)
+    self_loops: float = 0.0
+    adjacency: Float[Array, "nodes nodes"] | None = eqx.field(default=None, kw_only=True)
+    whole = True
+
+    def __check_init__(self):
+        if self.normalisation not in ("none", "row", "symmetric"):
+            rule = "'none', 'row' or 'symmetric'"
+            raise SettingError("normalisation of Aggregate", found=repr(self.normalisation), rule=rule)
+        if isinstance(self.self_loops, int | float) and not 0 <= self.self_loops < math.inf:
+            raise SettingError("self_loops", found=self.self_loops, rule="a weight that is finite and not negative")
+        if self.adjacency is not None:
+            check_adjacency("adjacency of Aggregate", self.adjacency)
+            self.check_degrees("adjacency of Aggregate", self.adjacency)
+
+    def check_degrees(self, what: str, adjacency: Float[Array, "*n s s"]) -> None:
+        """Refuses negative degrees where roots of them are wanted; not under a transformation.
+
+        Args:
+            what: the name of the adjacency, for the error.
+            adjacency: A.
+
+        Raises:
+            DataError: names the node.
+        """
+        if self.normalisation != "symmetric" or (values := _known(adjacency)) is None:
+            return
+        degrees = values.sum(axis=-1) + float(self.self_loops)
+        if not (degrees >= 0).all():
+            *point, node = np.argwhere(~(degrees >= 0))[0].tolist()
+            raise DataError(
+                what,
+                found=f"degree {degrees[*point, node]:.6g} at node {node}" + (f" of point {point[0]}" if point else ""),
+                rule="degrees of at least 0 for normalisation='symmetric', which divides by their roots",
+                remedy="normalisation='none' or 'row', or weights that are not negative",
+            )
+
+    def matrix(self, adjacency: Float[Array, "*n s s"]) -> Float[Array, "*n s s"]:
+        """S of an adjacency A."""
+        looped = adjacency + self.self_loops * jnp.eye(adjacency.shape[-1], dtype=adjacency.dtype)
+        if self.normalisation == "none":
+            return looped
+        degrees = jnp.sum(looped, axis=-1)
+        some = degrees != 0
+        # The inner choice keeps derivatives by the adjacency finite.
+        inverse = jnp.where(some, 1.0 / jnp.where(some, degrees, 1.0), 0.0)
+        if self.normalisation == "row":
+            return inverse[..., :, None] * looped
+        roots = jnp.where(some, jnp.sqrt(jnp.where(some, inverse, 1.0)), 0.0)
+        return roots[..., :, None] * looped * roots[..., None, :]
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
+        """No parameters; the shape of the inputs."""
+        self._check_nodes(fan_in)
+        return (), fan_in
+
+    def apply(self, params: Any, x: Float[Array, "nodes fan_in"]) -> Float[Array, "nodes fan_in"]:
+        """The sums at every node."""
+        if self.adjacency is None:
+            raise _without_graph("no adjacency")
+        self._check_nodes(x.shape)
+        return self.matrix(self.adjacency) @ x
+
+    def apply_masked(
+        self, params: Any, x: Float[Array, "nodes fan_in"], mask: Bool[Array, " nodes"]
+    ) -> tuple[Float[Array, "nodes fan_in"], Bool[Array, " nodes"]]:
+        """The sums over the nodes that are there."""
+        return self.apply(params, filled(x, mask)), mask
+
+    def push(self, state: State) -> State:
+        """Sums over pairs of nodes, of which variances are those of a point with itself."""
+        state = at_filled(state)
+        grid = state.grid
+        self._check_nodes((*grid.sites, state.fan_in))
+        if grid.left is None or grid.right is None:
+            raise SettingError("input of Aggregate", found="equal nodes alone", rule="the moments of all pairs")
+        left, right = self._summed(grid.left), self._summed(grid.right)
+        new = with_own_variances(self._summed(state), state, left, right)
+        sides = zip((left, right), (grid.left, grid.right), strict=True)
+        left, right = (with_own_variances(side, before, side, side) for side, before in sides)
+        return new.with_grid(left=left, right=right)
+
+    def needs_pairs(self, pairs: bool) -> bool:
+        """The variance of a sum needs all pairs."""
+        return True
+
+    def _summed(self, part: State) -> State:
+        """The covariances and means of the sums."""
+        one, other = self._graphs(part)
+        both = lambda values: _along(_along(values, one, 0), other, 1)
+        means = part.means
+        if means is not None:
+            means = Means(_along(means.x, one, 0), _along(means.y, other, 1))
+        return part.replace(nngp=both(part.nngp), ntk=both(part.ntk), means=means)
+
+    def _graphs(self, part: State) -> tuple[Float[Array, "n s s"], Float[Array, "m s s"]]:
+        """S of every x and of every y."""
+        given = part.grid.adjacency_x, part.grid.adjacency_y
+        if self.adjacency is not None:
+            counts = part.nngp.shape[2], part.nngp.shape[-1]
+            fixed = self.matrix(self.adjacency)
+            one, other = (jnp.broadcast_to(fixed, (count, *fixed.shape)) for count in counts)
+            return one, other
+        if given[0] is None or given[1] is None:
+            raise _without_graph("a state without graphs")
+        if given[0].shape[-1] != part.grid.sites[0]:
+            found = f"{part.grid.sites[0]} positions, of graphs with {given[0].shape[-1]} nodes"
+            raise ShapeError("input of Aggregate", found=found, rule="the nodes of the graphs")
+        return self.matrix(given[0]), self.matrix(given[1])
+
+    def _check_nodes(self, shape: Any) -> None:
+        nodes = None if self.adjacency is None else len(self.adjacency)
+        if isinstance(shape, int) or len(shape) != 2 or nodes not in (None, shape[0]):
+            raise ShapeError(
+                "input of Aggregate",
+                found=f"shape {shape}",
+                rule=f"({'nodes' if nodes is None else nodes}, channels), the features of the nodes of a graph",
+            )
+
+
+# From a pair of nodes (a, b) to a pair of sums (p, q): along the nodes of x, then along those of y; for all pairs of
+# points (n, m), or each with itself (n).
+_SUMS = {
+    (4, 0): "npa,abnm->pbnm",
+    (4, 1): "mqb,pbnm->pqnm",
+    (3, 0): "npa,abn->pbn",
+    (3, 1): "nqb,pbn->pqn",
+}
+
+
+def _along(values: Float[Array, "..."], matrix: Float[Array, "n s s"], side: int) -> Float[Array, "..."]:
+    return jnp.einsum(_SUMS[values.ndim, side], matrix, values)
+
+
+def _without_graph(found: str) -> SettingError:
+    return SettingError(
+        "graph of Aggregate",
+        found=found,
+        rule="a graph for every point, or one for all",
+        remedy="OnGraphs(network) on points of graph_points(graphs), or Aggregate(adjacency=...)",
+    )
+
+
+def check_adjacency(what: str, adjacency: Any) -> None:
+    """Refuses what is not square, and numbers that are not finite where they are known.
+
+    Args:
+        what: its name, for the error.
+        adjacency: (nodes, nodes).
+
+    Raises:
+        ShapeError: for other shapes.
+        DataError: for an infinity or NaN; names its place.
+    """
+    shape = jnp.shape(adjacency)
+    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        raise ShapeError(what, found=f"shape {shape}", rule="(nodes, nodes), at least one node")
+    values = _known(adjacency)
+    if values is not None and not np.isfinite(values).all():
+        p, q = np.argwhere(~np.isfinite(values))[0].tolist()
+        raise DataError(what, found=f"{values[p, q]} in row {p}, column {q}", rule="finite weights")
+
+
+def _known(values: Any) -> np.ndarray | None:
+    """The values; None under a transformation of JAX."""
+    try:
+        return np.asarray(values)
+    except jax.errors.TracerArrayConversionError:
+        return None
+
+
+def with_graphs_of(state: State, x: Float[Array, "n s s"], y: Float[Array, "m s s"]) -> State:
+    """The state, and those of inputs with themselves, with the adjacencies of the points.
+
+    Args:
+        state: of all pairs, or of each point with itself.
+        x: of every x.
+        y: of every y.
+    """
+    state = state.with_grid(adjacency_x=x, adjacency_y=y)
+    left, right = state.grid.left, state.grid.right
+    if left is None or right is None:
+        return state
+    left, right = (side.with_grid(adjacency_x=own, adjacency_y=own) for side, own in ((left, x), (right, y)))
+    return state.with_grid(left=left, right=right)

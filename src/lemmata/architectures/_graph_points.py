@@ -1,0 +1,129 @@
+"""Graphs as a user holds them, made points of a network."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy import sparse
+
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._aggregate import check_adjacency
+
+
+def graph_points(graphs: Any, nodes: int | None = None) -> Float[Array, "n nodes channels"]:
+    """Graphs of any sizes as points of `OnGraphs`: features, adjacency and mask, zeros at the nodes that are missing.
+
+    A graph is one of
+
+    * a tuple (features, adjacency): features (s, f), or (s,) for one feature or label a node;
+    * an adjacency alone; every node then has the feature 1, and sums over neighbours count them.
+
+    An adjacency is a matrix (s, s), dense or of `scipy.sparse`, whose entry [p, q] is the weight with which node p
+    counts node q; or a graph of networkx, whose nodes come in its order, with the edge attribute `weight` (1 where
+    missing). There the sum at a node of a directed graph is over its predecessors.
+
+    Args:
+        graphs: a list of graphs; or points that this function made, which then get more empty nodes.
+        nodes: the number of nodes of the points; where not given, that of the largest graph.
+
+    Raises:
+        ShapeError: for no graphs, graphs without nodes, an adjacency that is not square or has another number of nodes
+            than the features, and another number of features than the first graph has.
+        DataError: for what is no matrix of numbers, and numbers that are not finite.
+        SettingError: where `nodes` is less than a graph has.
+
+    Example:
+        >>> from lemmata.architectures import graph_points
+        >>> graph_points([([[0.5], [1.5]], [[0, 1], [1, 0]]), ([[2.5]], [[0]])])[1].tolist()
+        [[2.5, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]]
+    """
+    if _are_points(graphs):
+        return _widened(jnp.asarray(graphs), nodes)
+    listed = [_read(graph, f"graph {number}") for number, graph in enumerate(graphs)]
+    if not listed:
+        raise ShapeError("graphs", found="none", rule="at least one graph")
+    _check_features([features for features, _ in listed])
+    largest = _size(nodes, max(len(adjacency) for _, adjacency in listed))
+    return jnp.asarray(np.stack([_point(features, adjacency, largest) for features, adjacency in listed]))
+
+
+def _are_points(graphs: Any) -> bool:
+    return isinstance(graphs, np.ndarray | jax.Array) and graphs.ndim == 3 and graphs.shape[2] >= graphs.shape[1] + 2
+
+
+def _size(nodes: int | None, largest: int) -> int:
+    if nodes is not None and nodes < largest:
+        raise SettingError("nodes", found=nodes, rule=f"at least {largest}, the nodes of the largest graph")
+    return largest if nodes is None else nodes
+
+
+def _widened(points: Float[Array, "n s c"], nodes: int | None) -> Float[Array, "n nodes channels"]:
+    """The points with more empty nodes."""
+    size = points.shape[1]
+    more = _size(nodes, size) - size
+    rows = jnp.pad(points, ((0, 0), (0, more), (0, 0)))
+    return jnp.concatenate([jnp.pad(rows[..., :-1], ((0, 0), (0, 0), (0, more))), rows[..., -1:]], axis=-1)
+
+
+def _point(features: np.ndarray, adjacency: np.ndarray, nodes: int) -> Float[np.ndarray, "nodes channels"]:
+    more = nodes - len(adjacency)
+    wide = np.pad(adjacency, ((0, 0), (0, more)))
+    return np.pad(np.concatenate([features, wide, np.ones((len(wide), 1))], axis=1), ((0, more), (0, 0)))
+
+
+def _read(graph: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features (s, f) and adjacency (s, s) of one graph."""
+    features, given = graph if isinstance(graph, tuple) and len(graph) == 2 else (None, graph)
+    adjacency = _adjacency(given, f"adjacency of {name}")
+    if features is None:
+        return np.ones((len(adjacency), 1)), adjacency
+    values = _numbers(features, f"features of {name}")
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or not values.shape[1] or len(values) != len(adjacency):
+        found = f"features of shape {values.shape}, an adjacency of shape {adjacency.shape}"
+        raise ShapeError(name, found=found, rule="(nodes, features) and (nodes, nodes), the same number of nodes")
+    if not np.isfinite(values).all():
+        p, q = np.argwhere(~np.isfinite(values))[0].tolist()
+        raise DataError(f"features of {name}", found=f"{values[p, q]} at node {p}", rule="finite numbers")
+    return values, adjacency
+
+
+def _adjacency(given: Any, name: str) -> Float[np.ndarray, "s s"]:
+    if hasattr(given, "edges") and hasattr(given, "nodes"):
+        matrix = _of_edges(given)
+    else:
+        matrix = _numbers(given.toarray() if sparse.issparse(given) else given, name)
+    check_adjacency(name, matrix)
+    return matrix
+
+
+def _of_edges(graph: Any) -> Float[np.ndarray, "s s"]:
+    """The adjacency of a graph of networkx, with row p the edges that arrive at node p; edges of a multigraph add."""
+    place = {node: number for number, node in enumerate(graph.nodes)}
+    matrix = np.zeros((len(place), len(place)))
+    for source, target, weight in graph.edges(data="weight", default=1.0):
+        matrix[place[target], place[source]] += weight
+        if not graph.is_directed() and source != target:
+            matrix[place[source], place[target]] += weight
+    return matrix
+
+
+def _numbers(given: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError) as error:
+        rule = "a matrix of numbers"
+        remedy = "a tuple (features, adjacency) where a graph has features" if isinstance(given, list) else None
+        raise DataError(name, found=f"a {type(given).__name__}: {error}", rule=rule, remedy=remedy) from error
+
+
+def _check_features(features: Sequence[np.ndarray]) -> None:
+    counts = [values.shape[1] for values in features]
+    if len(set(counts)) > 1:
+        number = next(i for i, count in enumerate(counts) if count != counts[0])
+        found = f"{counts[number]}, where graph 0 has {counts[0]}"
+        raise ShapeError(f"features of graph {number}", found=found, rule="the same number for every graph")

@@ -1,0 +1,162 @@
+"""Networks on graphs: points that carry the edges between their positions."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._activations import Relu
+from ._aggregate import Aggregate
+from ._dense import Dense
+from ._layer import AbstractLayer, Shape
+from ._masked import Masked
+from ._pooling import GlobalSumPool
+from ._reading import Reading, check_points, reading
+from ._serial import Serial
+
+
+class OnGraphs(Masked):
+    r"""A network for graphs: each point has nodes with features, an adjacency that `Aggregate` sees, and a mask.
+
+    A point is an array (s, f + s + 1) for s nodes with f features: row p holds the features of node p, then row p of
+    the adjacency A, whose entry A[p, q] is the weight with which node p counts node q (of the edge from q to p), then 1
+    where there is a node and 0 where not. So graphs of unequal size are points of one shape; what stands at empty nodes
+    is not looked at, and a padded graph has the kernels of the graph alone (see `Masked`). `graph_points` makes such
+    points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of the nodes.
+
+    OnGraphs stands around the whole network. Where the network begins with an Embedding there is one feature, the label
+    of the node.
+
+    Args:
+        network: the network for the features.
+
+    `push` raises SettingError inside another network. The kernels raise it for a point without any node, and DataError
+    for negative degrees where an Aggregate is symmetric; `init` and `apply` raise ShapeError for other shapes.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Aggregate, Dense, GlobalSumPool, NNGPKernel, OnGraphs, Serial
+        >>> from lemmata.architectures import graph_points
+        >>> kernel = NNGPKernel(OnGraphs(Serial([Aggregate(), GlobalSumPool(), Dense(1)])))
+        >>> triangle, edge = jnp.ones((3, 3)) - jnp.eye(3), jnp.array([[0.0, 1.0], [1.0, 0.0]])
+        >>> x = graph_points([triangle, edge])
+        >>> x.shape, kernel.cross(x, x).tolist()  # products of the sums of degrees, 6 and 2
+        ((2, 3, 5), [[36.0, 12.0], [12.0, 4.0]])
+    """
+
+    def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
+        """The network's parameters, for the features alone."""
+        nodes, c = _graph_shape(fan_in)
+        return super().init(key, (nodes, c - nodes), dtype=dtype)
+
+    def apply(self, params: Any, x: Float[Array, "nodes fan_in"]) -> Float[Array, "*sites_out fan_out"]:
+        """The network on one graph."""
+        _graph_shape(x.shape)
+        features, adjacency = split_graph(x)
+        return Masked(_with_adjacency(self.network, adjacency)).apply(params, features)
+
+    def check(self, x: Float[Array, "n nodes c"]) -> None:
+        """Refuses other shapes, graphs without nodes, unknown labels, and degrees that Aggregate cannot take a root of.
+
+        Nothing is raised for values that are not known yet, under a transformation of JAX.
+        """
+        _graph_shape(x.shape[1:])
+        features, adjacency = split_graph(x)
+        super().check(features)
+        for layer in _aggregates(self.network):
+            if layer.adjacency is None:
+                layer.check_degrees("points of OnGraphs", adjacency)
+
+
+def split_graph(x: Float[Array, "*n nodes c"]) -> tuple[Float[Array, "*n nodes d"], Float[Array, "*n nodes nodes"]]:
+    """The features with the mask as last channel, and the adjacencies, 0 at empty nodes."""
+    nodes = x.shape[-2]
+    features, adjacency, mask = jnp.split(x, [x.shape[-1] - nodes - 1, x.shape[-1] - 1], axis=-1)
+    there = mask[..., 0] > 0.5
+    adjacency = jnp.where(there[..., :, None] & there[..., None, :], adjacency, 0.0)
+    return jnp.concatenate([features, mask], axis=-1), adjacency
+
+
+@reading.register
+def _(network: OnGraphs, x: Array) -> Reading:
+    features, adjacency = split_graph(x)
+    return reading(Masked(network.network), features)._replace(adjacency=adjacency)
+
+
+@check_points.register
+def _(network: OnGraphs, x: Array) -> None:
+    network.check(x)
+
+
+def _graph_shape(shape: Any) -> tuple[int, int]:
+    if isinstance(shape, int) or len(shape) != 2 or shape[1] < shape[0] + 2:
+        raise ShapeError(
+            "points of OnGraphs",
+            found=f"shape {shape}",
+            rule="(nodes, features + nodes + 1): features, a row of the adjacency, and the mask at every node",
+            remedy="graph_points(graphs)",
+        )
+    nodes, c = shape
+    return nodes, c
+
+
+def _is_aggregate(part: Any) -> bool:
+    return isinstance(part, Aggregate)
+
+
+def _aggregates(network: AbstractLayer) -> Iterator[Aggregate]:
+    return filter(_is_aggregate, jax.tree.leaves(network, is_leaf=_is_aggregate))
+
+
+def _with_adjacency(network: AbstractLayer, adjacency: Float[Array, "nodes nodes"]) -> AbstractLayer:
+    """The same network where every Aggregate without a graph of its own has this one."""
+    own = lambda part: _is_aggregate(part) and part.adjacency is None
+    given = lambda part: dataclasses.replace(part, adjacency=adjacency) if own(part) else part
+    return jax.tree.map(given, network, is_leaf=_is_aggregate)
+
+
+def graph_network(
+    depth: int,
+    width: int = 1024,
+    *,
+    weight_std: float = math.sqrt(2.0),
+    bias_std: float = 0.3,
+    outputs: int = 1,
+    aggregate: Aggregate | None = None,
+    pool: AbstractLayer | None = None,
+) -> OnGraphs:
+    """`depth` blocks (Aggregate, Dense, Relu), a pool over nodes, and a Dense readout: a graph convolutional network.
+
+    Its kernels compare whole graphs; the tangent kernel is the graph neural tangent kernel of Du et al. (2019) with one
+    layer a block.
+
+    Args:
+        depth: number of blocks, at least 1.
+        width: outputs of each hidden layer of the finite network.
+        weight_std: standard deviation of the hidden weights.
+        bias_std: standard deviation of the hidden biases. Without any, and with one positive feature a node, ReLU sees
+            positive inputs alone, so that the network is linear in them.
+        outputs: outputs of the readout.
+        aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
+        pool: what makes a vector of the nodes; None is `GlobalSumPool()`.
+
+    Raises:
+        SettingError: for a depth below 1, and as `Dense` does.
+
+    Example:
+        >>> from lemmata.architectures import TangentKernel, graph_network, graph_points
+        >>> from lemmata.kernels import gram
+        >>> path, triangle = [[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+        >>> gram(TangentKernel(graph_network(depth=2)), graph_points([path, triangle])).shape
+        (2, 2)
+    """
+    if depth < 1:
+        raise SettingError("depth", found=depth, rule="a number of blocks, at least 1")
+    block = [aggregate or Aggregate(self_loops=1.0), Dense(width, weight_std, bias_std), Relu()]
+    return OnGraphs(Serial([*block * depth, pool or GlobalSumPool(), Dense(outputs)]))

@@ -1,0 +1,53 @@
+"""Points that are graphs or fields, in estimators of networks that read them."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.architectures import AbstractLayer, OnGraphs, graph_points
+
+
+def as_points(network: Any, X: Any) -> Any:
+    """Graphs as points in float64 where the network reads graphs; other inputs as they are.
+
+    Args:
+        network: of the estimator, or None.
+        X: what was given.
+
+    Raises:
+        LemmataError: as `graph_points` does.
+    """
+    return _graph_points(X) if isinstance(network, OnGraphs) else X
+
+
+def are_fields(network: Any, X: Any) -> bool:
+    """Whether inputs are fields or graphs, for a network of the user's.
+
+    Args:
+        network: of the estimator, or None.
+        X: inputs.
+    """
+    return isinstance(network, AbstractLayer) and getattr(X, "ndim", 2) > 2
+
+
+def of_one_shape(
+    network: Any, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point_y"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two sets of points, with as many nodes each where the network reads graphs.
+
+    Args:
+        network: of the estimator, or None.
+        x: points.
+        y: other points.
+    """
+    if not isinstance(network, OnGraphs) or x.shape[1] == y.shape[1]:
+        return x, y
+    nodes = max(x.shape[1], y.shape[1])
+    return _graph_points(x, nodes), _graph_points(y, nodes)
+
+
+def _graph_points(graphs: Any, nodes: int | None = None) -> np.ndarray:
+    with jax.enable_x64(True):
+        return np.asarray(graph_points(graphs, nodes))
