@@ -5,6 +5,7 @@ is still there.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +14,14 @@ import mpmath as mp
 import numpy as np
 
 from lemmata.architectures import (
+    ABRelu,
     Cos,
     Dense,
     Elementwise,
     Erf,
     Exp,
+    ExpNormalized,
+    Gabor,
     Gaussian,
     Gelu,
     Hermite,
@@ -26,9 +30,12 @@ from lemmata.architectures import (
     LeakyRelu,
     Monomial,
     Rbf,
+    RectifiedMonomial,
     Relu,
+    Sign,
     Sin,
 )
+from lemmata.architectures import Polynomial as PolynomialLayer
 from lemmata.kernels import (
     RBF,
     Compose,
@@ -89,9 +96,29 @@ def moments(layer: Any, k: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """E[phi phi] and E[phi' phi'] by the formulas of the layers' docstrings."""
     match layer:
         case Relu():
-            return bent(0.0, k, a, b)
+            return bent(0.0, 1.0, k, a, b)
         case LeakyRelu():
-            return bent(layer.slope, k, a, b)
+            return bent(layer.slope, 1.0, k, a, b)
+        case ABRelu():
+            return bent(layer.below, layer.above, k, a, b)
+        case Sign():
+            return (2 / mp.pi * mp.asin(cosine(k, a, b)) if a and b else mp.mpf(0)), mp.mpf(0)
+        case RectifiedMonomial():
+            n = layer.degree
+            return rectified(n, k, a, b), (n**2 * rectified(n - 1, k, a, b) if n else mp.mpf(0))
+        case ExpNormalized():
+            gamma, shift = mp.mpf(layer.gamma), mp.mpf(layer.shift)
+            value = mp.exp(gamma * (cosine(k, a, b) + shift))
+            return mp.sqrt(a * b) * value, gamma * value
+        case Gabor():
+            size, turned = (1 + 2 * a) * (1 + 2 * b) - 4 * k * k, (1 + 2 * a) * (1 + 2 * b) + 4 * k * k
+            q, both = k / size, (2 + 2 * a + 2 * b) / size
+            even = mp.exp(both / 4 - mp.mpf(0.5)) / mp.sqrt(size)
+            return even * mp.sinh(q), even * (q * (4 + 2 * both) * mp.sinh(q) + turned / size**2 * mp.cosh(q))
+        case PolynomialLayer():
+            own = [mp.mpf(value) for value in layer.coefficients]
+            slope = [j * value for j, value in enumerate(own)][1:]
+            return polynomial(own, k, a, b), polynomial(slope, k, a, b)
         case Erf():
             root = mp.sqrt((1 + 2 * a) * (1 + 2 * b))
             return 2 / mp.pi * mp.asin(2 * k / root), 4 / mp.pi / mp.sqrt((1 + 2 * a) * (1 + 2 * b) - 4 * k * k)
@@ -126,13 +153,65 @@ def moments(layer: Any, k: Any, a: Any, b: Any) -> tuple[Any, Any]:
     raise NotImplementedError(type(layer))
 
 
-def bent(slope: float, k: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    size, slope = mp.sqrt(a * b), mp.mpf(slope)
-    c = max(mp.mpf(-1), min(mp.mpf(1), k / size)) if size else mp.mpf(0)
-    theta, bend, line = mp.acos(c), (1 - slope) ** 2, 2 * slope
+def bent(below: float, above: float, k: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    size, below, above = mp.sqrt(a * b), mp.mpf(below), mp.mpf(above)
+    c = cosine(k, a, b)
+    theta, bend, line = mp.acos(c), (above - below) ** 2, 2 * above * below
     kappa0 = (mp.pi - theta) / mp.pi
     kappa1 = mp.sqrt(1 - c * c) / mp.pi + kappa0 * c
     return size * (bend * kappa1 + line * c) / 2, (bend * kappa0 + line) / 2
+
+
+def cosine(k: Any, a: Any, b: Any) -> Any:
+    """The correlation, 0 where a variance is."""
+    return max(mp.mpf(-1), min(mp.mpf(1), k / mp.sqrt(a * b))) if a and b else mp.mpf(0)
+
+
+def rectified(n: int, k: Any, a: Any, b: Any) -> Any:
+    """E[max(u, 0)^n max(v, 0)^n]: the derivatives of Cho and Saul, (-1/sin d/dtheta)^n of (pi - theta) / sin.
+
+    They are polynomials p, q of c over powers of s = sin: p (pi - theta) / s^(2n+1) + q / s^(2n), and by the derivative
+    in c of each, D[(pi - theta)] = 1/s and D[s^-m] = m c / s^(m+2).
+    """
+    if not (a and b):
+        return mp.mpf(0)
+    c = cosine(k, a, b)
+    if abs(c) == 1:
+        return (mp.fac2(2 * n - 1) / 2 * mp.sqrt(a * b) ** n) if c > 0 else mp.mpf(0)
+    p, q = [1], [0]
+    for m in range(n):
+        # s^2 = 1 - c^2 clears the denominators of the derivative
+        p, q = (
+            added(cleared(derived(p)), [0, *((2 * m + 1) * value for value in p)]),
+            added(added(cleared(derived(q)), [0, *(2 * m * value for value in q)]), p),
+        )
+    at = lambda values: sum((value * c**power for power, value in enumerate(values)), mp.mpf(0))
+    sine = mp.sqrt((1 - c) * (1 + c))
+    return mp.sqrt(a * b) ** n * (at(p) * (mp.pi - mp.acos(c)) + sine * at(q)) / (2 * mp.pi)
+
+
+def derived(values: list[int]) -> list[int]:
+    return [power * value for power, value in enumerate(values)][1:] or [0]
+
+
+def cleared(values: list[int]) -> list[int]:
+    """Times 1 - c²."""
+    return added([*values], [0, 0, *(-value for value in values)])
+
+
+def added(one: list[int], other: list[int]) -> list[int]:
+    return [x + y for x, y in itertools.zip_longest(one, other, fillvalue=0)]
+
+
+def polynomial(values: list[Any], k: Any, a: Any, b: Any) -> Any:
+    """E[p(u) p(v)] by the moments E[u^i v^j] of Isserlis' theorem: m pairs across, the rest inside each factor."""
+    inside = lambda i, m: mp.mpf(math.factorial(i)) / (math.factorial((i - m) // 2) * 2 ** ((i - m) // 2))
+    across = lambda i, j: [
+        inside(i, m) * inside(j, m) / math.factorial(m) * k**m * a ** ((i - m) // 2) * b ** ((j - m) // 2)
+        for m in range(i % 2, min(i, j) + 1, 2)
+    ]
+    terms = ((i, j) for i in range(len(values)) for j in range(len(values)) if (i + j) % 2 == 0)
+    return sum((values[i] * values[j] * sum(across(i, j)) for i, j in terms), mp.mpf(0))
 
 
 def pairings(n: int, k: Any, r: Any) -> Any:
