@@ -66,8 +66,8 @@ def spread(dtype: str, scale: float) -> np.ndarray:
 
 
 def offset(dtype: str, size: float) -> np.ndarray:
-    """Five points within a unit of each other, far from the origin; two of them equal."""
-    rows = size + np.random.default_rng(4).normal(size=(5, D))
+    """Eight points within a unit of each other, far from the origin; two of them equal."""
+    rows = size + np.random.default_rng(4).normal(size=(8, D))  # as many as of `spread`: one compilation for both
     rows[3] = rows[1]
     return rows.astype(dtype)
 
@@ -168,35 +168,33 @@ def cosine(k: Any, a: Any, b: Any) -> Any:
 
 
 def rectified(n: int, k: Any, a: Any, b: Any) -> Any:
-    """E[max(u, 0)^n max(v, 0)^n]: the derivatives of Cho and Saul, (-1/sin d/dtheta)^n of (pi - theta) / sin.
+    """E[max(u, 0)^n max(v, 0)^n] by the derivatives of Cho and Saul, (-1/sin d/dtheta)^n of (pi - theta) / sin.
 
-    They are polynomials p, q of c over powers of s = sin: p (pi - theta) / s^(2n+1) + q / s^(2n), and by the derivative
-    in c of each, D[(pi - theta)] = 1/s and D[s^-m] = m c / s^(m+2).
+    The n-th is p(c) (pi - theta) / sin^(2n+1) + q(c) / sin^(2n) with the polynomials below.
     """
-    if not (a and b):
-        return mp.mpf(0)
     c = cosine(k, a, b)
-    if abs(c) == 1:
-        return (mp.fac2(2 * n - 1) / 2 * mp.sqrt(a * b) ** n) if c > 0 else mp.mpf(0)
-    p, q = [1], [0]
-    for m in range(n):
-        # s^2 = 1 - c^2 clears the denominators of the derivative
-        p, q = (
-            added(cleared(derived(p)), [0, *((2 * m + 1) * value for value in p)]),
-            added(added(cleared(derived(q)), [0, *(2 * m * value for value in q)]), p),
-        )
+    if abs(c) == 1 or not (a and b):
+        return mp.fac2(2 * n - 1) / 2 * mp.sqrt(a * b) ** n if c > 0 else mp.mpf(0)
+    p, q = numerators(n)
     at = lambda values: sum((value * c**power for power, value in enumerate(values)), mp.mpf(0))
     sine = mp.sqrt((1 - c) * (1 + c))
     return mp.sqrt(a * b) ** n * (at(p) * (mp.pi - mp.acos(c)) + sine * at(q)) / (2 * mp.pi)
 
 
+@functools.cache
+def numerators(n: int) -> tuple[list[int], list[int]]:
+    """The polynomials p and q of `rectified`, in ascending order."""
+    # By c: pi - theta has the derivative 1 / sin, sin^-m has m c sin^-(m+2), and sin² = 1 - c² clears denominators.
+    if n == 0:
+        return [1], [0]
+    (p, q), m = numerators(n - 1), n - 1
+    slope = lambda values: added(derived(values), [0, 0, *(-value for value in derived(values))])
+    times = lambda factor, values: [0, *(factor * value for value in values)]
+    return added(slope(p), times(2 * m + 1, p)), added(added(slope(q), times(2 * m, q)), p)
+
+
 def derived(values: list[int]) -> list[int]:
     return [power * value for power, value in enumerate(values)][1:] or [0]
-
-
-def cleared(values: list[int]) -> list[int]:
-    """Times 1 - c²."""
-    return added([*values], [0, 0, *(-value for value in values)])
 
 
 def added(one: list[int], other: list[int]) -> list[int]:
@@ -231,13 +229,15 @@ def network_kernels(layers: tuple[Any, ...], x: list[list[Any]], y: list[list[An
     """Both kernels of Dense layers in the NTK parameterisation and activations, of all pairs."""
     product = lambda u, v: sum(p * q for p, q in zip(u, v, strict=True)) / len(u)
     found = {face: np.zeros((len(x), len(y)), object) for face in ("nngp", "ntk")}
+    remembered = functools.cache(moments)  # in these digits; the variances of a point come again in every pair
     for i, u in enumerate(x):
         for j, v in enumerate(y):
-            found["nngp"][i, j], found["ntk"][i, j] = recursion(layers, product(u, v), product(u, u), product(v, v))
+            state = product(u, v), product(u, u), product(v, v)
+            found["nngp"][i, j], found["ntk"][i, j] = recursion(layers, *state, remembered)
     return found
 
 
-def recursion(layers: tuple[Any, ...], k: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def recursion(layers: tuple[Any, ...], k: Any, a: Any, b: Any, moments: Callable[..., Any]) -> tuple[Any, Any]:
     t = mp.mpf(0)
     for layer in layers:
         if isinstance(layer, Dense):
@@ -245,8 +245,7 @@ def recursion(layers: tuple[Any, ...], k: Any, a: Any, b: Any) -> tuple[Any, Any
             k, a, b = w * k + c, w * a + c, w * b + c
             t = k + w * t
         elif not isinstance(layer, Identity):
-            (k, dot), own = moments(layer, k, a, b), functools.partial(moments, layer)
-            a, b = own(a, a, a)[0], own(b, b, b)[0]
+            (k, dot), a, b = moments(layer, k, a, b), moments(layer, a, a, a)[0], moments(layer, b, b, b)[0]
             t = dot * t
     return k, t
 
