@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from lemmata.architectures import (
     MAXIMAL_UPDATE,
+    ABRelu,
     AbstractLayer,
     Aggregate,
     Attention,
@@ -23,7 +24,9 @@ from lemmata.architectures import (
     Embedding,
     Erf,
     Exp,
+    ExpNormalized,
     Flatten,
+    Gabor,
     Gaussian,
     Gelu,
     GlobalAveragePool,
@@ -42,11 +45,14 @@ from lemmata.architectures import (
     OnGraphs,
     Parallel,
     Patches,
+    Polynomial,
     PositionalEmbedding,
     Rbf,
+    RectifiedMonomial,
     Relu,
     RMSNorm,
     Serial,
+    Sign,
     Sin,
     Softmax,
     StateSpace,
@@ -83,6 +89,14 @@ ACTIVATIONS = [
     Activation("rbf", Rbf(0.7), lambda u: 2**0.5 * jnp.sin(1.4**0.5 * u + jnp.pi / 4), parameterizations=("ntk",)),
     Activation("square", Monomial(2), lambda u: u**2, parameterizations=("ntk",)),
     Activation("hermite", Hermite(2), lambda u: (u**2 - 1) / 2**0.5, parameterizations=("ntk",)),
+    Activation(
+        "polynomial", Polynomial([0.3, -0.5, 0.2, 0.1]), lambda u: 0.3 - u / 2 + u**2 / 5 + u**3 / 10, True, ("ntk",)
+    ),
+    Activation("gabor", Gabor(), lambda u: jnp.exp(-(u**2)) * jnp.sin(u), parameterizations=("ntk",)),
+    Activation("slopes", ABRelu(-0.4, 1.3), lambda u: jnp.where(u > 0, 1.3 * u, -0.4 * u), False, ("ntk",)),
+    Activation("power", RectifiedMonomial(2), lambda u: jnp.where(u > 0, u**2, 0.0), False, ("ntk",)),
+    Activation("step", RectifiedMonomial(0), lambda u: jnp.where(u > 0, 1.0, 0.0), False, ("ntk",)),
+    Activation("sign", Sign(), jnp.sign, False, ("ntk",)),
 ]
 DEPTHS = {"relu": (1, 2), "erf": (1, 2)}
 
@@ -168,6 +182,11 @@ def softmax_network(n: int) -> Serial:
     return Serial([hidden(n, "standard"), Softmax(0.4), hidden(n), Softmax(0.5), hidden(1)])
 
 
+def mixed_network(n: int) -> Serial:
+    block = residual(Serial([ABRelu(-0.4, 1.3), hidden(n)]))
+    return Serial([hidden(n), block, LayerNorm(0.1), ExpNormalized(0.6, -0.8), hidden(1)])
+
+
 def updated_network(n: int) -> Serial:
     powers = MAXIMAL_UPDATE
     layers = [Dense(n, 1.1, 0.3, powers.first), Erf(), Dense(n, 1.1, 0.3, powers.hidden), Relu()]
@@ -196,6 +215,7 @@ STRUCTURES = [
     Case("gated-1-ntk", 1, gated_network, kinked=False),
     Case("concatenated-2-standard", 2, concatenated_network, kinked=False),
     Case("dropout-2-ntk", 2, dropout_network, kinked=False, passes=True),
+    Case("mixed-2-ntk", 2, mixed_network, kinked=True),
     Case("maximal-update-2", 2, updated_network, kinked=True),
 ]
 NETWORKS = [*CONNECTED, *STRUCTURES]
@@ -203,7 +223,7 @@ NETWORKS = [*CONNECTED, *STRUCTURES]
 FORMS = [case for case in NETWORKS if case.name.endswith("ntk") or case.name.startswith(("relu", "branched"))]
 OTHERS = [
     Dense(1), Serial([]), Identity(), Parallel([Identity()]), Concatenate([Identity()]), Multiply([Identity()]),
-    LayerNorm(), RMSNorm(), Dropout(0.5), Softmax(),
+    LayerNorm(), RMSNorm(), Dropout(0.5), Softmax(), ExpNormalized(),
 ]  # fmt: skip
 # Their laws are in test_fields.py, test_fields_attention.py and test_graphs.py.
 ON_FIELDS = [

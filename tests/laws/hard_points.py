@@ -5,6 +5,7 @@ is still there.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +14,14 @@ import mpmath as mp
 import numpy as np
 
 from lemmata.architectures import (
+    ABRelu,
     Cos,
     Dense,
     Elementwise,
     Erf,
     Exp,
+    ExpNormalized,
+    Gabor,
     Gaussian,
     Gelu,
     Hermite,
@@ -26,9 +30,12 @@ from lemmata.architectures import (
     LeakyRelu,
     Monomial,
     Rbf,
+    RectifiedMonomial,
     Relu,
+    Sign,
     Sin,
 )
+from lemmata.architectures import Polynomial as PolynomialLayer
 from lemmata.kernels import (
     RBF,
     Compose,
@@ -59,8 +66,8 @@ def spread(dtype: str, scale: float) -> np.ndarray:
 
 
 def offset(dtype: str, size: float) -> np.ndarray:
-    """Five points within a unit of each other, far from the origin; two of them equal."""
-    rows = size + np.random.default_rng(4).normal(size=(5, D))
+    """Eight points within a unit of each other, far from the origin; two of them equal."""
+    rows = size + np.random.default_rng(4).normal(size=(8, D))  # as many as of `spread`: one compilation for both
     rows[3] = rows[1]
     return rows.astype(dtype)
 
@@ -89,9 +96,29 @@ def moments(layer: Any, k: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """E[phi phi] and E[phi' phi'] by the formulas of the layers' docstrings."""
     match layer:
         case Relu():
-            return bent(0.0, k, a, b)
+            return bent(0.0, 1.0, k, a, b)
         case LeakyRelu():
-            return bent(layer.slope, k, a, b)
+            return bent(layer.slope, 1.0, k, a, b)
+        case ABRelu():
+            return bent(layer.below, layer.above, k, a, b)
+        case Sign():
+            return (2 / mp.pi * mp.asin(cosine(k, a, b)) if a and b else mp.mpf(0)), mp.mpf(0)
+        case RectifiedMonomial():
+            n = layer.degree
+            return rectified(n, k, a, b), (n**2 * rectified(n - 1, k, a, b) if n else mp.mpf(0))
+        case ExpNormalized():
+            gamma, shift = mp.mpf(layer.gamma), mp.mpf(layer.shift)
+            value = mp.exp(gamma * (cosine(k, a, b) + shift))
+            return mp.sqrt(a * b) * value, gamma * value
+        case Gabor():
+            size, turned = (1 + 2 * a) * (1 + 2 * b) - 4 * k * k, (1 + 2 * a) * (1 + 2 * b) + 4 * k * k
+            q, both = k / size, (2 + 2 * a + 2 * b) / size
+            even = mp.exp(both / 4 - mp.mpf(0.5)) / mp.sqrt(size)
+            return even * mp.sinh(q), even * (q * (4 + 2 * both) * mp.sinh(q) + turned / size**2 * mp.cosh(q))
+        case PolynomialLayer():
+            own = [mp.mpf(value) for value in layer.coefficients]
+            slope = [j * value for j, value in enumerate(own)][1:]
+            return polynomial(own, k, a, b), polynomial(slope, k, a, b)
         case Erf():
             root = mp.sqrt((1 + 2 * a) * (1 + 2 * b))
             return 2 / mp.pi * mp.asin(2 * k / root), 4 / mp.pi / mp.sqrt((1 + 2 * a) * (1 + 2 * b) - 4 * k * k)
@@ -126,13 +153,63 @@ def moments(layer: Any, k: Any, a: Any, b: Any) -> tuple[Any, Any]:
     raise NotImplementedError(type(layer))
 
 
-def bent(slope: float, k: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    size, slope = mp.sqrt(a * b), mp.mpf(slope)
-    c = max(mp.mpf(-1), min(mp.mpf(1), k / size)) if size else mp.mpf(0)
-    theta, bend, line = mp.acos(c), (1 - slope) ** 2, 2 * slope
+def bent(below: float, above: float, k: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    size, below, above = mp.sqrt(a * b), mp.mpf(below), mp.mpf(above)
+    c = cosine(k, a, b)
+    theta, bend, line = mp.acos(c), (above - below) ** 2, 2 * above * below
     kappa0 = (mp.pi - theta) / mp.pi
     kappa1 = mp.sqrt(1 - c * c) / mp.pi + kappa0 * c
     return size * (bend * kappa1 + line * c) / 2, (bend * kappa0 + line) / 2
+
+
+def cosine(k: Any, a: Any, b: Any) -> Any:
+    """The correlation, 0 where a variance is."""
+    return max(mp.mpf(-1), min(mp.mpf(1), k / mp.sqrt(a * b))) if a and b else mp.mpf(0)
+
+
+def rectified(n: int, k: Any, a: Any, b: Any) -> Any:
+    """E[max(u, 0)^n max(v, 0)^n] by the derivatives of Cho and Saul, (-1/sin d/dtheta)^n of (pi - theta) / sin.
+
+    The n-th is p(c) (pi - theta) / sin^(2n+1) + q(c) / sin^(2n) with the polynomials below.
+    """
+    c = cosine(k, a, b)
+    if abs(c) == 1 or not (a and b):
+        return mp.fac2(2 * n - 1) / 2 * mp.sqrt(a * b) ** n if c > 0 else mp.mpf(0)
+    p, q = numerators(n)
+    at = lambda values: sum((value * c**power for power, value in enumerate(values)), mp.mpf(0))
+    sine = mp.sqrt((1 - c) * (1 + c))
+    return mp.sqrt(a * b) ** n * (at(p) * (mp.pi - mp.acos(c)) + sine * at(q)) / (2 * mp.pi)
+
+
+@functools.cache
+def numerators(n: int) -> tuple[list[int], list[int]]:
+    """The polynomials p and q of `rectified`, in ascending order."""
+    # By c: pi - theta has the derivative 1 / sin, sin^-m has m c sin^-(m+2), and sin² = 1 - c² clears denominators.
+    if n == 0:
+        return [1], [0]
+    (p, q), m = numerators(n - 1), n - 1
+    slope = lambda values: added(derived(values), [0, 0, *(-value for value in derived(values))])
+    times = lambda factor, values: [0, *(factor * value for value in values)]
+    return added(slope(p), times(2 * m + 1, p)), added(added(slope(q), times(2 * m, q)), p)
+
+
+def derived(values: list[int]) -> list[int]:
+    return [power * value for power, value in enumerate(values)][1:] or [0]
+
+
+def added(one: list[int], other: list[int]) -> list[int]:
+    return [x + y for x, y in itertools.zip_longest(one, other, fillvalue=0)]
+
+
+def polynomial(values: list[Any], k: Any, a: Any, b: Any) -> Any:
+    """E[p(u) p(v)] by the moments E[u^i v^j] of Isserlis' theorem: m pairs across, the rest inside each factor."""
+    inside = lambda i, m: mp.mpf(math.factorial(i)) / (math.factorial((i - m) // 2) * 2 ** ((i - m) // 2))
+    across = lambda i, j: [
+        inside(i, m) * inside(j, m) / math.factorial(m) * k**m * a ** ((i - m) // 2) * b ** ((j - m) // 2)
+        for m in range(i % 2, min(i, j) + 1, 2)
+    ]
+    terms = ((i, j) for i in range(len(values)) for j in range(len(values)) if (i + j) % 2 == 0)
+    return sum((values[i] * values[j] * sum(across(i, j)) for i, j in terms), mp.mpf(0))
 
 
 def pairings(n: int, k: Any, r: Any) -> Any:
@@ -152,13 +229,15 @@ def network_kernels(layers: tuple[Any, ...], x: list[list[Any]], y: list[list[An
     """Both kernels of Dense layers in the NTK parameterisation and activations, of all pairs."""
     product = lambda u, v: sum(p * q for p, q in zip(u, v, strict=True)) / len(u)
     found = {face: np.zeros((len(x), len(y)), object) for face in ("nngp", "ntk")}
+    remembered = functools.cache(moments)  # in these digits; the variances of a point come again in every pair
     for i, u in enumerate(x):
         for j, v in enumerate(y):
-            found["nngp"][i, j], found["ntk"][i, j] = recursion(layers, product(u, v), product(u, u), product(v, v))
+            state = product(u, v), product(u, u), product(v, v)
+            found["nngp"][i, j], found["ntk"][i, j] = recursion(layers, *state, remembered)
     return found
 
 
-def recursion(layers: tuple[Any, ...], k: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def recursion(layers: tuple[Any, ...], k: Any, a: Any, b: Any, moments: Callable[..., Any]) -> tuple[Any, Any]:
     t = mp.mpf(0)
     for layer in layers:
         if isinstance(layer, Dense):
@@ -166,8 +245,7 @@ def recursion(layers: tuple[Any, ...], k: Any, a: Any, b: Any) -> tuple[Any, Any
             k, a, b = w * k + c, w * a + c, w * b + c
             t = k + w * t
         elif not isinstance(layer, Identity):
-            (k, dot), own = moments(layer, k, a, b), functools.partial(moments, layer)
-            a, b = own(a, a, a)[0], own(b, b, b)[0]
+            (k, dot), a, b = moments(layer, k, a, b), moments(layer, a, a, a)[0], moments(layer, b, b, b)[0]
             t = dot * t
     return k, t
 

@@ -53,7 +53,7 @@ def points(n=4, d=3, seed=5):
 def test_registry_holds_every_public_layer():
     public = {c for _, c in inspect.getmembers(rooms, inspect.isclass) if issubclass(c, AbstractLayer)}
     assert public - {AbstractLayer} == {type(layer) for layer in LAYERS}
-    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 38
+    assert len({case.name for case in NETWORKS}) == len(NETWORKS) == 45
 
 
 def finite_kernels(network, key, x):
@@ -204,7 +204,7 @@ def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case):
 @pytest.mark.rotating(15, over="activation")
 @pytest.mark.parametrize("activation", [a for a in ACTIVATIONS if a.analytic is not None], ids=lambda a: a.name)
 def test_quadrature_agrees_with_the_closed_form(activation):
-    x, degree = points(6), 128
+    x, degree = points(6), 160
     network = lambda layer: fully_connected(layer, 2, 8, weight_std=1.0, bias_std=0.3)
     quadrature = limits(network(Elementwise(activation.fn, degree=degree)), x)
     for exact, approximate in zip(limits(network(activation.layer), x), quadrature, strict=True):

@@ -18,6 +18,7 @@ from lemmata.architectures import (
     Dense,
     Embedding,
     Erf,
+    ExpNormalized,
     GlobalAveragePool,
     Identity,
     LayerNorm,
@@ -25,6 +26,7 @@ from lemmata.architectures import (
     Masked,
     NNGPKernel,
     OnGraphs,
+    RectifiedMonomial,
     Relu,
     RMSNorm,
     Serial,
@@ -34,7 +36,7 @@ from lemmata.architectures import (
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
 from tests.laws import test_fields
-from tests.laws.architectures_cases import ACTIVATIONS, LAYERS, STRUCTURES
+from tests.laws.architectures_cases import ACTIVATIONS, LAYERS, STRUCTURES, Activation
 from tests.laws.hard_points import (
     OFFSETS,
     SCALES,
@@ -116,7 +118,12 @@ def _judged_network(name, layers, x, depth, first):
         judge(f"{name} {face}", kind(network), x, truth[face], [draw[face] for draw in near], layers=depth)
 
 
-CLOSED = [a for a in ACTIVATIONS if a.name != "tanh"]
+# Other degrees of the recurrence, and what is no function of one coordinate.
+BESIDE = [
+    Activation(name, layer, layer.apply)
+    for name, layer in (("exponential", ExpNormalized(0.6, -0.8)), ("fifth", RectifiedMonomial(5)))
+]
+CLOSED = [*(a for a in ACTIVATIONS if a.name != "tanh"), *BESIDE]
 
 
 @pytest.mark.rotating(11, over="activation")

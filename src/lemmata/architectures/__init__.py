@@ -24,6 +24,8 @@ from ._dropout import Dropout as Dropout
 from ._dropout import with_masks as with_masks
 from ._embedding import Embedding as Embedding
 from ._exponentials import Exp as Exp
+from ._exponentials import ExpNormalized as ExpNormalized
+from ._exponentials import Gabor as Gabor
 from ._exponentials import Gaussian as Gaussian
 from ._exponentials import Rbf as Rbf
 from ._exponentials import Softmax as Softmax
@@ -55,12 +57,16 @@ from ._parameterization import LayerExponents as LayerExponents
 from ._parameterization import WidthExponents as WidthExponents
 from ._polynomials import Hermite as Hermite
 from ._polynomials import Monomial as Monomial
+from ._polynomials import Polynomial as Polynomial
 from ._pooling import AveragePool as AveragePool
 from ._pooling import GlobalAveragePool as GlobalAveragePool
 from ._pooling import GlobalSumPool as GlobalSumPool
 from ._pooling import SumPool as SumPool
 from ._positions import PositionalEmbedding as PositionalEmbedding
 from ._quadrature import Elementwise as Elementwise
+from ._rectified import ABRelu as ABRelu
+from ._rectified import RectifiedMonomial as RectifiedMonomial
+from ._rectified import Sign as Sign
 from ._resize import ImageResize as ImageResize
 from ._serial import Serial as Serial
 from ._serial import erf_network as erf_network

@@ -26,7 +26,7 @@ class Relu(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The arc-cosine kernels of degree 1 and 0."""
-        return _piecewise_linear(state, 0.0)
+        return piecewise_linear(state, 0.0)
 
 
 class LeakyRelu(AbstractLayer):
@@ -47,7 +47,7 @@ class LeakyRelu(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The mixed arc-cosine kernels."""
-        return _piecewise_linear(state, self.slope)
+        return piecewise_linear(state, self.slope)
 
 
 def absolute() -> LeakyRelu:
@@ -55,13 +55,14 @@ def absolute() -> LeakyRelu:
     return LeakyRelu(-1.0)
 
 
-def _piecewise_linear(state: State, a: float) -> State:
+def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
+    """The push of the function with these slopes on the two sides of 0."""
     law = state.law.activated()
     # In fields the versines would cost as much as the kernels, for an angle whose loss shows as sqrt(eps) at a kink.
     known = None if state.grid.sites else state.versine
-    slope, c, versine = after_bend(state.nngp, versine_of(state.replace(versine=known)), a)
-    left, right, half = safe_sqrt(state.xx), safe_sqrt(state.yy), 0.5 * (1.0 + a * a)
-    mean = (1.0 - a) / math.sqrt(2.0 * math.pi)
+    slope, c, versine = after_bend(state.nngp, versine_of(state.replace(versine=known)), below, above)
+    left, right, half = safe_sqrt(state.xx), safe_sqrt(state.yy), 0.5 * (below * below + above * above)
+    mean = (above - below) / math.sqrt(2.0 * math.pi)
     return state.replace(
         nngp=left * right * (half * c),
         ntk=state.ntk * slope,

@@ -13,7 +13,7 @@ from lemmata.errors import SettingError, ShapeError
 
 from ._fields import filled
 from ._layer import AbstractLayer, Shape
-from ._pooling import _pooled
+from ._position_maps import through_pairs
 from ._state import Centred, Grid, Means, State
 
 
@@ -168,7 +168,7 @@ class Contract(AbstractLayer):
             raise SettingError("input of Contract", found="equal positions alone", rule="all pairs of positions")
         pooled = lambda _, values: self.along(self.array, self.along(self.array, values, count, count), count, 0)
         alone = lambda part, values, side: self._of_one(self.array, values, side, part.grid)
-        new = _pooled("Contract", state, (pooled, alone), sites)
+        new = through_pairs("Contract", state, (pooled, alone), sites)
         if grid.mask_x is None or not sites:
             return new
         left, right = (

@@ -12,7 +12,7 @@ from lemmata.errors import SettingError
 from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
 from ._moments import check_finite, push_moments
-from ._state import State
+from ._state import Means, State, versine_of
 
 
 class Exp(AbstractLayer):
@@ -103,6 +103,86 @@ class Gaussian(AbstractLayer):
         return push_moments(state, moments, lambda a: 1.0 / jnp.sqrt(1.0 + twice * a))
 
 
+class Gabor(AbstractLayer):
+    r"""exp(-u²) sin(u), a sine in a Gaussian window.
+
+    With A = 1 + 2 xx, B = 1 + 2 yy, D = A B - 4 nngp², q = nngp / D and g = exp((A + B) / (4D) - 1/2) / sqrt(D)
+
+        E[phi phi] = g sinh q,    E[phi' phi'] = g [(4q + 2q (A + B) / D) sinh q + ((A B + 4 nngp²) / D²) cosh q]:
+
+    the Gaussian integral of exp(-u² - v²) [cos(u - v) - cos(u + v)] / 2, and its derivative in nngp. |q| <= 1/2.
+    """
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
+        """The window times the sine, of every coordinate."""
+        return jnp.exp(-x * x) * jnp.sin(x)
+
+    def push(self, state: State) -> State:
+        """The two hyperbolic functions above, whose terms all have one sign."""
+
+        def moments(pair):
+            rho, rest, one, other, slope = pair.widened(2.0)
+            root, both = jnp.sqrt(one) * jnp.sqrt(other), (one + other) / rest
+            q, g = 0.5 * rho * root / rest, jnp.exp(0.25 * both - 0.5) * root / jnp.sqrt(rest)
+            g = pair.sure(g, 6.0 * slope)
+            even = (1.0 + rho * rho) * (root / rest) ** 2
+            sinh = jnp.sinh(q)
+            return g * sinh, g * ((4.0 + 2.0 * both) * q * sinh + even * jnp.cosh(q))
+
+        return push_moments(state, moments)
+
+
+class ExpNormalized(AbstractLayer):
+    r"""r exp(sqrt(gamma) x / r + gamma (s - 1) / 2), r the root mean square of the d coordinates of x, s = `shift`.
+
+    As d grows r tends to sqrt(xx), so that with c the correlation of the pair
+
+        E[phi phi] = sqrt(xx yy) exp(gamma (c + s)),    ntk' = gamma exp(gamma (c + s)) ntk,
+
+    which for s = -1 is the normalised Gaussian kernel of Shankar et al. (2020); it keeps variances. The derivative of r
+    drops out of ntk': it has rank one and moves one coordinate by O(1/d). In a field every position is normalised over
+    its own coordinates. A point 0 is mapped to 0.
+
+    Args:
+        gamma: the sharpness; for a negative one E[phi phi] is not positive semidefinite.
+        shift: added to the correlation.
+
+    Raises:
+        SettingError: for a gamma that is negative, or settings that are not finite.
+    """
+
+    gamma: float = 1.0
+    shift: float = -1.0
+
+    def __check_init__(self):
+        _check_gamma(self.gamma)
+        check_finite("shift", self.shift)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
+        """The exponential of every coordinate of the normalised point, times its root mean square."""
+        root = safe_sqrt(jnp.mean(x * x, axis=-1, keepdims=True))
+        unit = x / jnp.where(root > 0, root, 1.0)
+        return root * jnp.exp(math.sqrt(self.gamma) * unit + 0.5 * self.gamma * (self.shift - 1.0))
+
+    def push(self, state: State) -> State:
+        """The exponential of the correlation."""
+        law, apart = state.law.activated(), versine_of(state)
+        left, right, obtuse = safe_sqrt(state.xx), safe_sqrt(state.yy), state.nngp < 0
+        gap = jnp.where(obtuse, 2.0 - apart, apart)  # 1 - c
+        growth = math.exp(self.gamma * (1.0 + self.shift))
+        both = growth * jnp.exp(-self.gamma * gap)
+        mean = math.exp(0.5 * self.gamma * self.shift)
+        return state.replace(
+            nngp=left * right * both,
+            ntk=state.ntk * (self.gamma * both),
+            xx=growth * state.xx,
+            yy=growth * state.yy,
+            law=law,
+            means=Means(mean * left, mean * right),
+            versine=jnp.where((left > 0) & (right > 0), -jnp.expm1(-self.gamma * gap), 1.0),
+        )
+
+
 class Rbf(AbstractLayer):
     """sqrt(2) sin(sqrt(2 gamma) u + pi / 4): the random features of the Gaussian kernel (Rahimi and Recht, 2007).
 
@@ -113,8 +193,7 @@ class Rbf(AbstractLayer):
     gamma: float = 1.0
 
     def __check_init__(self):
-        if not 0.0 <= self.gamma < math.inf:
-            raise SettingError("gamma", found=self.gamma, rule="a finite number that is not negative")
+        _check_gamma(self.gamma)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The shifted sine of every coordinate."""
@@ -129,3 +208,8 @@ class Rbf(AbstractLayer):
             return nngp, 2.0 * self.gamma * nngp
 
         return push_moments(state, moments, lambda a: jnp.exp(-self.gamma * a))
+
+
+def _check_gamma(gamma: float) -> None:
+    if not 0.0 <= gamma < math.inf:
+        raise SettingError("gamma", found=gamma, rule="a finite number that is not negative")

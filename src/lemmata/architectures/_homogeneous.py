@@ -12,6 +12,7 @@ from ._activations import LeakyRelu, Relu
 from ._dense import Dense
 from ._layer import AbstractLayer
 from ._parameterization import Parameterization, scales
+from ._rectified import ABRelu
 from ._serial import Serial
 
 Angles = Float[np.ndarray, " p"]
@@ -66,17 +67,23 @@ class LinearStep(NamedTuple):
 
 
 class BendStep(NamedTuple):
-    """A map that is linear on each side of 0: slope 1 above, this slope below."""
+    """A map that is linear on each side of 0.
+
+    Attributes:
+        slope: below 0.
+        above: the slope above 0.
+    """
 
     slope: float
+    above: float = 1.0
     bends = True
 
     def carry(self, at: Carried) -> Carried:
         """The arc-cosine kernels, in the angle."""
-        a = self.slope
-        gap = _gap(at.theta, a)
-        ntk = at.ntk * (0.5 * ((1.0 - a) ** 2 * (1.0 - at.theta / np.pi) + 2.0 * a))
-        variance = 0.5 * (1.0 + a * a) * at.variance
+        a, b = self.slope, self.above
+        gap = _gap(at.theta, a, b)
+        ntk = at.ntk * (0.5 * ((b - a) ** 2 * (1.0 - at.theta / np.pi) + 2.0 * a * b))
+        variance = 0.5 * (a * a + b * b) * at.variance
         return Carried(variance, variance * (1.0 - gap), ntk, 2.0 * np.arcsin(np.sqrt(0.5 * gap)), at.fan_in)
 
 
@@ -122,6 +129,11 @@ def _(layer: LeakyRelu) -> Steps | None:
     return (BendStep(layer.slope),) if _plain(layer.slope) else None
 
 
+@_register_exactly(ABRelu)
+def _(layer: ABRelu) -> Steps | None:
+    return (BendStep(layer.below, layer.above),) if _plain(layer.below, layer.above) else None
+
+
 @_register_exactly(Relu)
 def _(layer: Relu) -> Steps | None:
     return (BendStep(0.0),)
@@ -135,8 +147,8 @@ def is_homogeneous(network: AbstractLayer) -> bool:
     """Whether the network is known to be positively homogeneous of degree 1: f(a x) = a f(x) for every a >= 0.
 
     Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y alone. Known are `Dense`
-    without biases, `Relu`, `LeakyRelu` and `Serial` of those, with settings that are plain finite numbers, and what
-    `homogeneous_steps` was told; the answer for any other layer, a subclass of these too, is no.
+    without biases, `Relu`, `LeakyRelu`, `ABRelu` and `Serial` of those, with settings that are plain finite numbers,
+    and what `homogeneous_steps` was told; the answer for any other layer, a subclass of these too, is no.
     """
     return homogeneous_steps(network) is not None
 
@@ -153,12 +165,12 @@ def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angle
     return at.nngp, at.ntk
 
 
-def _gap(theta: Float[np.ndarray, " p"], a: float) -> Float[np.ndarray, " p"]:
-    """1 - the correlation after slopes 1 and a, from the angle before; without cancellation at 0 and at pi."""
+def _gap(theta: Float[np.ndarray, " p"], a: float, b: float) -> Float[np.ndarray, " p"]:
+    """1 - the correlation after slopes a and b, from the angle before; without cancellation at 0 and at pi."""
     # With u = theta below pi / 2 and pi - theta above: kappa1 = cos u + (sin u - u cos u) / pi or its last term alone.
     u = np.minimum(theta, np.pi - theta)
     versine, bow = 2.0 * np.sin(0.5 * u) ** 2, (np.sin(u) - u * np.cos(u)) / np.pi
-    bend = (1.0 - a) ** 2
-    acute = (1.0 + a * a) * versine - bend * bow
-    obtuse = (1.0 + a) ** 2 - 2.0 * a * versine - bend * bow
-    return np.clip(np.where(theta < 0.5 * np.pi, acute, obtuse) / (1.0 + a * a), 0.0, 2.0)
+    bend, even = (b - a) ** 2, a * a + b * b
+    acute = even * versine - bend * bow
+    obtuse = (a + b) ** 2 - 2.0 * a * b * versine - bend * bow
+    return np.clip(np.where(theta < 0.5 * np.pi, acute, obtuse) / even, 0.0, 2.0)

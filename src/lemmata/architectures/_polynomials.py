@@ -1,6 +1,7 @@
-"""Monomials and Hermite polynomials, whose Gaussian moments are finite sums."""
+"""Polynomials, whose Gaussian moments are finite sums."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,10 +10,11 @@ from jaxtyping import Array, Float
 from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer
-from ._moments import push_moments
+from ._moments import Pair, check_finite, push_moments
 from ._state import State
 
 _HIGHEST = 64
+_COEFFICIENTS = "coefficients of a polynomial"
 
 
 class Monomial(AbstractLayer):
@@ -31,7 +33,7 @@ class Monomial(AbstractLayer):
     degree: int
 
     def __check_init__(self):
-        _check_degree(self.degree)
+        check_degree(self.degree, 1)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The power of every coordinate."""
@@ -49,6 +51,52 @@ class Monomial(AbstractLayer):
         return push_moments(state, moments, None if n % 2 else mean)
 
 
+class Polynomial(AbstractLayer):
+    r"""sum_j c_j u^j, the c_j = `coefficients` in ascending order (the kernel of this name is `kernels.Polynomial`).
+
+    In the orthonormal Hermite polynomials of u / sqrt(xx) its coefficients are xx^(i/2) P_i(xx) with
+
+        P_i(a) = sum_m c_{i+2m} (i + 2m)! / (2^m m! sqrt(i!)) a^m,
+
+    so E[phi phi] = sum_i nngp^i P_i(xx) P_i(yy) by Mehler's formula; E[phi' phi'] is the same of the derivative.
+
+    Args:
+        coefficients: from 1 to 65 finite numbers.
+
+    Raises:
+        SettingError: for no coefficients, more than 65, or one that is not a finite number.
+    """
+
+    coefficients: tuple[float, ...]
+
+    def __init__(self, coefficients: Iterable[float]):
+        try:
+            self.coefficients = tuple(float(value) for value in coefficients)
+        except (TypeError, ValueError):
+            raise SettingError(_COEFFICIENTS, found=repr(coefficients), rule="a sequence of finite numbers") from None
+
+    def __check_init__(self):
+        if not 1 <= len(self.coefficients) <= _HIGHEST + 1:
+            rule = f"from 1 to {_HIGHEST + 1} of them"
+            raise SettingError(_COEFFICIENTS, found=f"{len(self.coefficients)} numbers", rule=rule)
+        check_finite(_COEFFICIENTS, *self.coefficients)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
+        """The polynomial of every coordinate, by Horner's rule."""
+        value = jnp.full_like(x, self.coefficients[-1])
+        for coefficient in reversed(self.coefficients[:-1]):
+            value = value * x + coefficient
+        return value
+
+    def push(self, state: State) -> State:
+        """The finite sums above."""
+        own = self.coefficients
+        slope = tuple(j * coefficient for j, coefficient in enumerate(own))[1:] or (0.0,)
+        mean = lambda a: _hermite_part(own, 0, a)
+        moments = lambda pair: (_mixed_moment(own, pair), _mixed_moment(slope, pair))
+        return push_moments(state, moments, mean if any(own[::2]) else None)
+
+
 class Hermite(AbstractLayer):
     r"""h_n(u), n = `degree`: the Hermite polynomial of unit norm under the standard normal law.
 
@@ -62,7 +110,7 @@ class Hermite(AbstractLayer):
     degree: int
 
     def __check_init__(self):
-        _check_degree(self.degree)
+        check_degree(self.degree, 1)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """The Hermite polynomial of every coordinate, by the three-term recurrence."""
@@ -94,6 +142,26 @@ def _pairings(n: int, k: Float[Array, "..."], r: Float[Array, "..."]) -> Float[A
     return total * k if n % 2 else total
 
 
-def _check_degree(degree: int) -> None:
-    if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= _HIGHEST:
-        raise SettingError("degree of a polynomial", found=degree, rule=f"an integer from 1 to {_HIGHEST}")
+def _mixed_moment(coefficients: tuple[float, ...], pair: Pair) -> Float[Array, "..."]:
+    """E[p(u) p(v)] of a polynomial p, by Horner's rule in the covariance."""
+    total = jnp.zeros_like(pair.k)
+    for i in reversed(range(len(coefficients))):
+        total = total * pair.k + _hermite_part(coefficients, i, pair.a) * _hermite_part(coefficients, i, pair.b)
+    return total
+
+
+def _hermite_part(coefficients: tuple[float, ...], i: int, a: Float[Array, "..."]) -> Float[Array, "..."]:
+    """P_i(a) of `Polynomial`, by Horner's rule from the last coefficient that is not 0."""
+    weigh = lambda m: math.factorial(i + 2 * m) / (2**m * math.factorial(m) * math.sqrt(math.factorial(i)))
+    weights = [weigh(m) * coefficient for m, coefficient in enumerate(coefficients[i::2])]
+    used = max((m for m, weight in enumerate(weights) if weight), default=0)
+    total = jnp.full_like(a, weights[used])
+    for weight in reversed(weights[:used]):
+        total = total * a + weight
+    return total
+
+
+def check_degree(degree: int, lowest: int) -> None:
+    """Refuses a degree that is not an integer from `lowest` to the highest."""
+    if isinstance(degree, bool) or not isinstance(degree, int) or not lowest <= degree <= _HIGHEST:
+        raise SettingError("degree of a polynomial", found=degree, rule=f"an integer from {lowest} to {_HIGHEST}")

@@ -100,23 +100,23 @@ def angle_of(nngp: Float[Array, "..."], versine: Float[Array, "..."]) -> Float[A
 
 
 def after_bend(
-    nngp: Float[Array, "..."], versine: Float[Array, "..."], a: float | Array
+    nngp: Float[Array, "..."], versine: Float[Array, "..."], a: float | Array, b: float | Array = 1.0
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """E[phi' phi'], and correlation and versine of the outputs, for phi of slope 1 above 0 and a below.
+    """E[phi' phi'], and correlation and versine of the outputs, for phi of slope a below 0 and b above.
 
     With u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi the correlation c is
-    1 - vers + (1 - a)² bow / (1 + a²) for theta below pi/2, and [(1 - a)² bow - 2 a cos u] / (1 + a²) above it: that of
-    the arc-cosine kernel of degree 1, its terms collected so that 1 - c and 1 + c do not cancel.
+    1 - vers + (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it:
+    that of the arc-cosine kernel of degree 1, its terms collected so that 1 - c and 1 + c do not cancel.
     """
     obtuse = nngp < 0
     kappa0, bow = arcs(obtuse, versine)
-    even = 1.0 + a * a
-    share, line = (1.0 - a) ** 2 * bow / even, 2.0 * a / even
+    even, bend = a * a + b * b, (b - a) ** 2
+    share, line = bend * bow / even, 2.0 * a * b / even
     near = versine - share  # 1 - c
     c = jnp.where(obtuse, share - line * (1.0 - versine), 1.0 - near)
-    above = (1.0 + a) ** 2 / even - line * versine - share  # 1 - c and, in the next line, 1 + c of an obtuse angle
-    below = (1.0 - a) ** 2 / even + line * versine + share
-    slope = 0.5 * ((1.0 - a) ** 2 * kappa0 + 2.0 * a)
+    above = (a + b) ** 2 / even - line * versine - share  # 1 - c and, in the next line, 1 + c of an obtuse angle
+    below = bend / even + line * versine + share
+    slope = 0.5 * (bend * kappa0 + 2.0 * a * b)
     return slope, c, jnp.where(obtuse, jnp.where(c < 0, below, above), near)
 
 

@@ -1,0 +1,158 @@
+"""Activations that change their form at 0, by the angle between two Gaussian variables: slopes, powers, the sign."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError
+
+from ._activations import piecewise_linear
+from ._correlation import safe_sqrt
+from ._layer import AbstractLayer
+from ._polynomials import check_degree
+from ._state import Means, State, versine_of
+from ._versine import arcs
+
+
+class ABRelu(AbstractLayer):
+    """a min(u, 0) + b max(u, 0) with a = `below` and b = `above`: the arc-cosine kernels of ReLU, mixed.
+
+    E[phi phi] = sqrt(xx yy) [(b - a)² kappa1(c) + 2 a b c] / 2, and E[phi' phi'] = [(b - a)² kappa0(c) + 2 a b] / 2.
+    `LeakyRelu` is a = slope, b = 1.
+
+    Args:
+        below: the slope for u < 0.
+        above: the slope for u > 0.
+
+    Raises:
+        SettingError: for slopes that are not finite, both 0, or whose squares leave the range of float64.
+    """
+
+    below: float
+    above: float
+
+    def __check_init__(self):
+        if not 0.0 < self.below * self.below + self.above * self.above < math.inf:
+            raise SettingError(
+                "slopes of ABRelu",
+                found=(self.below, self.above),
+                rule="finite numbers, one of them not 0, whose squares add up to a positive finite number",
+            )
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
+        """The two lines, at every coordinate."""
+        return jnp.where(x > 0, self.above * x, self.below * x)
+
+    def push(self, state: State) -> State:
+        """The mixed arc-cosine kernels."""
+        return piecewise_linear(state, self.below, self.above)
+
+
+class Sign(AbstractLayer):
+    """-1, 0 or 1, the sign of u: E[phi phi] = (2 / pi) arcsin(c), c the correlation of the pair.
+
+    The derivative is 0 almost everywhere, so nothing of the tangent kernel is passed on: that of a network counts the
+    layers after its last Sign alone, and at finite width too no gradient reaches the others. A point 0 has the sign 0.
+    """
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
+        """The sign of every coordinate."""
+        return jnp.sign(x)
+
+    def push(self, state: State) -> State:
+        """1 - 2 theta / pi, the angle theta in [0, pi] from its versine."""
+        law = state.law.activated(odd=True)
+        kappa0, _ = arcs(state.nngp < 0, versine_of(state))
+        present = (state.xx > 0) & (state.yy > 0)
+        nngp = jnp.where(present, 2.0 * kappa0 - 1.0, 0.0)
+        apart = 2.0 * jnp.where(state.nngp < 0, kappa0, 1.0 - kappa0)
+        ones = lambda variance: jnp.where(variance > 0, jnp.ones_like(variance), 0.0)
+        return state.replace(
+            nngp=nngp,
+            ntk=jnp.zeros_like(state.ntk),
+            xx=ones(state.xx),
+            yy=ones(state.yy),
+            law=law,
+            means=None,
+            versine=jnp.where(present, apart, 1.0),
+        )
+
+
+class RectifiedMonomial(AbstractLayer):
+    r"""u^n for u > 0 and 0 otherwise, n = `degree`: the arc-cosine kernel of degree n (Cho and Saul, 2009).
+
+    With theta the angle between the pair, c = cos theta, and J_n the functions
+
+        J_0 = pi - theta,    J_1 = sin theta + (pi - theta) c,    J_{n+1} = (2n + 1) c J_n + n² sin² theta J_{n-1},
+
+        E[phi phi] = (xx yy)^(n/2) J_n / (2 pi),    E[phi' phi'] = n² (xx yy)^((n-1)/2) J_{n-1} / (2 pi).
+
+    Degree 1 is `Relu`. Degree 0 is the step function, whose derivative is 0 almost everywhere: like `Sign` it passes
+    nothing of the tangent kernel on.
+
+    Raises:
+        SettingError: for a degree that is not an integer from 0 to 64.
+    """
+
+    degree: int
+
+    def __check_init__(self):
+        check_degree(self.degree, 0)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
+        """The power of every positive coordinate."""
+        return jnp.where(x > 0, x**self.degree, 0.0)
+
+    def push(self, state: State) -> State:
+        """The arc-cosine kernels of degrees n and n - 1."""
+        n, law = self.degree, state.law.activated()
+        left, right = safe_sqrt(state.xx), safe_sqrt(state.yy)
+        present = (left > 0) & (right > 0)
+        found, apart, lower = arc_cosine_kernels_of_degree(n, state.nngp < 0, versine_of(state))
+        size, slope = _half_double_factorial(n), n * n * _half_double_factorial(n - 1)
+        # E[max(z, 0)^n] for a standard normal z
+        mean = 2.0 ** (0.5 * n - 1.0) * math.gamma(0.5 * (n + 1)) / math.sqrt(math.pi)
+        own = lambda factor, root, power: jnp.where(root > 0, factor * root**power, 0.0)
+        return state.replace(
+            nngp=jnp.where(present, size * (left * right) ** n * found, 0.0),
+            ntk=state.ntk * (slope * (left * right) ** (n - 1) * lower) if n else jnp.zeros_like(state.ntk),
+            xx=own(size, state.xx, n),
+            yy=own(size, state.yy, n),
+            law=law,
+            means=Means(own(mean, left, n), own(mean, right, n)),
+            versine=jnp.where(present, apart, 1.0),
+        )
+
+
+def _half_double_factorial(n: int) -> float:
+    """(2n - 1)!! / 2, the moment E[max(z, 0)^(2n)]; 0 below n = 0."""
+    return 0.5 * math.prod(range(1, 2 * n, 2)) if n >= 0 else 0.0
+
+
+def arc_cosine_kernels_of_degree(
+    degree: int, obtuse: Array, versine: Float[Array, "..."]
+) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
+    """The kernel k_n of Cho and Saul, normalised to 1 at angle 0, then 1 - k_n, and k_{n-1} (0 for n = 0).
+
+    With r_n = n² / (4n² - 1) the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
+    acute angles, c = 1 - v, it is carried in the gaps g_n = 1 - k_n,
+
+        g_{n+1} = g_n (1 - v) + v [1 - r_n (2 - v) (1 - g_{n-1})],
+
+    whose terms are not negative, since r_n <= 1/3; so an angle that 1 - k_n tells is not lost near 0.
+    """
+    kappa0, bow = arcs(obtuse, versine)
+    cosine, square = jnp.where(obtuse, versine - 1.0, 1.0 - versine), versine * (2.0 - versine)
+    kernels = kappa0, jnp.where(obtuse, bow, 1.0 - versine + bow)
+    gaps = 1.0 - kappa0, jnp.where(obtuse, 1.0 - bow, versine - bow)
+    if degree == 0:
+        return kernels[0], gaps[0], jnp.zeros_like(kappa0)
+    for n in range(1, degree):
+        ratio = n * n / (4.0 * n * n - 1.0)
+        near = gaps[1] * (1.0 - versine) + versine * (1.0 - ratio * (2.0 - versine) * kernels[0])
+        far = cosine * kernels[1] + ratio * square * kernels[0]
+        kernels = kernels[1], jnp.where(obtuse, far, 1.0 - near)
+        gaps = gaps[1], jnp.where(obtuse, 1.0 - far, near)
+    return kernels[1], gaps[1], kernels[0]
