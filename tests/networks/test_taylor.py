@@ -113,7 +113,7 @@ def test_the_linearised_network_keeps_its_tangent_kernel(make):
     line = linearize(f, params)
     moved = jax.tree.map(lambda leaf: 1.5 * leaf + 0.1, params)
     kernel = EmpiricalKernel(f, params).gram(X)
-    np.testing.assert_allclose(EmpiricalKernel(line, moved).gram(X), kernel, rtol=0, atol=1e-13 * jnp.abs(kernel).max())
+    np.testing.assert_allclose(EmpiricalKernel(line, moved).gram(X), kernel, rtol=0, atol=1e-13 * float(jnp.abs(kernel).max()))
     assert EmpiricalKernel(f, params).relative_change(moved, X) > 0.1
     slope = lambda own, x: jax.jvp(lambda p: (f.apply if hasattr(f, "apply") else f)(p, x), (params,), (own,))[1]
     found = line(moved, X[0]) - line(params, X[0])

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ from lemmata.core import require_float64
 from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 
 from ._checks import check_numbers, check_targets
+from ._integration import MOST_STEPS, integrate
 from ._modes import Trajectory
 from ._ridge import require_positive_semidefinite
 
@@ -95,7 +95,8 @@ def cross_entropy_flow(
             check_numbers(name, part)
     order = np.argsort(times)
     ordered, wanted = jnp.asarray(times[order]), jnp.asarray(tolerance)
-    moved, steps, finished = _integrate(K, labels, first, ordered, wanted, _is_stiff(K, times))
+    hot, stiff = jax.nn.one_hot(labels, outputs, dtype=first.dtype), _is_stiff(K, times)
+    moved, steps, finished = integrate(K, _gap, hot, first, ordered, wanted, stiff=stiff, most=10 * MOST_STEPS)
     if not bool(finished):
         raise SolverError(
             "cross-entropy flow",
@@ -130,9 +131,6 @@ def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
     return jnp.asarray(labels).astype(int)
 
 
-_MOST_STEPS = 10_000
-
-
 def _is_stiff(K: Float[Array, "n n"], times: np.ndarray) -> bool:
     """Whether explicit steps, no longer than about 3 / (largest rate), would be too many.
 
@@ -140,30 +138,8 @@ def _is_stiff(K: Float[Array, "n n"], times: np.ndarray) -> bool:
     order five are stable up to a product of about 3 with the rate.
     """
     rate = float(jnp.max(jnp.sum(jnp.abs(K), axis=1))) / 2
-    return bool(times.max() * rate / 3 > _MOST_STEPS)
+    return bool(times.max() * rate / 3 > MOST_STEPS)
 
 
-@eqx.filter_jit
-def _integrate(K, labels, first, times, tolerance, stiff: bool):
-    size = jnp.max(jnp.sum(jnp.abs(K), axis=1))
-    hot = jax.nn.one_hot(labels, first.shape[1], dtype=first.dtype)
-
-    def velocity(t, moved, args):
-        matrix, initial = args
-        return jax.nn.softmax(initial - matrix @ moved) - hot
-
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(velocity),
-        diffrax.Kvaerno5() if stiff else diffrax.Tsit5(),
-        0.0,
-        jnp.maximum(times[-1], 1e-300),
-        None,
-        jnp.zeros_like(first),
-        (K, first),
-        saveat=diffrax.SaveAt(ts=times),
-        max_steps=_MOST_STEPS * 10,
-        throw=False,
-        stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance / jnp.where(size > 0, size, 1.0)),
-    )
-    finished = solution.result == diffrax.RESULTS.successful
-    return jnp.asarray(solution.ys), solution.stats["num_steps"], finished
+def _gap(logits: Float[Array, "n k"], hot: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    return jax.nn.softmax(logits) - hot
