@@ -20,6 +20,8 @@ from lemmata.solvers import (
 )
 from lemmata.spectra import spectrum
 
+pytestmark = pytest.mark.rotating(15)
+
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(1)
 Y, LABELS = jnp.asarray(RNG.normal(size=(9, 2))), jnp.asarray(RNG.integers(0, 3, size=9))
@@ -46,7 +48,6 @@ def kernels(d):
     return jnp.asarray(z[:9] @ z[:9].T), jnp.asarray(z[9:] @ z[:9].T)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("damping", [None, 0.7, 30.0])
 @pytest.mark.parametrize("d", [20, 3])
 def test_squared_loss_is_the_closed_form(d, damping):
@@ -66,7 +67,6 @@ def test_squared_loss_is_the_closed_form(d, damping):
     np.testing.assert_allclose(found.loss, jax.vmap(lambda f: squared(f, Y))(found.path.train), rtol=1e-14)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("d", [20, 3])
 def test_cross_entropy_is_its_own_flow(d):
     K, cross = kernels(d)
@@ -93,7 +93,6 @@ def descended(K, cross, time, steps, damping):
     return f
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("damping", [None, 0.7])
 def test_the_flow_is_the_limit_of_small_steps_of_descent(damping):
     K, cross = kernels(20)
@@ -110,7 +109,6 @@ def test_the_flow_is_the_limit_of_small_steps_of_descent(damping):
     assert np.abs(outputs - fine).max() > 10 * gap / 10
 
 
-@pytest.mark.rotating(4)
 def test_training_a_linearised_network_follows_the_kernel_of_all_pairs_of_outputs():
     f = lambda p, x: p["out"] @ jnp.tanh(p["in"] @ x)
     params = {"in": jnp.asarray(RNG.normal(size=(6, 3))), "out": jnp.asarray(RNG.normal(size=(2, 6)))}
@@ -134,7 +132,6 @@ def test_training_a_linearised_network_follows_the_kernel_of_all_pairs_of_output
     assert np.abs(np.concatenate([alone.path.train, alone.path.test], axis=1) - expected).max() > 1e-2
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("d", [20, 3])
 def test_the_end_of_training_is_where_long_times_lead_and_no_gradient_is_left(d):
     K, cross = kernels(d)
@@ -148,10 +145,12 @@ def test_the_end_of_training_is_where_long_times_lead_and_no_gradient_is_left(d)
 
 def test_stiff_problems_take_implicit_steps():
     K, cross = kernels(20)
+    late = lambda f, y: smooth(f, y) + 1e5 * jnp.sum(jax.nn.relu(f - 1) ** 3)  # stiff where it is not at the start
+    assert loss_flow(K, late, Y + 10, 50.0, tolerance=1e-5).steps > 10_000  # explicit ones were tried first
     plain = loss_flow(K, smooth, Y, 2.0, cross, start=START)
     scaled = loss_flow(1e6 * K, smooth, Y, [2e-6, 1.0], 1e6 * cross, start=START)
     np.testing.assert_allclose(scaled.path.train[0], plain.path.train[0], rtol=0, atol=1e-5)
-    assert 10_000 < scaled.steps < 11_000  # explicit ones were given up; stability asks for 1e6
+    assert scaled.steps < 10_000  # stability asks explicit ones for 1e6
     assert float(scaled.loss[1]) < float(scaled.loss[0])
 
 
@@ -190,8 +189,8 @@ def test_without_a_least_loss_there_is_no_end():
     K, _ = kernels(20)
     for loss, words in (
         (lambda f, y: jnp.sum(jax.nn.softplus(-f)), "still move|eigenvalue"),  # falls for ever
-        (lambda f, y: jnp.sum(f[:, 0] ** 2), "eigenvalue 0"),
-        (lambda f, y: jnp.sum(jnp.cos(f)), "eigenvalue -1"),
+        (lambda f, y: jnp.sum(f[:, 0] ** 2), r"eigenvalue -?\d.*e-"),
+        (lambda f, y: jnp.sum(jnp.cos(f)), r"eigenvalue -1 after 0"),
     ):
         with pytest.raises(SettingError, match=f"loss; found .*({words}).*finite times"):
             loss_flow(K, loss, Y, float("inf"))

@@ -6,7 +6,6 @@ from ._centres_plan import centres_plan as centres_plan
 from ._conjugate_gradients import Iterations as Iterations
 from ._conjugate_gradients import conjugate_gradient_path as conjugate_gradient_path
 from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
-from ._cross_entropy import Logits as Logits
 from ._cross_entropy import cross_entropy_flow as cross_entropy_flow
 from ._eigenpro import CentredSolution as CentredSolution
 from ._eigenpro import eigenpro as eigenpro

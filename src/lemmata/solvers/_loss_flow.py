@@ -18,6 +18,7 @@ from ._checks import check_numbers, check_targets, paired
 from ._loss_limit import OutputLoss
 from ._loss_modes import OutputModes, trained
 from ._modes import Trajectory, cross_modes
+from ._ridge import require_positive_semidefinite
 
 
 class LossPath(eqx.Module):
@@ -56,10 +57,11 @@ def loss_flow(
     their sum's gradient, and the same outputs at n times the time.
 
     The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves, by explicit
-    steps (Tsitouras 5/4), and anew by implicit ones (Kvaerno 5/4, with systems of all outputs) where 10^4 do not
-    suffice. The local error is kept below the tolerance; `error` reports the whole. At t = inf the outputs are those of
-    least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive definite. As in
-    `gradient_flow`, eigenvectors that cannot be told from null count while t times the rounding floor is at most 1.
+    steps (Tsitouras 5/4), or by implicit ones (Kvaerno 5/4, with systems of all outputs) where explicit ones would be,
+    or turn out to be, more than 10^4. The local error is kept below the tolerance; `error` reports the whole. At t =
+    inf the outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
+    definite. As in `gradient_flow`, eigenvectors that cannot be told from null count while t times the rounding floor
+    is at most 1.
 
     Args:
         K: the Gram matrix of the training points, the same for each output; or of all pairs of outputs (n, n, k, k), as
@@ -101,6 +103,7 @@ def loss_flow(
     first, other = _starts(K, y, cross, start)
     goal = jnp.asarray(y)
     gradient = _output_loss(loss, first, goal)
+    require_positive_semidefinite(paired(K), "K")
     found = spectrum(paired(K))
     parts = jnp.zeros((0, len(found.eigenvalues))) if cross is None else cross_modes(found, paired(cross))
     modes = OutputModes(found.eigenvectors, found.resolved, found.floor, parts)
@@ -133,7 +136,7 @@ def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, A
         )
     if shapes != expected:
         names = "K, start" if cross is None else "K, cross, start, start elsewhere"
-        raise ShapeError(names, found=f"shapes {shapes}", rule=f"{expected}")
+        raise ShapeError(f"matrices {names}", found=f"shapes {shapes}", rule=f"{expected}")
     return first, other
 
 

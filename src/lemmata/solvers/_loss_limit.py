@@ -36,6 +36,21 @@ class OutputLoss(eqx.Module):
         return jax.grad(self.value)(f, y)
 
 
+@eqx.filter_jit
+def largest_curvature(loss: OutputLoss, f: Float[Array, "n c"], y: Any) -> Float[Array, ""]:
+    """About the largest |eigenvalue| of the Hessian of the loss at some outputs, from below: by the power method.
+
+    Args:
+        loss: of the outputs.
+        f: the outputs.
+        y: targets.
+    """
+    times = lambda v: jax.jvp(lambda at: loss(at, y), (f,), (v,))[1]
+    unit = lambda v: v / jnp.maximum(jnp.linalg.norm(v), jnp.finfo(v.dtype).tiny)
+    start = unit(jax.random.normal(jax.random.key(0), f.shape, f.dtype))
+    return jnp.linalg.norm(times(jax.lax.fori_loop(0, 10, lambda _, v: unit(times(v)), start)))
+
+
 def least_loss(
     loss: OutputLoss, vectors: Float[Array, "n r"], first: Float[Array, "n c"], y: Any
 ) -> tuple[Float[Array, "r c"], Float[Array, ""], int]:

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 from lemmata.errors import SolverError
 
 from ._integration import MOST_STEPS, integrate
-from ._loss_limit import OutputLoss, least_loss
+from ._loss_limit import OutputLoss, largest_curvature, least_loss
 
 
 class OutputModes(eqx.Module):
@@ -65,14 +65,27 @@ def trained(
     tolerance: float,
     damping: float | None,
 ) -> tuple[Float[Array, "s n c"], Float[Array, " s"], int]:
-    """The coordinates at every time, the error of the outputs, and the number of steps."""
+    """The coordinates at every time, the error of the outputs, and the number of steps.
+
+    Args:
+        modes: the kernel.
+        loss: with its gradient.
+        first: the outputs at t = 0.
+        y: targets.
+        times: at least 0, in any order.
+        tolerance: of a step.
+        damping: of the flow with momentum.
+    """
     ended = np.isinf(times)
     moved, error, steps = jnp.zeros((len(times), *first.shape)), jnp.zeros(len(times)), 0
     if not ended.all():
         finite, back = np.unique(times[~ended], return_inverse=True)
-        kept = modes.counted(finite, damping)
-        fine, stiff, steps = _integrated(modes, loss, first, y, finite, tolerance, damping, (False, True))
+        rate = float(modes.values[0] * largest_curvature(loss, first, y))
+        rate = rate if damping is None else rate**0.5 + damping
+        ways = (True,) if finite[-1] * rate / 3 > MOST_STEPS else (False, True)  # explicit steps end at 3 / rate
+        fine, stiff, steps = _integrated(modes, loss, first, y, finite, tolerance, damping, ways)
         rough, _, _ = _integrated(modes, loss, first, y, finite, min(10 * tolerance, 0.5), damping, (stiff,))
+        kept = modes.counted(finite, damping)
         gaps = [jnp.abs(part) for part in modes.outputs(jnp.where(kept, fine - rough, 0.0))]
         moved = moved.at[~ended].set(jnp.where(kept, fine, 0.0)[back])
         error = error.at[~ended].set(jnp.maximum(*(jnp.max(gap, axis=(1, 2), initial=0.0) for gap in gaps))[back])
@@ -89,20 +102,10 @@ def _integrated(
     damping: float | None, ways: tuple[bool, ...],
 ) -> tuple[Float[Array, "s n c"], bool, int]:  # fmt: skip
     """The coordinates at increasing times, whether it took implicit steps, and the number of all."""
-    steps = 0
+    steps, drag = 0, None if damping is None else jnp.asarray(damping, float)
+    known, wanted = jnp.asarray(times), jnp.asarray(tolerance, float)
     for stiff in ways:
-        found, count, finished = integrate(
-            modes.left,
-            loss,
-            y,
-            first,
-            jnp.asarray(times),
-            jnp.asarray(tolerance),
-            stiff=stiff,
-            most=MOST_STEPS,
-            gather=modes.gather,
-            damping=None if damping is None else jnp.asarray(damping),
-        )
+        found, count, finished = integrate(modes.left, modes.gather, loss, first, y, known, wanted, drag, stiff=stiff)
         steps += int(count)
         if bool(finished):
             return found, stiff, steps
