@@ -1,7 +1,5 @@
 """Taylor expansions of networks in their parameters: remainder, polynomials, modules of other libraries, training."""
 
-import doctest
-import importlib
 import math
 
 import equinox as eqx
@@ -113,7 +111,9 @@ def test_the_linearised_network_keeps_its_tangent_kernel(make):
     line = linearize(f, params)
     moved = jax.tree.map(lambda leaf: 1.5 * leaf + 0.1, params)
     kernel = EmpiricalKernel(f, params).gram(X)
-    np.testing.assert_allclose(EmpiricalKernel(line, moved).gram(X), kernel, rtol=0, atol=1e-13 * float(jnp.abs(kernel).max()))
+    np.testing.assert_allclose(
+        EmpiricalKernel(line, moved).gram(X), kernel, rtol=0, atol=1e-13 * float(jnp.abs(kernel).max())
+    )
     assert EmpiricalKernel(f, params).relative_change(moved, X) > 0.1
     slope = lambda own, x: jax.jvp(lambda p: (f.apply if hasattr(f, "apply") else f)(p, x), (params,), (own,))[1]
     found = line(moved, X[0]) - line(params, X[0])
@@ -190,9 +190,3 @@ def test_wrong_tensors_are_refused():
         linearize(f, {"w": torch.arange(3)})
     with pytest.raises(SettingError, match="module; found dict"):
         torch_function(params)
-
-
-def test_docstring_examples():
-    result = doctest.testmod(importlib.import_module("lemmata.networks._taylor"))
-    assert result.failed == 0
-    assert result.attempted > 0

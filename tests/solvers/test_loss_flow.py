@@ -1,8 +1,5 @@
 """Flows under any smooth loss: closed forms, descent in small steps, linearised networks, and what is refused."""
 
-import doctest
-import importlib
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -227,10 +224,3 @@ def test_the_largest_rate_counts_terms_and_pairs_of_outputs():
         largest_learning_rate(jnp.zeros((2, 2)))
     with pytest.raises(ShapeError, match="kernel"):
         largest_learning_rate(jnp.ones((2, 2, 3, 2)))
-
-
-@pytest.mark.parametrize("module", ["_loss_flow", "_stability"])
-def test_docstring_examples(module):
-    result = doctest.testmod(importlib.import_module(f"lemmata.solvers.{module}"))
-    assert result.failed == 0
-    assert result.attempted > 0
