@@ -103,7 +103,7 @@ def test_the_flow_is_the_limit_of_small_steps_of_descent(damping):
     assert gap < 2e-4
     outputs = np.concatenate([found.path.train[0], found.path.test[0]])
     np.testing.assert_allclose(outputs, extrapolated, rtol=0, atol=gap / 10 + float(found.error[0]))
-    assert np.abs(outputs - fine).max() > 10 * gap / 10
+    assert np.abs(outputs - fine).max() > gap / 10 + float(found.error[0])  # the finest steps alone are further off
 
 
 def test_training_a_linearised_network_follows_the_kernel_of_all_pairs_of_outputs():

@@ -68,7 +68,8 @@ def cross_entropy_flow(
         start = jnp.zeros((n, outputs)), None
     elif start[0].shape != (n, outputs):
         raise ShapeError("matrices start", found=f"shape {start[0].shape}", rule=f"({n}, {outputs})")
-    return loss_flow(K, _cross_entropy, labels, times, cross, start=start, tolerance=tolerance)
+    hot = jax.nn.one_hot(labels, outputs, dtype=float)
+    return loss_flow(K, _cross_entropy, hot, times, cross, start=start, tolerance=tolerance)
 
 
 def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
@@ -91,5 +92,5 @@ def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
     return jnp.asarray(labels).astype(int)
 
 
-def _cross_entropy(f: Float[Array, "n k"], labels: Int[Array, " n"]) -> Float[Array, ""]:
-    return -jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(f), labels[:, None], axis=1))
+def _cross_entropy(f: Float[Array, "n k"], hot: Float[Array, "n k"]) -> Float[Array, ""]:
+    return -jnp.sum(jax.nn.log_softmax(f) * hot)

@@ -111,7 +111,7 @@ def loss_flow(
     left, right = modes.outputs(moved)
     train = first - left.reshape(len(times), *first.shape)
     test = None if other is None else other - right.reshape(len(times), *other.shape)
-    values = jax.lax.map(lambda f: loss(f, goal), train)
+    values = _values(gradient, train, goal)
     if not bool(jnp.all(jnp.isfinite(values))):
         raise SolverError("flow under the loss", found=f"losses {values.tolist()}", rule="finite")
     return LossPath(Trajectory(jnp.asarray(times), train, test), values, error, steps)
@@ -159,3 +159,8 @@ def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
         found = f"{float(value):g} at the start, with a gradient of norm {float(jnp.linalg.norm(slope)):g}"
         raise DataError("loss", found=found, rule="finite, with a finite gradient")
     return OutputLoss(loss, first.shape)
+
+
+@eqx.filter_jit
+def _values(loss: OutputLoss, train: Float[Array, "s n *k"], y: Array) -> Float[Array, " s"]:
+    return jax.lax.map(lambda f: loss.value(f, y), train)
