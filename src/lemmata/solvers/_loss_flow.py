@@ -28,7 +28,8 @@ class LossPath(eqx.Module):
         path: outputs at the training points and the others.
         loss: its value at the training points, one a time.
         error: at each time the largest difference of an output from the same flow integrated at ten times the
-            tolerance, of whose error it is an estimate; at inf the last step of Newton's method.
+            tolerance: an estimate of that one's error, which says nothing below the tolerance; at inf the last step
+            of Newton's method.
         steps: steps of the integrator, rejected ones included, and of Newton's method.
     """
 
