@@ -1,4 +1,5 @@
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -134,3 +135,43 @@ def test_a_mode_that_cannot_be_told_from_null_counts_only_while_it_cannot_have_c
     floor = float(found.floor)
     path = gradient_flow(found, jnp.ones(2), [1e6, 1 / floor / 2, 2 / floor, 1e15, float("inf")], cross)
     np.testing.assert_allclose(path.test[:, 0], [1e-2, 1e-8 / floor / 2, 0, 0, 0], rtol=4 * EPS)
+
+
+def exact_path(features, others, y, filters, digits=60):
+    """K_cross phi(K) y in 60 digits, K = Z Z^T of given features Z, whose null space is exactly that of Z^T."""
+    with mpmath.workdps(digits):
+        z, other, target = (mpmath.matrix(part.tolist()) for part in (features, others, y))
+        values, axes = mpmath.eigsy(z.T * z)
+        reached = mpmath.diag([filters(value) for value in values])
+        return np.array([float(value) for value in other * axes * reached * axes.T * z.T * target])
+
+
+FILTERS = {
+    "flow": lambda a, t: -mpmath.expm1(-a * t) / a,
+    "descent": lambda a, t: (1 - (1 - mpmath.mpf(0.5) * a) ** int(2 * t)) / a,
+}
+
+
+@pytest.mark.parametrize("kind", sorted(FILTERS))
+@pytest.mark.parametrize("smallest", [1e-1, 1e-3, 1e-5])
+def test_null_modes_never_move_other_points_by_more_than_rounding_does(kind, smallest):
+    rng = np.random.default_rng(11)
+    z = rng.normal(size=(17, 4)) * np.geomspace(1, smallest, 4) / 3  # rank 4 of 12, eigenvalues from 1 to smallest²
+    K, cross, y = jnp.asarray(z[:12] @ z[:12].T), jnp.asarray(z[12:] @ z[:12].T), rng.normal(size=12)
+    found, times = spectrum(K), [1e3, 1e6, 1e9, 1e11, 1e12, 1e13, 1e15, 1e18]
+    assert found.rank == 4
+    if kind == "flow":
+        path = gradient_flow(found, jnp.asarray(y), times, cross)
+    else:
+        path = gradient_descent(found, jnp.asarray(y), 0.5, [int(2 * time) for time in times], cross)
+    low, values = float(found.resolved[3]), found.resolved[:4]
+    for time, outputs in zip(times, path.test, strict=True):
+        # K is known to n eps a_1. Through phi(K, t) that moves the outputs by at most its product with t, or 1/a_4 once
+        # the mode has converged, and with K_cross phi(K, t).
+        phi = jnp.abs(-jnp.expm1(-values * time) / values)
+        reach = float(jnp.linalg.norm((cross @ found.eigenvectors[:, :4]) * phi)) * np.linalg.norm(y)
+        bound = 12 * EPS * float(found.eigenvalues[0]) * min(time, 1 / low) * reach
+        truth = exact_path(z[:12], z[12:], y, lambda a, t=time: FILTERS[kind](a, mpmath.mpf(t)))
+        np.testing.assert_allclose(outputs, truth, rtol=0, atol=bound + 100 * EPS * np.abs(truth).max())
+        if smallest > 1e-5:
+            assert bound < 1e-6 * np.abs(truth).max()

@@ -14,7 +14,10 @@ from ._monte_carlo import infinite_width as infinite_width
 from ._monte_carlo import monte_carlo_kernel as monte_carlo_kernel
 from ._monte_carlo import torch_monte_carlo_kernel as torch_monte_carlo_kernel
 from ._softmax import SoftmaxNetwork as SoftmaxNetwork
+from ._taylor import linearize as linearize
+from ._taylor import taylor_expand as taylor_expand
 from ._torch import TorchEmpiricalKernel as TorchEmpiricalKernel
+from ._torch_taylor import torch_function as torch_function
 from ._training import Trajectory as Trajectory
 from ._training import stable_learning_rate as stable_learning_rate
 from ._training import train as train

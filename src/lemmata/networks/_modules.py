@@ -42,7 +42,8 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
         found = sorted(variables) if isinstance(variables, Mapping) else type(variables).__name__
         raise SettingError("variables", found=found, rule="a mapping with the collection 'params'")
     rest = {name: part for name, part in variables.items() if name != "params"}
-    return _Applied(module, rest, settings), variables["params"]
+    # A function is hashed by its identity; a module with a list in it (linen.Sequential) has no hash for jax.jit.
+    return _Applied(lambda own, x: module.apply(own, x, **settings), rest), variables["params"]
 
 
 def check_variables(f: Any, params: Any) -> None:
@@ -74,9 +75,8 @@ class _Called(eqx.Module):
 
 
 class _Applied(eqx.Module):
-    module: Any
+    called: Any
     rest: dict[str, Any]
-    settings: dict[str, Any]
 
     def __call__(self, params: Any, x: Any) -> Any:
-        return self.module.apply({**self.rest, "params": params}, x, **self.settings)
+        return self.called({**self.rest, "params": params}, x)

@@ -6,7 +6,6 @@ from ._centres_plan import centres_plan as centres_plan
 from ._conjugate_gradients import Iterations as Iterations
 from ._conjugate_gradients import conjugate_gradient_path as conjugate_gradient_path
 from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
-from ._cross_entropy import Logits as Logits
 from ._cross_entropy import cross_entropy_flow as cross_entropy_flow
 from ._eigenpro import CentredSolution as CentredSolution
 from ._eigenpro import eigenpro as eigenpro
@@ -24,6 +23,8 @@ from ._lasso import lasso_objective as lasso_objective
 from ._lasso import momentum as momentum
 from ._lasso import proximal_gradient as proximal_gradient
 from ._lasso import soft_threshold as soft_threshold
+from ._loss_flow import LossPath as LossPath
+from ._loss_flow import loss_flow as loss_flow
 from ._low_rank import LowRank as LowRank
 from ._low_rank import Preconditioner as Preconditioner
 from ._low_rank import nystrom_approximation as nystrom_approximation
@@ -41,5 +42,6 @@ from ._ridge import predict as predict
 from ._ridge import require_positive_semidefinite as require_positive_semidefinite
 from ._ridge_path import RidgePath as RidgePath
 from ._ridge_path import ridge_path as ridge_path
+from ._stability import largest_learning_rate as largest_learning_rate
 from ._subset_of_regressors import CentredRidge as CentredRidge
 from ._subset_of_regressors import subset_of_regressors as subset_of_regressors

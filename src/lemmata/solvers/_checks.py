@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
+from jaxtyping import Array, Float
 
 from lemmata.core import check_numbers as check_numbers
 from lemmata.core import known as known
@@ -45,3 +46,12 @@ def check_spectrum(spectrum: Any) -> None:
             rule="the eigensystem of a Gram matrix K",
             remedy="lemmata.spectra.spectrum(K)",
         )
+
+
+def paired(K: Float[Array, "t n *k"]) -> Float[Array, "rows columns"]:
+    """The kernel of all pairs of outputs as a matrix whose rows are points, then outputs; a matrix as it is."""
+    if K.ndim == 2:
+        return K
+    if K.ndim != 4 or K.shape[2] != K.shape[3]:
+        raise ShapeError("kernel", found=f"shape {K.shape}", rule="(n, m), or (n, m, k, k) of all pairs of outputs")
+    return jnp.transpose(K, (0, 2, 1, 3)).reshape(K.shape[0] * K.shape[2], K.shape[1] * K.shape[3])

@@ -1,35 +1,18 @@
-"""Cross-entropy training of a linearised network, by an ordinary differential equation."""
+"""Cross-entropy training of a linearised network, from labels."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 
 from lemmata.core import require_float64
-from lemmata.errors import DataError, SettingError, ShapeError, SolverError
+from lemmata.errors import DataError, SettingError, ShapeError
 
-from ._checks import check_numbers, check_targets
-from ._modes import Trajectory
-from ._ridge import require_positive_semidefinite
-
-
-class Logits(eqx.Module):
-    """Logits through cross-entropy training, and what the integration cost.
-
-    Args:
-        path: logits at the training points and the others.
-        loss: the sum over training points of the cross-entropy, one a time.
-        steps: steps of the integrator, rejected ones included.
-    """
-
-    path: Trajectory
-    loss: Float[Array, " s"]
-    steps: int = eqx.field(static=True)
+from ._checks import check_targets
+from ._loss_flow import LossPath, loss_flow
 
 
 def cross_entropy_flow(
@@ -41,14 +24,12 @@ def cross_entropy_flow(
     classes: int | None = None,
     start: tuple[Float[Array, "n k"], Float[Array, "t k"] | None] | None = None,
     tolerance: float = 1e-8,
-) -> Logits:
+) -> LossPath:
     """Logits of the gradient flow df/dt = -K (softmax(f) - Y) of the summed cross-entropy, with Y one-hot labels.
 
     It trains the linearisation of a network with tangent kernel K (the same for each output) on -sum_i log
-    softmax(f_i)_{label i}. Along it the loss falls at the rate tr (S - Y)^T K (S - Y) with S = softmax(f). The path is
-    written f = f(0) - K B, with dB/dt = softmax(f) - Y, so that the logits elsewhere, f(0) - K_cross B, need no inverse
-    of K and no equation of their own. The integrator (Tsitouras 5/4, or Kvaerno 5/4 where K is so large that explicit
-    steps would be more than 10^4) keeps the local error of the logits below the tolerance.
+    softmax(f_i)_{label i}: `loss_flow` under that loss, which see for how. Along it the loss falls at the rate tr (S -
+    Y)^T K (S - Y) with S = softmax(f).
 
     Args:
         K: the Gram matrix of the training points.
@@ -75,7 +56,6 @@ def cross_entropy_flow(
         True
     """
     require_float64("cross-entropy training")
-    require_positive_semidefinite(K, "K")
     n, times = len(K), np.atleast_1d(np.asarray(time, float))
     labels = _whole(labels, n)
     if times.ndim != 1 or times.size == 0 or not np.all((times >= 0) & np.isfinite(times)):
@@ -84,30 +64,12 @@ def cross_entropy_flow(
     if int(labels.min()) < 0 or int(labels.max()) >= outputs or outputs < 2 or not 0 < tolerance < 1:
         found = f"{int(labels.min())}..{int(labels.max())}, {outputs} classes, tolerance {tolerance}"
         raise SettingError("labels, classes, tolerance", found=found, rule="in 0..classes - 1, at least 2, in (0, 1)")
-    cross = jnp.zeros((0, n)) if cross is None else cross
-    first, other = (jnp.zeros((n, outputs)), jnp.zeros((len(cross), outputs))) if start is None else start
-    other = jnp.zeros((len(cross), outputs)) if other is None else other
-    if cross.shape[1] != n or first.shape != (n, outputs) or other.shape != (len(cross), outputs):
-        found = f"K {K.shape}, cross {cross.shape}, start {first.shape} and {other.shape}"
-        raise ShapeError("matrices", found=found, rule=f"(n, n), (t, n), (n, {outputs}) and (t, {outputs})")
-    for name, part in (("cross", cross), ("start", first), ("start elsewhere", other)):
-        if part.size:
-            check_numbers(name, part)
-    order = np.argsort(times)
-    ordered, wanted = jnp.asarray(times[order]), jnp.asarray(tolerance)
-    moved, steps, finished = _integrate(K, labels, first, ordered, wanted, _is_stiff(K, times))
-    if not bool(finished):
-        raise SolverError(
-            "cross-entropy flow",
-            found=f"time {times.max():g} not reached in {int(steps)} steps",
-            rule=f"an error of {tolerance:g} a step",
-            remedy="a larger tolerance or a shorter time",
-        )
-    moved = moved[np.argsort(order)]
-    train, test = first - jnp.einsum("ij,sjk->sik", K, moved), other - jnp.einsum("tj,sjk->stk", cross, moved)
-    loss = -jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(train), labels[None, :, None], axis=2), axis=(1, 2))
-    path = Trajectory(jnp.asarray(times), train, test if len(cross) else None)
-    return Logits(path, loss, int(steps))
+    if start is None:
+        start = jnp.zeros((n, outputs)), None
+    elif start[0].shape != (n, outputs):
+        raise ShapeError("matrices start", found=f"shape {start[0].shape}", rule=f"({n}, {outputs})")
+    hot = jax.nn.one_hot(labels, outputs, dtype=float)
+    return loss_flow(K, _cross_entropy, hot, times, cross, start=start, tolerance=tolerance)
 
 
 def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
@@ -130,40 +92,5 @@ def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
     return jnp.asarray(labels).astype(int)
 
 
-_MOST_STEPS = 10_000
-
-
-def _is_stiff(K: Float[Array, "n n"], times: np.ndarray) -> bool:
-    """Whether explicit steps, no longer than about 3 / (largest rate), would be too many.
-
-    The Jacobian K (diag s - s s^T) has rates up to |K| / 2, and |K| is at most its largest row sum; explicit steps of
-    order five are stable up to a product of about 3 with the rate.
-    """
-    rate = float(jnp.max(jnp.sum(jnp.abs(K), axis=1))) / 2
-    return bool(times.max() * rate / 3 > _MOST_STEPS)
-
-
-@eqx.filter_jit
-def _integrate(K, labels, first, times, tolerance, stiff: bool):
-    size = jnp.max(jnp.sum(jnp.abs(K), axis=1))
-    hot = jax.nn.one_hot(labels, first.shape[1], dtype=first.dtype)
-
-    def velocity(t, moved, args):
-        matrix, initial = args
-        return jax.nn.softmax(initial - matrix @ moved) - hot
-
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(velocity),
-        diffrax.Kvaerno5() if stiff else diffrax.Tsit5(),
-        0.0,
-        jnp.maximum(times[-1], 1e-300),
-        None,
-        jnp.zeros_like(first),
-        (K, first),
-        saveat=diffrax.SaveAt(ts=times),
-        max_steps=_MOST_STEPS * 10,
-        throw=False,
-        stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance / jnp.where(size > 0, size, 1.0)),
-    )
-    finished = solution.result == diffrax.RESULTS.successful
-    return jnp.asarray(solution.ys), solution.stats["num_steps"], finished
+def _cross_entropy(f: Float[Array, "n k"], hot: Float[Array, "n k"]) -> Float[Array, ""]:
+    return -jnp.sum(jax.nn.log_softmax(f) * hot)

@@ -1,0 +1,158 @@
+"""The Taylor expansion of a network in its parameters: the linearised network, and those of higher order."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from lemmata.core import check_whole
+from lemmata.errors import SettingError, ShapeError
+
+from ._modules import check_variables
+from ._torch_taylor import TorchExpansion, are_tensors
+
+
+class TaylorExpansion(eqx.Module):
+    r"""The Taylor polynomial of a function f(params, x) in its parameters, about those where it was made.
+
+    With p the centre, q the parameters of a call and f^(j) the j-th derivative by the parameters,
+
+        value = sum_{j <= order} f^(j)(p, x)[q - p, ..., q - p] / j!,
+
+    where leaves that are not floating-point numbers stay those of the centre. It is a function of (params, x) like f
+    itself, so `train`, `EmpiricalKernel` and expansions take it in place of f. Derivatives come from nested forward
+    derivatives, whose cost grows like 2^order. See `taylor_expand`.
+
+    Args:
+        f: the function, or anything with such an `apply`.
+        params: the centre, a tree of arrays.
+        order: of the polynomial, at least 1.
+    """
+
+    f: Any
+    params: Any
+    order: int = eqx.field(static=True)
+
+    def __call__(self, params: Any, *x: Any, **settings: Any) -> Any:
+        """The value of the polynomial at other parameters.
+
+        Args:
+            params: a tree like the centre's.
+            x: what f takes after its parameters: a point, say.
+            settings: its keywords.
+
+        Raises:
+            ShapeError: where the parameters form another tree than the centre's, or arrays of other shapes.
+            SettingError: where an output of f is not a floating-point number: it has no derivative.
+        """
+        centre, fixed = eqx.partition(self.params, eqx.is_inexact_array)
+        moved = _moved(params, self.params)
+        apply = self.f.apply if hasattr(self.f, "apply") else self.f
+        terms = lambda own: (_differentiable(apply(eqx.combine(own, fixed), *x, **settings)),)
+        for _ in range(self.order):
+            terms = _with_next(terms, moved)
+        found = terms(centre)
+        scaled = [jax.tree.map(lambda part, j=j: part / math.factorial(j), term) for j, term in enumerate(found)]
+        return jax.tree.map(lambda *parts: sum(parts[1:], parts[0]), *scaled)
+
+    def apply(self, params: Any, x: Any) -> Any:
+        """The same, under the name that `train` asks for."""
+        return self(params, x)
+
+
+def linearize(f: Any, params: Any) -> Any:
+    """The linearised network f(p, x) + f'(p, x)[q - p] as a function of (q, x): `taylor_expand` of order 1.
+
+    Its tangent kernel is that of f at p, whatever the parameters q, so it trains as the solvers predict from that
+    kernel: `gradient_flow` on squared loss, `loss_flow` on any smooth one.
+
+    Args:
+        f: the function f(params, x), or anything with such an `apply`; of modules see `taylor_expand`.
+        params: p, where to linearise.
+
+    Raises:
+        SettingError: as `taylor_expand`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.networks import linearize
+        >>> line = linearize(lambda params, x: params["w"] ** 2 * x, {"w": jnp.array(3.0)})
+        >>> float(line({"w": jnp.array(4.0)}, 1.0))  # 9 + 6 (4 - 3)
+        15.0
+    """
+    return taylor_expand(f, params, 1)
+
+
+def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
+    """The Taylor polynomial of f in its parameters, about `params`, as a function of (params, x) with the same call.
+
+    The remainder is of order |q - p|^(order + 1); where f is a polynomial of that degree in its parameters, there is
+    none. `equinox_function`, `flax_function` and `torch_function` make the pair (f, params) of a module. With
+    JAX arrays it is a `TaylorExpansion`, which `train` trains. Where the parameters are tensors, those of
+    `torch_function`, it is a function of tensors that autograd differentiates and any optimiser of PyTorch trains
+    (`train` is JAX's alone); later changes of the tensors in place do not move the centre.
+
+    Args:
+        f: the function f(params, x), or anything with such an `apply`.
+        params: p, the centre.
+        order: of the polynomial, at least 1.
+
+    Raises:
+        SettingError: for an order that is not a whole number of at least 1, for what is no function, for parameters
+            without a floating-point number, for the variables of a Flax module in place of its parameters, and at a
+            call for outputs that are not floating-point numbers.
+        ShapeError: at a call with parameters that are not like `params`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.networks import taylor_expand
+        >>> cubic = taylor_expand(lambda w, x: jnp.sin(w * x), jnp.array(0.0), 3)
+        >>> float(cubic(jnp.array(6.0), 1.0))  # 6 - 6^3 / 6
+        -30.0
+    """
+    check_whole("order", order, 1, "derivatives")
+    if not (hasattr(f, "apply") or callable(f)):
+        raise SettingError("f", found=repr(f), rule="a function f(params, x), or an object with such an apply")
+    if are_tensors(params):
+        return TorchExpansion(f, params, int(order))
+    check_variables(f, params)
+    centre = jax.tree.map(lambda leaf: jnp.array(leaf) if eqx.is_array_like(leaf) else leaf, params)
+    if not any(map(eqx.is_inexact_array, jax.tree.leaves(centre))):
+        raise SettingError("params", found="no floating-point number", rule="at least one array of them")
+    return TaylorExpansion(f, centre, int(order))
+
+
+Terms = Callable[[Any], tuple[Any, ...]]
+
+
+def _with_next(terms: Terms, moved: Any) -> Terms:
+    """Own -> (f, f'[moved], ..., and one derivative more), from the function without the last one."""
+
+    def longer(own: Any) -> tuple[Any, ...]:
+        values, slopes = jax.jvp(terms, (own,), (moved,))
+        return (*values, slopes[-1])
+
+    return longer
+
+
+def _moved(params: Any, centre: Any) -> Any:
+    """Q - p, in the type of the centre."""
+    if (found := jax.tree.structure(params)) != (own := jax.tree.structure(centre)):
+        raise ShapeError("params", found=f"the tree {found}", rule=f"that of the centre, {own}")
+    for leaf, other in zip(jax.tree.leaves(params), jax.tree.leaves(centre), strict=True):
+        if jnp.shape(leaf) != jnp.shape(other):
+            raise ShapeError("params", found=f"an array of shape {jnp.shape(leaf)}", rule=f"{jnp.shape(other)}")
+    difference = lambda p, q: (jnp.asarray(q) - p).astype(p.dtype) if eqx.is_inexact_array(p) else None
+    return jax.tree.map(difference, centre, params)
+
+
+def _differentiable(outputs: Any) -> Any:
+    for leaf in jax.tree.leaves(outputs):
+        if not jnp.issubdtype(kind := jnp.result_type(leaf), jnp.inexact):
+            raise SettingError(
+                "f", found=f"outputs of type {kind}", rule="floating-point numbers, which have derivatives"
+            )
+    return outputs

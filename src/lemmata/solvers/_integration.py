@@ -1,0 +1,75 @@
+"""The flow of outputs in a kernel under any smooth loss, by an ordinary differential equation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+MOST_STEPS = 10_000
+
+Gradient = Callable[[Float[Array, "n c"], Any], Float[Array, "n c"]]
+"""The gradient of a loss by the outputs, at targets of any kind."""
+
+
+@eqx.filter_jit
+def integrate(
+    left: Float[Array, "n m"],
+    gather: Float[Array, "m n"],
+    gradient: Gradient,
+    first: Float[Array, "n c"],
+    targets: Any,
+    times: Float[Array, " s"],
+    tolerance: Float[Array, ""],
+    damping: Float[Array, ""] | None,
+    *,
+    stiff: bool,
+) -> tuple[Float[Array, "s m c"], Int[Array, ""], Bool[Array, ""]]:
+    """B at every time with f = f(0) - left B, the number of steps, and whether all times were reached.
+
+    dB/dt = gather gradient(f), or with damping d²B/dt² + damping dB/dt = gather gradient(f), from B = dB/dt = 0. Steps
+    end at the times, since values between steps would be less exact than the steps.
+
+    Args:
+        left: of the Gram matrix left gather.
+        gather: its other factor.
+        gradient: of the loss.
+        first: f(0).
+        targets: the second argument of the gradient.
+        times: increasing.
+        tolerance: of each step, relative and absolute.
+        damping: of the flow with momentum.
+        stiff: Kvaerno 5/4 with its systems of all outputs, in place of Tsitouras 5/4 with explicit steps.
+    """
+
+    def velocity(t, state, args):
+        push, pull, initial, goal = args
+        moved = state if damping is None else state[0]
+        force = pull @ gradient(initial - push @ moved, goal)
+        return force if damping is None else (state[1], force - damping * state[1])
+
+    def segment(state, ends):
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(velocity),
+            diffrax.Kvaerno5() if stiff else diffrax.Tsit5(),
+            ends[0],
+            jnp.maximum(ends[1], 1e-300),
+            None,
+            state,
+            (left, gather, first, targets),
+            saveat=diffrax.SaveAt(t1=True),
+            max_steps=MOST_STEPS,
+            throw=False,
+            stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance),
+        )
+        end: Any = jax.tree.map(lambda part: part[0], solution.ys)
+        finished = solution.result == diffrax.RESULTS.successful
+        return end, (end if damping is None else end[0], solution.stats["num_steps"], finished)
+
+    still = jnp.zeros((left.shape[1], first.shape[1]), first.dtype)
+    ends = jnp.stack([jnp.concatenate([jnp.zeros(1), times[:-1]]), times], axis=1)
+    _, (found, steps, finished) = jax.lax.scan(segment, still if damping is None else (still, still), ends)
+    return found, jnp.sum(steps), jnp.all(finished)

@@ -1,0 +1,167 @@
+"""Training of a linearised network under any smooth loss, in function space."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import require_float64
+from lemmata.errors import DataError, SettingError, ShapeError, SolverError
+from lemmata.spectra import spectrum
+
+from ._checks import check_numbers, check_targets, paired
+from ._loss_limit import OutputLoss
+from ._loss_modes import OutputModes, trained
+from ._modes import Trajectory, cross_modes
+from ._ridge import require_positive_semidefinite
+
+
+class LossPath(eqx.Module):
+    """Outputs through training under a loss, and what the integration cost.
+
+    Args:
+        path: outputs at the training points and the others.
+        loss: its value at the training points, one a time.
+        error: at each time the largest difference of an output from the same flow integrated at ten times the
+            tolerance: an estimate of that one's error, which says nothing below the tolerance; at inf the last step
+            of Newton's method.
+        steps: steps of the integrator, rejected ones included, and of Newton's method.
+    """
+
+    path: Trajectory
+    loss: Float[Array, " s"]
+    error: Float[Array, " s"]
+    steps: int = eqx.field(static=True)
+
+
+def loss_flow(
+    K: Float[Array, "n m *pairs"],
+    loss: Callable[[Any, Any], Any],
+    y: Any,
+    time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
+    cross: Float[Array, "t columns *others"] | None = None,
+    *,
+    start: tuple[Float[Array, "rows *outputs"], Float[Array, "points *k"] | None] | None = None,
+    damping: float | None = None,
+    tolerance: float = 1e-8,
+) -> LossPath:
+    """Outputs of the flow df/dt = -K grad_f loss(f, y), of any smooth loss of the outputs at the training points.
+
+    It trains the linearisation of a network with tangent kernel K; elsewhere df_*/dt = -K_cross grad_f loss. With
+    `damping` it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0, which the heavy ball with
+    learning rate h² and momentum 1 - damping h follows to first order in h. A loss that is a mean of n terms has 1/n of
+    their sum's gradient, and the same outputs at n times the time.
+
+    The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves, by explicit
+    steps (Tsitouras 5/4), or by implicit ones (Kvaerno 5/4, with systems of all outputs) where explicit ones would be,
+    or turn out to be, more than 10^4. The local error is kept below the tolerance; `error` reports the whole. At t =
+    inf the outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
+    definite. As in `gradient_flow`, eigenvectors that cannot be told from null count while t times the rounding floor
+    is at most 1.
+
+    Args:
+        K: the Gram matrix of the training points, the same for each output; or of all pairs of outputs (n, n, k, k), as
+            `EmpiricalKernel.gram` gives it.
+        loss: loss(f, y), one number, differentiable by JAX; f are the outputs at all training points.
+        y: targets of any kind, one row a point.
+        time: times t >= 0, in any order.
+        cross: K(other points, training points).
+        start: f(0) at the training points and the others; None means 0, in the shape of y.
+        damping: positive, for the flow with momentum.
+        tolerance: of the integrator, relative and absolute.
+
+    Raises:
+        SettingError: for a time that is negative, a damping that is not positive, a tolerance not in (0, 1), a loss
+            that is not real, or t = inf where the Hessian is not positive definite or no least loss is found.
+        ShapeError: where K is not symmetric to rounding, where K, y, cross or start do not fit each other, or the loss
+            refuses the outputs or is not one number.
+        DataError: for NaN, and where the loss or its gradient is not finite at the start.
+        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
+        SolverError: where the integrator needs too many steps, or the loss is not finite at what it finds.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import loss_flow
+        >>> quartic = lambda f, y: jnp.sum((f - y) ** 2 + (f - y) ** 4)
+        >>> found = loss_flow(jnp.eye(2), quartic, jnp.array([0.0, 3.0]), [0.0, 1.0, float("inf")])
+        >>> bool(found.loss[1] < found.loss[0]), found.path.train[2].round(6).tolist()
+        (True, [0.0, 3.0])
+    """
+    require_float64("training under a loss")
+    times = np.atleast_1d(np.asarray(time, float))
+    if times.ndim != 1 or times.size == 0 or not np.all(times >= 0):
+        raise SettingError("time", found=times.tolist(), rule="a list of numbers, each at least 0")
+    if not 0 < tolerance < 1 or not (damping is None or 0 < damping < math.inf):
+        found, rule = f"{tolerance}, {damping}", "in (0, 1), and None or positive and finite"
+        raise SettingError("tolerance, damping", found=found, rule=rule)
+    check_targets(y, len(K), "targets y")
+    first, other = _starts(K, y, cross, start)
+    goal = jnp.asarray(y)
+    gradient = _output_loss(loss, first, goal)
+    require_positive_semidefinite(paired(K), "K")
+    found = spectrum(paired(K))
+    parts = jnp.zeros((0, len(found.eigenvalues))) if cross is None else cross_modes(found, paired(cross))
+    modes = OutputModes(found.eigenvectors, found.resolved, found.floor, parts)
+    moved, error, steps = trained(modes, gradient, first.reshape(len(parts.T), -1), goal, times, tolerance, damping)
+    left, right = modes.outputs(moved)
+    train = first - left.reshape(len(times), *first.shape)
+    test = None if other is None else other - right.reshape(len(times), *other.shape)
+    values = _values(gradient, train, goal)
+    if not bool(jnp.all(jnp.isfinite(values))):
+        raise SolverError("flow under the loss", found=f"losses {values.tolist()}", rule="finite")
+    return LossPath(Trajectory(jnp.asarray(times), train, test), values, error, steps)
+
+
+def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, Array | None]:
+    """The outputs at t = 0, at the training points and the others, where they fit the kernels."""
+    first, other = (jnp.zeros(np.shape(y)), None) if start is None else start
+    for name, part in (("cross", cross), ("start", first), ("start elsewhere", other)):
+        if part is not None:
+            check_numbers(name, part)
+    first = jnp.asarray(first, float)
+    n, outputs = len(K), first.shape[1:]
+    pairs = () if K.ndim == 2 else (math.prod(outputs), math.prod(outputs))
+    shapes = [np.shape(part) for part in (K, cross, first, other) if part is not None]
+    expected = [(n, n, *pairs), (n, *outputs)]
+    if cross is not None:
+        other = jnp.zeros((len(cross), *outputs)) if other is None else jnp.asarray(other, float)
+        shapes, expected = (
+            [K.shape, cross.shape, first.shape, other.shape],
+            [(n, n, *pairs), (len(cross), n, *pairs), (n, *outputs), (len(cross), *outputs)],
+        )
+    if shapes != expected:
+        names = "K, start" if cross is None else "K, cross, start, start elsewhere"
+        raise ShapeError(f"matrices {names}", found=f"shapes {shapes}", rule=f"{expected}")
+    return first, other
+
+
+def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
+    """The loss with its gradient, where both are real and finite at the start."""
+    try:
+        found = jax.eval_shape(loss, first, y)
+        shape, kind = np.shape(found), jnp.result_type(found)
+    except Exception as error:  # whatever a user's function raises
+        words = str(error).partition("\n")[0]
+        given = f"outputs of shape {first.shape} and targets of shape {y.shape}"
+        raise ShapeError("loss", found=given, rule="loss(f, y) is defined", remedy=f"it says: {words}") from error
+    if shape != ():
+        rule = "one number for the outputs at all points"
+        raise ShapeError("loss", found=f"shape {shape}", rule=rule, remedy="jnp.sum over the points")
+    if not jnp.issubdtype(kind, jnp.floating):
+        raise SettingError("loss", found=f"a number of type {kind}", rule="a real floating-point number")
+    value, slope = jax.value_and_grad(loss)(first, y)
+    if not (bool(jnp.isfinite(value)) and bool(jnp.all(jnp.isfinite(slope)))):
+        found = f"{float(value):g} at the start, with a gradient of norm {float(jnp.linalg.norm(slope)):g}"
+        raise DataError("loss", found=found, rule="finite, with a finite gradient")
+    return OutputLoss(loss, first.shape)
+
+
+@eqx.filter_jit
+def _values(loss: OutputLoss, train: Float[Array, "s n *k"], y: Array) -> Float[Array, " s"]:
+    return jax.lax.map(lambda f: loss.value(f, y), train)

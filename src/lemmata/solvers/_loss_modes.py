@@ -1,0 +1,117 @@
+"""The flow under a loss along the eigenvectors of the kernel: coordinates, integration at two tolerances, and limit."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from lemmata.errors import SolverError
+
+from ._integration import MOST_STEPS, integrate
+from ._loss_limit import OutputLoss, largest_curvature, least_loss
+
+
+class OutputModes(eqx.Module):
+    """Coordinates B along the eigenvectors of K: f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
+
+    Each is in units of the largest output that it moves, by its eigenvalue or by what K_cross makes of it. So the
+    tolerance of the integrator is one of outputs, and null vectors, along which B grows for ever, do not loosen it.
+
+    Args:
+        vectors: the eigenvectors.
+        values: their eigenvalues, zero at the rounding floor.
+        floor: that floor.
+        parts: K_cross times the eigenvectors.
+    """
+
+    vectors: Float[Array, "n n"]
+    values: Float[Array, " n"]
+    floor: Float[Array, ""]
+    parts: Float[Array, "t n"]
+
+    @property
+    def unit(self) -> Float[Array, " n"]:
+        """The largest output that an eigenvector moves; 1 for those that move none."""
+        unit = jnp.maximum(self.values, jnp.max(jnp.abs(self.parts), axis=0, initial=0.0))
+        return jnp.where(unit > 0, unit, 1.0)
+
+    @property
+    def left(self) -> Float[Array, "n n"]:
+        """The outputs at training points that a coordinate moves."""
+        return self.vectors * (self.values / self.unit)
+
+    @property
+    def gather(self) -> Float[Array, "n n"]:
+        """What the gradient does to the coordinates."""
+        moves = (self.values > 0) | jnp.any(self.parts != 0, axis=0)
+        return jnp.where(moves, self.unit, 0.0)[:, None] * self.vectors.T
+
+    def outputs(self, moved: Float[Array, "s n c"]) -> tuple[Float[Array, "s n c"], Float[Array, "s t c"]]:
+        """Left B and right B at every time."""
+        return jnp.einsum("im,smc->sic", self.left, moved), jnp.einsum("im,smc->sic", self.parts / self.unit, moved)
+
+    def counted(self, times: np.ndarray, damping: float | None) -> Bool[Array, "s n 1"]:
+        """Which eigenvectors count at a time: those at the rounding floor while they cannot have converged."""
+        elapsed = jnp.asarray(times if damping is None else times / damping)
+        return ((self.values > 0) | (elapsed[:, None] * self.floor <= 1))[:, :, None]
+
+
+def trained(
+    modes: OutputModes,
+    loss: OutputLoss,
+    first: Float[Array, "n c"],
+    y: Array,
+    times: np.ndarray,
+    tolerance: float,
+    damping: float | None,
+) -> tuple[Float[Array, "s n c"], Float[Array, " s"], int]:
+    """The coordinates at every time, the error of the outputs, and the number of steps.
+
+    Args:
+        modes: the kernel.
+        loss: with its gradient.
+        first: the outputs at t = 0.
+        y: targets.
+        times: at least 0, in any order.
+        tolerance: of a step.
+        damping: of the flow with momentum.
+    """
+    ended = np.isinf(times)
+    moved, error, steps = jnp.zeros((len(times), *first.shape)), jnp.zeros(len(times)), 0
+    if not ended.all():
+        finite, back = np.unique(times[~ended], return_inverse=True)
+        rate = float(modes.values[0] * largest_curvature(loss, first, y))
+        rate = rate if damping is None else rate**0.5 + damping
+        ways = (True,) if finite[-1] * rate / 3 > MOST_STEPS else (False, True)  # explicit steps end at 3 / rate
+        fine, stiff, steps = _integrated(modes, loss, first, y, finite, tolerance, damping, ways)
+        rough, _, _ = _integrated(modes, loss, first, y, finite, min(10 * tolerance, 0.5), damping, (stiff,))
+        kept = modes.counted(finite, damping)
+        gaps = [jnp.abs(part) for part in modes.outputs(jnp.where(kept, fine - rough, 0.0))]
+        moved = moved.at[~ended].set(jnp.where(kept, fine, 0.0)[back])
+        error = error.at[~ended].set(jnp.maximum(*(jnp.max(gap, axis=(1, 2), initial=0.0) for gap in gaps))[back])
+    if ended.any():
+        rank = int(jnp.sum(modes.values > 0))  # the largest come first
+        along, last, count = least_loss(loss, modes.vectors[:, :rank], first, y)
+        limit = jnp.zeros_like(first).at[:rank].set(-along * (modes.unit / modes.values)[:rank, None])
+        moved, error, steps = moved.at[ended].set(limit), error.at[ended].set(last), steps + count
+    return moved, error, steps
+
+
+def _integrated(
+    modes: OutputModes, loss: OutputLoss, first: Array, y: Array, times: np.ndarray, tolerance: float,
+    damping: float | None, ways: tuple[bool, ...],
+) -> tuple[Float[Array, "s n c"], bool, int]:  # fmt: skip
+    """The coordinates at increasing times, whether it took implicit steps, and the number of all."""
+    steps, drag = 0, None if damping is None else jnp.asarray(damping, float)
+    known, wanted = jnp.asarray(times), jnp.asarray(tolerance, float)
+    for stiff in ways:
+        found, count, finished = integrate(modes.left, modes.gather, loss, first, y, known, wanted, drag, stiff=stiff)
+        steps += int(count)
+        if bool(finished):
+            return found, stiff, steps
+    raise SolverError(
+        "flow under the loss",
+        found=f"time {times[-1]:g} not reached in {steps} steps",
+        rule=f"an error of {tolerance:g} a step",
+        remedy="a larger tolerance or a shorter time, and a loss that is smooth and bounded below",
+    )

@@ -1,0 +1,48 @@
+"""The largest learning rate of descent on squared loss in a kernel."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError
+
+from ._checks import check_at_least, paired
+from ._ridge import require_positive_semidefinite
+
+
+def largest_learning_rate(
+    K: Float[Array, "n m *k"], *, momentum: float = 0.0, nesterov: bool = False, terms: int = 1
+) -> Float[Array, ""]:
+    """The rate below which descent on 1/2 sum |f - y|² / terms converges, and above which it diverges.
+
+    With a_1 the largest eigenvalue of K it is 2 (1 + momentum) terms / a_1 (the heavy ball; without momentum, gradient
+    descent), or 2 (1 + momentum) terms / ((1 + 2 momentum) a_1) (Nesterov's method). Along a_1 a root of the recursion
+    leaves the unit circle there, at -1. `networks.stable_learning_rate` is half of it for gradient descent.
+
+    Args:
+        K: the tangent kernel of the training points, one for each output, or of all pairs of outputs (n, n, k, k).
+        momentum: in [0, 1).
+        nesterov: the gradient ahead instead of the heavy ball, as in `momentum_descent`.
+        terms: what the sum of squares is divided by: 1, or y.size for a mean over points and outputs.
+
+    Raises:
+        SettingError: for a kernel without a positive eigenvalue, which any rate suits, a momentum not in [0, 1), or
+            terms below 1.
+        ShapeError: where K is not symmetric to rounding.
+        DataError: for NaN.
+        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import largest_learning_rate
+        >>> float(largest_learning_rate(4 * jnp.eye(3), momentum=0.5, terms=3))
+        2.25
+    """
+    if not 0 <= momentum < 1:
+        raise SettingError("momentum", found=momentum, rule="in [0, 1)")
+    check_at_least("terms", terms, 1)
+    matrix = paired(K)
+    require_positive_semidefinite(matrix, "K")
+    largest = jnp.linalg.eigvalsh(matrix)[-1]
+    if not largest > 0:
+        raise SettingError("K", found=f"largest eigenvalue {float(largest)}", rule="positive")
+    return 2 * (1 + momentum) * terms / (largest * (1 + 2 * momentum if nesterov else 1))
