@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -44,6 +43,7 @@ def integrate(
         damping: of the flow with momentum.
         stiff: Kvaerno 5/4 with its systems of all outputs, in place of Tsitouras 5/4 with explicit steps.
     """
+    import diffrax  # slow to import
 
     def velocity(t, state, args):
         push, pull, initial, goal = args
