@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from lemmata.architectures import relu_network
 from lemmata.networks import EmpiricalKernel, linearize, train
-from lemmata.solvers import stable_step
+from lemmata.solvers import largest_learning_rate
 
 jax.config.update("jax_enable_x64", True)
 x = jax.random.normal(jax.random.key(0), (30, 5))
@@ -15,7 +15,7 @@ rows = []
 for width in (32, 128, 512, 2048):
     network = relu_network(2, width)
     params, _ = network.init(jax.random.key(2), 5)
-    rate = 0.3 * float(stable_step(EmpiricalKernel(network, params).gram(x, outputs="mean")))
+    rate = 0.3 * float(largest_learning_rate(EmpiricalKernel(network, params).gram(x, outputs="mean")))
     how = {"learning_rate": rate, "steps": 400, "record_at": range(0, 401, 20), "x_test": new}
     full, line = (train(f, params, x, y, **how) for f in (network, linearize(network, params)))
     gap = jnp.sqrt(jnp.mean((full.test - line.test) ** 2, axis=(1, 2)))

@@ -12,7 +12,7 @@ from lemmata.architectures import combined_gradient, output_structure, tangent_g
 from lemmata.core import ResultPlan, check_whole
 from lemmata.errors import SettingError, ShapeError, SolverError
 
-from ._modules import check_variables
+from ._modules import check_variables, function_of
 
 Outputs = Literal["all", "each", "mean"] | int
 # Bytes held beside a result, where the caller sets no other number.
@@ -94,7 +94,7 @@ class EmpiricalKernel(eqx.Module):
     def values(self, x: Shaped[Array, "n *point"]) -> Inexact[Array, "n *out"]:
         """f(params, x_i), in batches."""
         output_structure(self.f, self.params, x)
-        apply = self.f.apply if hasattr(self.f, "apply") else self.f
+        apply = function_of(self.f)
         return jax.lax.map(lambda point: apply(self.params, point), x, batch_size=_BATCH)
 
     def nngp(self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None) -> Inexact[Array, "n m"]:

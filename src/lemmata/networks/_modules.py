@@ -1,11 +1,16 @@
 """Modules of other libraries as functions f(params, x) of their trainable parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
 
 from lemmata.errors import SettingError
+
+
+def function_of(f: Any) -> Callable[..., Any]:
+    """The function f(params, x) itself, or the `apply` of what has one."""
+    return f.apply if hasattr(f, "apply") else f
 
 
 def equinox_function(module: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from lemmata.core import check_whole
 from lemmata.errors import SettingError, ShapeError
 
-from ._modules import check_variables
+from ._modules import check_variables, function_of
 from ._torch_taylor import TorchExpansion, are_tensors
 
 
@@ -50,7 +50,7 @@ class TaylorExpansion(eqx.Module):
         """
         centre, fixed = eqx.partition(self.params, eqx.is_inexact_array)
         moved = _moved(params, self.params)
-        apply = self.f.apply if hasattr(self.f, "apply") else self.f
+        apply = function_of(self.f)
         terms = lambda own: (_differentiable(apply(eqx.combine(own, fixed), *x, **settings)),)
         for _ in range(self.order):
             terms = _with_next(terms, moved)

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError, ShapeError, SolverError
 
+from ._modules import function_of
+
 
 class Trajectory(eqx.Module):
     """What gradient descent did.
@@ -62,8 +64,9 @@ def train(
     `params` and `x`.
 
     Args:
-        network: anything with `apply(params, x)` for one point. Where it also has `step(params, x, y, rate)`, a step
-            of descent in closed form, that is used in place of automatic differentiation.
+        network: a function f(params, x) of one point, or anything with such an `apply`. Where it also has
+            `step(params, x, y, rate)`, a step of descent in closed form, that is used in place of automatic
+            differentiation.
         params: where to start.
         x: training points.
         y: their targets.
@@ -92,7 +95,7 @@ def train(
     records = np.asarray(record_at, dtype=np.int64)
     if records.ndim != 1 or not len(records) or records[0] < 0 or records[-1] > steps or (np.diff(records) <= 0).any():
         raise SettingError("record_at", found=list(record_at), rule=f"increasing step counts in [0, {steps}]")
-    outputs = jax.eval_shape(network.apply, params, x[0]).shape
+    outputs = jax.eval_shape(function_of(network), params, x[0]).shape
     if len(x) != len(y) or outputs != y.shape[1:]:
         raise ShapeError(
             "targets y", found=f"shape {y.shape}", rule=f"one row for each of {len(x)} points and {outputs[0]} columns"
@@ -123,7 +126,7 @@ def _descend(
     network: Any, centred: bool, start: Any, x: Array, y: Array, rate: Array, lengths: Array, x_test: Array | None
 ) -> tuple[Any, Array, Array | None]:
     """Runs lengths[0] steps, records, lengths[1] steps, records, ..., and the last length without a record."""
-    batched = jax.vmap(network.apply, in_axes=(None, 0))
+    batched = jax.vmap(function_of(network), in_axes=(None, 0))
     zero = lambda points: batched(start, points) if centred else 0.0
     shift = zero(x)
     loss = lambda p: 0.5 * jnp.sum((batched(p, x) - shift - y) ** 2)
