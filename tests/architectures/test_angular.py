@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import (
+    ABRelu,
     AbstractLayer,
     AngularKernel,
     Dense,
@@ -37,15 +38,16 @@ pytestmark = pytest.mark.rotating(15)
 
 EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
 DEPTHS = (1, 3, 10, 30)
-SLOPES = (0.0, 0.3, -0.4, -1.0, 1.0)
+SLOPES = (0.0, 0.3, -0.4, -1.0, 1.0, (1.3, -0.4))
 KERNELS = {"nngp": NNGPKernel, "ntk": TangentKernel}
 both_faces = pytest.mark.parametrize("face", KERNELS)
 
 
 def network(depth, slope=0.0, parameterization="ntk"):
-    return fully_connected(
-        LeakyRelu(slope), depth, 7, weight_std=(2 / (1 + slope**2)) ** 0.5, parameterization=parameterization
-    )
+    below, above = slope if isinstance(slope, tuple) else (slope, 1.0)
+    layer = LeakyRelu(below) if above == 1.0 else ABRelu(below, above)
+    weight_std = (2 / (below**2 + above**2)) ** 0.5
+    return fully_connected(layer, depth, 7, weight_std=weight_std, parameterization=parameterization)
 
 
 def points(dtype="float64"):
@@ -127,6 +129,7 @@ def test_what_is_known_to_be_homogeneous():
             return state
 
     assert is_homogeneous(Serial([]))
+    assert is_homogeneous(Serial([Dense(3), ABRelu(-0.4, 1.3)]))
     assert is_homogeneous(Serial([Dense(3), Serial([LeakyRelu(-2.0), Dense(2, 1.5, parameterization="standard")])]))
     others = [Dense(3, bias_std=0.1), Dense(3, float("inf")), Erf(), Gelu(), Elementwise(lambda u: u), Shifted()]
     for layer in others:

@@ -5,12 +5,15 @@ import jax.numpy as jnp
 import pytest
 
 from lemmata.architectures import (
+    ABRelu,
     Cos,
     Dense,
     Dropout,
     Elementwise,
     Erf,
     Exp,
+    ExpNormalized,
+    Gabor,
     Gaussian,
     Hermite,
     Identity,
@@ -19,10 +22,13 @@ from lemmata.architectures import (
     Monomial,
     NNGPKernel,
     Parallel,
+    Polynomial,
     Rbf,
+    RectifiedMonomial,
     Relu,
     RMSNorm,
     Serial,
+    Sign,
     Sin,
     TangentKernel,
     fully_connected,
@@ -55,6 +61,17 @@ pytestmark = pytest.mark.rotating(15)
         lambda: Monomial(0),
         lambda: Hermite(65),
         lambda: Sin(float("inf")),
+        lambda: RectifiedMonomial(-1),
+        lambda: RectifiedMonomial(65),
+        lambda: RectifiedMonomial(True),
+        lambda: Polynomial([]),
+        lambda: Polynomial([1.0, float("nan")]),
+        lambda: Polynomial([0.0] * 66),
+        lambda: ABRelu(float("inf"), 1.0),
+        lambda: ABRelu(0.0, 0.0),
+        lambda: ABRelu(1e200, 1.0),
+        lambda: ExpNormalized(-0.1),
+        lambda: ExpNormalized(1.0, float("nan")),
     ],
 )
 def test_settings_out_of_bounds(build):
@@ -74,6 +91,11 @@ def test_things_of_the_wrong_kind():
         Parallel([Dense(3), jnp.tanh])
     with pytest.raises(SettingError, match="integer"):
         Monomial(2.5)
+    with pytest.raises(SettingError, match="integer from 0 to 64"):
+        RectifiedMonomial(2.0)
+    for coefficients in (3.0, ["a"], [1j]):
+        with pytest.raises(SettingError, match="sequence of finite numbers"):
+            Polynomial(coefficients)
     kernel = NNGPKernel(relu_network(1))
     with pytest.raises(ShapeError, match=r"\(2, 3\)"):
         kernel.cross(jnp.ones((2, 3)), jnp.ones((2, 4)))
@@ -153,6 +175,9 @@ REFUSED = {
     "skip-beside-even-map-of-dense": ([D, residual(Serial([D, Cos()])), D], r"\[0, 1\]"),
     "skip-beside-shifted-sine": ([D, residual(Serial([D, Sin(1.0, 0.1)])), D], r"\[0, 1\]"),
     "skip-beside-square": ([D, residual(Serial([D, Hermite(2)])), D], r"\[0, 1\]"),
+    "skip-beside-even-polynomial": ([D, residual(Serial([D, Polynomial([0.0, 1.0, 0.5])])), D], r"\[0, 1\]"),
+    "skip-beside-power": ([D, residual(Serial([D, RectifiedMonomial(2)])), D], r"\[0, 1\]"),
+    "sign-of-inputs": ([Sign(), D], "input of an activation"),
     "skip-beside-dropout": ([D, residual(Dropout(0.5)), D], r"\[0, 1\]"),
     "skip-beside-nested-skip": ([D, residual(residual(D)), D], r"\[0, 1\]"),
     "skip-of-inputs": ([residual(D), D], "inputs of the network"),
@@ -174,6 +199,10 @@ def test_a_limit_that_the_moments_do_not_give_is_refused(layers, words):
 ALLOWED = {
     "odd-map-of-dense-beside-skip": [D, residual(Serial([D, Erf()])), D],
     "odd-polynomial-beside-skip": [D, residual(Serial([D, Monomial(3)])), D],
+    "sign-beside-skip": [D, residual(Serial([D, Sign()])), D],
+    "gabor-beside-skip": [D, residual(Serial([D, Gabor()])), D],
+    "odd-coefficients-beside-skip": [D, residual(Serial([D, Polynomial([0.0, 1.0, 0.0, 0.5])])), D],
+    "layernorm-of-exponentials": [D, ExpNormalized(), LayerNorm(), D],
     "branch-of-a-branch": [D, residual(Serial([D, residual(Serial([Relu(), D]))])), Relu(), D],
     "layernorm-of-relu": [D, Relu(), LayerNorm(), D],
     "layernorm-of-inputs": [LayerNorm(), D],

@@ -30,6 +30,7 @@ from lemmata.architectures import (
     Relu,
     RMSNorm,
     Serial,
+    Sign,
     TangentKernel,
     fully_connected,
 )
@@ -146,6 +147,15 @@ def test_deep_piecewise_linear_networks(activation, dtype):
     for bias, scale in ((0.0, 1.0), (0.1, 1.0), (0.1, 1e3)):
         layers = fully_connected(activation, 30, 8, weight_std=1.2, bias_std=bias).layers
         judged_network(f"{activation} scale {scale:g}", layers, spread(dtype, scale), depth=30)
+
+
+@pytest.mark.rotating(11, over="activation")
+@both_precisions
+@pytest.mark.parametrize("activation", [Sign(), RectifiedMonomial(0), RectifiedMonomial(2), ExpNormalized()], ids=repr)
+def test_networks_of_layers_that_tell_the_angle(activation, dtype):
+    # A jump takes the root of an angle in every layer: what the layer before has rounded would be seen.
+    layers = fully_connected(activation, 3, 8, weight_std=0.9).layers
+    judged_network(f"{activation}", layers, spread(dtype, 1.0), depth=3)
 
 
 @both_precisions

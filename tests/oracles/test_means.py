@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import (
+    ABRelu,
     AveragePool,
     Conv,
     Cos,
     Dense,
     Elementwise,
     Exp,
+    ExpNormalized,
     Flatten,
     Gaussian,
     Gelu,
@@ -22,8 +24,10 @@ from lemmata.architectures import (
     Monomial,
     NNGPKernel,
     Patches,
+    Polynomial,
     PositionalEmbedding,
     Rbf,
+    RectifiedMonomial,
     Relu,
     Serial,
     Sin,
@@ -40,7 +44,8 @@ VARIANCES = 0.3, 1.7
 
 ACTIVATIONS = [
     Relu(), LeakyRelu(-1.0), LeakyRelu(3.0), Gelu(), Sin(0.8, 0.5), Sin(0.8, -2.0), Cos(1.3), Exp(0.6), Gaussian(0.7),
-    Rbf(0.4), Monomial(2), Monomial(4), Hermite(2), Hermite(6), Elementwise(jax.nn.silu),
+    Rbf(0.4), Monomial(2), Monomial(4), Hermite(2), Hermite(6), Elementwise(jax.nn.silu), ABRelu(-0.4, 1.3),
+    RectifiedMonomial(0), RectifiedMonomial(3), Polynomial([0.3, -0.5, 0.2, 0.1, 0.2]),
 ]  # fmt: skip
 
 
@@ -60,6 +65,13 @@ def test_the_mean_of_an_activation_is_its_integral_with_its_sign(layer):
 
 def test_the_mean_of_softmax_outputs_is_one():
     assert Softmax(0.7).push(State(*(jnp.asarray(v) for v in (0.1, 0.0, 0.3, 1.7)), fan_in=1)).means == (1.0, 1.0)
+
+
+def test_the_mean_of_normalised_exponentials_is_their_integral():
+    found = ExpNormalized(0.7, -0.4).push(State(*(jnp.asarray(v) for v in (0.1, 0.0, *VARIANCES)), fan_in=1)).means
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    expected = np.sum(weights * np.exp(0.7**0.5 * nodes + 0.35 * (-0.4 - 1.0))) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(found, np.sqrt(VARIANCES) * expected, rtol=1e-13)
 
 
 def fields(n=3, shape=(4, 3, 2)):

@@ -13,7 +13,7 @@ from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
 from ._polynomials import check_degree
 from ._state import Means, State, versine_of
-from ._versine import arcs
+from ._versine import arcs, sign_of
 
 
 class ABRelu(AbstractLayer):
@@ -64,10 +64,9 @@ class Sign(AbstractLayer):
     def push(self, state: State) -> State:
         """1 - 2 theta / pi, the angle theta in [0, pi] from its versine."""
         law = state.law.activated(odd=True)
-        kappa0, _ = arcs(state.nngp < 0, versine_of(state))
+        share, _ = _acute_arcs(versine_of(state))
         present = (state.xx > 0) & (state.yy > 0)
-        nngp = jnp.where(present, 2.0 * kappa0 - 1.0, 0.0)
-        apart = 2.0 * jnp.where(state.nngp < 0, kappa0, 1.0 - kappa0)
+        nngp = jnp.where(present, sign_of(state.nngp) * (1.0 - 2.0 * share), 0.0)
         ones = lambda variance: jnp.where(variance > 0, jnp.ones_like(variance), 0.0)
         return state.replace(
             nngp=nngp,
@@ -76,7 +75,7 @@ class Sign(AbstractLayer):
             yy=ones(state.yy),
             law=law,
             means=None,
-            versine=jnp.where(present, apart, 1.0),
+            versine=jnp.where(present, 2.0 * share, 1.0),
         )
 
 
@@ -126,6 +125,11 @@ class RectifiedMonomial(AbstractLayer):
         )
 
 
+def _acute_arcs(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """The `arcs` of an obtuse angle pi - u: u / pi, which pi - u would round away, and (sin u - u cos u) / pi."""
+    return arcs(jnp.ones_like(versine, bool), versine)
+
+
 def _half_double_factorial(n: int) -> float:
     """(2n - 1)!! / 2, the moment E[max(z, 0)^(2n)]; 0 below n = 0."""
     return 0.5 * math.prod(range(1, 2 * n, 2)) if n >= 0 else 0.0
@@ -143,12 +147,12 @@ def arc_cosine_kernels_of_degree(
 
     whose terms are not negative, since r_n <= 1/3; so an angle that 1 - k_n tells is not lost near 0.
     """
-    kappa0, bow = arcs(obtuse, versine)
+    share, bow = _acute_arcs(versine)
     cosine, square = jnp.where(obtuse, versine - 1.0, 1.0 - versine), versine * (2.0 - versine)
-    kernels = kappa0, jnp.where(obtuse, bow, 1.0 - versine + bow)
-    gaps = 1.0 - kappa0, jnp.where(obtuse, 1.0 - bow, versine - bow)
+    kernels = jnp.where(obtuse, share, 1.0 - share), jnp.where(obtuse, bow, 1.0 - versine + bow)
+    gaps = jnp.where(obtuse, 1.0 - share, share), jnp.where(obtuse, 1.0 - bow, versine - bow)
     if degree == 0:
-        return kernels[0], gaps[0], jnp.zeros_like(kappa0)
+        return kernels[0], gaps[0], jnp.zeros_like(share)
     for n in range(1, degree):
         ratio = n * n / (4.0 * n * n - 1.0)
         near = gaps[1] * (1.0 - versine) + versine * (1.0 - ratio * (2.0 - versine) * kernels[0])
