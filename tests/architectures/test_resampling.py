@@ -84,6 +84,7 @@ def assert_linear(layer, sites, pairs, picks=True):
         np.testing.assert_allclose(found, values, atol=100 * EPS * size)
 
     def compare_all(found, values):
+        assert found.nngp.ndim == found.xx.ndim == found.yy.ndim == found.grid.axes
         compare(found.means.x, values.means.x, 1)
         compare(found.means.y, values.means.y, 1)
         compare(found.nngp, values.nngp, 2)
