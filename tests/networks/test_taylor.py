@@ -80,7 +80,7 @@ def remainders(f, params, order, distances):
 
 @pytest.mark.rotating(6, over="make")
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
-@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("order", [1, 3])
 @pytest.mark.parametrize("make", [plain, layer, equinox_module, flax_module, torch_module])
 def test_the_remainder_falls_at_the_rate_of_the_next_order(make, order):
     f, params = make()
@@ -131,7 +131,7 @@ def test_train_on_the_linearised_network_is_descent_in_its_kernel():
     run = train(linearize(single, params), params, X, Y, learning_rate=rate, steps=60, record_at=[0, 7, 60])
     expected = start + gradient_descent(spectrum(kernel), Y - start, rate, [0, 7, 60]).train
     np.testing.assert_allclose(run.train, expected, rtol=0, atol=60 * 100 * EPS)
-    full = train(taylor_expand(single, params, 3), params, X, Y, learning_rate=rate / 9, steps=20, record_at=[20])
+    full = train(taylor_expand(single, params, 2), params, X, Y, learning_rate=rate / 9, steps=20, record_at=[20])
     assert float(jnp.sum((full.train[0] - Y) ** 2)) < float(jnp.sum((start - Y) ** 2))
 
 

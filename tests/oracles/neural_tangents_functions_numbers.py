@@ -28,11 +28,6 @@ def network(params, x):
     return jnp.tanh(x @ params["in"] + params["bias"]) @ params["out"]
 
 
-def squared(f, y):
-    """Half of the sum of squares."""
-    return 0.5 * jnp.sum((f - y) ** 2)
-
-
 def smooth(f, y):
     """Convex, and not quadratic."""
     return jnp.sum(jnp.sqrt(1 + (f - y) ** 2))
@@ -43,7 +38,7 @@ def cross_entropy(f, y):
     return -jnp.sum(jax.nn.log_softmax(f) * y)
 
 
-LOSSES = {"squared": squared, "smooth": smooth, "cross_entropy": cross_entropy}
+LOSSES = {"smooth": smooth, "cross_entropy": cross_entropy}
 
 
 def main() -> None:
@@ -55,7 +50,7 @@ def main() -> None:
     params = {"in": numbers(1, 3, 4), "bias": numbers(13, 4), "out": numbers(17, 4, 2)}
     moved = {name: part + 0.3 * numbers(40, *part.shape) for name, part in params.items()}
     x, new = numbers(60, 5, 3), numbers(80, 3, 3)
-    targets = {"squared": numbers(100, 5, 2), "smooth": numbers(100, 5, 2), "cross_entropy": np.eye(2)[[0, 1, 1, 0, 1]]}
+    targets = {"smooth": numbers(100, 5, 2), "cross_entropy": np.eye(2)[[0, 1, 1, 0, 1]]}
     kernel = nt.empirical_kernel_fn(network, trace_axes=(), vmap_axes=None)
     theta, cross = kernel(x, None, "ntk", params), kernel(new, x, "ntk", params)
     start = network(params, x), network(params, new)

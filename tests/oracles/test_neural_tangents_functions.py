@@ -23,10 +23,6 @@ def network(params, x):
     return jnp.tanh(x @ params["in"] + params["bias"]) @ params["out"]
 
 
-def squared(f, y):
-    return 0.5 * jnp.sum((f - y) ** 2)
-
-
 def smooth(f, y):
     return jnp.sum(jnp.sqrt(1 + (f - y) ** 2))
 
@@ -35,7 +31,7 @@ def cross_entropy(f, y):
     return -jnp.sum(jax.nn.log_softmax(f) * y)
 
 
-LOSSES = {"squared": squared, "smooth": smooth, "cross_entropy": cross_entropy}
+LOSSES = {"smooth": smooth, "cross_entropy": cross_entropy}
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
