@@ -13,6 +13,8 @@ from sklearn.gaussian_process.kernels import WhiteKernel
 
 from lemmata.architectures import (
     AngularKernel,
+    Concatenate,
+    Contract,
     Dense,
     Dropout,
     Elementwise,
@@ -20,6 +22,7 @@ from lemmata.architectures import (
     Gelu,
     LayerNorm,
     Monomial,
+    Multiply,
     NNGPKernel,
     Serial,
     Sin,
@@ -76,6 +79,9 @@ OBJECTS = {
     "angular": AngularKernel(TangentKernel(erf_network(depth=2)), norm=2**0.5, dimension=3),
     "layers": Serial([Dense(8), LayerNorm(), residual(Serial([Gelu(), Dense(8, 1.3)])), Dropout(0.9), Dense(2)]),
     "sequences": Serial([Embedding(9, 8), StateSpace([-0.3, -1.0 + 2.0j], (0.1, 0.2)), Dense(4), Softmax(0.5)]),
+    "branches": Serial(
+        [Concatenate([Multiply([Dense(4), Dense(4)]), Dense(2)], axis=0), Contract([0.5, -1.0], "h,hw->w")]
+    ),
     "classes": [GaussianBumps(2, 3.0), Cosines(jnp.eye(2), jnp.ones(2)), LinearFunctions(3)],
     "function": draw_function(KEY, NETWORKS),
     "in context": construct_transformer(NETWORKS, 4, 7, examples=8, key=KEY, accelerated=True),
