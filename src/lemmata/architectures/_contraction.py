@@ -1,6 +1,7 @@
 """Contractions of a field's positions with a fixed array: any linear map of positions."""
 
 import string
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -38,7 +39,7 @@ class Contract(AbstractLayer):
     that it is made of.
 
     Args:
-        array: A, real numbers.
+        array: A, real numbers: an array, a number, or nested lists.
         form: the axes, see above. Letters of the positions that the new positions do not have are summed over.
 
     Raises:
@@ -61,7 +62,7 @@ class Contract(AbstractLayer):
     form: str = eqx.field(static=True)
     whole = True
 
-    def __init__(self, array: ArrayLike, form: str):
+    def __init__(self, array: ArrayLike | Sequence[Any], form: str):
         values = jnp.asarray(array)
         if jnp.iscomplexobj(values):
             raise SettingError("array of Contract", found=f"numbers of type {values.dtype}", rule="real numbers")
