@@ -106,7 +106,7 @@ def test_failures_and_wrong_arguments(monkeypatch):
         eigenpro(RBF(), X.astype(jnp.float16), F, 2, key)
     with pytest.raises(DataError, match="rank 1, as of points that are all equal"):
         eigenpro(RBF(), jnp.ones((20, 2)), jnp.ones(20), 5, key)
-    monkeypatch.setattr("lemmata.solvers._eigenpro.available_bytes", lambda: 2**20)
+    monkeypatch.setattr("lemmata.solvers._eigenpro_plan.available_bytes", lambda: 2**20)
     with pytest.raises(MemoryPlanError, match="GiB"):
         eigenpro(RBF(), X, F, 500, key)
     monkeypatch.undo()

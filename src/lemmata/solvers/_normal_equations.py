@@ -86,6 +86,7 @@ def normal_equations(
     return _symmetric(jnp.asarray(square)), jnp.asarray(product)
 
 
+@jax.jit
 def moved_by_rounding(
     factor: Float[Array, "p p"],
     square: Float[Array, "p p"],

@@ -132,7 +132,7 @@ def subset_of_regressors(
         kernel, x, centres, outputs=flat.shape[1], ridges=ridges.size, block=block, working_set=working_set
     )
     plan.require(x)
-    factor, jitter = _penalty(kernel, centres, float(jnp.finfo(x.dtype).eps))
+    factor, jitter = _penalty(kernel, centres, float(jnp.finfo(x.dtype).eps), flat.shape[1])
     z = centres.astype(x.dtype)
     parts = _found(kernel, factor, z, x, flat, ridges.reshape(-1), plan.block, tolerance)
     alpha, shift, residual, condition, gain = (jnp.stack(part) for part in zip(*parts, strict=True))
@@ -158,10 +158,13 @@ def _checked(
     return ridges
 
 
-def _penalty(kernel: AbstractKernel, z: Array, eps: float) -> tuple[Float[Array, "p p"], Float[Array, ""]]:
+def _penalty(
+    kernel: AbstractKernel, z: Array, eps: float, outputs: int
+) -> tuple[Float[Array, "p p"], Float[Array, ""]]:
     """The lower Cholesky factor of K_zz + jitter I, and the jitter."""
     matrix = gram(kernel, z.astype(jnp.float64))
-    solved = factored(matrix, jnp.zeros(len(z)), 16 * eps * jnp.trace(matrix))
+    nothing = jnp.zeros((len(z), outputs))  # of the shape that is solved for afterwards: one compilation
+    solved = factored(matrix, nothing, 16 * eps * jnp.trace(matrix))
     return solved.factor, solved.ridge + solved.jitter
 
 
