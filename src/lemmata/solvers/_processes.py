@@ -1,8 +1,9 @@
 """Products with a kernel's Gram matrix on several processes, each of one thread."""
 
 import multiprocessing
+from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
@@ -99,7 +100,7 @@ class ProcessOperator:
             raise SettingError("the operator", found="its processes are closed", rule="used inside of its context")
         try:
             self._send(np.asarray(v))
-            return jnp.asarray(self._gathered(v.shape[1:]))
+            return jnp.asarray(self._gathered())
         except BaseException:  # an interrupted product leaves answers in the pipes
             self.close()
             raise
@@ -143,14 +144,15 @@ class ProcessOperator:
                     rule="can be sent to another process: classes and functions are named in a module",
                 ) from error
 
-    def _gathered(self, shape: tuple[int, ...]) -> np.ndarray:
+    def _gathered(self) -> np.ndarray:
         """The product: each process gets the next block when it has answered."""
-        starts = iter(range(0, len(self), self.block))
-        product, waiting = None, {}
+        starts, waiting = iter(range(0, len(self), self.block)), {}
+        parts: dict[int, Any] = {}
         for end in self._ends:
             self._next(end, starts, waiting)
         while waiting:
-            for end in wait(list(waiting)):
+            ready: list[Any] = wait(list(waiting))
+            for end in ready:
                 start, number = waiting.pop(end), self._ends.index(end)
                 try:
                     part = end.recv()
@@ -158,18 +160,19 @@ class ProcessOperator:
                     self._fail(number)
                 if isinstance(part, str):
                     self._fail(number, part)
-                product = np.empty((len(self), *shape), part.dtype) if product is None else product
-                first = min(start, len(self) - self.block)
-                product[first : first + self.block] = part
+                parts[start] = part[start - min(start, len(self) - self.block) :]
                 self._next(end, starts, waiting)
-        return product
+        return np.concatenate([parts[start] for start in sorted(parts)])
 
-    def _next(self, end: Connection, starts: Any, waiting: dict[Connection, int]) -> None:
+    def _next(self, end: Connection, starts: Iterator[int], waiting: dict[Connection, int]) -> None:
         if (start := next(starts, None)) is not None:
-            end.send(min(start, len(self) - self.block))
+            try:
+                end.send(min(start, len(self) - self.block))
+            except OSError:
+                self._fail(self._ends.index(end))
             waiting[end] = start
 
-    def _fail(self, number: int, message: str | None = None) -> Any:
+    def _fail(self, number: int, message: str | None = None) -> NoReturn:
         if message is None:
             child = self._processes[number]
             child.join(1)

@@ -31,7 +31,7 @@ def serve(end: Connection, number: int) -> None:
             end.send(f"no kernel: {type(error).__name__}: {error}")
             return
         jax.config.update("jax_enable_x64", float64)
-        points, v = jnp.asarray(x), None
+        points = v = jnp.asarray(x)
         while True:
             message = end.recv()
             if isinstance(message, np.ndarray):
