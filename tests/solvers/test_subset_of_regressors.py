@@ -23,6 +23,7 @@ from lemmata.solvers import (
     kernel_ridge,
     subset_of_regressors,
 )
+from lemmata.solvers._normal_equations import moved_by_rounding, normal_equations
 
 RNG = np.random.default_rng(0)
 X = jnp.asarray(RNG.normal(size=(257, 3)))
@@ -136,6 +137,42 @@ def test_float32_blocks_are_summed_in_float64():
     tolerance = 100 * EPS * np.linalg.cond(rows) ** 2 * np.abs(best).max()
     assert tolerance < 2**-23 * 1e-2 * np.abs(best).max()
     np.testing.assert_allclose(found.coefficients, best, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.5), RBF(3.0), KERNEL, Matern(0.5, 1.0)], ids=str)
+@pytest.mark.parametrize("ridge", [1e-3, 1.0])
+def test_sums_that_are_whitened_last_move_the_fit_as_little_as_is_said(kernel, ridge):
+    factor, z, y = jnp.linalg.cholesky(gram(kernel, Z) + 1e-12 * jnp.eye(40)), Z, F / jnp.linalg.norm(F)
+    first, last = (normal_equations(kernel, factor, z, X, y, 100, last=late) for late in (False, True))
+    alphas = [np.linalg.solve(factor.T, kernel_ridge(*sums, ridge).coefficients) for sums in (first, last)]
+    moved = np.linalg.norm(np.asarray(gram(kernel, X, z)) @ (alphas[1] - alphas[0]))
+    said = float(moved_by_rounding(factor, last[0], y, jnp.asarray(alphas[1]), jnp.asarray(ridge)))
+    # Both routes round, and the one that is whitened first by a few eps of |y|.
+    assert moved <= said + 100 * EPS
+    assert said < 1e-4
+
+
+def test_rows_are_summed_again_where_rounding_would_move_the_fit_beyond_the_tolerance(monkeypatch):
+    orders = []
+
+    def noted(*given, last):
+        orders.append(last)
+        return normal_equations(*given, last=last)
+
+    monkeypatch.setattr("lemmata.solvers._subset_of_regressors.normal_equations", noted)
+    exact = subset_of_regressors(RBF(3.0), X, F, Z, 1e-6)
+    assert orders == [False]
+    loose = subset_of_regressors(RBF(3.0), X, F, Z, 1e-6, tolerance=1e-2)
+    tight = subset_of_regressors(RBF(3.0), X, F, Z, 1e-6, tolerance=1e-12)
+    assert orders == [False, True, True, False]
+    np.testing.assert_array_equal(tight.coefficients, exact.coefficients)
+    assert 0 < float(jnp.linalg.norm(loose(X) - exact(X))) <= 1e-2 * float(jnp.linalg.norm(F))
+    orders.clear()
+    subset_of_regressors(RBF(3.0), X.astype(jnp.float32), F, Z, [0.0, 1.0], tolerance=1.0)  # no ridge, no bound
+    subset_of_regressors(RBF(3.0), X.astype(jnp.float32), F, Z, 1e-3)
+    assert orders == [False, True]
+    with pytest.raises(SettingError, match="tolerance"):
+        subset_of_regressors(RBF(3.0), X, F, Z, 1.0, tolerance=-1.0)
 
 
 def test_float32_points_cost_their_jitter():

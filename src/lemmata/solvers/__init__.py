@@ -9,6 +9,7 @@ from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
 from ._cross_entropy import cross_entropy_flow as cross_entropy_flow
 from ._eigenpro import CentredSolution as CentredSolution
 from ._eigenpro import eigenpro as eigenpro
+from ._eigenpro_plan import EigenProPlan as EigenProPlan
 from ._ensemble import Ensemble as Ensemble
 from ._ensemble import OtherPoints as OtherPoints
 from ._ensemble import gradient_descent_ensemble as gradient_descent_ensemble
@@ -35,6 +36,7 @@ from ._momentum import momentum_flow as momentum_flow
 from ._operators import KernelOperator as KernelOperator
 from ._operators import MatrixOperator as MatrixOperator
 from ._operators import kernel_product as kernel_product
+from ._processes import ProcessOperator as ProcessOperator
 from ._ridge import Solution as Solution
 from ._ridge import kernel_ridge as kernel_ridge
 from ._ridge import leave_one_out_residuals as leave_one_out_residuals

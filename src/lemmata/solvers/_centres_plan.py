@@ -16,7 +16,7 @@ from ._operators import BLOCK_BYTES
 # K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and what a factorisation
 # holds beside them.
 _SQUARES = 5
-# A block in float64, its transpose, and its whitened form, beside what the kernel holds while it computes the block.
+# A block in float64, its whitened form, and the next block, beside what the kernel holds while it computes one.
 _COPIES = 3
 # Plans above this many bytes are printed.
 _ANNOUNCED = 2**30

@@ -1,7 +1,5 @@
 """Kernel regression on a set of centres by preconditioned stochastic gradient (EigenPro)."""
 
-import math
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,11 +7,12 @@ import numpy as np
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float, Key
 
-from lemmata.core import available_bytes, require_float64
-from lemmata.errors import DataError, MemoryPlanError, SettingError, SolverError
+from lemmata.core import require_float64
+from lemmata.errors import DataError, SettingError, SolverError
 from lemmata.kernels import AbstractKernel
 
 from ._checks import check_numbers, check_targets
+from ._eigenpro_plan import EigenProPlan
 from ._operators import kernel_product, rows_of_a_block
 from ._ridge import factored
 
@@ -36,6 +35,7 @@ class CentredSolution(eqx.Module):
         level: how many eigenfunctions are preconditioned.
         jitter: what was added to the diagonal of K(z, z) for the projection, 16 eps times the trace.
         errors: the mean squared error over each epoch's batches, each before its own step, summed over outputs.
+        plan: the memory plan.
     """
 
     kernel: AbstractKernel
@@ -48,6 +48,7 @@ class CentredSolution(eqx.Module):
     level: int = eqx.field(static=True)
     jitter: Float[Array, ""]
     errors: np.ndarray
+    plan: EigenProPlan = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "t d"]) -> Float[Array, "t *k"]:
         """Predictions, computed in blocks."""
@@ -119,7 +120,8 @@ def eigenpro(
         raise SettingError("centres and epochs", found=f"{centres} and {epochs}", rule=f"in 2..{n}, and at least 1")
     wanted = min(n, rows_of_a_block(batch, centres, x.dtype.itemsize))
     subsample = min(centres, _SUBSAMPLE)
-    _check_memory(x.dtype.itemsize * (5 * centres**2 + 4 * wanted * centres + 4 * subsample**2), centres)
+    plan = EigenProPlan(n, centres, wanted, subsample, x.dtype.itemsize)
+    plan.require()
     order = jax.random.permutation(jax.random.fold_in(key, 0), n)
     z = x[order[:centres]]
     # A jitter above the backward error of the factorisation, n eps |K|, keeps the inverse positive definite.
@@ -151,7 +153,7 @@ def eigenpro(
             )
     alpha = mean.reshape(centres, *y.shape[1:])
     time, level = epochs * (n // rows) * rate, len(precondition.weights)
-    return CentredSolution(kernel, z, alpha, epochs, rows, rate, time, level, jitter, np.asarray(errors))
+    return CentredSolution(kernel, z, alpha, epochs, rows, rate, time, level, jitter, np.asarray(errors), plan)
 
 
 @eqx.filter_jit
@@ -191,15 +193,3 @@ def _precondition(
     rest = kernel.cross(unseen, unseen) - (features * weights) @ features.T
     top = float(jnp.linalg.eigvalsh(rest)[-1]) / len(unseen)
     return _Precondition(vectors, weights, float(jnp.max(jnp.diagonal(rest))), top)
-
-
-def _check_memory(needed: int, centres: int) -> None:
-    free = available_bytes()
-    if needed > free:
-        possible = int(centres * math.sqrt(free / needed))
-        raise MemoryPlanError(
-            f"EigenPro with {centres} centres",
-            found=f"a plan of {needed / 2**30:.2f} GiB, of {free / 2**30:.2f} GiB that are free",
-            rule="the matrices of the centres must fit",
-            remedy=f"use at most {possible} centres",
-        )

@@ -1,0 +1,184 @@
+"""Products with a kernel's Gram matrix on several processes, each of one thread."""
+
+import multiprocessing
+from collections.abc import Iterator
+from multiprocessing.connection import Connection, wait
+from typing import Any, NoReturn
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import available_bytes, check_whole, float64_enabled
+from lemmata.errors import MemoryPlanError, SettingError, ShapeError, SolverError
+from lemmata.kernels import AbstractKernel
+
+from ._checks import check_numbers
+from ._operators import KernelOperator, rows_of_a_block
+from ._product_process import serve
+
+# What Python, JAX and the compiled product hold beside arrays: 319 MiB resident with 500 points.
+_PROCESS_BYTES = 320 * 2**20
+# A block and what the kernel holds while it computes it.
+_COPIES = 4
+
+
+class ProcessOperator:
+    """The Gram matrix of a kernel on points, whose products are computed in blocks of rows by several processes.
+
+    Where `KernelOperator` leaves it to JAX to share one block among threads, which it does for some operations and not
+    for others, here each process takes the next block when it has finished one, and computes it on one thread. The
+    product is that of a `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector
+    once a product. Use it as a context: outside of it no process is left. Processes end also where this one is killed,
+    and where a product is interrupted, which closes the operator.
+
+    Processes are started afresh, which takes some seconds and imports the module of the program again: a script
+    guards what it runs by `if __name__ == "__main__":`. The kernel's class is to be found by its name in a module.
+
+    Args:
+        kernel: the kernel K.
+        x: points, one a row.
+        processes: how many.
+        block: rows of a block; None means as many as fill 128 MiB.
+
+    Attributes:
+        bytes: memory that all processes may take together.
+
+    Raises:
+        ShapeError, DataError, PrecisionError: for points, as `KernelOperator`.
+        SettingError: where processes or block is no whole number above 0, or the kernel cannot be sent.
+        MemoryPlanError: where the processes do not fit in memory.
+        SolverError: where a process fails; names what it said.
+
+    Example:
+        ```python
+        with ProcessOperator(RBF(2.0), x, processes=2) as operator:
+            found = conjugate_gradients(operator, y, 1e-2)
+        ```
+    """
+
+    def __init__(
+        self, kernel: AbstractKernel, x: Float[Array, "n d"], processes: int, *, block: int | None = None
+    ) -> None:
+        check_numbers("points x", x)
+        check_whole("processes", processes, 1)
+        self.kernel, self.x = kernel, x
+        self.block = min(rows_of_a_block(block, len(x), x.dtype.itemsize), len(x))
+        self.bytes = processes * (_PROCESS_BYTES + 2 * x.nbytes + _COPIES * self.block * len(x) * x.dtype.itemsize)
+        if self.bytes > (free := available_bytes()):
+            raise MemoryPlanError(
+                f"products on {processes} processes",
+                found=f"{self.bytes / 2**30:.2f} GiB, of {free / 2**30:.2f} GiB that are free",
+                rule="points and blocks of every process fit",
+                remedy="fewer processes, or a smaller block",
+            )
+        context = multiprocessing.get_context("spawn")
+        self._ends: list[Connection] = []
+        self._processes: list[Any] = []
+        try:
+            for number in range(processes):
+                here, there = context.Pipe()
+                child = context.Process(target=serve, args=(there, number), daemon=True)
+                child.start()
+                there.close()  # so that either side sees the other's end
+                self._ends.append(here)
+                self._processes.append(child)
+            self._send((float64_enabled(), kernel, np.asarray(x), self.block))
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.x)
+
+    def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+        """The product with v."""
+        if len(v) != len(self):
+            raise ShapeError("v", found=f"{v.shape}", rule=f"one row for each of the {len(self)} points")
+        if not self._ends:
+            raise SettingError("the operator", found="its processes are closed", rule="used inside of its context")
+        try:
+            self._send(np.asarray(v))
+            return jnp.asarray(self._gathered())
+        except BaseException:  # an interrupted product leaves answers in the pipes
+            self.close()
+            raise
+
+    def columns(self, index: Array) -> Float[Array, "n b"]:
+        """The columns of those numbers, computed here."""
+        return KernelOperator(self.kernel, self.x).columns(index)
+
+    def diagonal(self) -> Float[Array, " n"]:
+        """The diagonal."""
+        return self.kernel.diagonal(self.x)
+
+    def close(self) -> None:
+        """End the processes."""
+        for end in self._ends:
+            end.close()
+        for child in self._processes:
+            child.terminate()
+        for child in self._processes:
+            child.join()
+        self._ends, self._processes = [], []
+
+    def __enter__(self) -> "ProcessOperator":
+        """The operator."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes."""
+        self.close()
+
+    def _send(self, message: Any) -> None:
+        for number, end in enumerate(self._ends):
+            try:
+                end.send(message)
+            except OSError:
+                self._fail(number)
+            except Exception as error:
+                raise SettingError(
+                    "kernel",
+                    found=f"{type(error).__name__}: {error}",
+                    rule="can be sent to another process: classes and functions are named in a module",
+                ) from error
+
+    def _gathered(self) -> np.ndarray:
+        """The product: each process gets the next block when it has answered."""
+        starts, waiting = iter(range(0, len(self), self.block)), {}
+        parts: dict[int, Any] = {}
+        for end in self._ends:
+            self._next(end, starts, waiting)
+        while waiting:
+            ready: list[Any] = wait(list(waiting))
+            for end in ready:
+                start, number = waiting.pop(end), self._ends.index(end)
+                try:
+                    part = end.recv()
+                except (EOFError, OSError):
+                    self._fail(number)
+                if isinstance(part, str):
+                    self._fail(number, part)
+                parts[start] = part[start - min(start, len(self) - self.block) :]
+                self._next(end, starts, waiting)
+        return np.concatenate([parts[start] for start in sorted(parts)])
+
+    def _next(self, end: Connection, starts: Iterator[int], waiting: dict[Connection, int]) -> None:
+        if (start := next(starts, None)) is not None:
+            try:
+                end.send(min(start, len(self) - self.block))
+            except OSError:
+                self._fail(self._ends.index(end))
+            waiting[end] = start
+
+    def _fail(self, number: int, message: str | None = None) -> NoReturn:
+        if message is None:
+            child = self._processes[number]
+            child.join(1)
+            message = f"ended with exit code {child.exitcode}"
+        raise SolverError(
+            f"process {number + 1} of {len(self._processes)} of the product",
+            found=message,
+            rule="answers with a block of the product",
+        )

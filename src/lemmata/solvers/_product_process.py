@@ -1,0 +1,62 @@
+"""One process of a product that several share: it answers with K(x, x) v, a block of rows at a time."""
+
+import contextlib
+import os
+import pathlib
+import signal
+from multiprocessing.connection import Connection
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._operators import kernel_product
+
+
+def serve(end: Connection, number: int) -> None:
+    """Answer until the other end is closed.
+
+    The first message is whether float64 is on, the kernel, the points and the rows of a block; then comes a vector, or
+    the number of a first row, which is answered with that block of the product, or with what went wrong.
+
+    Args:
+        end: the connection to the process that asks.
+        number: of this process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    with contextlib.suppress(EOFError, OSError), _one_thread(number):
+        try:
+            float64, kernel, x, rows = end.recv()
+        except (AttributeError, ImportError) as error:
+            end.send(f"no kernel: {type(error).__name__}: {error}")
+            return
+        jax.config.update("jax_enable_x64", float64)
+        points = v = jnp.asarray(x)
+        while True:
+            message = end.recv()
+            if isinstance(message, np.ndarray):
+                v = jnp.asarray(message)
+                continue
+            try:
+                answer = np.asarray(kernel_product(kernel, points[message : message + rows], points, v, block=rows))
+            except Exception as error:
+                answer = f"{type(error).__name__}: {error}"
+            end.send(answer)
+
+
+@contextlib.contextmanager
+def _one_thread(number: int):
+    """Give JAX one thread: its pool has as many as there are cores when it starts, so it starts on one of them.
+
+    Its threads may then run on any core again, as others may use the one.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {sorted(cores)[number % len(cores)]})
+    jax.devices("cpu")
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        os.sched_setaffinity(int(task.name), cores)
+    yield
