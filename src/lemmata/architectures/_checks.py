@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError, ShapeError
@@ -41,8 +42,8 @@ def check_sites(x: Array) -> None:
 def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
     """The values, refused where not finite; as they are under a transformation, where nothing can be raised."""
     try:
-        known = bool(jnp.all(jnp.isfinite(values)))
-    except jax.errors.TracerBoolConversionError:
+        known = bool(np.isfinite(np.asarray(values)).all())  # without a compilation: they are few
+    except jax.errors.TracerArrayConversionError:
         return values
     if not known:
         raise SettingError(

@@ -1,5 +1,6 @@
 """Fields: inputs that are vectors at the positions of a grid, and their moments at pairs of positions."""
 
+import functools
 import math
 from typing import Any
 
@@ -40,6 +41,8 @@ def _own(x: Array, pairs: bool) -> State:
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[-1], INPUTS, means, grid, versine, centred)
 
 
+# Compiled as functions of their own, so that what is traced for fields serves their centred twins.
+@functools.partial(jax.jit, static_argnames="pairs")
 def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs: bool) -> tuple[Array, ...]:
     """Covariances, the variances of x and of y, and versines, of all pairs of fields."""
     sites, c = x.shape[1:-1], x.shape[-1]
@@ -61,6 +64,7 @@ def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs
     return nngp, xx, yy, versine
 
 
+@functools.partial(jax.jit, static_argnames="pairs")
 def _own_moments(x: Float[Array, "n *sites c"], pairs: bool) -> tuple[Array, ...]:
     """The same of every field with itself."""
     sites, c = x.shape[1:-1], x.shape[-1]

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import sparse
 
 from lemmata.errors import DataError, SettingError, ShapeError
 
@@ -96,7 +95,7 @@ def _adjacency(given: Any, name: str) -> Float[np.ndarray, "s s"]:
     if hasattr(given, "edges") and hasattr(given, "nodes"):
         matrix = _of_edges(given)
     else:
-        matrix = _numbers(given.toarray() if sparse.issparse(given) else given, name)
+        matrix = _numbers(given.toarray() if hasattr(given, "toarray") else given, name)
     check_adjacency(name, matrix)
     return matrix
 

@@ -168,7 +168,9 @@ class State(eqx.Module):
         """The state with those of inputs with themselves changed, where it has them."""
         if self.grid.left is None or self.grid.right is None:
             return self
-        return self.with_grid(left=change(self.grid.left), right=change(self.grid.right))
+        left = change(self.grid.left)
+        right = left if self.grid.right is self.grid.left else change(self.grid.right)
+        return self.with_grid(left=left, right=right)
 
     def with_law(self, law: Law) -> "State":
         """The state, and those of inputs with themselves, under another law."""
@@ -247,6 +249,7 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[1], INPUTS, means, versine=versine, centred=centred)
 
 
+@jax.jit
 def _matrix_moments(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> tuple[Array, Array, Array, Array]:
     nngp, xx, yy = x @ y.T / x.shape[1], _squares(x)[:, None], _squares(y)[None, :]
     return nngp, xx, yy, input_versines(x, y, nngp, xx, yy)

@@ -310,8 +310,8 @@ def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
 
 
 def _stripe(points: int, outputs: int) -> int:
-    """Rows of the blocks of a symmetric kernel."""
-    return max(_SHORTEST // outputs, -(-points // _STRIPES))
+    """Rows of the blocks of a symmetric kernel; all where the blocks would be too short."""
+    return points if points * outputs < _STRIPES * _SHORTEST else -(-points // _STRIPES)
 
 
 @jax.jit

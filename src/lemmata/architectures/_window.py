@@ -7,6 +7,7 @@ import operator
 from typing import Any, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.lax import optimization_barrier, slice_in_dim
 from jaxtyping import Array, Bool, Float
@@ -80,6 +81,10 @@ class Window(eqx.Module):
         `groups` names for each axis of the grid the axes of `values` along which the window slides at once; with two,
         along the diagonals of their plane.
         """
+        return self._total(values, tuple(groups))
+
+    @functools.partial(jax.jit, static_argnums=(0, 2))  # so that covariances and tangent kernels are traced once
+    def _total(self, values: Array, groups: tuple[tuple[int, ...], ...]) -> Array:
         for axis, group in enumerate(groups):
             # Without barriers the compiler computes what comes before anew for every place of the window.
             padded = optimization_barrier(self._padded(optimization_barrier(values), axis, group))

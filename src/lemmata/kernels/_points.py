@@ -6,11 +6,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import DataError, SettingError, ShapeError
 
 from ._base import AbstractKernel
+
+
+@jax.jit
+def has_finite_sum(values: Float[Array, "..."]) -> Bool[Array, ""]:
+    """Whether the sum is finite: then all numbers are, though a sum of finite numbers may overflow."""
+    return jnp.isfinite(jnp.sum(values))
 
 
 def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, bool]:
@@ -116,7 +122,7 @@ def _finite(name: str, points: Array) -> bool:
     """Whether the points are known, refused where they are and one is not finite."""
     try:
         # A sum of finite numbers may overflow, so it only says that all are finite, never that one is not.
-        if bool(jnp.isfinite(jnp.sum(points))):
+        if bool(has_finite_sum(points)):
             return True
         finite = np.isfinite(np.asarray(points)).reshape(len(points), -1).all(axis=1)
     except jax.errors.ConcretizationTypeError:

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from lemmata.errors import SettingError
 
 from ._base import AbstractKernel
+from ._points import has_finite_sum
 
 
 def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Callable[[int, int], Float[Array, "a b"]]:
@@ -114,8 +115,7 @@ def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
         SettingError: names one such entry.
     """
     try:
-        # A sum of finite numbers may overflow, so it only says that all are finite, never that one is not.
-        if bool(jnp.isfinite(jnp.sum(matrix))) or bool(jnp.all(jnp.isfinite(matrix))):
+        if bool(has_finite_sum(matrix)) or bool(jnp.all(jnp.isfinite(matrix))):
             return matrix
     except jax.errors.ConcretizationTypeError:
         return matrix
