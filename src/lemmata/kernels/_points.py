@@ -6,17 +6,25 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from lemmata.errors import DataError, SettingError, ShapeError
 
 from ._base import AbstractKernel
 
+_FEW = 2**20
 
-@jax.jit
-def has_finite_sum(values: Float[Array, "..."]) -> Bool[Array, ""]:
+
+def has_finite_sum(values: Float[Array, "..."]) -> bool:
     """Whether the sum is finite: then all numbers are, though a sum of finite numbers may overflow."""
-    return jnp.isfinite(jnp.sum(values))
+    if values.size > _FEW:
+        return bool(jnp.isfinite(jnp.sum(values)))
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(np.sum(np.asarray(values))))  # without a compilation
+
+
+# What is raised where a value is asked for under `jit` or `vmap`.
+UNKNOWN = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 
 
 def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, bool]:
@@ -122,10 +130,10 @@ def _finite(name: str, points: Array) -> bool:
     """Whether the points are known, refused where they are and one is not finite."""
     try:
         # A sum of finite numbers may overflow, so it only says that all are finite, never that one is not.
-        if bool(has_finite_sum(points)):
+        if has_finite_sum(points):
             return True
         finite = np.isfinite(np.asarray(points)).reshape(len(points), -1).all(axis=1)
-    except jax.errors.ConcretizationTypeError:
+    except UNKNOWN:
         return False
     if not finite.all():
         row = int(np.argmin(finite))

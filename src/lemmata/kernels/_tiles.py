@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from lemmata.errors import SettingError
 
 from ._base import AbstractKernel
-from ._points import has_finite_sum
+from ._points import UNKNOWN, has_finite_sum
 
 
 def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Callable[[int, int], Float[Array, "a b"]]:
@@ -115,9 +115,9 @@ def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
         SettingError: names one such entry.
     """
     try:
-        if bool(has_finite_sum(matrix)) or bool(jnp.all(jnp.isfinite(matrix))):
+        if has_finite_sum(matrix) or bool(jnp.all(jnp.isfinite(matrix))):
             return matrix
-    except jax.errors.ConcretizationTypeError:
+    except UNKNOWN:
         return matrix
     row, column = divmod(int(jnp.argmin(jnp.isfinite(matrix))), matrix.shape[1])
     raise SettingError(
