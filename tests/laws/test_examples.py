@@ -5,6 +5,7 @@ import doctest
 import importlib
 import pathlib
 import re
+import runpy
 
 import pytest
 
@@ -53,6 +54,26 @@ def test_a_wrong_example_fails_and_none_is_lost_behind_a_decorator(tmp_path):
     assert "Expected:\n    3\nGot:\n    2" in said
     assert ran == 1
     assert len(MODULES) >= 60
+
+
+NEWCOMERS = sorted((ROOT / "docs" / "examples").glob("*.py"))
+
+
+@pytest.mark.rotating(10)
+@pytest.mark.parametrize("path", NEWCOMERS, ids=lambda path: path.stem)
+def test_the_programs_for_newcomers_run_and_draw(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(path))
+    assert capsys.readouterr().out
+    assert (tmp_path / f"{path.stem}.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize("path", NEWCOMERS, ids=lambda path: path.stem)
+def test_a_newcomers_program_fits_in_thirty_lines_and_stands_on_the_page(path):
+    assert sum(bool(line.strip()) for line in path.read_text().splitlines()) <= 30
+    page = (path.parent / "README.md").read_text()
+    assert f"]({path.name})" in page
+    assert f"]({path.stem}.svg)" in page
 
 
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
