@@ -11,6 +11,7 @@ from lemmata.core import check_whole, free_bytes
 from lemmata.errors import MemoryPlanError, SettingError
 from lemmata.kernels import AbstractKernel, gram_plan
 
+from ._normal_equations import TILE
 from ._operators import BLOCK_BYTES
 
 # K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and what a factorisation
@@ -128,27 +129,22 @@ def centres_plan(
         if value is not None:
             check_whole(name, value, 1, unit)
     n, p = len(x), len(z)
+    tile = gram_plan(kernel, x[:TILE], z, block=max(TILE, p)).working_bytes
+    row = 8 * _COPIES * p
     if block is not None:
-        return CentresPlan(n, p, outputs, ridges, min(block, n), _block_bytes(kernel, x, z, min(block, n)))
+        return CentresPlan(n, p, outputs, ridges, min(block, n), tile + row * min(block, n))
     beside = squares(p) + _columns(n, p, outputs, ridges)
     limit = 2 * BLOCK_BYTES if working_set is None else working_set - beside
-    candidate = min(n, max(1, limit // (8 * _COPIES * p)))
-    while (needed := _block_bytes(kernel, x, z, candidate)) > limit:
-        if candidate == 1:
-            raise MemoryPlanError(
-                "working set",
-                found=f"{max(limit, 0)} bytes for a block, beside {beside} for the squares and targets",
-                rule=f"at least {needed} bytes, for one row of this kernel",
-                remedy=f"a working_set of at least {beside + needed} bytes, or fewer centres",
-            )
-        candidate = max(1, min(candidate - 1, int(0.9 * candidate * max(limit, 0) / needed)))
-    return CentresPlan(n, p, outputs, ridges, candidate, needed)
+    if limit < tile + row:
+        raise MemoryPlanError(
+            "working set",
+            found=f"{max(limit, 0)} bytes for a block, beside {beside} for the squares and targets",
+            rule=f"at least {tile + row} bytes, for one row of this kernel",
+            remedy=f"a working_set of at least {beside + tile + row} bytes, or fewer centres",
+        )
+    rows = min(n, (limit - tile) // row)
+    return CentresPlan(n, p, outputs, ridges, rows, tile + row * rows)
 
 
 def _columns(rows: int, centres: int, outputs: int, ridges: int) -> int:
     return 8 * outputs * (rows + centres * (ridges + 4))
-
-
-def _block_bytes(kernel: AbstractKernel, x: Array, z: Array, block: int) -> int:
-    held = gram_plan(kernel, x[:block], z, block=max(block, len(z))).working_bytes
-    return held + 8 * _COPIES * block * len(z)

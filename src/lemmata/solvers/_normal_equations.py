@@ -14,7 +14,7 @@ from lemmata.kernels import AbstractKernel
 
 # Rows of the kernel that are computed at once, inside a block: their intermediate arrays stay in the cache. An entry of
 # an RBF kernel in ten dimensions took 10.6 ns in such tiles, and 17.7 ns in one of 8192 rows (1000 centres, float64).
-_TILE = 256
+TILE = 256
 # Steps of power iteration for an end of a spectrum.
 _POWERS = 30
 
@@ -124,7 +124,7 @@ def moved_by_rounding(
 @eqx.filter_jit
 def _block(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "rows p"]:
     """K(x, z), and below it fewer rows than there are tiles, of no meaning: equal tiles make one loop."""
-    tiles = -(-len(x) // _TILE)
+    tiles = -(-len(x) // TILE)
     padded = jnp.pad(x, [(0, -len(x) % tiles), *((0, 0) for _ in x.shape[1:])], mode="edge")
     parts = padded.reshape(tiles, -1, *x.shape[1:])
     return jax.lax.map(lambda part: kernel.cross(part, z).astype(jnp.float64), parts).reshape(len(padded), len(z))
