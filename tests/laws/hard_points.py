@@ -226,12 +226,12 @@ def normalised(layer: Any, row: list[Any]) -> list[Any]:
 
 
 def network_kernels(layers: tuple[Any, ...], x: list[list[Any]], y: list[list[Any]]) -> dict[str, np.ndarray]:
-    """Both kernels of Dense layers in the NTK parameterisation and activations, of all pairs."""
+    """Both kernels of Dense layers in the NTK parameterisation and activations, on and above the diagonal."""
     product = lambda u, v: sum(p * q for p, q in zip(u, v, strict=True)) / len(u)
     found = {face: np.zeros((len(x), len(y)), object) for face in ("nngp", "ntk")}
     remembered = functools.cache(moments)  # in these digits; the variances of a point come again in every pair
     for i, u in enumerate(x):
-        for j, v in enumerate(y):
+        for j, v in enumerate(y[i:], i):
             state = product(u, v), product(u, u), product(v, v)
             found["nngp"][i, j], found["ntk"][i, j] = recursion(layers, *state, remembered)
     return found

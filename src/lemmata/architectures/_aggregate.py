@@ -114,7 +114,7 @@ class Aggregate(AbstractLayer):
         if self.adjacency is None:
             raise _without_graph("no adjacency")
         self._check_nodes(x.shape)
-        return self.matrix(self.adjacency) @ x
+        return self.matrix(self.adjacency).astype(x.dtype) @ x
 
     def apply_masked(
         self, params: Any, x: Float[Array, "nodes fan_in"], mask: Bool[Array, " nodes"]
@@ -153,7 +153,7 @@ class Aggregate(AbstractLayer):
         given = part.grid.adjacency_x, part.grid.adjacency_y
         if self.adjacency is not None:
             counts = part.nngp.shape[2], part.nngp.shape[-1]
-            fixed = self.matrix(self.adjacency)
+            fixed = self.matrix(self.adjacency).astype(part.nngp.dtype)
             one, other = (jnp.broadcast_to(fixed, (count, *fixed.shape)) for count in counts)
             return one, other
         if given[0] is None or given[1] is None:

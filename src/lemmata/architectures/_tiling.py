@@ -68,18 +68,35 @@ def _rectangle(entries: NetworkEntries, x: Array, y: Array) -> Array:
     return _tiled(entries, x, y, shape, [(i, j) for i in _starts(len(x), rows) for j in _starts(len(y), columns)])
 
 
-@eqx.filter_jit
 def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
+    """The matrix of a set of points, exactly symmetric, with this diagonal.
+
+    Two programs: in one, entries would be computed anew for the transpose, where products and sums may be fused
+    otherwise.
+    """
     shape = side, _ = _tile(entries, x, x, _SYMMETRIC_TILE)
     if side == len(x):
-        matrix = entries(x, x)
-        matrix = (matrix + matrix.T) / 2
-    else:
-        starts = [(i, j) for i in _starts(len(x), side) for j in _starts(len(x), side) if i <= j]
-        matrix = _even_on_diagonal(_tiled(entries, x, x, shape, starts, mirrored=True), side)
+        return _evened(_rectangle(entries, x, x), diagonal)
+    return _symmetric_tiles(entries, x, diagonal, shape)
+
+
+@jax.jit
+def _evened(matrix: Array, diagonal: Array) -> Array:
+    return _with_diagonal((matrix + matrix.T) / 2, diagonal)
+
+
+def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
     # The product x x^T rounds otherwise than the sums of squares, so the diagonal is not left to it.
-    index = jnp.arange(len(x))
+    index = jnp.arange(len(matrix))
     return matrix.at[index, index].set(diagonal, unique_indices=True)
+
+
+@eqx.filter_jit
+def _symmetric_tiles(entries: NetworkEntries, x: Array, diagonal: Array, shape: tuple[int, int]) -> Array:
+    side = shape[0]
+    starts = [(i, j) for i in _starts(len(x), side) for j in _starts(len(x), side) if i <= j]
+    matrix = _even_on_diagonal(_tiled(entries, x, x, shape, starts, mirrored=True), side)
+    return _with_diagonal(matrix, diagonal)
 
 
 def _even_on_diagonal(matrix: Array, size: int) -> Array:
