@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -171,10 +172,12 @@ def test_ctrl_c_ends_what_the_other_threads_do(monkeypatch):
             raise KeyboardInterrupt
         begun.set()
         try:
-            while True:
+            last = time.monotonic() + 60  # told to stop long before, if it is told at all
+            while time.monotonic() < last:
                 told(0.5)
-        finally:
+        except BaseException:
             ended.set()
+            raise
 
     monkeypatch.setattr(run, "measure", two)
     monkeypatch.setattr(run.os, "cpu_count", lambda: 2)

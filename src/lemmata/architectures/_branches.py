@@ -147,9 +147,9 @@ class Parallel(AbstractBranches):
     Where at most one branch has outputs whose mean, given the input, is not 0, the products of different branches
     have mean 0, both those of values and those of derivatives by the input, and their averages over coordinates vanish
     as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 where its
-    last Dense layer is followed by odd maps only: Identity, LayerNorm, RMSNorm, Dropout, Erf, Sin without a phase,
-    Monomial and Hermite of odd degree. `Parallel([Identity(), Serial([Relu(), Dense(n)])])` is one block of a residual
-    network.
+    last Dense layer is followed by odd maps only: Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign, Gabor, Sin
+    without a phase, Monomial and Hermite of odd degree, Polynomial of odd powers. One block of a residual network is
+    `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
     The sum is Gaussian where every branch is; an activation may follow it only then. Every branch needs the same number
     of outputs; beside `Identity` that is the number of inputs, so the inputs of a network, which do not become many,

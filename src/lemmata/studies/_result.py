@@ -31,7 +31,8 @@ class Point:
         n: training rows.
         value: the metric on rows that did not train.
         se: its standard error, as a statement about new rows.
-        splits: how many splits it is the mean of; 0 for exact leave-one-out on all rows.
+        splits: how many splits it is the mean of; 0 for exact measurements on all rows: leave-one-out of numbers, ten
+            folds of classes.
     """
 
     n: float
