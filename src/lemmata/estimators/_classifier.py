@@ -73,7 +73,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         Warns:
             CalibrationWarning: every class has one row, so that no probability but that of chance can be told.
         """
-        rows = training_rows(self, X, y, sample_weight)
+        rows = training_rows(self, X, y, sample_weight).merged()
         check_classification_targets(rows.targets)
         self.classes_, index = np.unique(rows.targets, return_inverse=True)
         if len(self.classes_) < 2:

@@ -54,7 +54,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Warns:
             ContradictionWarning: equal inputs with different targets, where ridge = 0 or time = inf.
         """
-        rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
+        rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True).merged()
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
         if self._time == math.inf or (self._time is None and self._ridge == 0):
             warn_of_contradictions(rows, "ridge = 0" if self._time is None else "time = inf")

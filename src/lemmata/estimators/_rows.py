@@ -42,6 +42,18 @@ class Rows(NamedTuple):
         """The weighted mean of the targets, a number or (k,)."""
         return np.average(self.targets, axis=0, weights=self.weights)
 
+    def merged(self) -> "Rows":
+        """The rows, those with equal inputs and targets as one of their summed weight, in the order of their first.
+
+        Least squares is the same, and a row that stands twice is left out as one of weight 2 is.
+        """
+        _, target = np.unique(self.targets, axis=0, return_inverse=True)
+        numbers = np.column_stack([self.points.reshape(len(self.points), -1), target.reshape(-1)])
+        _, first, group = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        chosen, weights = first[order], np.bincount(group.reshape(-1), self.weights)[order]
+        return Rows(self.points[chosen], self.targets[chosen], weights)
+
     def scaled(self, values: np.ndarray) -> np.ndarray:
         """Values (n, ...) times the roots of the weights: least squares then counts every row by its weight."""
         return values * self.along(values, np.sqrt(self.weights))
@@ -126,7 +138,7 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
         raise WeightError(
             "sample_weight",
             found=f"shape {weights.shape}" if weights.shape != (rows,) else f"smallest {weights.min()}",
-            rule=f"finite numbers of at least 0, not all 0, one for each of the {rows} rows",
+            rule=f"finite numbers of at least 0, not all of them zero, one for each of the {rows} rows",
         )
     return weights
 
