@@ -4,8 +4,8 @@ Ours: the direct solution on 1,500 centres (`subset_of_regressors`) in float64, 
 `centred_regression` chooses where a direct solution's squares may take 256 MiB. The peers make features of the same
 kernel for scikit-learn's Ridge, in the same precision. A peer's size is the first of 375, 750, 1500, 3000 whose test
 error is within 1 % of ours, found by fits that are not timed against us; where none that fits in 6 GiB is, the largest
-stands beside our direct solution on the fewest centres that reach the peer's error. Nystroem with 1,500 components draws the centres of the direct solution,
-so that only time differs.
+stands beside our direct solution on the fewest centres that reach the peer's error. Nystroem with 1,500 components
+draws the centres of the direct solution, so that only time differs.
 
 Each fit runs in its own process. `python benchmarks/large_scale.py [points]` prints plans, seconds of fit and
 prediction with compilation and without imports, seconds of the processor, error and peak memory.
