@@ -15,6 +15,7 @@ from lemmata.estimators import (
     TangentKernelClassifier,
     TangentKernelRegressor,
 )
+from lemmata.estimators._rows import Rows
 from lemmata.kernels import RBF
 
 EPS = np.finfo(float).eps
@@ -137,3 +138,27 @@ def test_numbers_given_without_float64_are_what_was_written():
 def test_one_row_a_class_is_said_to_calibrate_nothing():
     with pytest.warns(CalibrationWarning, match="each class has one row"):
         TangentKernelClassifier().fit(X[:2], [0, 1])
+
+
+def test_equal_rows_are_left_out_together():
+    x = np.array([[1.0], [2.0], [1.0], [1.0]])
+    merged = Rows(x, np.array([3.0, 4.0, 3.0, 5.0]), np.array([1.0, 2.0, 0.5, 1.0])).merged()
+    assert merged.points.tolist() == [[1.0], [2.0], [1.0]]
+    assert merged.targets.tolist() == [3.0, 4.0, 5.0]
+    assert merged.weights.tolist() == [1.5, 2.0, 1.0]
+    labels = Rows(x, np.array(["b", "a", "b", "b"]), np.ones(4)).merged()
+    assert labels.targets.tolist() == ["b", "a"]
+    assert labels.weights.tolist() == [3.0, 1.0]
+
+
+def test_the_ridge_chosen_does_not_depend_on_copies_of_rows():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20, 3))
+    y = x[:, 0] + 0.5 * rng.normal(size=20)
+    alone, copied = (
+        TangentKernelRegressor(NETWORK).fit(x, y),
+        TangentKernelRegressor(NETWORK).fit(np.tile(x, (3, 1)), np.tile(y, 3)),
+    )
+    weighted = TangentKernelRegressor(NETWORK).fit(x, y, sample_weight=np.full(20, 3.0))
+    np.testing.assert_allclose(copied.predict(x), weighted.predict(x), rtol=1e-9)
+    assert copied.ridge_ / alone.ridge_ > 1e-3  # copies left in training would choose a ridge next to none
