@@ -24,10 +24,10 @@ draws = jax.vmap(lambda key: run(network.init(key, 1)[0]))(jax.random.split(jax.
 print(f"standard deviation, mean over the line: {draws.std(axis=0).mean():.3f}, by theory {deviation.mean():.3f}")
 
 across = grid[:, 0].tolist()
-rows = [{"x": a, "f": float(b), "net": i} for i, f in enumerate(draws) for a, b in zip(across, f, strict=True)]
+rows = [{"x": a, "f": float(b), "i": i} for i, f in enumerate(draws) for a, b in zip(across, f, strict=True)]
 band = [
     {"x": a, "low": float(m - 2 * s), "high": float(m + 2 * s)} for a, m, s in zip(across, mean, deviation, strict=True)
 ]
-lines = alt.Chart(alt.Data(values=rows)).mark_line(opacity=0.25).encode(x="x:Q", y="f:Q", detail="net:N")
-area = alt.Chart(alt.Data(values=band)).mark_area(opacity=0.4).encode(x="x:Q", y=alt.Y("low:Q", title="f"), y2="high:Q")
+lines = alt.Chart(alt.Data(values=rows)).mark_line(opacity=0.3, color="#c2508c").encode(x="x:Q", y="f:Q", detail="i:N")
+area = alt.Chart(alt.Data(values=band)).mark_area(opacity=0.5).encode(x="x:Q", y=alt.Y("low:Q", title="f"), y2="high:Q")
 (area + lines).save("function_space.svg")

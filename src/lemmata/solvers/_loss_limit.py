@@ -27,7 +27,7 @@ class OutputLoss(eqx.Module):
     loss: Callable[[Any, Any], Any]
     shape: tuple[int, ...] = eqx.field(static=True)
 
-    def value(self, f: Float[Array, "n c"], y: Any) -> Float[Array, ""]:
+    def value(self, f: Float[Array, "..."], y: Any) -> Float[Array, ""]:
         """The loss itself."""
         return self.loss(f.reshape(self.shape), y)
 
