@@ -17,9 +17,9 @@ networks = {
     "dense": Serial([Flatten(), *relu_network(3).layers]),
 }
 rows = []
-for size in (40, 80, 160, 320):
+for size in (25, 50, 100):
     for name, network in networks.items():
-        split = train_test_split(images, labels, train_size=size, test_size=400, stratify=labels, random_state=0)
+        split = train_test_split(images, labels, train_size=size, test_size=150, stratify=labels, random_state=0)
         model = TangentKernelClassifier(network).fit(split[0], split[2])
         rows.append({"training images": size, "error": 1 - model.score(split[1], split[3]), "network": name})
         print(f"{name}, {size} images: error {rows[-1]['error']:.1%}")
