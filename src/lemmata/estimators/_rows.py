@@ -84,6 +84,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
         X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
     else:
         X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
+    y = np.asarray(y, float) if rules.get("y_numeric") else y
     weights = _weights(sample_weight, len(X))
     kept = weights > 0
     return Rows(np.array(X, float)[kept], np.array(y)[kept], weights[kept])
