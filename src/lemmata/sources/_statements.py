@@ -11,7 +11,6 @@ from typing import Any
 from lemmata.claims import Claim, Kind, kind_of
 from lemmata.errors import UnknownNameError
 
-
 VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
 """What may come of a statement: loose also where it is empty; contradictory where another of the source denies it."""
 
