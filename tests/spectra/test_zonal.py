@@ -40,7 +40,7 @@ def test_the_multiplicities_count_harmonic_polynomials():
 
 
 def test_effective_dimension_is_that_of_a_gram_matrix_of_equispaced_points_on_the_circle():
-    """On n equispaced points of the circle a zonal kernel's Gram matrix has the operator's spectrum, folded modulo n."""
+    """On n equispaced points of the circle the Gram matrix has the operator's spectrum, folded modulo n."""
     n, beta, ridge = 60, 2.0, 1e-3
     angles = 2 * np.pi * np.arange(n) / n
     gram = np.exp(beta * np.cos(angles[:, None] - angles)) / n

@@ -1,6 +1,7 @@
 """The spectrum of the exponential kernel of inner products on the unit sphere, by degrees of spherical harmonics."""
 
 import math
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -11,7 +12,7 @@ from jaxtyping import Array, Float
 from lemmata.core import check_whole, known, require_float64
 from lemmata.errors import SettingError
 
-_TRACED_PAD = 256  # degrees above the last one where beta is traced: enough up to beta = 1500
+_PAD = 256  # degrees above the last one from which the recurrence begins: enough up to beta = 1500
 
 
 class SphereSpectrum(eqx.Module):
@@ -47,7 +48,9 @@ class SphereSpectrum(eqx.Module):
 
 
 def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, degrees: int) -> SphereSpectrum:
-    """The spectrum of exp(beta <x, y>) on the unit sphere of R^p, degrees 0 to K, by the Funk-Hecke formula:
+    """The spectrum of exp(beta <x, y>) on the unit sphere of R^p, degrees 0 to K.
+
+    By the Funk-Hecke formula
 
         lambda_k = Gamma(p/2) (2/beta)^(p/2 - 1) I_(k + p/2 - 1)(beta),
         N_k = C(k + p - 1, p - 1) - C(k + p - 3, p - 1),     sum_k N_k lambda_k = exp(beta),
@@ -79,15 +82,16 @@ def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, 
     number = known(beta)
     if number is not None and not 0 < number < math.inf:
         raise SettingError("beta", found=beta, rule="a finite number above 0")
-    pad = _TRACED_PAD if number is None else int(6 * float(number) ** 0.5) + 32
+    pad = _PAD if number is None else max(_PAD, int(6 * float(number) ** 0.5) + 32)
     base, climb = 0.5 * (dimension % 2), (dimension - 2) // 2
     logs = _log_bessel(jnp.asarray(beta, float), base, climb + degrees, pad)[climb:]
     scale = math.lgamma(dimension / 2) + (dimension / 2 - 1) * jnp.log(2 / jnp.asarray(beta, float))
     return SphereSpectrum(scale + logs, jnp.asarray(_log_multiplicities(dimension, degrees)))
 
 
+@partial(jax.jit, static_argnums=(1, 2, 3))
 def _log_bessel(beta: Float[Array, ""], base: float, steps: int, pad: int) -> Float[Array, " K"]:
-    """log I_a(beta) for a = base, base + 1, ..., base + steps, base 0 or 1/2."""
+    """Logarithms of I_a(beta) for a = base, base + 1, ..., base + steps, base 0 or 1/2."""
     start = (
         jnp.log(jax.scipy.special.i0e(beta)) + beta
         if base == 0
@@ -98,7 +102,11 @@ def _log_bessel(beta: Float[Array, ""], base: float, steps: int, pad: int) -> Fl
     top = base + steps + pad
     first = beta / (top + 1 + jnp.sqrt((top + 1) ** 2 + beta**2))
     orders = jnp.asarray(base + np.arange(steps + pad)[::-1])
-    down = lambda ratio, order: (jnp.reciprocal(2 * (order + 1) / beta + ratio),) * 2
+
+    def down(ratio: Array, order: Array) -> tuple[Array, Array]:
+        below = 1 / (2 * (order + 1) / beta + ratio)
+        return below, below
+
     ratios = jax.lax.scan(down, first, orders)[1][::-1][:steps]
     return start + jnp.concatenate([jnp.zeros(1), jnp.cumsum(jnp.log(ratios))])
 

@@ -111,8 +111,8 @@ def _sign_of_the_logit(signs: Array, problem: AttentionKernel) -> Array:
 
 
 class TwoTokensDecideBySign(Claim[AttentionKernel]):
-    """The symmetric kernel exp(x' M_s y) of a head, M_s = (M + M') / 2, is positive semidefinite on the two tokens x and
-    y exactly where
+    """The symmetric kernel exp(x' M_s y) of a head, M_s = (M + M') / 2, is positive semidefinite on two tokens x and y
+    exactly where
 
         (x - y)' M_s (x - y) >= 0,
 
