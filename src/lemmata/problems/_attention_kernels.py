@@ -48,6 +48,10 @@ def _weights(query: Float[Array, "d p"], key: Float[Array, "d p"]) -> tuple[Arra
 def inertia(matrix: Float[Array, "p p"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """How many eigenvalues of a symmetric matrix are positive and how many negative, beyond 1e-10 of the largest.
 
+    >>> from lemmata.problems._attention_kernels import inertia
+    >>> [float(count) for count in inertia(jnp.diag(jnp.array([2.0, 0.0, -1.0, -3.0])))]
+    [1.0, 2.0]
+
     Args:
         matrix: the symmetric matrix.
     """

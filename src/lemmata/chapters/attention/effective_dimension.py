@@ -24,6 +24,9 @@ _UNIFORM = "tokens that are not uniform on a sphere; untied queries and keys, wh
 def degrees_of_freedom(matrix: Float[Array, "n n"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
     """The trace of K (K + r)^-1 of a positive semidefinite K, from an inverse and without a spectrum.
 
+    >>> round(float(degrees_of_freedom(jnp.diag(jnp.array([1.0, 3.0])), 1.0)), 12)
+    1.25
+
     Args:
         matrix: K.
         ridge: r, positive.
