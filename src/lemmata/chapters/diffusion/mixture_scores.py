@@ -29,19 +29,16 @@ def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
     mixture = problem.mixture
 
     def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-        gaps = z - mixture.means
-        pulls = jnp.linalg.solve(mixture.widened(v), gaps[..., None])[..., 0]
-        return -jax.nn.softmax(jnp.log(mixture.weights) - jnp.sum(gaps * pulls, axis=1) / 2) @ pulls
+        pulls = mixture.pulls(v, z)
+        return -jax.nn.softmax(jnp.log(mixture.weights) - jnp.sum((z - mixture.means) * pulls, axis=1) / 2) @ pulls
 
     return _at_places(problem, one)
 
 
 def _amplification(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
     """How many eps the sum of pulls is off: exponents and solutions of systems, over the length of the score."""
-    spread, gaps = mixture.widened(v), z - mixture.means
-    values = jnp.linalg.eigvalsh(spread)
-    pulls = jnp.linalg.solve(spread, gaps[..., None])[..., 0]
-    quadratic = jnp.sum(gaps * pulls, axis=1)
+    values, pulls = jnp.linalg.eigvalsh(mixture.widened(v)), mixture.pulls(v, z)
+    quadratic = jnp.sum((z - mixture.means) * pulls, axis=1)
     sizes = mixture.responsibilities(v, z) * (1 + quadratic) * jnp.linalg.norm(pulls, axis=1)
     return jnp.max(values[:, -1] / values[:, 0]) * sizes.sum() / jnp.abs(mixture.score(v, z)).max()
 
@@ -72,3 +69,129 @@ class MixtureScore(Claim[HeatedPlaces]):
 
     def condition(self, problem: HeatedPlaces) -> Array:
         return _at_places(problem, lambda v, z: _amplification(problem.mixture, v, z))
+
+
+def _divergence_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Half of grad div s: what the heat equation, coordinate by coordinate, would say."""
+    return jax.grad(lambda x: jnp.trace(jax.jacfwd(lambda y: mixture.score(v, y))(x)) / 2)(z)
+
+
+def _square_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Half of grad |s|²."""
+    return jax.grad(lambda x: jnp.sum(mixture.score(v, x) ** 2) / 2)(z)
+
+
+class ScoreEvolution(Claim[HeatedPlaces]):
+    """With the variance v of the noise as time, the score s_v = grad log p_v of data under noise obeys
+
+        d s_v / dv = (1/2) grad( div s_v + |s_v|² ),
+
+    Burgers' equation with viscosity, since p_v obeys the heat equation d p_v / dv = (1/2) div grad p_v. It is not the
+    heat equation for the coordinates of s. Judged on mixtures of normal laws.
+    """
+
+    title = "The equation of a score in the level of noise"
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="how the score moves with the noise level")
+    stated = Kind.OWN
+    population = HeatedMixtures()
+    relation = Equal(block=1)
+    control = Control(
+        "the coordinates obey the heat equation, without |s|²",
+        lambda rate, problem: _at_places(problem, lambda v, z: _divergence_gradient(problem.mixture, v, z)),
+    )
+    controls = "how a score changes with the level of noise"
+    unexplained = "how to solve the equation backwards, to less noise"
+
+    def predict(self, problem: HeatedPlaces) -> Array:
+        """Derivatives in space of the closed form."""
+        both = lambda v, z: _divergence_gradient(problem.mixture, v, z) + _square_gradient(problem.mixture, v, z)
+        return _at_places(problem, both)
+
+    def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
+        """The derivative in v of the gradient of the logarithm of the density."""
+        return _at_places(problem, jax.jacfwd(jax.grad(problem.mixture.log_density, argnums=1), argnums=0))
+
+    def condition(self, problem: HeatedPlaces) -> Array:
+        """That of the score, squared for two more derivatives, and what the two terms cancel."""
+
+        def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
+            first, second = _divergence_gradient(problem.mixture, v, z), _square_gradient(problem.mixture, v, z)
+            lost = (jnp.abs(first).max() + jnp.abs(second).max()) / jnp.abs(first + second).max()
+            return lost * _amplification(problem.mixture, v, z) ** 2
+
+        return _at_places(problem, one)
+
+
+class EntropyUnderNoise(Claim[HeatedLaw]):
+    """The entropy H(p_v) = -integral of p_v log p_v of data under noise of variance v rises at half of the Fisher
+    information,
+
+        d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity),
+
+    so that the mean squared score, the size of what score matching has to learn, is a rate of entropy.
+    """
+
+    title = "The mean squared score is the rate of entropy"
+    source = Source("stam1959", "Section 2", note="de Bruijn's identity")
+    population = HeatedLaws(far=0.5)
+    relation = Equal()
+    control = Control("the rate is the Fisher information", lambda rate, problem: 2 * rate)
+    controls = "the mean squared length of a score"
+    unexplained = "how large either is for data of unknown law"
+
+    def predict(self, problem: HeatedLaw) -> Array:
+        return jax.vmap(lambda v: fisher_information(problem.mixture, v))(problem.variances) / 2
+
+    def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
+        """The derivative in v of the entropy on a fixed grid."""
+
+        def entropy(v: Float[Array, ""], points: Float[Array, "q d"], cell: Float[Array, ""]) -> Float[Array, ""]:
+            logs = jax.vmap(lambda z: problem.mixture.log_density(v, z))(points)
+            return -cell * jnp.sum(jnp.exp(logs) * logs)
+
+        return jax.vmap(lambda v: jax.jacfwd(entropy)(v, *problem.mixture.grid(v)))(problem.variances)
+
+    def condition(self, problem: HeatedLaw) -> Array:
+        """Tails beyond the grid: 1e-15 of the mass, times logarithms and squared standard scores of 50 to 100."""
+        return jnp.full(2, 1e4)
+
+
+class FisherInformationUnderNoise(Claim[HeatedLaw]):
+    """Noise lowers the Fisher information J(p) = integral of |grad log p|² p at least as fast as for a normal law:
+    for data in d dimensions under noise of variances u < v,
+
+        d / J(p_v) >= d / J(p_u) + (v - u),
+
+    with equality where p_u is normal with covariance a multiple of I. Judged on mixtures that are nearly normal.
+    """
+
+    title = "The inverse of the Fisher information grows at least like the noise"
+    source = Source("stam1959", "Section 4", note="the inequality for convolutions, with one normal law")
+    population = HeatedLaws(components=2, far=0.3)
+    relation = AtLeast()
+    control = Control(
+        "it grows by a twentieth more",
+        lambda bound, problem: bound + 0.05 * (problem.variances[1] - problem.variances[0]),
+    )
+    controls = "the mean squared length of a score at another level of noise"
+    unexplained = "how far it falls for laws that are far from normal"
+
+    def predict(self, problem: HeatedLaw) -> Array:
+        u, v = problem.variances
+        return problem.mixture.means.shape[1] / fisher_information(problem.mixture, u) + v - u
+
+    def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
+        """d over -E tr of the second derivative of log p_v, its other form."""
+        v = problem.variances[1]
+        points, cell = problem.mixture.grid(v)
+        bend = jax.vmap(lambda z: jnp.trace(jax.hessian(lambda x: problem.mixture.log_density(v, x))(z)))(points)
+        density = jnp.exp(jax.vmap(lambda z: problem.mixture.log_density(v, z))(points))
+        return -problem.mixture.means.shape[1] / (cell * jnp.sum(density * bend))
+
+    def condition(self, problem: HeatedLaw) -> Array:
+        """As for the entropy: tails beyond the grid."""
+        return jnp.asarray(1e4)
+
+    def trivial(self, problem: HeatedLaw) -> Array:
+        """J(p_v) <= d / v, whatever the data."""
+        return problem.variances[1]
