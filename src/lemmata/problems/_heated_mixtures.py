@@ -176,18 +176,20 @@ class HeatedLaws(Population[HeatedLaw]):
 
     Args:
         d: dimension of the default case.
+        most: the largest dimension.
         components: of the default case; one is a normal law.
         far: standard deviation of the means; small ones are nearly normal.
     """
 
     d: int = 1
+    most: int = 2
     components: int = 3
     far: float = 1.0
 
     def settings(self) -> Space:
         """Components and dimension."""
         components = Integer(self.components, 1, 8, "components of the mixture", corners=(2, 4))
-        return Space(components=components, d=Integer(self.d, 1, 2, "dimension"))
+        return Space(components=components, d=Integer(self.d, 1, self.most, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedLaw:
         """Covariances above 0.3; levels log-uniform on the two halves of the interval."""

@@ -132,8 +132,9 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
     """
 
     title = "The mean squared score is the rate of entropy"
-    source = Source("stam1959", "Section 2", note="de Bruijn's identity")
-    population = HeatedLaws(far=0.5)
+    source = Source("stam1959", "de Bruijn's identity")
+    stated = Kind.LEMMA
+    population = HeatedLaws(most=1)
     relation = Equal()
     control = Control("the rate is the Fisher information", lambda rate, problem: 2 * rate)
     controls = "the mean squared length of a score"
@@ -166,7 +167,8 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
     """
 
     title = "The inverse of the Fisher information grows at least like the noise"
-    source = Source("stam1959", "Section 4", note="the inequality for convolutions, with one normal law")
+    source = Source("stam1959", "Main result", note="the inequality for convolutions, with one normal law")
+    stated = Kind.THEOREM
     population = HeatedLaws(components=2, far=0.3)
     relation = AtLeast()
     control = Control(
