@@ -36,6 +36,22 @@ class NoisySignPairs(Population[SignsUnderNoise]):
         return [Hypothesis("noise is added (standard deviation)", problem.sigma, ">", 0.0, "a density with a score")]
 
 
+class NoisySignKernels(Population[SignsUnderNoise]):
+    """Kernels with lengthscales from 0.5 to 1, for ladders of noise levels; the problem's own sigma is 1."""
+
+    def settings(self) -> Space:
+        """There are none."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SignsUnderNoise:
+        """A log-uniform lengthscale."""
+        return SignsUnderNoise(jnp.ones(()), 0.5 * 2 ** jax.random.uniform(key))
+
+    def hypotheses(self, problem: SignsUnderNoise) -> list[Hypothesis]:
+        """A kernel."""
+        return [Hypothesis("the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "a Matérn kernel")]
+
+
 class NormalPairs(eqx.Module):
     """Normal data with covariance `covariance` under noise of a variance, learned from n pairs.
 
