@@ -23,6 +23,11 @@ class HeatedMixture(eqx.Module):
         weights: w_k, which sum to 1.
         means: mu_k, one row a component.
         covariances: S_k.
+
+    >>> import jax.numpy as jnp
+    >>> normal = HeatedMixture(jnp.ones(1), jnp.zeros((1, 2)), jnp.eye(2)[None])
+    >>> normal.score(jnp.asarray(3.0), jnp.asarray([4.0, -8.0])).tolist()  # -z / (1 + v)
+    [-1.0, 2.0]
     """
 
     weights: Float[Array, " k"]
@@ -37,7 +42,9 @@ class HeatedMixture(eqx.Module):
         """The logarithm of sum_k w_k N(z; mu_k, S_k + v I), by Cholesky factors."""
         factors = jnp.linalg.cholesky(self.widened(v))
         # inverses, so that many places share one factorisation under vmap
-        inverses = jax.scipy.linalg.solve_triangular(factors, jnp.broadcast_to(jnp.eye(len(z)), factors.shape), lower=True)
+        inverses = jax.scipy.linalg.solve_triangular(
+            factors, jnp.broadcast_to(jnp.eye(len(z)), factors.shape), lower=True
+        )
         whitened = jnp.einsum("kij,kj->ki", inverses, z - self.means)
         roots = jnp.sum(jnp.log(jnp.diagonal(factors, axis1=1, axis2=2)), axis=1)
         return logsumexp(-jnp.sum(whitened**2, axis=1) / 2 - roots, b=self.weights) - len(z) / 2 * jnp.log(2 * jnp.pi)
@@ -53,11 +60,11 @@ class HeatedMixture(eqx.Module):
         return jax.nn.softmax(jnp.log(self.weights) - (determinants + squares) / 2)
 
     def score(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
-        """grad log p_v(z) = -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k)."""
+        """The gradient of log p_v at z, -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k)."""
         return -self.responsibilities(v, z) @ self.pulls(v, z)
 
     def posterior_variance(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-        """tr Cov(x0 | z): of each component v S_k (S_k + v I)^-1, and of the components' means about their mean."""
+        """The trace of Cov(x0 | z): of each component's v S_k (S_k + v I)^-1, and of their means about the mean."""
         shares, gains = self.responsibilities(v, z), jnp.linalg.inv(self.widened(v)) @ self.covariances
         inside = self.means + jnp.einsum("kij,ki->kj", gains, z - self.means)
         within = v * jnp.trace(gains, axis1=1, axis2=2)

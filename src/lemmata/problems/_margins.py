@@ -82,6 +82,23 @@ class LabelledMargins(eqx.Module):
         turned = jnp.where(jax.random.uniform(flip_key, (rows,)) < self.flips, -1.0, 1.0)
         return x, jnp.where(x @ self.direction >= 0, turned, -turned)
 
+    def new_margins(self, key: Key[Array, ""], weights: Float[Array, " d"], rows: int) -> Float[Array, " m"]:
+        """The margins y <w, x> of independent rows, |w| = 1, from the law of two coordinates of a point on the sphere.
+
+        Args:
+            key: randomness.
+            weights: w.
+            rows: how many.
+        """
+        plane_key, rest_key, flip_key = jax.random.split(key, 3)
+        along = weights @ self.direction
+        first, second = jax.random.normal(plane_key, (2, rows))
+        rest = 2 * jax.random.gamma(rest_key, (len(weights) - 2) / 2, (rows,))
+        scale = self.radius / jnp.sqrt(first**2 + second**2 + rest)
+        turned = jnp.where(jax.random.uniform(flip_key, (rows,)) < self.flips, -1.0, 1.0)
+        sign = jnp.where(along * first + jnp.sqrt(jnp.maximum(1 - along**2, 0.0)) * second >= 0, turned, -turned)
+        return sign * scale * first
+
 
 class NoisyMargins(Population[LabelledMargins]):
     """Mostly random labels in more dimensions than rows, where a classifier fits noise."""
@@ -89,21 +106,19 @@ class NoisyMargins(Population[LabelledMargins]):
     def settings(self) -> Space:
         """Rows, dimension, length of the rows."""
         return Space(
-            n=Integer(400, 100, 1000, "labelled rows", corners=(300, 600)),
-            d=Integer(800, 100, 2000, "dimension", corners=(500, 1000)),
+            n=Integer(256, 100, 1000, "labelled rows", corners=(200, 400)),
+            d=Integer(512, 100, 2000, "dimension", corners=(300, 600)),
             radius=Real(4.0, 0.01, 100.0, "length of a row"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledMargins:
-        """Labels turned over with probability 0.4 to 0.5; a margin of 3 to 5 times r/sqrt(n)."""
+        """Labels turned over with probability 0.45 to 0.5; a margin of 3 to 4 times r/sqrt(n)."""
         direction_key, rest_key = jax.random.split(key)
         direction = jax.random.normal(direction_key, (setting["d"],))
         flips, margin = jax.random.uniform(rest_key, (2,))
         radius = jnp.asarray(setting["radius"], float)
-        gamma = (3 + 2 * margin) * radius / setting["n"] ** 0.5
-        return LabelledMargins(
-            direction / jnp.linalg.norm(direction), 0.4 + 0.1 * flips, radius, gamma, setting["n"]
-        )
+        gamma = (3 + margin) * radius / setting["n"] ** 0.5
+        return LabelledMargins(direction / jnp.linalg.norm(direction), 0.45 + 0.05 * flips, radius, gamma, setting["n"])
 
     def hypotheses(self, problem: LabelledMargins) -> list[Hypothesis]:
         """A margin; fixed beforehand."""

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float, Key
 
-from lemmata.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.claims import Hypothesis, Integer, Population, Space
 
 HEADS = 16
 STEPS = 6  # a recurrence is run for this many times its memory: what is older has at most the weight exp(-12)

@@ -2,7 +2,6 @@
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Hypothesis, Integer, Population, Space

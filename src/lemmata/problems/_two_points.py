@@ -24,7 +24,7 @@ class TwoPoints(eqx.Module):
 
     @property
     def steepness(self) -> Float[Array, ""]:
-        """a = m/sigma²."""
+        """The steepness a = m/sigma² of the score's step."""
         return self.m / self.variance
 
     def log_density(self, z: Float[Array, ""], variance: Float[Array, ""] | float | None = None) -> Float[Array, ""]:
@@ -59,7 +59,7 @@ class TwoPointLaws(Population[TwoPoints]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoPoints:
-        """m from 0.5 to 2, the steepness from 0.8 to 1.25 times the setting's."""
+        """Half distances m from 0.5 to 2, the steepness from 0.8 to 1.25 times the setting's."""
         place, steep = jax.random.uniform(key, (2,))
         m = 0.5 * 4**place
         return TwoPoints(m, m / (setting["steepness"] * 0.8 * 1.5625**steep), setting["order"])

@@ -28,7 +28,7 @@ _SIZES = (32, 128)
 
 def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int) -> Float[Array, ""]:
     """The mean squared error of the score over 8 sets of n pairs, then its least value over ridges."""
-    kernel, places = Matern(1.5, lengthscale), jnp.linspace(-1.0, 1.0, _PLACES) * (1 + 4 * sigma)
+    kernel, places = Matern(nu=1.5, lengthscale=lengthscale), jnp.linspace(-1.0, 1.0, _PLACES) * (1 + 4 * sigma)
     density = jnp.exp(-((places - 1) ** 2) / (2 * sigma**2)) + jnp.exp(-((places + 1) ** 2) / (2 * sigma**2))
     truth = jnp.tanh(places / sigma**2)
 
@@ -108,8 +108,8 @@ class LinearScoreLearning(Claim[NormalPairs]):
 
         E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ),
 
-    s_n(z) = (A z - z)/v for the matrix A of least squares and z a new draw. Here the rate is 1/n, with d², the number of
-    parameters, in front where S is large.
+    s_n(z) = (A z - z)/v for the matrix A of least squares and z a new draw. Here the rate is 1/n, with d², the number
+    of parameters, in front where S is large.
     """
 
     title = "The error of a linear score"
@@ -146,5 +146,3 @@ class LinearScoreLearning(Claim[NormalPairs]):
             return jnp.trace(gap @ spread @ gap.T)
 
         return jnp.mean(jax.vmap(error)(jax.random.split(key, 16)))
-
-

@@ -1,8 +1,8 @@
 """How smooth a score is when little noise is left: Sobolev seminorms, the strip of analyticity, Fourier transforms.
 
-This theory controls the score of two points at distance 2m under noise of variance sigma²: it is -z/sigma² plus the step
-a tanh(a z), a = m/sigma², which is analytic at every level of noise and loses every norm as sigma falls. It assumes
-that law of the data; it leaves unexplained which norm a trained model minimises.
+This theory controls the score of two points at distance 2m under noise of variance sigma²: it is -z/sigma² plus the
+step a tanh(a z), a = m/sigma², which is analytic at every level of noise and whose Sobolev seminorms all grow without
+bound as sigma falls. It assumes that law of the data; it leaves unexplained which norm a trained model minimises.
 """
 
 import jax
@@ -67,9 +67,7 @@ class ScoreSeminormConstants(Claim[TwoPoints]):
     stated = Kind.OWN
     population = TwoPointLaws()
     relation = EqualInMean(margin=0.005, resolution=0.01)
-    control = Control(
-        "the constants are 1", lambda values, problem: problem.steepness ** jnp.asarray([3.0, 5.0, 7.0])
-    )
+    control = Control("the constants are 1", lambda values, problem: problem.steepness ** jnp.asarray([3.0, 5.0, 7.0]))
     controls = "the Sobolev norm of a score at one level of noise"
     unexplained = "the norm in the space of a kernel that was not chosen for the step"
     trials = 64
@@ -101,9 +99,7 @@ class ScoreStrip(Claim[TwoPoints]):
     stated = Kind.OWN
     population = TwoPointLaws()
     relation = EqualInMean(margin=0.002, resolution=0.01)
-    control = Control(
-        "the strip is twice as wide", lambda rate, problem: _log_ellipse(jnp.pi / problem.steepness)
-    )
+    control = Control("the strip is twice as wide", lambda rate, problem: _log_ellipse(jnp.pi / problem.steepness))
     controls = "how many polynomials, or modes, a score needs"
     unexplained = "mixtures of more than two points, whose densities vanish elsewhere"
     trials = 64

@@ -70,9 +70,7 @@ class LinearScoreNorm(Claim[NormalScore]):
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="corrected")
     population = NormalScores()
     relation = EqualInMean(margin=0.01, resolution=0.01)
-    control = Control(
-        "R³/2 in place of R³/3", lambda norm, problem: norm + problem.radius**3 / 6 / problem.variance**2
-    )
+    control = Control("R³/2 in place of R³/3", lambda norm, problem: norm + problem.radius**3 / 6 / problem.variance**2)
     controls = "the norm of a score in the space of a kernel"
     unexplained = "the norm of a learned score"
     corrects = PrintedScoreSpace
@@ -93,7 +91,8 @@ def _exact_score(problem: EqualWidths, z: Decimal) -> Decimal:
     variance = Decimal(float(problem.variance))
     gaps = [z - Decimal(float(mean)) for mean in problem.means]
     weights = [Decimal(float(w)) * (-g * g / (2 * variance)).exp() for w, g in zip(problem.weights, gaps, strict=True)]
-    return -sum(w * g for w, g in zip(weights, gaps, strict=True)) / sum(weights) / variance
+    pull = sum((w * g for w, g in zip(weights, gaps, strict=True)), Decimal(0))
+    return -pull / sum(weights, Decimal(0)) / variance
 
 
 def interpolation_norm(problem: EqualWidths, n: int) -> float:

@@ -61,8 +61,8 @@ def _ramp(values: Float[Array, " n"], margin: Float[Array, ""]) -> Float[Array, 
 
 
 class LabelledMarginError(Claim[LabelledMargins]):
-    """With probability at least 1 - delta over n *labelled* rows with |x| <= r, every linear classifier x -> <w, x> with
-    |w| <= 1 has, for the margin loss l(t) = min(1, max(0, 1 - t/gamma)) of t = y <w, x> and any gamma fixed beforehand,
+    """With probability at least 1 - delta over n *labelled* rows with |x| <= r, every linear classifier x -> <w, x>,
+    |w| <= 1, has, for the margin loss min(1, max(0, 1 - t/gamma)) of t = y <w, x> and any gamma fixed beforehand,
 
         mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)),
 
@@ -92,8 +92,8 @@ class LabelledMarginError(Claim[LabelledMargins]):
         train_key, test_key = jax.random.split(key)
         x, y = problem.draw(train_key, problem.n)
         weights = y @ x / jnp.linalg.norm(y @ x)
-        new, labels = problem.draw(test_key, _TEST)
-        return _ramp(labels * (new @ weights), problem.margin) - _ramp(y * (x @ weights), problem.margin)
+        new = problem.new_margins(test_key, weights, _TEST)
+        return _ramp(new, problem.margin) - _ramp(y * (x @ weights), problem.margin)
 
     def trivial(self, problem: LabelledMargins) -> Array:
         """The largest loss."""

@@ -14,7 +14,7 @@ from lemmata.problems._sequence_classes import HeadOutputs, RandomHeads, Recurre
 
 _SIGNS = 128
 _HEADS = (1.0, 2.0, 4.0, 8.0, 16.0)
-_MEMORIES = (4.0, 8.0, 16.0, 32.0)
+_MEMORIES = (4.0, 8.0, 16.0)
 _DRAWS = 384
 
 
@@ -149,13 +149,13 @@ class RecurrenceMemory(Claim[Recurrence]):
     title = "The complexity of recurrences grows as the root of their memory"
     source = Source("foundation2025", "(17)", note="corrected")
     population = StableRecurrences()
-    # 1 - |a|² is (1 - |a|)(1 + |a|): with 1 + |a| between 1.5 and 2 the slope from 4 to 32 is 0.05 off
+    # 1 - |a|² is (1 - |a|)(1 + |a|): with 1 + |a| between 1.5 and 2 the slope from 4 to 16 is 0.05 off
     relation = Rate("memory", _MEMORIES, margin=0.07)
     control = Control("it does not grow", lambda exponent, problem: exponent - 0.5)
     controls = "the Rademacher complexity of a linear recurrence"
     unexplained = "recurrences that are trained; inputs with a spectrum"
     corrects = PrintedRecurrenceComplexity
-    trials = 64
+    trials = 48
 
     def predict(self, problem: Recurrence) -> Array:
         return jnp.asarray(0.5)

@@ -11,11 +11,11 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Claim, Control, EqualInMean, Kind, Rate, Source, Status
 from lemmata.problems._thresholds import Thresholds, UniformThresholds
 
-_REPEATS = 512
+_REPEATS = 256
 
 
 def _midpoint_error(problem: Thresholds, key: Key[Array, ""], n: int) -> Float[Array, ""]:
-    """The mean error of the midpoint between the last row below and the first above, over 512 thresholds."""
+    """The mean error of the midpoint between the last row below and the first above, over 256 thresholds."""
     threshold_key, row_key = jax.random.split(key)
     thresholds = problem.draw(threshold_key, _REPEATS)[:, None]
     rows = jax.random.uniform(row_key, (_REPEATS, n), minval=problem.low, maxval=problem.high)
@@ -64,24 +64,24 @@ class ThresholdSamples(Claim[Thresholds]):
     title = "Rows that a threshold needs"
     source = Source("foundation2025", "(19)", note="corrected")
     population = UniformThresholds()
-    relation = EqualInMean(margin=0.0, resolution=0.03)
+    relation = EqualInMean(margin=0.0, resolution=0.05)
     control = Control("b/(2n)", lambda error, problem: error * (problem.n + 2) / problem.n)
     controls = "the error after a number of labelled rows"
     unexplained = "noisy labels; classes of larger dimension"
     corrects = PrintedLogarithmicSamples
-    trials = 128
+    trials = 80
 
     def predict(self, problem: Thresholds) -> Array:
         return (problem.high - problem.low) / (2 * (problem.n + 2))
 
     def measure(self, problem: Thresholds, key: Key[Array, ""]) -> Array:
-        """Over 512 thresholds, with new rows for each."""
+        """Over 256 thresholds, with new rows for each."""
         return _midpoint_error(problem, key, problem.n)
 
 
 class ThresholdQuestions(Claim[Thresholds]):
-    """A threshold that is uniform on an interval of length b is learned by bisection, from the labels of n rows that are
-    chosen one after the other, each in the middle of where the threshold still may be, with the mean error
+    """A threshold that is uniform on an interval of length b is learned by bisection, from the labels of n rows that
+    are chosen one after the other, each in the middle of where the threshold still may be, with the mean error
 
         b 2^-(n+2),
 
@@ -92,17 +92,17 @@ class ThresholdQuestions(Claim[Thresholds]):
     source = Source("foundation2025", "(19)", note="for chosen rows")
     stated = Kind.OWN
     population = UniformThresholds()
-    relation = EqualInMean(margin=0.0, resolution=0.03)
+    relation = EqualInMean(margin=0.0, resolution=0.05)
     control = Control("twice that: one end of what is left", lambda error, problem: 2 * error)
     controls = "the error after a number of labels"
     unexplained = "noisy labels; classes in which no question halves what is left"
-    trials = 128
+    trials = 80
 
     def predict(self, problem: Thresholds) -> Array:
         return (problem.high - problem.low) * 2.0 ** -(problem.n + 2)
 
     def measure(self, problem: Thresholds, key: Key[Array, ""]) -> Array:
-        """By bisection, over 512 thresholds."""
+        """By bisection, over 256 thresholds."""
         thresholds = problem.draw(key, _REPEATS)
         ends = (jnp.full(_REPEATS, problem.low), jnp.full(_REPEATS, problem.high))
 
