@@ -63,14 +63,14 @@ def convolution(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
 def operations(mixer: Callable, length: int, width: int) -> float:
     """Floating-point operations of a mixer on a sequence, counted in its program before optimisation."""
     lowered = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float))
-    return float(lowered.cost_analysis()["flops"])
+    return (lowered.cost_analysis() or {})["flops"]
 
 
 @functools.cache
 def working_memory(mixer: Callable, length: int, width: int) -> float:
     """Bytes that the compiled program of a mixer holds beside its input and output."""
-    compiled = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float)).compile()
-    return float(compiled.memory_analysis().temp_size_in_bytes)
+    memory = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float)).compile().memory_analysis()
+    return float(memory.temp_size_in_bytes) if memory else math.nan
 
 
 class AttentionOperationsInLength(Claim[SequenceLayer]):
@@ -174,15 +174,15 @@ def layer_operations(parameters: int, length: int) -> float:
     shapes = {"query": (p, p), "key": (p, p), "value": (p, p), "out": (p, p), "up": (p, 4 * p), "down": (4 * p, p)}
     arrays = {name: jax.ShapeDtypeStruct(shape, float) for name, shape in shapes.items()}
     lowered = jax.jit(transformer_layer).lower(arrays, jax.ShapeDtypeStruct((length, p), float))
-    return float(lowered.cost_analysis()["flops"])
+    return (lowered.cost_analysis() or {})["flops"]
 
 
 _PARAMETERS = tuple(12.0 * width**2 for width in (64, 128, 256, 512))
 
 
 class PrintedSquareInParameters(Claim[SequenceLayer]):
-    """As printed: with n parameters, the n of the rates, transformers compute O(n²) and recurrences O(n). The comparison
-    rests on it, so that n² is the order: doubling the parameters quadruples the operations at a fixed length.
+    """As printed: with n parameters, the n of the rates, transformers compute O(n²) and recurrences O(n). The
+    comparison rests on it, so that n² is the order: doubling n quadruples the operations at a fixed length.
 
     The square belongs to the length. In its parameters every layer of matrices is linear.
     """

@@ -19,8 +19,8 @@ from lemmata.problems._impulse_responses import (
 )
 
 _RUNGS = (8.0, 16.0, 32.0, 64.0)
-# sum_(k > n) k^(-2s-1) is nearly (n + 1/2)^(-2s)/(2s), which turns the slope by 0.05 s; the frequencies that are left out
-# above half of 768 steps take 7 % of the last error at s = 3/4, and less at larger s
+# sum_(k > n) k^(-2s-1) is nearly (n + 1/2)^(-2s)/(2s), which turns the slope by 0.05 s; the frequencies above half of
+# 768 steps, which are left out, take 7 % of the last error at s = 3/4 and less at larger s
 _MARGIN = 0.12
 
 

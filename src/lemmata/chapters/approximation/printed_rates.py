@@ -143,8 +143,8 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
 
 class PrintedLogDimensions(Claim[BudgetedBall]):
     """As printed: the rate of attention comes from an effective dimension of log n, since n(n-1)/2 patterns shrink to
-    log n effective ones. A method whose outputs lie in a linear space of floor(log n) dimensions then has, over the unit
-    ball of H^s on the torus of d dimensions, a squared error of at most
+    log n effective ones. A method whose outputs lie in a linear space of floor(log n) dimensions then has, over the
+    unit ball of H^s on the torus of d dimensions, a squared error of at most
 
         ((log n)/n)^(2s/d).
 
