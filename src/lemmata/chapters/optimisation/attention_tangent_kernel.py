@@ -34,8 +34,8 @@ def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array
 
 
 class PrintedTangentKernelOfAttention(Claim[AttentionTokens]):
-    """As printed: the tangent kernel of a layer of attention is K(x, x') = E Attn(x)' Attn(x'), the mean over the random
-    weights of the inner product of its outputs.
+    """As printed: the tangent kernel of a layer of attention is K(x, x') = E Attn(x)' Attn(x'), the mean over the
+    random weights of the inner product of its outputs.
 
     That is the covariance of the outputs, to which the tangent kernel of training the readout alone tends. Training all
     layers adds a term for each. (Of an output at every position the printed product is a matrix; read here with the
@@ -207,9 +207,10 @@ class FlowOfOutputs(Claim[SmallNetwork]):
 
         df/dt = -K (f - y),   K_ij = <grad f(x_i), grad f(x_j)>,
 
-    at every time, whether or not the kernel K stays as it is. The network is f(x) = sum_j a_j tanh(w_j x + b_j), with
+    at every time, whether or not the kernel K stays as it is. The network is f(x) = sum_j a_j h_j(x), with hidden units
+    h_j(x) = tanh(w_j x + b_j) and
 
-        K(x, x') = sum_j [ tanh(z_j) tanh(z_j') + a_j² (1 - tanh(z_j)²)(1 - tanh(z_j')²)(1 + x x') ],   z_j = w_j x + b_j.
+        K(x, x') = sum_j [ h_j(x) h_j(x') + a_j² (1 - h_j(x)²)(1 - h_j(x')²)(1 + x x') ].
     """
 
     title = "Outputs follow the tangent kernel times the residual"

@@ -88,9 +88,7 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
     source = _SOURCE
     population = TokensOnCircle()
     relation = Equal()
-    control = Control(
-        "without aliases, j = 0 alone", lambda value, problem: _condition_on_circle(problem, 0)
-    )
+    control = Control("without aliases, j = 0 alone", lambda value, problem: _condition_on_circle(problem, 0))
     controls = "the condition number of a Gram matrix"
     unexplained = "tokens elsewhere"
     corrects = PrintedPolynomialConditionNumber
