@@ -40,8 +40,9 @@ class ImpulseResponse(eqx.Module):
 
     @property
     def values(self) -> Float[Array, " steps"]:
-        """The response at t/steps, t = 0, 1, ..."""
-        return self.response(jnp.arange(self.steps) / self.steps)
+        """The response at t/steps, t = 0, 1, ..., by a Fourier transform of its coefficients."""
+        spectrum = (self.response.cosines - 1j * self.response.sines) * self.steps / 2
+        return jnp.fft.irfft(jnp.concatenate([jnp.zeros(1), spectrum]), self.steps)
 
 
 class ImpulseResponses(Population[ImpulseResponse]):
