@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Order, Source, Status
+from lemmata.claims import AtLeast, Claim, Control, Order, Source, Status
 from lemmata.problems._attention_stacks import AttentionStack, NormalStacks
 
 from .effective_dimension import degrees_of_freedom
@@ -33,24 +33,31 @@ class PrintedDepthRaisesDimension(Claim[AttentionStack]):
     """As printed: the effective dimension of attention grows with depth.
 
     Read for the tokens that the next layer's kernel is evaluated on: d_eff(r) = tr C (C + r)^-1 of their second
-    moments, of trace 1, at r = 1/100, rises with each of three attention layers with normal weights.
+    moments C, of trace 1, at r = 1/100, is after one, two and three attention layers with normal weights at least what
+    it is before the first.
     """
 
     title = "The effective dimension grows with depth, as printed"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="as printed, for depth")
     population = NormalStacks()
-    relation = Order("depth", _DEPTHS)
-    control = Control("it falls and rises in turn, ending higher", lambda sign, problem: 0.5 * sign)
+    relation = AtLeast()
+    control = Control("it is at least half of it", lambda bound, problem: bound / 2)
     controls, unexplained = _CONTROLS, "which space of a deep network is meant"
     reading = "of the tokens after each layer, for layers of attention without skip connections"
     expected = Status.REFUTED
-    trials = 64
 
     def predict(self, problem: AttentionStack) -> Array:
-        return jnp.ones(())
+        """Of the tokens themselves, from eigenvalues."""
+        rows = problem.tokens / jnp.linalg.norm(problem.tokens, axis=1, keepdims=True)
+        values = jnp.linalg.eigvalsh(rows.T @ rows / len(rows))
+        return jnp.full(3, jnp.sum(values / (values + 0.01)))
 
     def measure(self, problem: AttentionStack, key: Key[Array, ""]) -> Array:
-        return token_dimensions(problem.layers[: len(_DEPTHS)])
+        return token_dimensions(problem.layers[1:4])
+
+    def trivial(self, problem: AttentionStack) -> Array:
+        """Equal tokens have one direction."""
+        return jnp.full(3, 1 / 1.01)
 
 
 class DepthLowersDimension(Claim[AttentionStack]):

@@ -33,13 +33,13 @@ def degrees_of_freedom(matrix: Float[Array, "n n"], ridge: float | Float[Array, 
     """
     n = len(matrix)
     factor = jnp.linalg.cholesky(matrix / ridge + jnp.eye(n))
-    return n - jnp.sum(jnp.linalg.inv(factor) ** 2)
+    return n - jnp.sum(jax.scipy.linalg.solve_triangular(factor, jnp.eye(n), lower=True) ** 2)
 
 
-def _on_tokens(problem: SphereTokens, key: Key[Array, ""], n: int) -> Array:
-    """The effective dimension at lambda = 1/n on n tokens drawn from the sphere: there n lambda is 1."""
-    tokens = uniform_tokens(key, n, problem.p)
-    return degrees_of_freedom(jnp.exp(problem.beta * tokens @ tokens.T), 1.0)
+def _gram(problem: SphereTokens, key: Key[Array, ""]) -> Float[Array, "n n"]:
+    """The Gram matrix of tokens drawn from the sphere; at lambda = 1/n its ridge n lambda is 1."""
+    tokens = uniform_tokens(key, problem.n, problem.p)
+    return jnp.exp(problem.beta * tokens @ tokens.T)
 
 
 def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
@@ -77,7 +77,7 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
         return spectrum.effective_dimension(-math.log(problem.n))
 
     def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
-        return _on_tokens(problem, key, problem.n)
+        return degrees_of_freedom(_gram(problem, key), 1.0)
 
 
 class PrintedLogEffectiveDimension(Claim[SphereTokens]):
@@ -149,14 +149,16 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     control = Control("like the square root of n", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, "tokens that repeat each other, which trained layers make"
     corrects = PrintedLogEffectiveDimension
-    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 8
 
     def predict(self, problem: SphereTokens) -> Array:
         return jnp.ones(())
 
-    def measure_at(self, problem: SphereTokens, key: Key[Array, ""], n: float) -> Array:
-        return _on_tokens(problem, key, int(n))
+    def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
+        """On the first n tokens of one draw; the others' rows and columns are 0 and add nothing."""
+        first = (jnp.arange(problem.n) < jnp.asarray(self.relation.rungs)[:, None]).astype(float)
+        grams = _gram(problem, key) * first[:, :, None] * first[:, None, :]
+        return jax.vmap(degrees_of_freedom, (0, None))(grams, 1.0)
 
 
 def _each(problem: HeadGrams) -> Float[Array, " H"]:
