@@ -103,8 +103,8 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
 class PolesInOrder(Claim[ImpulseResponse]):
     """On impulse responses of a period with coefficients of size k^(-r-1/2), the squared error with 129 real states is,
-    in the geometric mean, smallest for undamped poles at the frequencies of the period, larger for poles at -1/2 + (3/2) pi i k, and largest
-    for real ones: rotation of the state matters, damping hardly.
+    in the geometric mean, smallest for undamped poles at the frequencies of the period, larger for poles at
+    -1/2 + (3/2) pi i k, and largest for real ones: rotation of the state matters, damping hardly.
     """
 
     title = "Undamped poles before damped ones before real ones"
