@@ -3,10 +3,12 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from lemmata.claims import Hypothesis, Population, Real, Space
 from lemmata.kernels import Laplace, gram
+
+_MOST_POINTS = 256
 
 
 class ComposedTents(eqx.Module):
@@ -22,31 +24,31 @@ class ComposedTents(eqx.Module):
     offset: Float[Array, ""]
     accuracy: Float[Array, ""]
 
-    def squared_error(self, folds: int, points: int) -> Float[Array, ""]:
-        """Mean squared error of interpolation over the variance 1/12, on [0, 1]."""
-        at = (jnp.arange(points) + self.offset) / points
-        kernel = Laplace(self.lengthscale)
-        weights = jnp.linalg.solve(gram(kernel, at[:, None]), _tents(at, folds))
+    def squared_error(self, folds: Int[Array, ""], points: Int[Array, ""]) -> Float[Array, ""]:
+        """Mean squared error of interpolation over the variance 1/12, on [0, 1]; for up to 256 points."""
+        index, kernel = jnp.arange(_MOST_POINTS), Laplace(self.lengthscale)
+        used = index < points
+        at = (index + self.offset) / points
+        matrix = jnp.where(used[:, None] & used, gram(kernel, at[:, None]), jnp.eye(_MOST_POINTS))
+        weights = jnp.linalg.solve(matrix, jnp.where(used, _tents(at, folds), 0.0))
         test = (jnp.arange(1024) + 0.5) / 1024
         return 12 * jnp.mean((gram(kernel, test[:, None], at[:, None]) @ weights - _tents(test, folds)) ** 2)
 
     def points_needed(self, folds: int, sizes: tuple[int, ...]) -> Float[Array, ""]:
         """The number of points at which the error first falls below the accuracy, between sizes by a power law."""
-        logs = jnp.log(jnp.stack([_squared_error(self, folds, size) for size in sizes]) / self.accuracy)
+        errors = [_squared_error(self, jnp.asarray(folds), jnp.asarray(size)) for size in sizes]
+        logs = jnp.log(jnp.stack(errors) / self.accuracy)
         first = jnp.argmax((logs[:-1] >= 0) & (logs[1:] < 0))
         share = logs[first] / (logs[first] - logs[first + 1])
         scale = jnp.log(jnp.asarray(sizes, float))
         return jnp.exp(scale[first] + share * (scale[first + 1] - scale[first]))
 
 
-# one program for each number of folds and points, however many problems
 _squared_error = eqx.filter_jit(ComposedTents.squared_error)
 
 
-def _tents(x: Float[Array, " n"], folds: int) -> Float[Array, " n"]:
-    for _ in range(folds):
-        x = 1 - jnp.abs(2 * x - 1)
-    return x
+def _tents(x: Float[Array, " n"], folds: Int[Array, ""]) -> Float[Array, " n"]:
+    return jax.lax.fori_loop(0, folds, lambda _, at: 1 - jnp.abs(2 * at - 1), x)
 
 
 class TentCompositions(Population[ComposedTents]):

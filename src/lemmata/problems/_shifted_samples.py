@@ -29,7 +29,7 @@ class ShiftedSamples(eqx.Module):
     centre: Float[Array, "1 d"]
 
     def error(self) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
-        """u and w."""
+        """Points u and weights w."""
         matrix = gram(self.kernel, self.x) + len(self.x) * self.ridge * jnp.eye(len(self.x))
         fitted = jnp.linalg.solve(matrix, gram(self.kernel, self.x, self.centre)[:, 0])
         return jnp.concatenate([self.x, self.centre]), jnp.concatenate([fitted, -jnp.ones(1)])

@@ -22,8 +22,8 @@ def _points_needed(problem: ComposedTents, teeth: float) -> Array:
 
 class PrintedDepthIndependence(Claim[ComposedTents]):
     """As printed: compositions of L Sobolev functions are approximated with an error that does not depend on the depth
-    L, so that the number of points for a given accuracy does not grow with it, and not with the 2^L pieces of the L-fold
-    tent map.
+    L, so that the number of points for a given accuracy does not grow with it, and not with the 2^L pieces of the
+    L-fold tent map.
     """
 
     title = "The size of an approximation does not depend on the depth of a composition, as printed"
@@ -36,7 +36,7 @@ class PrintedDepthIndependence(Claim[ComposedTents]):
     reading = "one kernel, the Laplace kernel, for all depths"
     expected = Status.REFUTED
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
-    trials = 24
+    trials = 8
 
     def predict(self, problem: ComposedTents) -> Array:
         return jnp.zeros(())
@@ -46,8 +46,8 @@ class PrintedDepthIndependence(Claim[ComposedTents]):
 
 
 class PointsDoubleWithDepth(Claim[ComposedTents]):
-    """Interpolating the L-fold composition of the tent map 1 - |2x - 1| with the Laplace kernel at equispaced points, to
-    a squared error of a given share of the variance, needs a number of points that grows like
+    """Interpolating the L-fold composition of the tent map 1 - |2x - 1| with the Laplace kernel at equispaced points,
+    to a squared error of a given share of the variance, needs a number of points that grows like
 
         2^L,
 
@@ -63,7 +63,7 @@ class PointsDoubleWithDepth(Claim[ComposedTents]):
     unexplained = "deep networks of kernels"
     corrects = PrintedDepthIndependence
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
-    trials = 24
+    trials = 8
 
     def predict(self, problem: ComposedTents) -> Array:
         return jnp.ones(())

@@ -35,7 +35,8 @@ def readable_directions(kind: str, n: int, steps: int) -> np.ndarray:
         "real": -np.geomspace(0.1, steps, 2 * n + 1) + 0j,
     }[kind]
     states = np.asarray(modal_states(jnp.asarray(np.exp(exponents / steps)), steps))
-    columns = states.real if kind == "real" else np.concatenate([states.real, states.imag[:, 1:]], axis=1)
+    turning = [] if kind == "real" else [np.imag(states)[:, 1:]]
+    columns = np.concatenate([np.real(states), *turning], axis=1)
     basis, values, _ = np.linalg.svd(columns, full_matrices=False)
     return basis[:, values > _RANK * values[0]]
 
@@ -103,8 +104,8 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
 class PolesInOrder(Claim[ImpulseResponse]):
     """On impulse responses of a period with coefficients of size k^(-r-1/2), the squared error with 129 real states is,
-    in the geometric mean, smallest for undamped poles at the frequencies of the period, larger for poles at -1/2 + (3/2) pi i k, and largest
-    for real ones: rotation of the state matters, damping hardly.
+    in the geometric mean, smallest for undamped poles at the frequencies of the period, larger for poles at
+    -1/2 + (3/2) pi i k, and largest for real ones: rotation of the state matters, damping hardly.
     """
 
     title = "Undamped poles before damped ones before real ones"

@@ -12,7 +12,6 @@ from jaxtyping import Array, Key
 from lemmata.claims import Claim, Control, Rate, Source
 from lemmata.problems._two_point_scores import TwoPointScore, TwoPointScores
 
-
 _seminorm = eqx.filter_jit(TwoPointScore.fitted_seminorm)
 
 
