@@ -3,3 +3,4 @@
 from ._build import write_site as write_site
 from ._counts import counts as counts
 from ._counts import told_counts as told_counts
+from ._serve import serve as serve

@@ -11,8 +11,13 @@ from lemmata.errors import DataError, SettingError
 from lemmata.files import replace_text
 
 from ._claims import claim_page, withdrawn_page
+from ._documents import document_pages
+from ._house import house_page
 from ._index import index_page
 from ._pages import claim_address, subject_address
+from ._reference import public_addresses, reference_pages
+from ._sources import source_pages
+from ._subjects import subject_pages
 
 MANIFEST = "lemmata-site.json"
 """The file that names the files of a site, by which the next run knows its own."""
@@ -93,7 +98,10 @@ def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str]
     known = rows()
     addresses = _addresses(known)
     by_name = {row["name"]: row for row in known}
-    pages = {"site.css": _style(), "index.html": index_page(known)}
+    pages = {"site.css": _style(), "index.html": index_page(known), "house.html": house_page(known, addresses)}
+    for others in (subject_pages, source_pages):
+        pages |= others(known, addresses)
+    pages |= reference_pages(addresses) | document_pages(addresses)
     for done, row in enumerate(known):
         progress("claims", done, len(known))
         pages[claim_address(row)] = claim_page(row, by_name, addresses)
@@ -106,7 +114,7 @@ def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str]
 
 def _addresses(known: list[dict[str, Any]]) -> dict[str, str]:
     """The pages that names in docstrings mean: of claims, sections and chapters."""
-    found: dict[str, str] = {}
+    found = public_addresses()
     for row in known:
         found[row["name"]] = claim_address(row)
         found.setdefault(row["place"], subject_address(row))

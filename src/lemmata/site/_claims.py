@@ -28,7 +28,7 @@ def claim_page(row: dict[str, Any], known: dict[str, dict[str, Any]], addresses:
         row=row,
         statement=statement(row["statement"], link),
         picture=svg(found, said) if found else "",
-        told=said,
+        either=any(panel.either for panel in found),
         verdict=row.get("verdict"),
         links=_links(row, known),
         facts=_facts(row),

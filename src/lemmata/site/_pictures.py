@@ -33,6 +33,7 @@ class Panel:
         stated: where the statement itself is, drawn as a line; None for none.
         log: whether the axis is logarithmic.
         percent: whether the axis shows shares, from 0 on.
+        either: whether the control is at one of its places, and which of them is not stored.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Panel:
     stated: float | None = None
     log: bool = False
     percent: bool = False
+    either: bool = False
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -122,7 +124,7 @@ def _equal(verdict: dict[str, Any]) -> Panel | None:
         return None
     places = (1 - apart, 1 / (1 - apart)) if apart and apart < 0.999 else ()
     low, middle, high = sorted(slack)
-    return Panel("predicted / measured", (None, None), (low, middle, high), places, 1.0)
+    return Panel("predicted / measured", (None, None), (low, middle, high), places, 1.0, either=True)
 
 
 def _share(verdict: dict[str, Any], title: str, band: Any, success: bool = False) -> Panel | None:
@@ -135,10 +137,11 @@ def _share(verdict: dict[str, Any], title: str, band: Any, success: bool = False
     return Panel(title, tuple(band), (low, verdict["estimate"], high), control, percent=True)
 
 
-def _ends(verdict: dict[str, Any], title: str, stated: float | None, control: tuple[float, ...]) -> Panel | None:
+def _ends(verdict: dict[str, Any], title: str, stated: float | None, control: tuple[float, ...]) -> Panel:
     low, high = verdict["interval"]
     low, high = (verdict["estimate"] if end is None else end for end in (low, high))
-    return Panel(title, tuple(verdict["band"]), (low, verdict["estimate"], high), control, stated)
+    band = tuple(verdict["band"])
+    return Panel(title, band, (low, verdict["estimate"], high), control, stated, either=len(control) > 1)
 
 
 def _exponent(verdict: dict[str, Any], upper: bool) -> Panel | None:
