@@ -6,10 +6,14 @@ from typing import Any
 
 from lemmata.catalogue import catalogue, entries
 from lemmata.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Witness
+from lemmata.sources import problems, references, statements
 
 FOLDER = pathlib.Path(__file__).parent
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}
 TABLE = ("<!-- table: written by docs/tables.py -->", "<!-- end of the table -->")
+SURVEY = "foundation2025"
+PROBLEMS = ("<!-- problems: written by docs/tables.py -->", "<!-- end of problems -->")
+REFERENCES = ("<!-- references: written by docs/tables.py -->", "<!-- end of references -->")
 RELATIONS = ("<!-- relations: written by docs/tables.py -->", "<!-- end of relations -->")
 
 
@@ -51,6 +55,36 @@ def table(key: str) -> str:
     return "\n".join(lines)
 
 
+def survey() -> str:
+    """What each statement of the survey says, what came of it, and the claims that say so."""
+    lines = ["| statement | says | verdict | claims |", "| --- | --- | --- | --- |"]
+    claims = [claim for claim in entries().values() if claim["key"] == SURVEY]
+    for statement in statements(SURVEY):
+        judges = [claim for claim in claims if statement.number in claim["locators"]]
+        named = [f"`{claim['name']}` {claim.get('verdict', {}).get('status', 'not judged')}" for claim in judges]
+        said = "; ".join(named) or statement.reason
+        verdict = f"**{statement.verdict}**: {statement.because}"
+        lines.append(f"| {statement.number} | {statement.says} | {verdict} | {said} |")
+    return "\n".join(lines)
+
+
+def open_problems() -> str:
+    """The survey's open problems, what is known of them here, and the sections that probe them."""
+    lines = ["| problem | asks | rated | known here | probe |", "| --- | --- | --- | --- | --- |"]
+    for problem in problems(SURVEY):
+        probes = [f"`{name}`" for name in entries() if name.startswith("open_problems.")
+                  and f"Section 7.{problem.number}" in entries()[name]["locators"]]  # fmt: skip
+        cells = (f"{problem.number}. {problem.title}", problem.statement, f"{problem.difficulty}/10", problem.known)
+        lines.append(f"| {' | '.join(cells)} | {', '.join(probes)} |")
+    return "\n".join(lines)
+
+
+def bibliography() -> str:
+    """The survey's references, and whether there are such works."""
+    lines = ["| number | as cited | status | what is different |", "| ---: | --- | --- | --- |"]
+    return "\n".join(lines + [f"| {r.number} | {r.cited} | {r.status} | {r.note} |" for r in references(SURVEY)])
+
+
 def relations() -> str:
     """What each relation says, and what decides."""
     examples = {
@@ -77,4 +111,7 @@ def write(page: str, marks: tuple[str, str], text: str) -> None:
 if __name__ == "__main__":
     for key, page in PAGES.items():
         write(page, TABLE, table(key))
+    write("survey.md", TABLE, survey())
+    write("survey.md", PROBLEMS, open_problems())
+    write("survey.md", REFERENCES, bibliography())
     write("claims.md", RELATIONS, relations())

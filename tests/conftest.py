@@ -30,13 +30,16 @@ one_blas_thread().__enter__()
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Cases of rotating tests whose turn it is not are left to the exhaustive run."""
+def pytest_collection_modifyitems(config, items):
+    """Cases of rotating tests whose turn it is not are left to the exhaustive run, of which one may ask for a share."""
     rotating = [(item, mark) for item in items if (mark := item.get_closest_marker("rotating"))]
     turns = [rotation.Turn(item.function.__qualname__, _judged(item, mark), mark.args[0]) for item, mark in rotating]
     modules = [item.module.__name__ for item, _ in rotating]
     for index in set(range(len(turns))) - rotation.chosen(modules, turns, rotation.seed()):
         rotating[index][0].add_marker("exhaustive")
+    left_out = rotation.beyond_the_share([item.nodeid for item in items if item.get_closest_marker("exhaustive")])
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+    items[:] = [item for item in items if item.nodeid not in left_out]
 
 
 def _judged(item, mark) -> str:

@@ -33,6 +33,15 @@ def seed() -> int:
         return 0
 
 
+def beyond_the_share(names: Sequence[str]) -> set[str]:
+    """Of the cases of the exhaustive run those that this run leaves to other seeds.
+
+    LEMMATA_SHARE=k takes every k-th, from another start for every seed; without it all are taken.
+    """
+    share = int(os.environ.get("LEMMATA_SHARE", "1"))
+    return {name for number, name in enumerate(names) if (number + seed()) % share}
+
+
 def chosen(modules: Sequence[str], turns: Sequence[Turn], seed: int) -> set[int]:
     """The indices of the cases to run.
 

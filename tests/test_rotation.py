@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from tests.rotation import Turn, chosen, seed
+from tests.rotation import Turn, beyond_the_share, chosen, seed
 
 LAWS = {"rate": 7, "forms": 3, "whole": 1}
 TURNS = [Turn(law, name, period) for law, period in LAWS.items() for name in "abcde" for _ in range(2)]
@@ -54,6 +54,19 @@ def test_the_default_and_the_exhaustive_run_share_the_cases_out(tmp_path):
     assert not ran["not exhaustive"] & ran["exhaustive"]
     assert len(ran["not exhaustive"]) == 3 + 2
     assert len(ran["exhaustive"]) == 6
+
+
+def test_consecutive_seeds_share_the_exhaustive_run_out(monkeypatch):
+    names = list("abcdefgh")
+    assert beyond_the_share(names) == set()
+    monkeypatch.setenv("LEMMATA_SHARE", "3")
+    taken = []
+    for number in (4, 5, 6):
+        monkeypatch.setenv("LEMMATA_SEED", str(number))
+        seed.cache_clear()
+        taken += sorted(set(names) - beyond_the_share(names))
+    seed.cache_clear()
+    assert sorted(taken) == names
 
 
 def test_the_seed_is_that_of_the_commit_or_of_the_caller(monkeypatch):

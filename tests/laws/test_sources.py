@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from lemmata.claims import registry
+from lemmata.claims import Status, registry
 from lemmata.errors import UnknownNameError
-from lemmata.sources import judged, sources, statements
+from lemmata.sources import REFERENCES, VERDICTS, judged, problems, references, sources, statements
 
 CLAIMS = list(registry().values())
 ROWS = [(key, row) for key in sources() for row in judged(key, CLAIMS)]
@@ -35,6 +35,11 @@ PAPERS = {
         *(f"Lemma {n}" for n in (1, 2, 3, 5, 6, 7)), *(f"Lemma 4, part {n}" for n in ("i", "ii", "iii")),
         "Theorem 1", *(f"Remark {n}" for n in (1, 2, 3)),
         *(f"Section 2.3, {name}" for name in ("linear functions", "linear combinations", "two-layer networks")),
+    ],
+    "foundation2025": [
+        *(f"({n})" for n in range(1, 20)), *(f"Theorem 1, part {n}" for n in (1, 2, 3)), "Theorem 1, dominance",
+        *(f"Theorem {n}" for n in (2, 3, 4)), *(f"Section 7.{n}" for n in range(1, 8)),
+        *(f"Abstract, {name}" for name in ("one frame", "taxonomy", "rates", "tradeoff")),
     ],
 }  # fmt: skip
 
@@ -91,6 +96,33 @@ def test_reasons_name_claims_and_modules_that_exist(key):
         assert name in registry() or module in sys.modules, name
 
 
+def test_a_verdict_on_a_statement_is_that_of_its_claims():
+    """What is false is refuted as printed, or a reason says why that cannot be executed; what is true has support."""
+    seen = 0
+    for row in judged("foundation2025", CLAIMS):
+        statement, expected = row.statement, {claim.expected for claim in row.claims}
+        assert statement.verdict in VERDICTS
+        assert statement.says
+        assert statement.because
+        if row.claims and statement.verdict == "false":
+            corrected = any(claim.corrects for claim in row.claims)
+            assert Status.REFUTED in expected or corrected, statement.number
+            seen += 1
+        if row.claims and statement.verdict == "true":
+            assert Status.REFUTED not in expected, statement.number
+            seen += 1
+    assert seen > 25
+
+
+def test_references_and_problems_of_the_survey():
+    found = references("foundation2025")
+    assert [reference.number for reference in found] == list(range(1, 23))
+    assert {reference.status for reference in found} <= set(REFERENCES)
+    assert all(bool(reference.note) == (reference.status != "real") for reference in found)
+    assert [problem.number for problem in problems("foundation2025")] == list(range(1, 8))
+    assert references("gu2024softmax") == problems("gu2024softmax") == ()
+
+
 def test_most_statements_have_claims():
     for key in sources():
         rows = judged(key, CLAIMS)
@@ -101,5 +133,5 @@ def test_a_gap_is_seen_and_an_unknown_source_is_refused():
     (row,) = [row for row in judged("gu2024softmax", []) if row.statement.number == "Lemma E.4"]
     assert row.claims == ()
     assert row.reason is None
-    with pytest.raises(UnknownNameError, match="gu2024softmax, li2025incontext"):
+    with pytest.raises(UnknownNameError, match="foundation2025, gu2024softmax, li2025incontext"):
         statements("nobody1900")

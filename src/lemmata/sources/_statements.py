@@ -6,9 +6,16 @@ import importlib.resources
 import importlib.resources.abc
 import tomllib
 from collections.abc import Iterable
+from typing import Any
 
 from lemmata.claims import Claim, Kind, kind_of
 from lemmata.errors import UnknownNameError
+
+VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
+"""What may come of a statement: loose also where it is empty; contradictory where another of the source denies it."""
+
+REFERENCES = ("real", "altered", "missing")
+"""What a work may turn out to be that a source cites."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,12 +27,54 @@ class Statement:
         kind: what it is.
         title: a name in lemmata's own words; may be empty.
         reason: why no claim judges it; None where one does.
+        says: what it says, in lemmata's own words; empty where its claims alone say it.
+        verdict: what comes of it, one of `VERDICTS`; None where that is left to its claims.
+        because: why that verdict.
     """
 
     number: str
     kind: Kind
     title: str = ""
     reason: str | None = None
+    says: str = ""
+    verdict: str | None = None
+    because: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """An entry of a source's own bibliography, and whether there is such a work.
+
+    Args:
+        number: its number there.
+        cited: authors, year and title as the source has them, shortened.
+        status: "real" as cited, "altered" (a work with other authors, title or year), or "missing".
+        note: what is different.
+    """
+
+    number: int
+    cited: str
+    status: str
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """An open problem that a source names.
+
+    Args:
+        number: its number there.
+        title: a name in lemmata's own words.
+        difficulty: the source's own rating, of 10.
+        statement: what is asked.
+        known: what is known of it here.
+    """
+
+    number: int
+    title: str
+    difficulty: int
+    statement: str
+    known: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +94,7 @@ def sources() -> tuple[str, ...]:
     """BibTeX keys of the sources whose statements are listed.
 
     >>> sources()
-    ('gu2024softmax', 'li2025incontext')
+    ('foundation2025', 'gu2024softmax', 'li2025incontext')
     """
     return tuple(sorted(file.name[:-5] for file in _folder().iterdir() if file.name.endswith(".toml")))
 
@@ -60,17 +109,46 @@ def statements(key: str) -> tuple[Statement, ...]:
     Raises:
         UnknownNameError: the source has no list of statements.
     """
+    return tuple(_statement(**entry) for entry in _file(key)["statement"])
+
+
+@functools.cache
+def references(key: str) -> tuple[Reference, ...]:
+    """The entries of a source's own bibliography that were looked up; none where nobody has.
+
+    >>> [reference.number for reference in references("foundation2025") if reference.status == "real"]
+    [6, 12, 13, 15, 16, 18, 19, 21]
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(Reference(**entry) for entry in _file(key).get("reference", ()))
+
+
+@functools.cache
+def problems(key: str) -> tuple[Problem, ...]:
+    """The open problems that a source names.
+
+    >>> [problem.difficulty for problem in problems("foundation2025")]
+    [5, 8, 6, 6, 7, 7, 8]
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(Problem(**entry) for entry in _file(key).get("problem", ()))
+
+
+def _file(key: str) -> dict[str, Any]:
     if key not in sources():
         raise UnknownNameError(f"source '{key}'", rule=f"one of {', '.join(sources())}")
-    table = tomllib.loads(_folder().joinpath(f"{key}.toml").read_text(encoding="utf-8"))
-    return tuple(_statement(**entry) for entry in table["statement"])
+    return tomllib.loads(_folder().joinpath(f"{key}.toml").read_text(encoding="utf-8"))
 
 
-def _statement(number: str, kind: str = "", title: str = "", reason: str | None = None) -> Statement:
+def _statement(number: str, kind: str = "", **said: Any) -> Statement:
     known = Kind(kind) if kind else kind_of(number)
     if known is None:
         raise ValueError(f"statement {number!r} needs a kind: its number does not tell one")
-    return Statement(number, known, title, reason)
+    return Statement(number, known, **said)
 
 
 def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
