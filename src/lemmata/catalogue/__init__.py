@@ -4,6 +4,9 @@ from ._classification import FACETS as FACETS
 from ._classification import PROBLEMS as PROBLEMS
 from ._classification import classification as classification
 from ._classification import sections as sections
+from ._counts import PRINTED as PRINTED
+from ._counts import counts as counts
+from ._counts import told_counts as told_counts
 from ._fingerprint import fingerprint as fingerprint
 from ._read import PATH as PATH
 from ._read import catalogue as catalogue

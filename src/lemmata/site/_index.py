@@ -9,7 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ._counts import PRINTED, counts
+from lemmata.catalogue import PRINTED, counts
+
 from ._pages import claim_address, page, script
 
 _WORD = re.compile(r"[^\W\d_]{3,}")

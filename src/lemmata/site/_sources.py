@@ -2,11 +2,15 @@
 
 from typing import Any
 
-from lemmata.catalogue import catalogue
+from lemmata.catalogue import PRINTED, counts
+from lemmata.sources import problems, references, sources, tables
 
-from ._counts import PRINTED, counts
 from ._pages import claim_address, page, source_address
 from ._prose import sentence
+
+
+SURVEY = "foundation2025"
+"""The key of the survey whose open problems the classification numbers."""
 
 
 def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict[str, str]:
@@ -16,27 +20,35 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
         known: rows of the catalogue.
         addresses: of pages that reasons name, by those names.
     """
-    keys = [*catalogue()["sources"], *(row["key"] for row in known)]
-    found = {key: _source(key, [row for row in known if row["key"] == key]) for key in dict.fromkeys(keys)}
+    listed = tables()
+    keys = dict.fromkeys([*listed, *(row["key"] for row in known)])
+    found = {key: _source(key, [row for row in known if row["key"] == key], listed.get(key)) for key in keys}
     link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
     pages = {
         source_address(key): page(
             "source.html", source_address(key), "sources/index.html", source["name"],
-            source=source, said=lambda text: sentence(text, link),
+            source=source, said=lambda text: sentence(text, link), **_beside(key, known),
         )
         for key, source in found.items()
     }  # fmt: skip
     order = sorted(found.values(), key=lambda source: (-source["judged"], source["name"]))
     pages["sources/index.html"] = page(
         "sources.html", "sources/index.html", "sources/index.html", "Sources",
-        sources=order, found=counts(), printed=PRINTED,
+        sources=order, found=counts(), printed=PRINTED, problems=_beside(SURVEY, known)["problems"], survey=SURVEY,
     )  # fmt: skip
     return pages
 
 
-def _source(key: str, own: list[dict[str, Any]]) -> dict[str, Any]:
+def _beside(key: str, known: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a source's file has beside statements: its own references, and its open problems with claims that bear on them."""
+    if key not in sources():
+        return {"references": (), "problems": []}
+    asked = [(problem, [_brief(row) for row in known if row["problem"] == problem.number]) for problem in problems(key)]
+    return {"references": references(key), "problems": asked}
+
+
+def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
     """A source: its name, its statements, and the claims that stand at none of them."""
-    table = catalogue()["sources"].get(key)
     statements = [{**row, "claims": _judging(own, row["number"])} for row in table] if table else _places(own)
     placed = {claim["name"] for row in statements for claim in row["claims"]}
     gaps = sum(not row["claims"] for row in statements)
@@ -62,7 +74,7 @@ def _judging(own: list[dict[str, Any]], number: str) -> list[dict[str, Any]]:
 def _places(own: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of a source whose statements are not listed, the places that claims name."""
     places = dict.fromkeys(place for row in own for place in row["locators"])
-    blank = {"kind": "", "title": "", "reason": None}
+    blank = {"kind": "", "title": "", "reason": None, "says": "", "verdict": None, "because": ""}
     return [{"number": place, **blank, "claims": _judging(own, place)} for place in places]
 
 

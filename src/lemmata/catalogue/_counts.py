@@ -3,7 +3,9 @@
 from collections import Counter
 from typing import Any
 
-from lemmata.catalogue import FACETS, PROBLEMS, catalogue, rows
+from ._classification import FACETS, PROBLEMS
+from ._read import catalogue
+from ._rows import rows
 
 PRINTED = 114
 """Results in the survey's taxonomy by mathematical tool, as its abstract says; it lists none of them."""
