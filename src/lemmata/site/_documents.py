@@ -132,7 +132,7 @@ def _rendered(document: Document, link: Callable[[str], str | None]) -> tuple[Ma
 
 def _column_heads(body: str) -> str:
     """Heads of columns say that they are; an empty one is a cell, since it heads nothing."""
-    return re.sub(r"<th([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body)
+    return re.sub(r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body)
 
 
 def _indented(text: str) -> str:

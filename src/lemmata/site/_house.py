@@ -10,7 +10,7 @@ from ._code import ROOT, imports, module_words
 from ._pages import claim_address, page
 from ._prose import first_sentence, sentence
 
-_BOX, _GAP, _STEP = (118, 34), 14, 78
+_BOX, _GAP, _STEP = (100, 32), 8, 70
 
 
 def house_page(known: list[dict[str, Any]], addresses: dict[str, str]) -> str:
@@ -43,7 +43,8 @@ def house_page(known: list[dict[str, Any]], addresses: dict[str, str]) -> str:
 def _about(room: str) -> str:
     """The first sentence of a room's docstring, without the number of its floor."""
     words = first_sentence(module_words(f"{room}/__init__.py" if (ROOT / room).is_dir() else f"{room}.py"))
-    return words.partition(": ")[2] if words.startswith("Floor") else words
+    said = words.partition(": ")[2] if words.startswith("Floor") else words
+    return said[:1].upper() + said[1:]
 
 
 def _files(room: str) -> list[Any]:
@@ -113,7 +114,7 @@ def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup
     ]
     boxes = [
         f'<a href="reference/{room}.html"><rect x="{x:.0f}" y="{y}" width="{width}" height="{height}" rx="6"/>'
-        f'<text x="{x + width / 2:.0f}" y="{y + 22}" text-anchor="middle">{escape(room)}</text></a>'
+        f'<text x="{x + width / 2:.0f}" y="{y + 21}" text-anchor="middle">{escape(room)}</text></a>'
         for room, (x, y) in sorted(place.items())
     ]
     size = f"0 0 {across} {top * _STEP + height + 12}"

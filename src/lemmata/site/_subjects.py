@@ -91,4 +91,6 @@ def _figure(own: list[dict[str, Any]], said: str) -> str:
         )
         .properties(width=180, height=18 * len(places))
     )
-    return in_ink(str(svg_of(themed(chart), f"Claims of each section by verdict. {said}.", "figure")))
+    spec = themed(chart)
+    spec["config"]["padding"] = {"left": 40, "right": 12, "top": 4, "bottom": 4}  # names may be wider than measured
+    return in_ink(str(svg_of(spec, f"Claims of each section by verdict. {said}.", "figure")))
