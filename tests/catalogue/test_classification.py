@@ -62,7 +62,12 @@ def test_every_claim_of_the_catalogue_has_a_tag_of_its_own():
 
 
 def test_the_first_tags_are_those_that_were_given():
-    known = {"0001": "LinearAsPrinted", "0100": "UniformDeviation", "0312": "ReluTangentWidth", "0325": "RandomFeaturesVariance"}
+    known = {
+        "0001": "LinearAsPrinted",
+        "0100": "UniformDeviation",
+        "0312": "ReluTangentWidth",
+        "0325": "RandomFeaturesVariance",
+    }
     assert {tag: tags()[tag] for tag in known} == known
 
 
@@ -84,7 +89,7 @@ def test_a_tag_is_given_once_and_kept_when_its_claim_goes(tmp_path, monkeypatch)
 def test_a_claim_that_moves_keeps_its_tag():
     entry = next(iter(entries().values()))
     assert described(entry)["tag"] == tag_of(entry["class"])
-    assert "0001" == tag_of("LinearAsPrinted")
+    assert tag_of("LinearAsPrinted") == "0001"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from lemmata.catalogue import entries, rows
-from lemmata.site import _build, _code, _index, _pictures, write_site
+from lemmata.site import _build, _code, _house, _index, _pictures, write_site
+from tests import test_floors
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations
 
 KINDS = (
@@ -153,7 +154,9 @@ def test_every_verdict_can_be_drawn_within_its_axis():
 
 
 def test_populations_and_hypotheses_are_found_in_the_code():
-    missing = [name for name, row in entries().items() if not _code.population_of(name.rpartition(".")[0], row["population"])]
+    missing = [
+        name for name, row in entries().items() if not _code.population_of(name.rpartition(".")[0], row["population"])
+    ]
     assert missing == []
     known = [_code.hypotheses_of(row["place"], row["class"], row["population"]) for row in rows()]
     assert sum(map(bool, known)) > 0.8 * len(known)
@@ -161,6 +164,16 @@ def test_populations_and_hypotheses_are_found_in_the_code():
     conditions = _code.hypotheses_of(row["place"], row["class"], row["population"])
     assert "violated" in {condition.standing for condition in conditions}
     assert any("inputs lie in the unit ball" in condition.name for condition in conditions)
+
+
+@pytest.mark.rotating(3)
+def test_the_map_draws_the_imports_that_the_files_have():
+    for path in test_floors.FILES:
+        found = _code.imports(path) & set(test_floors.FLOOR)
+        assert found == test_floors.rooms(path), path
+    below = _house.rooms()
+    floors = _house.levels(below)
+    assert all(floors[room] > floors[other] for room in below for other in below[room])
 
 
 def test_the_index_of_words_finds_what_statements_say():

@@ -22,7 +22,13 @@ def commands(block):
 
 def test_the_tutorial_has_its_five_steps():
     titles = re.findall(r"^## (\d)\. (.+)$", PAGE.read_text(encoding="utf-8"), re.M)
-    assert titles == [("1", "A study"), ("2", "A claim of your own"), ("3", "A kernel"), ("4", "Verify"), ("5", "Refute")]
+    assert titles == [
+        ("1", "A study"),
+        ("2", "A claim of your own"),
+        ("3", "A kernel"),
+        ("4", "Verify"),
+        ("5", "Refute"),
+    ]
     assert len(BLOCKS) >= 8
 
 

@@ -34,7 +34,9 @@ def map_catalogue(
         plain(json.dumps(counts(), indent=1) if as_json else "\n".join(told_counts()))
         return
     if as_json:
-        raise SettingError("--json with --out or --serve", rule="--json prints the counts", remedy="leave one of them out")
+        raise SettingError(
+            "--json with --out or --serve", rule="--json prints the counts", remedy="leave one of them out"
+        )
     if out is not None and not serving:
         plain(f"{_written(out)}")
         return

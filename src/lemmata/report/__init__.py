@@ -22,6 +22,6 @@ from ._text import told_rows as told_rows
 from ._theme import COLOURS as COLOURS
 from ._theme import INK as INK
 from ._theme import linear_ticks as linear_ticks
-from ._theme import ticks as ticks
 from ._theme import themed as themed
+from ._theme import ticks as ticks
 from ._views import typeset as typeset

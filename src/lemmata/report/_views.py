@@ -181,7 +181,7 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
 
 
 def typeset(statement: str) -> list[tuple[str, Markup | str]]:
-    """The paragraphs of a statement with their formulas set: "text" and "formula" as MathML, "plain" where none is read.
+    r"""The paragraphs of a statement with formulas set: "text" and "formula" as MathML, "plain" where none is read.
 
     >>> [kind for kind, _ in typeset("Let x be small:\n\n    x^2 <= 1")]
     ['text', 'formula']

@@ -105,6 +105,4 @@ def withdrawn_page(tag: str, name: str) -> str:
         tag: its tag.
         name: the name that its class had.
     """
-    return page(
-        "withdrawn.html", f"claims/{tag}.html", "index.html", f"Tag {tag}", tag=tag, name=name
-    )
+    return page("withdrawn.html", f"claims/{tag}.html", "index.html", f"Tag {tag}", tag=tag, name=name)

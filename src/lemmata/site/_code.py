@@ -178,13 +178,37 @@ def _plain(node: ast.expr) -> str:
     return re.sub(r"\b(jnp|problem|self|np)\.", "", text)
 
 
+def is_relative(place: str, claim: str) -> bool:
+    """Whether a claim's relation compares by the ratio, as it does unless its code says `relative=False`."""
+    path = ROOT / section_file(place)
+    waiting, own = [claim], in_file(section_file(place))
+    while waiting:
+        definition = own.get(waiting.pop(0))
+        if definition is None or not isinstance(definition.node, ast.ClassDef):
+            continue
+        given = _assigned(definition.node.body, "relation")
+        if isinstance(given, ast.Name):
+            given = _assigned(ast.parse(path.read_text(encoding="utf-8")).body, given.id)
+        if isinstance(given, ast.Call):
+            return not any(k.arg == "relative" and ast.unparse(k.value) == "False" for k in given.keywords)
+        waiting += [_called(base) for base in definition.node.bases]
+    return True
+
+
+def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
+    """What a name is given in a body; None where it is given nothing."""
+    for node in body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            return node.value
+    return None
+
+
+_IMPORT = re.compile(rf"^[ \t]*(?:from|import) {ROOT.name}\.(\w+)|^[ \t]*from {ROOT.name} import ([\w, ]+)", re.M)
+
+
 def imports(path: pathlib.Path) -> set[str]:
-    """The rooms of the package that a file imports from."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module == ROOT.name and node.level == 0:
-            names += [f"{ROOT.name}.{alias.name}" for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name and name.startswith(f"{ROOT.name}.")}
+    """The rooms of the package that a file imports from, by the lines that do."""
+    found: set[str] = set()
+    for room, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        found |= {room} if room else {name.split(" as ")[0].strip() for name in names.split(",")}
     return found

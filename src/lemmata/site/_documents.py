@@ -132,12 +132,16 @@ def _rendered(document: Document, link: Callable[[str], str | None]) -> tuple[Ma
 
 def _column_heads(body: str) -> str:
     """Heads of columns say that they are; an empty one is a cell, since it heads nothing."""
-    return re.sub(r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body)
+    return re.sub(
+        r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
+    )
 
 
 def _indented(text: str) -> str:
     """A formula where the text is one, else the text as it is."""
-    ((kind, inside),) = typeset("\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).replace("\n\n", "\n"))
+    ((kind, inside),) = typeset(
+        "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).replace("\n\n", "\n")
+    )
     return f'<p class="formula">{inside}</p>\n' if kind == "formula" else f"<pre><code>{escape(text)}</code></pre>\n"
 
 
@@ -150,7 +154,7 @@ def _inline(tokens: Any, place: int, link: Callable[[str], str | None]) -> str:
 
 
 def _target(document: Document, target: str, copied: dict[str, str]) -> str:
-    """Where a link of a page leads on the site: other pages by their new names, pictures and programs to their copies."""
+    """Where a link of a page leads on the site: to pages by their new names, to copies of pictures and programs."""
     place = folder()
     if place is None or re.match(r"[a-z]+:|#", target):
         return target

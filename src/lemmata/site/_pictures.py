@@ -1,4 +1,4 @@
-"""Pictures of last verdicts: what was found, the band that decided, and the control, from the catalogue's numbers alone.
+"""Pictures of last verdicts: what was found, the band that decided, and the control, from the catalogue's numbers.
 
 Rows of single trials are not stored. What is drawn is the statistic of the relation with its interval, quantiles of
 predicted / measured, and the distance of the control; which side the control lies on is known for bounds, and where it
@@ -14,6 +14,8 @@ from typing import Any
 import altair as alt
 
 from lemmata.report import COLOURS, INK, linear_ticks, number, svg_of, themed, ticks
+
+from ._code import is_relative
 
 ROWS = ("claim", "control")
 _WIDTH, _HEIGHT = 290, 52
@@ -63,7 +65,6 @@ class Panel:
         low, high = min([low, *near]), max([high, *near])
         span = (high - low) or 1.0
         return low - 0.06 * span, high + 0.06 * span
-
 
     @property
     def format(self) -> str:
@@ -166,14 +167,18 @@ def _exponents(reason: str) -> float | None:
 
 
 def _difference(entry: dict[str, Any], verdict: dict[str, Any]) -> Panel | None:
-    """A mean difference; the control's is a factor, or a difference in units of the band, on a side that is not stored."""
+    """A mean difference, relative or not; of the control's place the distance is stored, and not the side."""
     factor, (low, high) = verdict["control"]["nearest"], verdict["band"]
-    limit = "->" in entry["relation"]
-    title = "measured / predicted - 1, at the last rung" if limit else "mean of measured / predicted - 1"
+    if low is None or high is None:
+        return None
+    relative = is_relative(entry["place"], entry["class"])
+    title = "measured / predicted - 1" if relative else "measured - predicted"
+    title = f"{title} at the last rung" if "->" in entry["relation"] else f"mean of {title}"
     places: tuple[float, ...] = ()
     if factor and factor > 1:
-        places = (1 / factor - 1, factor - 1)
-    return _ends(verdict, title, 0.0, places) if low is not None and high is not None else None
+        apart = (factor - 1) * high
+        places = (1 / factor - 1, factor - 1) if relative else (-apart, apart)
+    return _ends(verdict, title, 0.0, places)
 
 
 def svg(found: list[Panel], said: str) -> str:
@@ -194,7 +199,7 @@ def in_ink(picture: str) -> str:
 
 def _panel(panel: Panel) -> dict[str, Any]:
     low, high = panel.domain
-    layers = []
+    layers: list[tuple[str, dict[str, Any]]] = []
     if panel.band != (None, None):
         first, last = panel.band
         layers.append(("band", {"from": low if first is None else first, "to": high if last is None else last}))
@@ -205,11 +210,12 @@ def _panel(panel: Panel) -> dict[str, Any]:
     for value in panel.control:
         shape = "diamond" if low <= value <= high else "triangle-right" if value > high else "triangle-left"
         layers.append((shape, {"row": "control", "from": min(max(value, low), high)}))
-    return {"layer": [_filled(*layer, panel) for layer in layers], "width": _WIDTH, "height": _HEIGHT}
+    filled = [_filled(role, row, panel) for role, row in layers]
+    return {"layer": filled, "width": _WIDTH, "height": _HEIGHT}
 
 
 def _filled(role: str, row: dict[str, Any], panel: Panel) -> dict[str, Any]:
-    """A layer with its data and its axis; the rest of it is built by Altair once, which takes longer than drawing it."""
+    """A layer with its data and its axis; the rest is built by Altair once, which takes longer than drawing it."""
     low, high = panel.domain
     layer = copy.deepcopy(_layer(role))
     layer["data"] = {"values": [row]}

@@ -8,7 +8,16 @@ from markupsafe import Markup, escape
 
 from lemmata.report import prose, typeset
 
-_SECTIONS = ("Args", "Returns", "Raises", "Yields", "Attributes", "Example", "Examples", "Questions (methods) of a claim")
+_SECTIONS = (
+    "Args",
+    "Returns",
+    "Raises",
+    "Yields",
+    "Attributes",
+    "Example",
+    "Examples",
+    "Questions (methods) of a claim",
+)
 _CODE = re.compile(r"`([^`\n]+)`")
 Link = Callable[[str], str | None]
 
@@ -105,9 +114,9 @@ def _section(title: str, text: str, link: Link) -> Markup:
 
 
 def first_sentence(text: str) -> str:
-    """The first paragraph of a docstring on one line.
+    r"""The first paragraph of a docstring on one line.
 
-    >>> first_sentence("Ramps: steps\\nof one variable.\\n\\nThis theory ...")
+    >>> first_sentence("Ramps: steps\nof one variable.\n\nThis theory ...")
     'Ramps: steps of one variable.'
     """
     return " ".join(text.strip().split("\n\n")[0].split())

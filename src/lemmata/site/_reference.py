@@ -95,7 +95,9 @@ def _value(name: str, file: str) -> tuple[str, str] | None:
         return None
     body = ast.parse(path.read_text(encoding="utf-8")).body
     for place, node in enumerate(body):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             after = body[place + 1] if place + 1 < len(body) else None
             said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""

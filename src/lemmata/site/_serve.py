@@ -18,7 +18,7 @@ class _Pages(http.server.SimpleHTTPRequestHandler):
     def list_directory(self, path: Any) -> None:
         self.send_error(http.HTTPStatus.NOT_FOUND)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: standard error is for what goes wrong."""
 
 

@@ -8,7 +8,6 @@ from lemmata.sources import problems, references, sources, tables
 from ._pages import claim_address, page, source_address
 from ._prose import sentence
 
-
 SURVEY = "foundation2025"
 """The key of the survey whose open problems the classification numbers."""
 
@@ -40,7 +39,7 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
 
 
 def _beside(key: str, known: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a source's file has beside statements: its own references, and its open problems with claims that bear on them."""
+    """What a source's file has beside statements: references, and open problems with claims that bear on them."""
     if key not in sources():
         return {"references": (), "problems": []}
     asked = [(problem, [_brief(row) for row in known if row["problem"] == problem.number]) for problem in problems(key)]
