@@ -1,5 +1,6 @@
 """Writing the site: all pages are made first, then written; files that are not the site's own stay as they are."""
 
+import collections
 import importlib.resources
 import json
 import pathlib
@@ -95,7 +96,7 @@ def _below(name: str) -> bool:
 
 def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str]:
     """The text of every file of the site, by its address."""
-    known = rows()
+    known = _told_apart(rows())
     addresses = _addresses(known)
     by_name = {row["name"]: row for row in known}
     pages = {"site.css": _style(), "index.html": index_page(known), "house.html": house_page(known, addresses)}
@@ -110,6 +111,16 @@ def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str]
         if name not in named:
             pages[f"claims/{tag}.html"] = withdrawn_page(tag, name)
     return pages
+
+
+def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows whose titles differ: where claims share one, the name of the class follows it."""
+    shared = collections.Counter(row["title"] for row in known)
+    return [
+        {**row, "title": f"{row['title']} ({row['name'].rpartition('.')[2].replace('_', ' ')})"}
+        if shared[row["title"]] > 1 else row
+        for row in known
+    ]  # fmt: skip
 
 
 def _addresses(known: list[dict[str, Any]]) -> dict[str, str]:

@@ -3,6 +3,8 @@
 import ast
 import dataclasses
 import functools
+import itertools
+import re
 from typing import Any
 
 from ._code import ROOT, Definition, in_file, module_words
@@ -11,6 +13,7 @@ from ._pages import page
 from ._prose import docstring, first_sentence, sentence
 
 _WIDE = 88  # longer signatures have a line an argument
+_LONGEST = 60_000  # letters of docstrings on a page; set as HTML they take two to four times as many bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,18 +35,33 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
     link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
     floors, pages, cards = levels(rooms()), {}, []
     for room in sorted(rooms(), key=lambda room: (floors[room], room)):
-        found = entries(room)
-        words = _room_words(room)
-        pages[f"reference/{room}.html"] = page(
-            "reference.html", f"reference/{room}.html", "reference/index.html", f"lemmata.{room}",
-            words=docstring(words, link), entries=found, room=room, chapters=room == "chapters",
-            set=lambda text: docstring(text, link), said=lambda text: sentence(text, link),
-        )  # fmt: skip
-        cards.append((room, sentence(first_sentence(words), link), len(found)))
+        words, parts = docstring(_room_words(room), link), shelves(room)
+        names = [(address, [entry.name for entry in own]) for address, own in parts]
+        for address, own in parts:
+            pages[address] = page(
+                "reference.html", address, "reference/index.html", f"lemmata.{room}",
+                words=words, entries=own, names=names, here=address, chapters=room == "chapters",
+                set=lambda text: docstring(text, link),
+            )  # fmt: skip
+        cards.append((room, sentence(first_sentence(_room_words(room)), link), len(entries(room))))
     pages["reference/index.html"] = page(
         "references.html", "reference/index.html", "reference/index.html", "Reference", cards=cards
     )
     return pages
+
+
+def shelves(room: str) -> list[tuple[str, list[Entry]]]:
+    """The pages of a room, each with its names in their order: more than one where the texts would make it large."""
+    found: list[list[Entry]] = [[]]
+    size = 0
+    for entry in entries(room):
+        own = sum(map(len, (entry.signature, entry.words, *itertools.chain(*entry.methods))))
+        if found[-1] and size + own > _LONGEST:
+            found, size = [*found, []], 0
+        found[-1].append(entry)
+        size += own
+    addresses = (f"reference/{room}{'' if number == 1 else f'-{number}'}.html" for number in itertools.count(1))
+    return list(zip(addresses, found, strict=False))
 
 
 def _room_words(room: str) -> str:
@@ -54,15 +72,21 @@ def _room_words(room: str) -> str:
 
 
 def public_addresses() -> dict[str, str]:
-    """The places of the reference by name: rooms as "lemmata.kernels", public names where one room has them."""
+    """The places of the reference by name: rooms as "lemmata.kernels", public names where one room has them.
+
+    Names that are one word of small letters stay out: in a sentence they mean other things, too.
+    """
     found: dict[str, str] = {}
     twice = set()
     for room in rooms():
         found[f"lemmata.{room}"] = f"reference/{room}.html"
-        for entry in entries(room) if room != "cli" else ():  # its names are those of commands
-            if entry.name in found:
-                twice.add(entry.name)
-            found[entry.name] = found[f"lemmata.{room}.{entry.name}"] = f"reference/{room}.html#{entry.name}"
+        for address, own in shelves(room) if room != "cli" else ():  # its names are those of commands
+            for entry in own:
+                if entry.name in found:
+                    twice.add(entry.name)
+                found[f"lemmata.{room}.{entry.name}"] = f"{address}#{entry.name}"
+                if not re.fullmatch("[a-z]+", entry.name):
+                    found[entry.name] = f"{address}#{entry.name}"
     return {name: address for name, address in found.items() if name not in twice}
 
 
