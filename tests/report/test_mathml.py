@@ -144,3 +144,8 @@ def test_every_element_has_the_children_that_it_needs():
             markup = prose(part) if kind == "text" else displayed(part)
             for element in tree(f"<p>{markup or ''}</p>").iter():
                 assert len(element) == CHILDREN.get(element.tag, len(element))
+
+
+def test_a_possessive_is_no_derivative():
+    assert "<math" not in prose("the coefficients of Lemma 1's proof")
+    assert prose("f' and x'").count("<mo>′</mo>") == 2

@@ -7,6 +7,8 @@ from typing import Any
 
 from lemmata.files import replace_text
 
+from ._tags import give_tags
+
 PATH = pathlib.Path(__file__).with_name("catalogue.json")
 
 
@@ -28,7 +30,7 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def write(claims: dict[str, dict[str, Any]], sources: dict[str, list[dict[str, Any]]]) -> None:
-    """Replace the file in one step, so that an interruption leaves the old one or the new one.
+    """Replace the file in one step, so that an interruption leaves the old one or the new one; tag new claims.
 
     Args:
         claims: an entry a claim, by name.
@@ -40,3 +42,4 @@ def write(claims: dict[str, dict[str, Any]], sources: dict[str, list[dict[str, A
     text = json.dumps({"claims": claims, "sources": sources}, indent=1, ensure_ascii=False, allow_nan=False)
     replace_text(PATH, text + "\n")
     catalogue.cache_clear()
+    give_tags(entry["class"] for entry in claims.values())

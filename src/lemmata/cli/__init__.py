@@ -1,4 +1,4 @@
-"""Floor 8: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
+"""Floor 10: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
 
 import inspect
 import os
@@ -11,6 +11,7 @@ from ._app import Commands, version
 from ._calibrate import calibrate
 from ._in_context import in_context
 from ._list import list_claims
+from ._map import map_catalogue
 from ._show import show
 from ._study import report, study
 from ._verify import verify_claims
@@ -25,7 +26,7 @@ app = typer.Typer(
 
 commands = {
     "study": study, "report": report, "in-context": in_context, "list": list_claims, "show": show,
-    "verify": verify_claims, "calibrate": calibrate,
+    "map": map_catalogue, "verify": verify_claims, "calibrate": calibrate,
 }  # fmt: skip
 for name, command in commands.items():
     # A line of a docstring would end a line of the help, whatever the width of the terminal.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lemmata.errors import UnknownNameError
+from lemmata.errors import SettingError, UnknownNameError
 
 
 def list_claims(
@@ -20,32 +20,89 @@ def list_claims(
     loose: Annotated[
         bool, typer.Option("--loose", help="Only claims whose control is loose, with the reason.")
     ] = False,
+    tool: Annotated[str, typer.Option(help="Only claims that rest on this mathematical tool.")] = "",
+    architecture: Annotated[str, typer.Option(help="Only claims about this architecture.")] = "",
+    about: Annotated[str, typer.Option("--object", help="Only claims about this object.")] = "",
+    verdict: Annotated[str, typer.Option(help="Only claims with this last verdict.")] = "",
+    kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
+    subject: Annotated[str, typer.Option(help="Only claims of this chapter.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the registered claims: name, what it says, where it stands, and the last verdict."""
-    from lemmata.catalogue import entries
+    from lemmata.catalogue import rows as all_rows
 
     from ._console import out, plain
 
+    asked = {
+        "tool": tool, "architecture": architecture, "object": about, "verdict": verdict, "kind": kind,
+        "subject": subject,
+    }  # fmt: skip
     if source:
+        _refuse_beside_a_source(asked, loose)
         _list_source(source, part, as_json)
         return
-    rows = [row for row in entries().values() if matches(row, part)]
+    known = all_rows()
+    wanted = {facet: chosen(facet, word, known) for facet, word in asked.items() if word}
+    rows = [row for row in known if matches(row, part)]
     if part and not rows:
-        words = [word for row in entries().values() for word in _words(row)]
+        words = [word for row in known for word in _words(row)]
         raise _nothing(part, words, "part of the name or title of a claim, or the number of a statement")
+    rows = [row for row in rows if all(_facet(row, facet) == word for facet, word in wanted.items())]
     rows = [row for row in rows if not loose or row["control"]["loose"]]
     if as_json:
         plain(json.dumps(rows, indent=1))
         return
     for row in rows:
-        status = row.get("verdict", {}).get("status", "not judged")
-        out.print(f"[bold]{row['name']}[/bold]  {status}", highlight=False)
+        out.print(f"[bold]{row['name']}[/bold]  {row['status']}", highlight=False)
         said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
         out.print(said, markup=False, highlight=False)
     for line in counts(rows):
         out.print(line, markup=False, highlight=False)
     out.print(f"{len(rows)} claims. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")
+
+
+def _facet(row: dict[str, Any], facet: str) -> str:
+    """What a claim has under one of the options; the verdict is its status."""
+    return row["status" if facet == "verdict" else facet]
+
+
+def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
+    """The known word that an option means, whatever its case, with hyphens for blanks or without.
+
+    Args:
+        facet: the option: "tool", "architecture", "object", "verdict", "kind" or "subject".
+        word: what was given.
+        rows: the claims to choose from.
+
+    Raises:
+        UnknownNameError: no claim can have that word; the known ones are named.
+    """
+    from lemmata.catalogue import FACETS, NOT_JUDGED
+
+    from ._verify import EXIT
+
+    words = FACETS.get(facet) or ((*EXIT, NOT_JUDGED) if facet == "verdict" else ())
+    known = {_plain(each): each for each in words or dict.fromkeys(_facet(row, facet) for row in rows)}
+    if _plain(word) in known:
+        return known[_plain(word)]
+    near = difflib.get_close_matches(_plain(word), known, n=1, cutoff=0.5)
+    remedy = f"did you mean {known[near[0]]}?" if near else None
+    raise UnknownNameError(f"--{facet} '{word}'", rule=f"one of {', '.join(known.values())}", remedy=remedy)
+
+
+def _plain(word: str) -> str:
+    return " ".join(re.sub(r"[-_]", " ", word).lower().split())
+
+
+def _refuse_beside_a_source(asked: dict[str, str], loose: bool) -> None:
+    """Refuse options that choose among claims where a source's statements are listed."""
+    given = [f"--{facet}" for facet, word in asked.items() if word] + ["--loose"] * loose
+    if given:
+        raise SettingError(
+            f"--source with {', '.join(given)}",
+            rule="--source lists the statements of a source, which have no such property",
+            remedy="leave --source out",
+        )
 
 
 def matches(row: dict[str, Any], part: str) -> bool:
@@ -82,7 +139,7 @@ def counts(rows: list[dict[str, Any]]) -> list[str]:
     """For each status, how many claims of which kind have it."""
     found: dict[str, Counter] = {}
     for row in rows:
-        found.setdefault(row.get("verdict", {}).get("status", "not judged"), Counter())[row["kind"]] += 1
+        found.setdefault(row["status"], Counter())[row["kind"]] += 1
     return [
         f"{status}: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}"
         for status, kinds in found.items()

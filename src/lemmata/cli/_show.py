@@ -7,8 +7,11 @@ import typer
 
 FIELDS = (
     "title", "statement", "kind", "source", "reference", "reading", "relation", "band", "controls", "unexplained",
-    "trivial", "expected", "corrects", "population", "trials", "section",
+    "trivial", "expected", "corrects", "tag", "tool", "architecture", "object", "problem", "population", "trials",
+    "section",
 )  # fmt: skip
+
+_HEADINGS = {"section": "from the section", "band": "what decides", "problem": "open problem of the survey"}
 
 
 def show(
@@ -18,9 +21,11 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a claim: statement, source, relation, what decides, settings, control, what it leaves open, last verdict."""
+    from lemmata.catalogue import described
+
     from ._console import out, plain
 
-    records = _records(claim)
+    records = [described(record) for record in _records(claim)]
     if as_json:
         plain(json.dumps(records[0] if len(records) == 1 else records, indent=1))
         return
@@ -28,7 +33,7 @@ def show(
         out.rule(record["name"], align="left")
         for title in FIELDS:
             if record[title]:
-                heading = {"section": "from the section", "band": "what decides"}.get(title, title)
+                heading = _HEADINGS.get(title, title)
                 out.print(f"[bold]{heading}[/bold]")
                 out.print(str(record[title]), markup=False, highlight=False)
         loose = record["control"]["loose"]

@@ -7,7 +7,9 @@ from ._in_context import coefficients_picture as coefficients_picture
 from ._in_context import errors_picture as errors_picture
 from ._in_context import write_pictures as write_pictures
 from ._page import page_text as page_text
+from ._page import svg_of as svg_of
 from ._page import write_report as write_report
+from ._prose import prose as prose
 from ._study import Study as Study
 from ._study import load as load
 from ._study import study as study
@@ -17,3 +19,9 @@ from ._text import told as told
 from ._text import told_asked as told_asked
 from ._text import told_interval as told_interval
 from ._text import told_rows as told_rows
+from ._theme import COLOURS as COLOURS
+from ._theme import INK as INK
+from ._theme import linear_ticks as linear_ticks
+from ._theme import themed as themed
+from ._theme import ticks as ticks
+from ._views import typeset as typeset

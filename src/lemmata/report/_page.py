@@ -106,14 +106,24 @@ def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str
     for name, chart in pictures.items():
         spec = themed(chart) if not _is_configured(chart) else chart.to_dict(validate=False)
         spec["description"] = words[name]
-        svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
-        # Clip paths are numbered anew in every picture: in one page they need names of their own.
-        svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
-        # A reader's font may be wider than the one in which names were measured: what stands out is shown, not cut.
-        opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words[name])
-        svg = svg.replace("<svg", str(opening), 1)
-        found[name] = {"spec": spec, "svg": Markup(svg), "csv": charts.CSV.get(name)}
+        found[name] = {"spec": spec, "svg": svg_of(spec, words[name], name), "csv": charts.CSV.get(name)}
     return found
+
+
+def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
+    """A Vega-Lite specification as SVG that says what it shows.
+
+    Args:
+        spec: the specification.
+        words: what it shows, for those who do not see it.
+        name: a name that no other picture of the page has.
+    """
+    svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
+    # Clip paths are numbered anew in every picture: in one page they need names of their own.
+    svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
+    # A reader's font may be wider than the one in which names were measured: what stands out is shown, not cut.
+    opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words)
+    return Markup(svg.replace("<svg", str(opening), 1))
 
 
 def _is_configured(chart: Any) -> bool:

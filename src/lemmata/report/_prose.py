@@ -65,6 +65,8 @@ def _mathematical(words: list[str], place: int) -> bool:
         if bare == "I" and place and _mathematical(words, place - 1):
             return True
         return any(other in _BETWEEN for other in beside) or bare != word.strip(",.;:")
+    if bare.endswith("'s"):
+        return False  # "Lemma 1's proof": no derivative of 1
     for match in _WORD.finditer(word):
         named = match.group()
         follows = word[match.end() : match.end() + 1]

@@ -1,0 +1,51 @@
+"""Entries of the catalogue with what stands beside them: tag, subject, section, classification, tightness."""
+
+import math
+from typing import Any
+
+from ._classification import classification
+from ._read import entries
+from ._tags import tag_of
+
+NOT_JUDGED = "not judged"
+TIGHTNESS = ("exact", "within 2", "within 10", "within 1000", "beyond 1000", "not a ratio")
+"""How far a prediction is from the measurement, as a factor either way."""
+
+
+def rows() -> list[dict[str, Any]]:
+    """Every claim's entry with its `described` words, in the order of the registry."""
+    return [described(entry) for entry in entries().values()]
+
+
+def described(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry with its tag, subject, chapter.section, classification, status and tightness.
+
+    Args:
+        entry: an entry of the catalogue, or that of a claim that is not in it.
+    """
+    place = entry["name"].rpartition(".")[0]
+    return {
+        **entry,
+        "tag": tag_of(entry["class"]) if entry["name"] in entries() else None,
+        "subject": place.partition(".")[0],
+        "place": place,
+        **classification(place, entry["class"]),
+        "status": status(entry),
+        "tightness": tightness(entry),
+    }
+
+
+def status(entry: dict[str, Any]) -> str:
+    """The status of the last verdict."""
+    return entry.get("verdict", {}).get("status", NOT_JUDGED)
+
+
+def tightness(entry: dict[str, Any]) -> str:
+    """How far the median of predicted / measured is from 1, in steps; a word of `TIGHTNESS`."""
+    slack = (entry.get("verdict") or {}).get("slack")
+    middle = slack[1] if slack else None
+    if entry["label"] == "rate" or not middle or middle < 0:
+        return "not a ratio"
+    factor = math.exp(abs(math.log(middle)))
+    steps = ((1 + 1e-6, "exact"), (2, "within 2"), (10, "within 10"), (1000, "within 1000"))
+    return next((word for most, word in steps if factor <= most), "beyond 1000")

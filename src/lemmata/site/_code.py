@@ -1,0 +1,214 @@
+"""What the code says of itself, read and never run: definitions, docstrings, hypotheses, imports."""
+
+import ast
+import dataclasses
+import functools
+import pathlib
+import re
+from collections.abc import Iterator
+
+ROOT = pathlib.Path(__file__).parents[1]
+_DEPTH = 4  # functions that give hypotheses may call others that do
+
+
+@dataclasses.dataclass(frozen=True)
+class Definition:
+    """A class or function: its file below the package, its syntax tree and the text of the file."""
+
+    file: str
+    node: ast.ClassDef | ast.FunctionDef
+    text: str
+
+    @property
+    def code(self) -> str:
+        """The lines of the definition, with its decorators."""
+        first = min([self.node.lineno, *(each.lineno for each in self.node.decorator_list)])
+        return "\n".join(self.text.splitlines()[first - 1 : self.node.end_lineno])
+
+    @property
+    def words(self) -> str:
+        """The docstring."""
+        return ast.get_docstring(self.node) or ""
+
+
+@functools.cache
+def definitions(room: str) -> dict[str, Definition]:
+    """The classes and functions at the top of a room's files, by name; the first one where a name stands twice.
+
+    Args:
+        room: a folder of the package, "problems".
+    """
+    found: dict[str, Definition] = {}
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for name, definition in in_file(path.relative_to(ROOT).as_posix()).items():
+            found.setdefault(name, definition)
+    return found
+
+
+@functools.cache
+def in_file(file: str) -> dict[str, Definition]:
+    """The classes and functions at the top of a file, by name; nothing where there is no such file."""
+    path = ROOT / file
+    if not path.is_file():
+        return {}
+    text = path.read_text(encoding="utf-8")
+    nodes = [node for node in ast.parse(text).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+    return {node.name: Definition(file, node, text) for node in nodes}
+
+
+def section_file(place: str) -> str:
+    """The file of a section, "chapters/tangent/finite_width.py" for "tangent.finite_width"."""
+    return f"chapters/{place.replace('.', '/')}.py"
+
+
+def module_words(file: str) -> str:
+    """The docstring of a file of the package; empty where there is none."""
+    path = ROOT / file
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "") if path.is_file() else ""
+
+
+def claim_of(place: str, name: str) -> Definition | None:
+    """The class of a claim, or None where its section is not a file of the package."""
+    return in_file(section_file(place)).get(name)
+
+
+def population_of(place: str, name: str) -> Definition | None:
+    """The class of a population: of the section itself, of its chapter, or of the room of problems."""
+    own = in_file(section_file(place)).get(name)
+    chapter = definitions(f"chapters/{place.partition('.')[0]}").get(name)
+    return own or chapter or definitions("problems").get(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A hypothesis as the code names it.
+
+    Args:
+        name: the condition in words; what the code fills in stands as "…".
+        asked: the relation and the threshold, "<= 1.0"; empty where it is not checked.
+        why: what it protects, or why it cannot be checked.
+        standing: checked, unchecked or violated.
+    """
+
+    name: str
+    asked: str
+    why: str
+    standing: str
+
+
+def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
+    """The hypotheses that a population's and a claim's methods name, each once, with those of the classes above."""
+    found: list[Condition] = []
+    for start in (population_of(place, population), claim_of(place, claim)):
+        waiting, seen = [start], set()
+        while waiting:
+            definition = waiting.pop(0)
+            if definition is None or definition.node.name in seen:
+                continue
+            seen.add(definition.node.name)
+            if isinstance(definition.node, ast.ClassDef):
+                found += _of_methods(definition.node, definition.text, place)
+                waiting += [population_of(place, _called(base)) for base in definition.node.bases]
+    return list(dict.fromkeys(found))
+
+
+def _of_methods(node: ast.ClassDef, text: str, place: str) -> Iterator[Condition]:
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "hypotheses":
+            yield from _conditions(method, {}, place, _DEPTH)
+
+
+def _conditions(node: ast.AST, bound: dict[str, str], place: str, depth: int) -> Iterator[Condition]:
+    """The hypotheses that a function makes, and those of functions that it calls."""
+    for call in ast.walk(node):
+        if not isinstance(call, ast.Call):
+            continue
+        if _called(call.func) == "Hypothesis":
+            yield _condition(call, bound)
+        elif depth and isinstance(call.func, ast.Name):
+            called = population_of(place, call.func.id)
+            if called and isinstance(called.node, ast.FunctionDef) and "Hypothesis" in ast.dump(called.node):
+                yield from _conditions(called.node, _arguments(called.node, call, bound), place, depth - 1)
+
+
+def _called(node: ast.expr) -> str:
+    """The name that is called: "Hypothesis" of `Hypothesis(...)` and of `Hypothesis.unchecked(...)`, a base's name."""
+    if isinstance(node, ast.Subscript):
+        return _called(node.value)
+    if isinstance(node, ast.Attribute):
+        return _called(node.value) if node.attr in ("unchecked", "violated") else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _arguments(function: ast.FunctionDef, call: ast.Call, bound: dict[str, str]) -> dict[str, str]:
+    """The words that a function's parameters have in a call: those given, else the defaults."""
+    names = [argument.arg for argument in function.args.args]
+    defaults = dict(zip(names[len(names) - len(function.args.defaults) :], function.args.defaults, strict=True))
+    given = {**defaults, **dict(zip(names, call.args, strict=False))}
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    return {name: _words(value, bound) for name, value in given.items()}
+
+
+def _condition(call: ast.Call, bound: dict[str, str]) -> Condition:
+    given: dict[str, ast.expr] = {k.arg: k.value for k in call.keywords if k.arg}
+    standing = call.func.attr if isinstance(call.func, ast.Attribute) else "checked"
+    order = ("name", "value", "relation", "threshold", "why") if standing == "checked" else ("name", "why")
+    given |= dict(zip(order, call.args, strict=False))
+    said = {name: _words(given[name], bound) if name in given else "" for name in ("name", "why")}
+    asked = ""
+    if "relation" in given and "threshold" in given:
+        asked = f"{_words(given['relation'], bound)} {_plain(given['threshold'])}"
+    return Condition(said["name"], asked, said["why"], standing)
+
+
+def _words(node: ast.expr, bound: dict[str, str]) -> str:
+    """A text of the code; what only a run would know is "…"."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.Name):
+        return bound.get(node.id, "…")
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_words(part, bound) for part in node.values)
+    return _words(node.value, bound) if isinstance(node, ast.FormattedValue) else "…"
+
+
+def _plain(node: ast.expr) -> str:
+    """A threshold: a number as it is, an attribute's name, else the expression without its modules."""
+    text = ast.unparse(node)
+    return re.sub(r"\b(jnp|problem|self|np)\.", "", text)
+
+
+def is_relative(place: str, claim: str) -> bool:
+    """Whether a claim's relation compares by the ratio, as it does unless its code says `relative=False`."""
+    path = ROOT / section_file(place)
+    waiting, own = [claim], in_file(section_file(place))
+    while waiting:
+        definition = own.get(waiting.pop(0))
+        if definition is None or not isinstance(definition.node, ast.ClassDef):
+            continue
+        given = _assigned(definition.node.body, "relation")
+        if isinstance(given, ast.Name):
+            given = _assigned(ast.parse(path.read_text(encoding="utf-8")).body, given.id)
+        if isinstance(given, ast.Call):
+            return not any(k.arg == "relative" and ast.unparse(k.value) == "False" for k in given.keywords)
+        waiting += [_called(base) for base in definition.node.bases]
+    return True
+
+
+def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
+    """What a name is given in a body; None where it is given nothing."""
+    for node in body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            return node.value
+    return None
+
+
+_IMPORT = re.compile(rf"^[ \t]*(?:from|import) {ROOT.name}\.(\w+)|^[ \t]*from {ROOT.name} import ([\w, ]+)", re.M)
+
+
+def imports(path: pathlib.Path) -> set[str]:
+    """The rooms of the package that a file imports from, by the lines that do."""
+    found: set[str] = set()
+    for room, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        found |= {room} if room else {name.split(" as ")[0].strip() for name in names.split(",")}
+    return found

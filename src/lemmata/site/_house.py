@@ -1,0 +1,134 @@
+"""The map of what stands on what: rooms by their imports, and claims that correct others."""
+
+import collections
+import functools
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from ._code import ROOT, imports, module_words
+from ._pages import claim_address, page
+from ._prose import first_sentence, sentence
+
+_BOX, _GAP, _STEP = (100, 32), 8, 70
+
+
+def house_page(known: list[dict[str, Any]], addresses: dict[str, str]) -> str:
+    """The page.
+
+    Args:
+        known: rows of the catalogue.
+        addresses: of pages that docstrings name, by those names.
+    """
+    below = rooms()
+    above = {room: sorted(other for other in below if room in below[other]) for room in below}
+    floors = levels(below)
+    by_name = {row["name"]: row for row in known}
+    pairs = [(by_name[row["corrects"]], row) for row in known if row["corrects"] in by_name]
+    table = [
+        {
+            "name": room, "words": sentence(_about(room)), "below": sorted(below[room]), "above": above[room],
+            "files": len(_files(room)), "href": f"reference/{room}.html",
+        }
+        for room in sorted(below, key=lambda room: (-floors[room], room))
+    ]  # fmt: skip
+    return page(
+        "house.html", "house.html", "house.html", "The house: what stands on what",
+        picture=_picture(below, floors), rooms=table, subjects=_subjects(known),
+        pairs=[({**wrong, "href": claim_address(wrong)}, {**right, "href": claim_address(right)})
+               for wrong, right in pairs],
+    )  # fmt: skip
+
+
+def _about(room: str) -> str:
+    """The first sentence of a room's docstring, without the number of its floor."""
+    words = first_sentence(module_words(f"{room}/__init__.py" if (ROOT / room).is_dir() else f"{room}.py"))
+    said = words.partition(": ")[2] if words.startswith("Floor") else words
+    return said[:1].upper() + said[1:]
+
+
+def _files(room: str) -> list[Any]:
+    path = ROOT / room
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+
+
+@functools.cache
+def rooms() -> dict[str, frozenset[str]]:
+    """The rooms of the package, and those that each imports from.
+
+    >>> "kernels" in rooms()["chapters"], "chapters" in rooms()["kernels"]
+    (True, False)
+    """
+    names = {path.stem for path in ROOT.iterdir() if _is_room(path)}
+    found = {name: frozenset().union(*(imports(path) for path in _files(name))) for name in names}
+    return {name: (others & names) - {name} for name, others in found.items()}
+
+
+def _is_room(path: Any) -> bool:
+    if path.name.startswith("_"):
+        return False
+    return (path / "__init__.py").is_file() if path.is_dir() else path.suffix == ".py"
+
+
+def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
+    """The floor of every room: 0 for those that import nothing, one above the highest that is imported for others."""
+    found: dict[str, int] = {}
+
+    def level(room: str) -> int:
+        if room not in found:
+            found[room] = 1 + max((level(other) for other in below[room]), default=-1)
+        return found[room]
+
+    for room in below:
+        level(room)
+    return found
+
+
+def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
+    """The pairs that are drawn: a room on another that no room between them carries."""
+
+    @functools.cache
+    def under(room: str) -> frozenset[str]:
+        return below[room] | frozenset().union(*(under(other) for other in below[room]))
+
+    pairs = {(room, other) for room in below for other in below[room]}
+    return {(room, other) for room, other in pairs if not any(other in under(mid) for mid in below[room] - {other})}
+
+
+def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup:
+    """Floors from the ground up, rooms as boxes, and a line from each room to those that carry it."""
+    width, height = _BOX
+    by_floor = collections.defaultdict(list)
+    for room in sorted(below):
+        by_floor[floors[room]].append(room)
+    widest, top = max(len(each) for each in by_floor.values()), max(floors.values())
+    across = widest * (width + _GAP)
+    place = {}
+    for floor, each in by_floor.items():
+        left = (across - len(each) * (width + _GAP)) / 2
+        for number, room in enumerate(each):
+            place[room] = (left + number * (width + _GAP), (top - floor) * _STEP + 6)
+    lines = [
+        f'<path d="M{place[a][0] + width / 2:.0f} {place[a][1] + height}L{place[b][0] + width / 2:.0f} {place[b][1]}"/>'
+        for a, b in sorted(_bearing(below))
+    ]
+    boxes = [
+        f'<a href="reference/{room}.html"><rect x="{x:.0f}" y="{y}" width="{width}" height="{height}" rx="6"/>'
+        f'<text x="{x + width / 2:.0f}" y="{y + 21}" text-anchor="middle">{escape(room)}</text></a>'
+        for room, (x, y) in sorted(place.items())
+    ]
+    size = f"0 0 {across} {top * _STEP + height + 12}"
+    return Markup(
+        f'<svg class="house" role="group" aria-label="Rooms on their floors; the table below says the same" '
+        f'width="{across}" viewBox="{size}">{"".join(lines)}{"".join(boxes)}</svg>'
+    )
+
+
+def _subjects(known: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, int]]]]:
+    """For each subject the rooms that its sections import, with how many of its files do."""
+    found = []
+    for subject in dict.fromkeys(row["subject"] for row in known):
+        files = sorted((ROOT / "chapters" / subject).rglob("*.py"))
+        used = collections.Counter(room for path in files for room in imports(path) if room != "chapters")
+        found.append((subject, used.most_common()))
+    return found

@@ -1,0 +1,161 @@
+"""The reference: the public names of every room with their signatures and docstrings, read from the code."""
+
+import ast
+import dataclasses
+import functools
+import itertools
+import re
+from typing import Any
+
+from ._code import ROOT, Definition, in_file, module_words
+from ._house import levels, rooms
+from ._pages import page
+from ._prose import docstring, first_sentence, sentence
+
+_WIDE = 88  # longer signatures have a line an argument
+_LONGEST = 60_000  # letters of docstrings on a page; set as HTML they take two to four times as many bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A public name: what stands in code for it, its docstring, and its public methods with theirs."""
+
+    name: str
+    signature: str
+    words: str
+    methods: tuple[tuple[str, str], ...] = ()
+
+
+def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
+    """A page a room that has public names, and the first page.
+
+    Args:
+        addresses: of pages that docstrings name, by those names.
+    """
+    link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
+    floors, pages, cards = levels(rooms()), {}, []
+    for room in sorted(rooms(), key=lambda room: (floors[room], room)):
+        words, parts = docstring(_room_words(room), link), shelves(room)
+        names = [(address, [entry.name for entry in own]) for address, own in parts]
+        for address, own in parts:
+            pages[address] = page(
+                "reference.html", address, "reference/index.html", f"lemmata.{room}",
+                words=words, entries=own, names=names, here=address, chapters=room == "chapters",
+                set=lambda text: docstring(text, link),
+            )  # fmt: skip
+        cards.append((room, sentence(first_sentence(_room_words(room)), link), len(entries(room))))
+    pages["reference/index.html"] = page(
+        "references.html", "reference/index.html", "reference/index.html", "Reference", cards=cards
+    )
+    return pages
+
+
+def shelves(room: str) -> list[tuple[str, list[Entry]]]:
+    """The pages of a room, each with its names in their order: more than one where the texts would make it large."""
+    found: list[list[Entry]] = [[]]
+    size = 0
+    for entry in entries(room):
+        own = sum(map(len, (entry.signature, entry.words, *itertools.chain(*entry.methods))))
+        if found[-1] and size + own > _LONGEST:
+            found, size = [*found, []], 0
+        found[-1].append(entry)
+        size += own
+    addresses = (f"reference/{room}{'' if number == 1 else f'-{number}'}.html" for number in itertools.count(1))
+    return list(zip(addresses, found, strict=False))
+
+
+def _room_words(room: str) -> str:
+    words = module_words(f"{room}/__init__.py" if (ROOT / room).is_dir() else f"{room}.py")
+    first, colon, rest = words.partition(": ")
+    words = rest[:1].upper() + rest[1:] if first.startswith("Floor") and colon else words
+    return words
+
+
+def public_addresses() -> dict[str, str]:
+    """The places of the reference by name: rooms as "lemmata.kernels", public names where one room has them.
+
+    Names that are one word of small letters stay out: in a sentence they mean other things, too.
+    """
+    found: dict[str, str] = {}
+    twice = set()
+    for room in rooms():
+        found[f"lemmata.{room}"] = f"reference/{room}.html"
+        for address, own in shelves(room) if room != "cli" else ():  # its names are those of commands
+            for entry in own:
+                if entry.name in found:
+                    twice.add(entry.name)
+                found[f"lemmata.{room}.{entry.name}"] = f"{address}#{entry.name}"
+                if not re.fullmatch("[a-z]+", entry.name):
+                    found[entry.name] = f"{address}#{entry.name}"
+    return {name: address for name, address in found.items() if name not in twice}
+
+
+@functools.cache
+def entries(room: str) -> tuple[Entry, ...]:
+    """The public names of a room: those that its `__init__.py` imports, or the definitions of a module."""
+    if not (ROOT / room).is_dir():
+        return tuple(_entry(d.node.name, d) for d in in_file(f"{room}.py").values() if d.node.name[0] != "_")
+    file = f"{room}/__init__.py"
+    found = []
+    for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
+            own = f"{room}/{node.module.replace('.', '/')}.py"
+            found += [_found(alias.asname or alias.name, own) for alias in node.names]
+    return tuple(sorted((entry for entry in found if entry), key=lambda entry: entry.name.lower()))
+
+
+def _found(name: str, file: str) -> Entry | None:
+    definition = in_file(file).get(name)
+    if definition is not None:
+        return _entry(name, definition)
+    value = _value(name, file)
+    return None if value is None else Entry(name, *value)
+
+
+def _value(name: str, file: str) -> tuple[str, str] | None:
+    """A name that is given a value, with the text that stands below it."""
+    path = ROOT / file
+    if not path.is_file():
+        return None
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    for place, node in enumerate(body):
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            after = body[place + 1] if place + 1 < len(body) else None
+            said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            value = ast.unparse(node)
+            return (value if len(value) < _WIDE else f"{name} = …"), str(said)
+    return None
+
+
+def _entry(name: str, definition: Definition) -> Entry:
+    node = definition.node
+    if isinstance(node, ast.FunctionDef):
+        return Entry(name, _signature(node, name), definition.words)
+    bases = ", ".join(ast.unparse(base) for base in node.bases)
+    methods = [
+        (_signature(part, part.name), ast.get_docstring(part) or "")
+        for part in node.body
+        if isinstance(part, ast.FunctionDef) and part.name[0] != "_" and ast.get_docstring(part)
+    ]
+    return Entry(name, f"class {name}({bases})" if bases else f"class {name}", definition.words, tuple(methods))
+
+
+def _signature(node: ast.FunctionDef, name: str) -> str:
+    """The line that defines a function; an argument a line where it is long."""
+    arguments = ast.unparse(node.args)
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    line = f"{name}({arguments}){returns}"
+    if len(line) <= _WIDE:
+        return line
+    parts: list[Any] = []
+    depth, start = 0, 0
+    for place, sign in enumerate(arguments):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and not depth:
+            parts.append(arguments[start:place].strip())
+            start = place + 1
+    parts.append(arguments[start:].strip())
+    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f"){returns}"])

@@ -1,0 +1,82 @@
+"""A page a source: its statements in order, each with its claims and their verdicts, or the reason for none."""
+
+from typing import Any
+
+from lemmata.catalogue import PRINTED, counts
+from lemmata.sources import problems, references, sources, tables
+
+from ._pages import claim_address, page, source_address
+from ._prose import sentence
+
+SURVEY = "foundation2025"
+"""The key of the survey whose open problems the classification numbers."""
+
+
+def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict[str, str]:
+    """The pages of all sources and their first page.
+
+    Args:
+        known: rows of the catalogue.
+        addresses: of pages that reasons name, by those names.
+    """
+    listed = tables()
+    keys = dict.fromkeys([*listed, *(row["key"] for row in known)])
+    found = {key: _source(key, [row for row in known if row["key"] == key], listed.get(key)) for key in keys}
+    link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
+    pages = {
+        source_address(key): page(
+            "source.html", source_address(key), "sources/index.html", source["name"],
+            source=source, said=lambda text: sentence(text, link), **_beside(key, known),
+        )
+        for key, source in found.items()
+    }  # fmt: skip
+    order = sorted(found.values(), key=lambda source: (-source["judged"], source["name"]))
+    pages["sources/index.html"] = page(
+        "sources.html", "sources/index.html", "sources/index.html", "Sources",
+        sources=order, found=counts(), printed=PRINTED, problems=_beside(SURVEY, known)["problems"], survey=SURVEY,
+    )  # fmt: skip
+    return pages
+
+
+def _beside(key: str, known: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a source's file has beside statements: references, and open problems with claims that bear on them."""
+    if key not in sources():
+        return {"references": (), "problems": []}
+    asked = [(problem, [_brief(row) for row in known if row["problem"] == problem.number]) for problem in problems(key)]
+    return {"references": references(key), "problems": asked}
+
+
+def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
+    """A source: its name, its statements, and the claims that stand at none of them."""
+    statements = [{**row, "claims": _judging(own, row["number"])} for row in table] if table else _places(own)
+    placed = {claim["name"] for row in statements for claim in row["claims"]}
+    gaps = sum(not row["claims"] for row in statements)
+    reference = own[0]["reference"] if own else key
+    return {
+        "key": key,
+        "name": own[0]["source"].partition(", ")[0] if own else key,
+        "reference": reference,
+        "listed": table is not None,
+        "statements": statements,
+        "others": [_brief(row) for row in own if row["name"] not in placed],
+        "claims": len(own),
+        "gaps": gaps,
+        "judged": len(statements) - gaps,
+        "refuted": sum(row["status"] == "refuted" for row in own),
+    }
+
+
+def _judging(own: list[dict[str, Any]], number: str) -> list[dict[str, Any]]:
+    return [_brief(row) for row in own if number in row["locators"]]
+
+
+def _places(own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of a source whose statements are not listed, the places that claims name."""
+    places = dict.fromkeys(place for row in own for place in row["locators"])
+    blank = {"kind": "", "title": "", "reason": None, "says": "", "verdict": None, "because": ""}
+    return [{"number": place, **blank, "claims": _judging(own, place)} for place in places]
+
+
+def _brief(row: dict[str, Any]) -> dict[str, Any]:
+    note = row["source"].partition(", ")[2]
+    return {**row, "href": f"../{claim_address(row)}", "note": note, "name": row["name"]}

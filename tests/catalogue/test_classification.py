@@ -1,0 +1,112 @@
+"""Every section of the catalogue is classified in known words, and claims keep the tags that they were given."""
+
+import json
+
+import pytest
+
+from lemmata.catalogue import (
+    FACETS,
+    PROBLEMS,
+    TIGHTNESS,
+    classification,
+    counts,
+    described,
+    entries,
+    extended,
+    rows,
+    sections,
+    tag_of,
+    tags,
+    tightness,
+)
+from lemmata.catalogue import _tags as room
+from lemmata.claims import registry
+
+PLACES = sorted({name.rpartition(".")[0] for name in entries()})
+
+
+def test_every_section_is_classified_and_no_other():
+    claims = {claim.name.rpartition(".")[0] for claim in registry().values()}
+    assert set(sections()) == claims
+    assert len(PLACES) > 70
+
+
+@pytest.mark.parametrize("place", sorted(sections()))
+def test_a_section_is_classified_in_known_words(place):
+    table = dict(sections()[place])
+    classes = {name: own for name, own in table.items() if isinstance(own, dict)}
+    words = {name: word for name, word in table.items() if name not in classes}
+    assert set(FACETS) <= set(words) <= {*FACETS, "problem"}
+    for own in (words, *classes.values()):
+        assert set(own) <= {*FACETS, "problem"}
+        assert all(own[facet] in known for facet, known in FACETS.items() if facet in own)
+        assert own.get("problem", 1) in PROBLEMS
+    there = {type(claim).__name__ for name, claim in registry().items() if name.startswith(f"{place}.")}
+    assert set(classes) <= there, "a table within a section's is that of one of its claims"
+    assert all(any(words.get(key) != word for key, word in own.items()) for own in classes.values())
+
+
+def test_what_differs_in_one_claim_stands_in_its_own_table():
+    assert classification("tangent.fields_at_finite_width", "ConvolutionWidth")["architecture"] == "convolution"
+    assert classification("tangent.fields_at_finite_width", "StateSpaceWidth")["architecture"] == "state-space model"
+    assert classification("tangent.fields_at_finite_width", "StateSpaceWidth")["tool"] == "concentration"
+    assert classification("mine.section", "Mine") == {"tool": "", "architecture": "", "object": "", "problem": None}
+
+
+def test_every_claim_of_the_catalogue_has_a_tag_of_its_own():
+    given = tags()
+    assert list(given) == [f"{number:04d}" for number in range(1, len(given) + 1)], "in order, none left out"
+    assert len(set(given.values())) == len(given)
+    assert {entry["class"] for entry in entries().values()} <= set(given.values())
+    assert all(tag_of(name) == tag for tag, name in given.items())
+
+
+def test_the_first_tags_are_those_that_were_given():
+    known = {
+        "0001": "LinearAsPrinted",
+        "0100": "UniformDeviation",
+        "0312": "ReluTangentWidth",
+        "0325": "RandomFeaturesVariance",
+    }
+    assert {tag: tags()[tag] for tag in known} == known
+
+
+def test_a_tag_is_given_once_and_kept_when_its_claim_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "FILE", tmp_path / "tags.json")
+    room.tags.cache_clear()
+    try:
+        room.give_tags(["A", "B", "B"])
+        assert room.tags() == {"0001": "A", "0002": "B"}
+        room.give_tags(["C", "B"])
+        assert room.tags() == {"0001": "A", "0002": "B", "0003": "C"}
+        assert json.loads(room.FILE.read_text()) == room.tags()
+    finally:
+        room.tags.cache_clear()
+        room._by_name.cache_clear()
+    assert extended({"0009": "Gone"}, ["New"]) == {"0009": "Gone", "0010": "New"}
+
+
+def test_a_claim_that_moves_keeps_its_tag():
+    entry = next(iter(entries().values()))
+    assert described(entry)["tag"] == tag_of(entry["class"])
+    assert tag_of("LinearAsPrinted") == "0001"
+
+
+@pytest.mark.parametrize(
+    ("slack", "label", "word"),
+    [
+        ([1, 1, 1], "identity", "exact"), ([0, 0.6, 1], "upper", "within 2"), ([1, 9.0, 10], "upper", "within 10"),
+        ([1, 2e-3, 1], "lower", "within 1000"), ([1, 1e9, 1], "upper", "beyond 1000"), (None, "upper", "not a ratio"),
+        ([1, 3, 4], "rate", "not a ratio"), ([-1, -1, 1], "upper", "not a ratio"),
+    ],
+)  # fmt: skip
+def test_tightness_is_the_factor_of_the_median(slack, label, word):
+    assert tightness({"label": label, "verdict": {"slack": slack}}) == word
+    assert word in TIGHTNESS
+
+
+def test_the_counts_are_those_of_the_rows():
+    found, known = counts(), rows()
+    assert found["claims"] == len(known) == sum(found["status"].values()) == sum(found["tool"].values())
+    assert sum(sum(each.values()) for each in found["by tool"].values()) == len(known)
+    assert found["printed"] == 114

@@ -1,0 +1,208 @@
+"""`lemmata map` and the filters of `lemmata list`: what they print, write and refuse."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from typer.testing import CliRunner
+
+from lemmata.catalogue import FACETS, rows
+from lemmata.cli import app
+from lemmata.site import _build
+
+RUNNER = CliRunner()
+
+
+def listed(*arguments):
+    result = RUNNER.invoke(app, ["list", "--json", *arguments])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("option", "word", "field"),
+    [
+        ("--tool", "Fourier analysis", "tool"), ("--architecture", "attention", "architecture"),
+        ("--object", "score", "object"), ("--verdict", "refuted", "status"), ("--kind", "theorem", "kind"),
+        ("--subject", "high_dimension", "subject"),
+    ],
+)  # fmt: skip
+def test_a_filter_keeps_the_claims_that_have_the_word(option, word, field):
+    found = listed(option, word)
+    assert {row["name"] for row in found} == {row["name"] for row in rows() if row[field] == word}
+    assert found
+
+
+def test_filters_join_and_words_may_be_written_with_hyphens():
+    found = listed("--verdict", "refuted", "--subject", "approximation", "--tool", "fourier-analysis")
+    assert found
+    assert all((row["status"], row["tool"]) == ("refuted", "Fourier analysis") for row in found)
+    assert listed("--verdict", "inapplicable") == []
+    assert {"tag", "tool", "architecture", "object", "problem", "tightness"} <= set(found[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tool", "magic"], ", ".join(FACETS["tool"])),
+        (["--tool", "spectral"], "did you mean spectral theory"),
+        (["--verdict", "suported"], "did you mean supported"),
+        (["--kind", "rumour"], "theorem"),
+        (["--subject", "cooking"], "approximation"),
+        (["--source", "gu2024softmax", "--kind", "lemma"], "--source with --kind"),
+        (["--source", "gu2024softmax", "--loose"], "--source with --loose"),
+    ],
+)
+def test_unknown_words_are_refused_and_the_known_ones_named(arguments, message):
+    result = RUNNER.invoke(app, ["list", *arguments])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def seconds(*arguments):
+    def once():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "lemmata", *arguments], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    return min(once() for _ in range(3))
+
+
+@pytest.mark.rotating(2)
+def test_the_list_comes_within_half_a_second_of_the_help():
+    assert seconds("list", "--verdict", "refuted", "--kind", "step") - seconds("--help") < 0.5
+
+
+def test_without_a_directory_the_counts_are_printed():
+    result = RUNNER.invoke(app, ["map"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{len(rows())} claims in ")
+    assert "114 results" in result.stdout
+    found = json.loads(RUNNER.invoke(app, ["map", "--json"]).stdout)
+    assert found["claims"] == len(rows())
+    assert found["printed"] == 114
+
+
+def test_the_counts_need_no_jax():
+    code = (
+        "import sys; from lemmata.cli import app; app(['map'], standalone_mode=False); assert 'jax' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.fixture
+def two_pages(monkeypatch):
+    """A site of two files, so that writing it takes no time."""
+    monkeypatch.setattr(_build, "site", lambda progress=None: {"index.html": "first", "claims/0001.html": "a claim"})
+
+
+def test_a_site_is_replaced_and_nothing_else_is_touched(tmp_path, two_pages, monkeypatch):
+    place = tmp_path / "site"
+    assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
+    (place / "notes.txt").write_text("mine")
+    monkeypatch.setattr(_build, "site", lambda progress=None: {"index.html": "second"})
+    result = RUNNER.invoke(app, ["map", "--out", str(place)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(place / "index.html")
+    assert (place / "index.html").read_text() == "second"
+    assert not (place / "claims" / "0001.html").exists(), "a page that is no more"
+    assert (place / "notes.txt").read_text() == "mine"
+
+
+def foreign(place):
+    place.mkdir()
+    (place / "thesis.txt").write_text("years of work")
+
+
+def broken(place):
+    place.mkdir()
+    (place / _build.MANIFEST).write_text("{")
+
+
+def escaping(place):
+    place.mkdir()
+    (place.parent / "outside.txt").write_text("kept")
+    (place / _build.MANIFEST).write_text('["../outside.txt", "/etc/hostname"]')
+
+
+def taken(place):
+    place.mkdir()
+    (place / _build.MANIFEST).write_text("[]")
+    (place / "index.html").write_text("mine")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda place: place.write_text("a file"), "found: a file"),
+        (foreign, "is not empty"),
+        (broken, "a JSON list of the site's files"),
+        (taken, "index.html, which is not of the site"),
+    ],
+)
+def test_a_directory_that_is_not_the_sites_is_refused_and_left_as_it_is(tmp_path, two_pages, prepare, message):
+    place = tmp_path / "site"
+    prepare(place)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    result = RUNNER.invoke(app, ["map", "--out", str(place)])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_list_of_files_cannot_reach_out_of_the_directory(tmp_path, two_pages):
+    place = tmp_path / "site"
+    escaping(place)
+    assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
+    assert (tmp_path / "outside.txt").read_text() == "kept"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_directory_that_cannot_be_written_to_is_refused(tmp_path, two_pages):
+    tmp_path.chmod(0o500)
+    result = RUNNER.invoke(app, ["map", "--out", str(tmp_path / "site")])
+    assert result.exit_code == 2
+
+
+def test_a_directory_below_a_file_and_json_of_a_site_are_refused(tmp_path, two_pages):
+    (tmp_path / "file").write_text("")
+    result = RUNNER.invoke(app, ["map", "--out", str(tmp_path / "file" / "site")])
+    assert result.exit_code == 2
+    assert "cannot be written to" in " ".join(result.stderr.split())
+    result = RUNNER.invoke(app, ["map", "--json", "--serve"])
+    assert result.exit_code == 2
+    assert "--json prints the counts" in " ".join(result.stderr.split())
+
+
+SERVED = """
+from pathlib import Path
+from lemmata.cli import app
+from lemmata.site import _build
+_build.site = lambda progress=None: {"index.html": "<p>served</p>", "claims/0001.html": "a claim"}
+app(["map", "--serve"])
+"""
+
+
+def test_the_site_is_served_to_this_machine_alone_until_it_is_interrupted(tmp_path):
+    run = subprocess.Popen(
+        [sys.executable, "-c", SERVED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    try:
+        address = re.match(r"(http://127\.0\.0\.1:\d+/index\.html)", run.stdout.readline())[1]
+        assert urllib.request.urlopen(address, timeout=10).read() == b"<p>served</p>"
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(address.replace("index.html", "claims/"), timeout=10)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(address.replace("index.html", "../../etc/hostname"), timeout=10)
+    finally:
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=30)
+    assert run.returncode == 0, said
+    assert "Traceback" not in said

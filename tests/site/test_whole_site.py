@@ -1,0 +1,73 @@
+"""The whole site: how long it takes, how large its pages are, where its links lead, and what it leaves alone."""
+
+import html.parser
+import json
+import time
+import urllib.parse
+
+import pytest
+
+from lemmata.catalogue import rows, tags
+from lemmata.site import write_site
+
+LARGEST = 300_000
+SECONDS = 60
+
+
+class Links(html.parser.HTMLParser):
+    """The addresses that a page names, its anchors, and its headings of the first level."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.named, self.anchors, self.titles = [], [], 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.named += [given[name] for name in ("href", "src") if given.get(name)]
+        self.anchors += [given["id"]] if "id" in given else []
+        self.titles += tag == "h1"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    start = time.process_time()
+    page = write_site(tmp_path_factory.mktemp("whole") / "site")
+    return page.parent, time.process_time() - start
+
+
+@pytest.mark.rotating(3)
+def test_it_is_written_in_time_and_every_claim_has_its_page(whole):
+    folder, seconds = whole
+    assert seconds < SECONDS
+    pages = {path.stem for path in (folder / "claims").iterdir()}
+    assert pages == set(tags())
+    assert {row["tag"] for row in rows()} <= pages
+
+
+@pytest.mark.rotating(3)
+def test_pages_are_small_and_fetch_nothing(whole):
+    for path in whole[0].rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert len(text.encode()) < LARGEST, path
+        assert "<script src" not in text
+        loaded = [name for name in Links(text).named if name.endswith((".css", ".js", ".svg", ".png"))]
+        assert not [name for name in loaded if ":" in name], path
+
+
+@pytest.mark.rotating(3)
+def test_every_link_leads_somewhere(whole):
+    folder, _ = whole
+    pages = {path.resolve(): Links(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    for path, page in pages.items():
+        assert page.titles == 1, path
+        assert len(set(page.anchors)) == len(page.anchors), path
+        for name in page.named:
+            if urllib.parse.urlsplit(name).scheme:
+                continue
+            file, _, anchor = name.partition("#")
+            target = (path.parent / urllib.parse.unquote(file)).resolve() if file else path
+            assert target.is_file(), f"{path}: {name}"
+            if anchor and "=" not in anchor:
+                assert urllib.parse.unquote(anchor) in pages[target].anchors, f"{path}: {name}"
+    assert json.loads((folder / "lemmata-site.json").read_text())
