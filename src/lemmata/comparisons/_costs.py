@@ -37,10 +37,10 @@ def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost
         return None
     points = [_point(family, length, channels) for length in fitting]
     logs = np.log([point.length for point in points])
-    slopes = [float(np.polyfit(logs, np.log([getattr(point, name) for point in points]), 1)[0])
-              for name in ("flops", "bytes", "seconds")]  # fmt: skip
+    slope = lambda values: float(np.polyfit(logs, np.log(values), 1)[0])
+    flops, held, seconds = ([getattr(point, name) for point in points] for name in ("flops", "bytes", "seconds"))
     read = [_compiled(family, length, channels, mean)[1] for length in fitting]
-    return Cost(points, *slopes, float(np.polyfit(logs, np.log(read), 1)[0]))
+    return Cost(points, slope(flops), slope(held), slope(seconds), slope(read))
 
 
 def _compiled(family: str, length: int, channels: int, mean: bool) -> tuple[Any, float, tuple[Any, Any]]:

@@ -56,8 +56,8 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
     if isinstance(data, tuple) and len(data) in (2, 3):
         x = np.asarray(data[0])
         if x.ndim == 3:
-            names = dict(zip(("x", "y", "mask"), map(np.asarray, data), strict=False))
-            return _from_arrays("the arrays", names, options, limit, [])
+            arrays = {name: np.asarray(part) for name, part in zip(("x", "y", "mask"), data, strict=False)}
+            return _from_arrays("the arrays", arrays, options, limit, [])
         data = data[:2]
     try:
         table = read_table(data, limit_bytes=limit // 4, seed=options.seed)
@@ -165,7 +165,7 @@ def _divisors(columns: int) -> list[int]:
 def _check_cells(name: str, x: np.ndarray, columns: Sequence[str]) -> None:
     broken = ~np.isfinite(x)
     if broken.any():
-        where = [f"{columns[j]!r}: {int(broken[:, j].sum())}" for j in np.flatnonzero(broken.any(axis=0))]
+        where = [f"{columns[j]!r}: {int(broken[:, j].sum())}" for j in np.flatnonzero(broken.any(axis=0)).tolist()]
         raise DataError(
             f"{name} has cells that are missing, NaN or infinite", found=listing(where, 5),
             rule="every cell of a token is a finite number",

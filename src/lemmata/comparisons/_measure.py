@@ -14,8 +14,9 @@ from ._splits import Splits
 
 
 class Candidate(Protocol):
-    """A family of kernels: for each of its settings the kernel between all rows and the training rows."""
+    """A family of kernels with one setting, and for each of its values the kernel between all and training rows."""
 
+    setting: str
     values: tuple[float, ...]
 
     def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
@@ -34,7 +35,7 @@ class FixedMixer:
     """
 
     def __init__(self, family: str, data: Sequences, mean: bool, seed: int):
-        self.values = BY_NAME[family].values
+        self.setting, self.values = BY_NAME[family].setting, BY_NAME[family].values
         self._flat = family == "mlp"
         settings = self.values[:1] if self._flat else self.values
         self._vectors = [

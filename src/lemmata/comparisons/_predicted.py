@@ -13,6 +13,8 @@ from ._measure import Candidate, Measured
 from ._splits import Splits
 
 SHOWN = (10, 100)
+MANY = 10**6
+"""With all rows for training none is held out, so that no measurement varies: the interval is that of the estimate."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +56,13 @@ def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measu
                 own = modes.setdefault(choice.setting, _spectrum(candidate, choice.setting, total, modes))
                 ridge = float(RIDGES[choice.ridge]) * float(jnp.sum(own.eigenvalues)) / total
                 curve = measured_curve(
-                    own, jnp.asarray(y), [n], ridge, intercept=True, solves=0, resamples=len(of.orders)
+                    own,
+                    jnp.asarray(y),
+                    [n],
+                    ridge,
+                    intercept=True,
+                    solves=0,
+                    resamples=len(of.orders) if n < total else MANY,
                 )
                 known[key] = np.array([float(part[0]) for part in (curve.error, curve.lower, curve.upper)])
             ends[:, s] += known[key] / (spread * (1 + 1 / n)) / len(choices)
@@ -63,8 +71,14 @@ def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measu
     own = modes[usual.setting]
     ridge = float(RIDGES[usual.ridge]) * float(jnp.sum(own.eigenvalues)) / total
     share = np.asarray(cumulative_alignment(own, jnp.asarray(y)))
+    error, lower, upper = ends
     return Predicted(
-        sizes, *ends, float(effective_dimension(own, ridge)), tuple(float(share[min(k, total) - 1]) for k in SHOWN)
+        sizes,
+        error,
+        lower,
+        upper,
+        float(effective_dimension(own, ridge)),
+        tuple(float(share[min(k, total) - 1]) for k in SHOWN),
     )
 
 

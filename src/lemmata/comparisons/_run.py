@@ -82,12 +82,17 @@ class _Job:
     """A comparison under way: what is finished stays when a stage is interrupted."""
 
     def __init__(self, data: Sequences, options: ComparisonOptions, progress: Progress, started: float):
+        self.names = [name for name in FAMILY_NAMES if name in options.family_names]
+        if options.kernels == "wide":
+            from ._wide import affordable
+
+            data = affordable(data, self.names, options.seed)
         self.data, self.options, self.progress, self.started = data, options, progress, started
         share = data.test if options.test is None else options.test
         self.splits = splits(len(data.x), share, options.repeats, options.seed)
-        self.names = [name for name in FAMILY_NAMES if name in options.family_names]
         self.measured: dict[str, Measured] = {}
         self.values: dict[str, tuple[float, ...]] = {}
+        self.settings: dict[str, str] = {}
         self.predicted: dict[str, Predicted] = {}
         self.took: dict[str, float] = {}
         self.costs: dict[str, Cost] = {}
@@ -115,7 +120,7 @@ class _Job:
                 candidate, self.data, self.splits, lambda share, stage=stage: self.progress(stage, share, 1)
             )
             self.predicted[name] = predict(candidate, self.data.y, self.splits, found)
-            self.values[name] = candidate.values
+            self.values[name], self.settings[name] = candidate.values, candidate.setting
             if name == "recurrent" and isinstance(candidate, FixedMixer):
                 self.rank = int(np.linalg.matrix_rank(candidate.vectors(1)))
             self.measured[name], self.took[name] = found, time.monotonic() - begun
@@ -206,7 +211,7 @@ class _Job:
             error=estimate(error, boot.interval(place)),
             wrong=None if found.wrong is None else float(found.wrong.mean()),
             permuted=estimate(permuted, ends), sound=ends[0] <= 1 <= ends[1] or abs(permuted - 1) <= RELEVANT,
-            setting="depth" if wide else family.setting, values=list(values),
+            setting=self.settings[name], values=list(values),
             chosen=[values[choice.setting] for choice in found.chosen[-1]],
             ridges=[float(RIDGES[choice.ridge]) for choice in found.chosen[-1]],
             points=points, ratio=None if last is None else last.value / error if error > 0 else None, later=later,

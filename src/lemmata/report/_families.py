@@ -106,7 +106,7 @@ def curves_chart(record: "Record") -> Any:
     between = {"y": alt.Y("from:Q", scale=scale, axis=axis), "y2": "to:Q"}
     tips = [alt.Tooltip("model:N", title="family"), alt.Tooltip("what:N"), alt.Tooltip("n:Q", format=",d"),
             *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip
-    legend = alt.Legend(title=None, orient="right", symbolType="stroke", symbolStrokeWidth=3)
+    legend = alt.Legend(title=None, orient="right", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1)
     base = alt.Chart().encode(x=x, color=colour(_titles(record), legend))
     theory, points = (base.transform_filter(f"datum.what === '{what}'") for what in ("predicted", "measured"))
     layers = [
