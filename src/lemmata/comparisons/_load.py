@@ -135,11 +135,12 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
     if length < 2:
         check_length(length, table.name)
     if columns % length:
-        near = sorted(_divisors(columns), key=lambda value: (abs(value - length), value))[:2]
+        known = _divisors(columns)
+        near = [*[value for value in known if value < length][-1:], *[value for value in known if value > length][:1]]
         raise SettingError(
             "--sequence-length does not divide the columns", found=f"{length} for {columns} columns",
             rule="the columns in order are T tokens of columns/T numbers",
-            remedy=f"the nearest divisors are {' and '.join(map(str, sorted(near)))}; --drop-column leaves one out",
+            remedy=f"nearest are {' and '.join(map(str, near))}, which do; or leave columns out (--drop-column)",
         )  # fmt: skip
     inputs = [plain_column(table.frame[name]) for name in roles.inputs]
     texts = [column.name for column in inputs if column.dtype == pl.String]

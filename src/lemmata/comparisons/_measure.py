@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,6 +13,7 @@ from ._sequences import Sequences
 from ._splits import Splits
 
 
+@runtime_checkable
 class Candidate(Protocol):
     """A family of kernels with one setting, and for each of its values the kernel between all and training rows."""
 

@@ -79,6 +79,7 @@ class FamilyResult:
         ridges: in each split, relative to the mean diagonal of the Gram matrix.
         points: measured and predicted, by training rows.
         ratio: predicted over measured with all training rows.
+        direct: the error where the same matrix is solved directly on random splits, which no theory enters.
         later: what is expected at 2, 4, 8 times the training rows, by continuing the measured curve.
         effective_dimension: of the kernel on all rows at the chosen ridge.
         alignment: the share of the target in the first 10 and 100 eigenvectors of the kernel.
@@ -99,6 +100,7 @@ class FamilyResult:
     ridges: list[float]
     points: list[Point]
     ratio: float | None
+    direct: float | None
     later: list[Point]
     effective_dimension: float | None
     alignment: list[float]

@@ -214,7 +214,8 @@ class _Job:
             setting=self.settings[name], values=list(values),
             chosen=[values[choice.setting] for choice in found.chosen[-1]],
             ridges=[float(RIDGES[choice.ridge]) for choice in found.chosen[-1]],
-            points=points, ratio=None if last is None else last.value / error if error > 0 else None, later=later,
+            points=points, later=later,
+            ratio=None if last is None or error <= 0 else last.value / error, direct=predicted.direct,
             effective_dimension=predicted.effective_dimension, alignment=list(predicted.alignment),
             seconds=self.took[name], cost=self.costs.get(name),
         )  # fmt: skip

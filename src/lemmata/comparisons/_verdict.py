@@ -4,8 +4,9 @@ from ._bootstrap import RELEVANT
 from ._record import Data, FamilyResult, ScoreResult, Theorem
 from ._words import listed, told
 
-LARGE = 0.5
-"""A share of the variance above which the best family has missed something, or there is noise."""
+LARGE, NEAR = 0.5, 0.15
+"""A share of the variance above which the best family has missed something, or there is noise; how far a predicted
+error may be from the measured one before the reason is told."""
 
 
 def predicts(result: FamilyResult) -> bool:
@@ -112,7 +113,7 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
     if best.ratio is not None and last is not None and last.predicted is not None and predicts(best):
         found.append(
             f"From the eigenvalues of its kernel alone, {told(last.predicted.value)} was to be expected of "
-            f"{best.title} with {last.n} training rows; predicted over measured is {best.ratio:.2f}."
+            f"{best.title} with {last.n} training rows; predicted over measured is {best.ratio:.2f}{_why(best)}."
         )
     twice = best.later[0] if best.later else None
     if twice is not None and twice.predicted is not None and predicts(best):
@@ -122,6 +123,19 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
             f"({told(own.lower)} to {told(own.upper)})."
         )
     return found
+
+
+def _why(best: FamilyResult) -> str:
+    """Where the prediction is off, whether it is the theory that is."""
+    if best.ratio is None or best.direct is None or abs(best.ratio - 1) <= NEAR:
+        return ""
+    solved = best.direct / best.error.value
+    if abs(solved - 1) < abs(best.ratio - 1) / 2:
+        return (
+            f". Solving the same kernel matrix directly gives {solved:.2f}, so the theory is what is off: it takes the "
+            "eigenvectors to be free of the rows, which rows far from the others break"
+        )
+    return ""
 
 
 def _shuffled(results: list[FamilyResult]) -> list[str]:

@@ -168,7 +168,7 @@ def _rows(record: "Record") -> list[Row]:
             "error": number(family.error.value),
             "range": f"{number(family.error.lower)} to {number(family.error.upper)}",
             "wrong": None if family.wrong is None else f"{100 * family.wrong:.1f} %",
-            "predicted": _predicted(family, record), "ratio": number(family.ratio, 2),
+            "predicted": _predicted(family, record), "ratio": number(family.ratio, 2), "direct": number(family.direct),
             "far": family.ratio is not None and abs(math.log(max(family.ratio, 1e-9))) > math.log(1.15),
             "permuted": number(family.permuted.value), "sound": family.sound,
             "setting": f"{family.setting}: {', '.join(f'{v:g}' for v in sorted(set(family.chosen)))}",
