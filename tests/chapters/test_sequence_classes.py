@@ -37,11 +37,10 @@ def test_outputs_of_heads_are_weighted_means_of_values(key):
 def test_states_of_a_recurrence_reach_their_stationary_mean_square():
     speeds, inputs = jnp.asarray([1.0, 1.7]), jnp.asarray([1.0, -0.5])
     problem = Recurrence(speeds, jnp.asarray([0.3, 2.0]), inputs, jnp.asarray(1.0), 1, 5)
-    squares = np.asarray(problem.suprema(jax.random.key(0), 5, 40_000)) ** 2
+    squares = np.asarray(problem.suprema(jax.random.key(0), (5,), 40_000)[0]) ** 2
     moduli = 1 - np.array([1.0, 1.7]) / 5
     exact = np.sum(np.array([1.0, 0.25]) / (1 - moduli**2))
     assert squares.mean() == pytest.approx(exact, abs=5 * squares.std() / 200)
-    # the parts in common: the covariance of two states is b_1 b_2 / (1 - a_1 conj(a_2))
     assert np.abs(problem.poles(5)) == pytest.approx(moduli)
 
 
@@ -66,7 +65,7 @@ def test_margins_of_new_rows_have_the_law_of_rows_that_are_drawn():
 
 def test_a_probe_on_features_that_miss_the_label_separates_its_rows_and_errs_on_half_of_new_ones(key):
     problem = DiscardedLabels().sample({"d": 64, "m": 16, "n": 1_000_000}, key)
-    found = examine(PrintedContrastiveMargin(), problem)
+    found = examine(PrintedContrastiveMargin(), problem, jax.random.key(5))
     assert found.agrees is False
     assert float(found.measured) == pytest.approx(0.5, abs=0.06)
 
