@@ -84,7 +84,7 @@ def test_a_grid_holds_all_of_the_law_and_has_at_most_two_dimensions(key):
 
 
 def test_the_constants_of_the_seminorms_are_integrals_of_polynomials_in_tanh():
-    """The k-th derivative of t = tanh is a polynomial p_k(t), divisible by 1 - t²: integrate p_k²/(1 - t²) on [-1, 1]."""
+    """The k-th derivative of t = tanh is a polynomial p_k(t) with a factor 1 - t²: integrate p_k²/(1 - t²)."""
     slope, derivative, found = Polynomial([1, 0, -1]), Polynomial([0, 1]), []
     for _ in range(3):
         derivative = derivative.deriv() * slope

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Hypothesis, Integer, Population, Space
 from lemmata.errors import SettingError
 
-_SIDES = {1: 801, 2: 121}  # points of the quadrature along a coordinate, by dimension
+_SIDES = {1: 801, 2: 91}  # points of the quadrature along a coordinate, by dimension
 _REACH = 8.5  # standard deviations beyond the outermost mean, where a density is 1e-15 of its largest value
 _VARIANCES = (0.3, 2.0)
 

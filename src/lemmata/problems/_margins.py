@@ -82,23 +82,6 @@ class LabelledMargins(eqx.Module):
         turned = jnp.where(jax.random.uniform(flip_key, (rows,)) < self.flips, -1.0, 1.0)
         return x, jnp.where(x @ self.direction >= 0, turned, -turned)
 
-    def new_margins(self, key: Key[Array, ""], weights: Float[Array, " d"], rows: int) -> Float[Array, " m"]:
-        """The margins y <w, x> of independent rows, |w| = 1, from the law of two coordinates of a point on the sphere.
-
-        Args:
-            key: randomness.
-            weights: w.
-            rows: how many.
-        """
-        plane_key, rest_key, flip_key = jax.random.split(key, 3)
-        along = weights @ self.direction
-        first, second = jax.random.normal(plane_key, (2, rows))
-        rest = 2 * jax.random.gamma(rest_key, (len(weights) - 2) / 2, (rows,))
-        scale = self.radius / jnp.sqrt(first**2 + second**2 + rest)
-        turned = jnp.where(jax.random.uniform(flip_key, (rows,)) < self.flips, -1.0, 1.0)
-        sign = jnp.where(along * first + jnp.sqrt(jnp.maximum(1 - along**2, 0.0)) * second >= 0, turned, -turned)
-        return sign * scale * first
-
 
 class NoisyMargins(Population[LabelledMargins]):
     """Mostly random labels in more dimensions than rows, where a classifier fits noise."""

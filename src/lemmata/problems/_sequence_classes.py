@@ -70,31 +70,31 @@ class Recurrence(eqx.Module):
     n: int = eqx.field(static=True)
     memory: int = eqx.field(static=True)
 
-    def poles(self, memory: float) -> Complex[Array, " N"]:
+    def poles(self, memory: int) -> Complex[Array, " N"]:
         """The poles for that memory."""
         return (1 - self.speeds / memory) * jnp.exp(1j * self.angles)
 
-    def suprema(self, key: Key[Array, ""], memory: int, draws: int) -> Float[Array, " m"]:
+    def suprema(self, key: Key[Array, ""], memories: tuple[int, ...], draws: int) -> Float[Array, "r m"]:
         """The largest correlation of the class with signs, (1/n) sum_i s_i f(u_i), for each draw of signs and inputs.
 
-        It is (B/n) |sum_i s_i x_i(T)|, the states by running the recurrence for 6 memories.
+        It is (B/n) |sum_i s_i x_i(T)|, the states by running the recurrence for 6 times the longest memory.
 
         Args:
             key: randomness.
-            memory: in the place of the problem's.
+            memories: in the place of the problem's, one row each; they share inputs and signs.
             draws: how many.
         """
         sign_key, input_key = jax.random.split(key)
-        poles = self.poles(memory)
+        poles = jnp.stack([self.poles(memory) for memory in memories])[:, None, None, :]
 
         def step(states: Array, key: Key[Array, ""]) -> tuple[Array, None]:
             white = jax.random.normal(key, (draws, self.n))
-            return poles * states + self.inputs * white[..., None], None
+            return poles * states + self.inputs * white[None, ..., None], None
 
-        start = jnp.zeros((draws, self.n, len(self.speeds)), complex)
-        states, _ = jax.lax.scan(step, start, jax.random.split(input_key, STEPS * memory))
+        start = jnp.zeros((len(memories), draws, self.n, len(self.speeds)), complex)
+        states, _ = jax.lax.scan(step, start, jax.random.split(input_key, STEPS * max(memories)))
         signs = jax.random.rademacher(sign_key, (draws, self.n), float)
-        return self.radius / self.n * jnp.linalg.norm(jnp.einsum("mi,mij->mj", signs, states), axis=1)
+        return self.radius / self.n * jnp.linalg.norm(jnp.einsum("mi,rmij->rmj", signs, states), axis=2)
 
 
 class StableRecurrences(Population[Recurrence]):

@@ -57,11 +57,11 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
         E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n,
 
     and no estimate has a smaller largest mean over theta. So n^(-1/2) is a lower bound for the distance in every class
-    that holds the shifts of a normal law, however smooth; 1/n is the rate of the squared distance.
+    that holds the shifts of a normal law, however smooth; 1/n is the rate of the squared distance, and the best.
     """
 
     title = "The Wasserstein distance of an estimated location"
-    source = Source("foundation2025", "(11)", "Theorem 1, part 3", note="corrected")
+    source = Source("foundation2025", "(11)", "Theorem 1, part 3", "Section 4.3, diffusion", note="corrected")
     population = ShiftedNormals()
     relation = EqualInMean(margin=0.0, resolution=0.04)
     control = Control(

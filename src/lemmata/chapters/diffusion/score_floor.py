@@ -39,7 +39,7 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
     )
     controls = "what the training objective of a diffusion model tends to"
     unexplained = "how far a learned score stays above it"
-    trials = 96
+    trials = 64
 
     def predict(self, problem: HeatedLaw) -> Array:
         """By quadrature of the Fisher information."""

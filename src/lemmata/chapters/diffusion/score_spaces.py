@@ -5,6 +5,7 @@ line. A score of a normal law is linear, hence in no Sobolev space of the whole 
 kernel even on an interval. It assumes that the law is known; it leaves unexplained which space suits a given law.
 """
 
+import math
 from decimal import Context, Decimal, localcontext
 
 import jax
@@ -104,7 +105,9 @@ def interpolation_norm(problem: EqualWidths, n: int) -> float:
         problem: the mixture, the kernel, the interval.
         n: points.
     """
-    with localcontext(Context(prec=40 + 4 * n)):
+    short = max(0.0, np.log10(float(problem.lengthscale) / float(problem.half)))
+    # the least eigenvalue is about (half/l)^(2n)/n!, and 4 digits a point hold n! (4l/half)^(2n) for n up to 300
+    with localcontext(Context(prec=40 + math.ceil((4 + 2 * short) * n))):
         half, scale = Decimal(float(problem.half)), 2 * Decimal(float(problem.lengthscale)) ** 2
         points = [half * (2 * i + 1 - n) / n for i in range(n)]
         # even points: the matrix has one value for each distance

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtMost, Claim, Control, Source, Status
 from lemmata.problems._margins import DiscardedLabel, DiscardedLabels, LabelledMargins, NoisyMargins, discarded_rows
 
-_TEST = 2000
+_TEST, _NEW = 2000, 192
 
 
 def _least_norm(problem: DiscardedLabel) -> Float[Array, " d"]:
@@ -88,12 +88,12 @@ class LabelledMarginError(Claim[LabelledMargins]):
         return 2 * problem.radius / (problem.margin * jnp.sqrt(problem.n)) + _chance(problem)
 
     def measure(self, problem: LabelledMargins, key: Key[Array, ""]) -> Array:
-        """The excess, with 2000 new rows."""
+        """The excess, with 192 new rows."""
         train_key, test_key = jax.random.split(key)
         x, y = problem.draw(train_key, problem.n)
         weights = y @ x / jnp.linalg.norm(y @ x)
-        new = problem.new_margins(test_key, weights, _TEST)
-        return _ramp(new, problem.margin) - _ramp(y * (x @ weights), problem.margin)
+        new, labels = problem.draw(test_key, _NEW)
+        return _ramp(labels * (new @ weights), problem.margin) - _ramp(y * (x @ weights), problem.margin)
 
     def trivial(self, problem: LabelledMargins) -> Array:
         """The largest loss."""
