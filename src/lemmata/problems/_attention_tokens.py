@@ -51,7 +51,7 @@ class AttentionSequences(Population[AttentionTokens]):
         """Sequences, positions, channels, mechanism."""
         return Space(
             n=Integer(self.sequences, 2, 64, "sequences", corners=(self.sequences, self.sequences)),
-            positions=Integer(3, 2, 16, "positions", corners=(2, 4)),
+            positions=Integer(3, 2, 16, "positions", corners=(2, 2)),
             channels=Integer(self.channels, 1, 64, "channels", corners=(self.channels, self.channels)),
             mechanism=Choice(
                 self.mechanism, ("softmax", "relu", "identity"), "weights of attention", (self.mechanism,)

@@ -42,8 +42,8 @@ class TokensOnCircle(Population[CircleTokens]):
     def settings(self) -> Space:
         """Tokens, at most so many that float64 resolves their condition number; beta, the dimension."""
         return Space(
-            n=Integer(8, 4, 10, "tokens, an even number", step=2, corners=(4, 10)),
-            beta=Real(1.5, 0.5, 4.0, "the largest beta", corners=(0.75, 1.5)),
+            n=Integer(8, 4, 10, "tokens, an even number", step=2, corners=(6, 6)),
+            beta=Real(1.5, 0.5, 4.0, "the largest beta", corners=(1.0, 1.0)),
             p=Integer(5, 2, 64, "dimension of the tokens", corners=(5, 5)),
         )
 

@@ -57,9 +57,9 @@ class TanhDescents(Population[TanhDescent]):
     def settings(self) -> Space:
         """Units, rows, steps."""
         return Space(
-            units=Integer(6, 1, 64, "hidden units"),
-            n=Integer(10, 1, 200, "training rows"),
-            steps=Integer(40, 2, 2000, "steps of descent"),
+            units=Integer(6, 1, 64, "hidden units", corners=(3, 3)),
+            n=Integer(10, 1, 200, "training rows", corners=(20, 20)),
+            steps=Integer(40, 2, 2000, "steps of descent", corners=(80, 80)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TanhDescent:

@@ -57,7 +57,7 @@ class ImpulseResponses(Population[ImpulseResponse]):
 
     def settings(self) -> Space:
         """Steps of a period."""
-        return Space(steps=Integer(1024, 512, 4096, "steps of a period", step=64, corners=(768, 1536)))
+        return Space(steps=Integer(1024, 512, 4096, "steps of a period", step=64, corners=(768, 768)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseResponse:
         """A random smoothness, random signs."""
@@ -109,7 +109,10 @@ class RandomReadouts(Population[LinearReadouts]):
 
     def settings(self) -> Space:
         """Steps and states."""
-        return Space(steps=Integer(32, 4, 256, "inputs"), states=Integer(32, 32, 128, "states", corners=(32, 64)))
+        return Space(
+            steps=Integer(32, 4, 256, "inputs", corners=(16, 16)),
+            states=Integer(32, 32, 128, "states", corners=(48, 48)),
+        )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearReadouts:
         """Transitions of norm 0.95."""
@@ -127,5 +130,7 @@ class RandomReadouts(Population[LinearReadouts]):
         size = jnp.linalg.norm(problem.transition) / jnp.sqrt(problem.states)
         return [
             Hypothesis("the frequency is whole", whole, "<=", 0.0, "the cosine is even about the middle"),
-            Hypothesis("the mean squared singular value of the transition", size, "<", 1.0, "states stay bounded"),
+            Hypothesis(
+                "the root mean square of the singular values of the transition", size, "<", 1.0, "states stay bounded"
+            ),
         ]

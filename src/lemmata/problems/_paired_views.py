@@ -37,9 +37,9 @@ class ViewsInPairs(Population[PairedViews]):
     def settings(self) -> Space:
         """Values of both views, the dimension of the embeddings."""
         space = Space(
-            values=Integer(10, 4, 200, "values of the first view"),
-            others=Integer(8, 4, 200, "values of the second view"),
-            k=Integer(3, 2, 20, "dimension of the embeddings", corners=(2, 3)),
+            values=Integer(10, 4, 200, "values of the first view", corners=(6, 6)),
+            others=Integer(8, 4, 200, "values of the second view", corners=(8, 8)),
+            k=Integer(3, 2, 20, "dimension of the embeddings", corners=(2, 2)),
         )
         return space.where("fewer dimensions than values", lambda s: s["k"] < min(s["values"], s["others"]))
 

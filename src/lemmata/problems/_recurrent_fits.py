@@ -52,8 +52,8 @@ class ImpulseFits(Population[ImpulseFit]):
 
     def settings(self) -> Space:
         """Lags and steps."""
-        lags = Integer(8, 3, 64, "lags")
-        return Space(lags=lags, steps=Integer(2000, 500, 100_000, "steps of descent", corners=(1000, 4000)))
+        lags = Integer(8, 3, 64, "lags", corners=(5, 5))
+        return Space(lags=lags, steps=Integer(2000, 500, 100_000, "steps of descent", corners=(1000, 1000)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseFit:
         """Uniform numbers."""
@@ -97,7 +97,7 @@ class FrequencyFits(Population[FrequencyFit]):
 
     def settings(self) -> Space:
         """Lags."""
-        return Space(lags=Integer(12, 4, 128, "lags", corners=(6, 24)))
+        return Space(lags=Integer(12, 4, 128, "lags", corners=(24, 24)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FrequencyFit:
         """Uniform numbers."""
@@ -152,10 +152,10 @@ class ReadoutFits(Population[ReadoutFit]):
     def settings(self) -> Space:
         """States, times, steps, spectral radius."""
         return Space(
-            n=Integer(4, 1, 32, "states"),
-            times=Integer(32, 8, 256, "times"),
-            steps=Integer(30, 1, 1000, "steps of descent"),
-            radius=Real(0.9, 0.1, 0.99, "norm of the transition", corners=(0.7, 0.95)),
+            n=Integer(4, 1, 32, "states", corners=(8, 8)),
+            times=Integer(32, 8, 256, "times", corners=(16, 16)),
+            steps=Integer(30, 1, 1000, "steps of descent", corners=(100, 100)),
+            radius=Real(0.9, 0.1, 0.99, "norm of the transition", corners=(0.7, 0.7)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReadoutFit:

@@ -24,8 +24,8 @@ class SequenceLayers(Population[SequenceLayer]):
 
     def settings(self) -> Space:
         """The largest width; the length."""
-        width = Integer(64, 16, 128, "the largest number of channels", step=16)
-        return Space(width=width, length=Integer(32, 8, 64, "positions", step=8))
+        width = Integer(64, 16, 128, "the largest number of channels", step=16, corners=(32, 32))
+        return Space(width=width, length=Integer(32, 8, 64, "positions", step=8, corners=(16, 16)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SequenceLayer:
         """One of two widths."""

@@ -41,9 +41,9 @@ class Shifts(Population[ShiftedSamples]):
     def settings(self) -> Space:
         """Points, dimension, kernel."""
         return Space(
-            n=Integer(24, 4, 200, "points of either sample", corners=(12, 32)),
-            d=Integer(2, 1, 20, "dimension", corners=(1, 4)),
-            kernel=Choice("rbf", ("rbf", "laplace"), "kernel"),
+            n=Integer(24, 4, 200, "points of either sample", corners=(12, 12)),
+            d=Integer(2, 1, 20, "dimension", corners=(3, 3)),
+            kernel=Choice("rbf", ("rbf", "laplace"), "kernel", corners=("laplace",)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ShiftedSamples:

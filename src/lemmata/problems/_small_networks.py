@@ -41,7 +41,7 @@ class SmallNetworks(Population[SmallNetwork]):
 
     def settings(self) -> Space:
         """Units."""
-        return Space(units=Integer(4, 1, 64, "hidden units"))
+        return Space(units=Integer(4, 1, 64, "hidden units", corners=(8, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmallNetwork:
         """Independent normal numbers."""

@@ -100,7 +100,7 @@ class SectionsOnCircle(Population[KernelSections]):
 
     def settings(self) -> Space:
         """Half the number of sections."""
-        return Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections"))
+        return Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 4)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelSections:
         """Smoothness between 1/2 and 2; series of exp(beta cos) by a discrete Fourier transform."""
