@@ -62,7 +62,9 @@ class ZeroOrderHold(Claim[SampledSystem]):
     stated = Kind.OWN
     population = SampledSystems()
     relation = Equal(block=1)
-    control = Control("Euler's step I + D A, D B is exact", lambda outputs, problem: _recurrence(problem, "euler", problem.u))
+    control = Control(
+        "Euler's step I + D A, D B is exact", lambda outputs, problem: _recurrence(problem, "euler", problem.u)
+    )
     controls = "the samples of the output under an input that is held"
     unexplained = "inputs that move between samples"
 
@@ -92,7 +94,8 @@ class FirstOrderHold(Claim[SampledSystem]):
     population = SampledSystems()
     relation = Equal(block=1)
     control = Control(
-        "holding the input is exact, too", lambda outputs, problem: _recurrence(problem, "zero_order_hold", _from_zero(problem))
+        "holding the input is exact, too",
+        lambda outputs, problem: _recurrence(problem, "zero_order_hold", _from_zero(problem)),
     )
     controls = "the samples of the output under an input that is linear between samples"
     unexplained = "inputs that bend between samples"
@@ -224,8 +227,9 @@ class TrapezoidalOrder(AbstractStepOrder):
 
 
 class OneInputBilinearOrder(AbstractStepOrder):
-    """The recurrence that deep state-space models run, h_k = a h_{k-1} + b u_k with the bilinear a = (1 + Dl/2)/(1 - Dl/2)
-    and b = D/(1 - Dl/2), takes one input a step where the trapezoidal rule takes two: its error is of order 1 in D.
+    """The recurrence that deep state-space models run, h_k = a h_{k-1} + b u_k with the bilinear
+    a = (1 + Dl/2)/(1 - Dl/2) and b = D/(1 - Dl/2), takes one input a step where the trapezoidal rule takes two: its
+    error is of order 1 in D.
     """
 
     title = "The bilinear rule with one input is of order 1"
