@@ -139,8 +139,8 @@ class FilteredNoise(Population[FilteredSequence]):
         """States, length, structure."""
         return Space(
             states=Integer(16, 1, 64, "states", corners=(6, 6)),
-            length=Integer(1024, 2, 4096, "steps", corners=(300, 300)),
-            structure=Choice("diagonal", STRUCTURES, "structure of the state matrix"),
+            length=Integer(1024, 2, 4096, "steps", corners=(120, 120)),
+            structure=Choice("diagonal", STRUCTURES, "structure of the state matrix", corners=("dense", "low rank")),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FilteredSequence:

@@ -207,8 +207,8 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
 
     def cayley(self, point: ArrayLike) -> "DiagonalPlusLowRank":
         """2z (z I - A)^-1 - I, whose low-rank part is that of the resolvent."""
-        inverse = 1 / (point - self.poles)
-        left = inverse[:, None] * self.left
+        inverse = jnp.asarray(1 / (point - self.poles))
+        left = jnp.asarray(inverse[:, None] * self.left)
         small = jnp.eye(self.left.shape[1]) + self.right.conj().T @ left
         factor = solved(small.T, left.T).T
         # (Q* R)* = R* Q
