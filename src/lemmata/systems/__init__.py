@@ -1,4 +1,4 @@
-"""Floor 1: linear systems with states: matrices by structure, discretisations, three evaluations, LegS, their kernel."""
+"""Floor 1: linear systems with states: matrices by structure, discretisations, three evaluations, LegS, a kernel."""
 
 from ._discretise import METHODS as METHODS
 from ._discretise import discretise as discretise

@@ -47,6 +47,11 @@ def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None
         raise ShapeError(name, found=f"shape {array.shape}", rule=f"{rule}, here {shape}")
 
 
+def extent(array: Any, axis: int) -> int:
+    """The length of an axis of a matrix; 1 where it is no matrix, so that a check of shapes can name one."""
+    return array.shape[axis] if array.ndim == 2 else 1
+
+
 def check_step(step: ArrayLike) -> None:
     """Refuse a time step that is no positive finite number, where it is known; SettingError."""
     value = known(step)

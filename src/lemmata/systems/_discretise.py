@@ -41,6 +41,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
         UnknownNameError: for another method.
     """
     check_step(step)
+    step = jnp.asarray(step)
     a, b, c = system.matrix, system.input, system.output
     if method == "zero_order_hold":
         power, first, _ = _exponentials(a, step)
@@ -64,14 +65,14 @@ def _real(values: Inexact[Array, "p m"]) -> Array:
     return values.real
 
 
-def _euler(matrix: AbstractStateMatrix, step: ArrayLike) -> AbstractStateMatrix:
+def _euler(matrix: AbstractStateMatrix, step: Array) -> AbstractStateMatrix:
     if isinstance(matrix, DiagonalMatrix):
         return DiagonalMatrix(1 + step * matrix.poles)
     return DenseMatrix(jnp.eye(matrix.size) + step * matrix.dense())
 
 
 def _exponentials(
-    matrix: AbstractStateMatrix, step: ArrayLike
+    matrix: AbstractStateMatrix, step: Array
 ) -> tuple[AbstractStateMatrix, AbstractStateMatrix, AbstractStateMatrix]:
     """e^z, f_1(z) and f_2(z) at z = D A."""
     if isinstance(matrix, DiagonalMatrix):

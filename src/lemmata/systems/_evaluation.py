@@ -1,27 +1,33 @@
 """One output, three ways: the recurrence, an associative scan, a convolution; and final states of many sequences."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact
 
-from ._checks import check_length, check_sequence
+from ._checks import check_fits, check_length, check_sequence
 from ._matrices import DiagonalMatrix
 from ._systems import DiscreteSystem
 
 
-def run(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
+def run(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
     """The outputs from state 0 by the recurrence: T steps one after another, memory for one state.
 
     Args:
         system: the system.
-        u: the inputs, one row a step.
+        u: the inputs (T, m), one row a step.
 
     Raises:
         ShapeError: for another number of channels, and for length 0.
         DataError: for a number that is not finite.
     """
     check_sequence(u, system.input.shape[1])
+    return _run(system, u)
 
+
+@jax.jit
+def _run(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
     def advance(state: Array, now: Array) -> tuple[Array, Array]:
         return system.matrix.times(state) + system.input @ now, (system.output @ state).real
 
@@ -30,7 +36,7 @@ def run(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
     return outputs + u @ system.passed.T
 
 
-def scan(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
+def scan(system: DiscreteSystem, u: Float[Array, "..."]) -> Float[Array, "t p"]:
     """The outputs from state 0 by an associative scan: log T rounds of parallel steps, memory for all states.
 
     Pairs compose as (A_2, b_2) after (A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2), at N operations a pair for a diagonal A and
@@ -38,13 +44,18 @@ def scan(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
 
     Args:
         system: the system.
-        u: the inputs, one row a step.
+        u: the inputs (T, m), one row a step.
 
     Raises:
         ShapeError: for another number of channels, and for length 0.
         DataError: for a number that is not finite.
     """
     check_sequence(u, system.input.shape[1])
+    return _scan(system, u)
+
+
+@jax.jit
+def _scan(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
     moved = u @ system.input.T
     if isinstance(system.matrix, DiagonalMatrix):
         matrices = jnp.broadcast_to(system.matrix.poles, moved.shape)
@@ -70,6 +81,11 @@ def impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p m
         SettingError: for a length below 1.
     """
     check_length(length)
+    return _impulse_response(system, length)
+
+
+@partial(jax.jit, static_argnums=1)
+def _impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p m"]:
     if length == 1:
         return system.passed[None]
     powers = system.matrix.powers(system.input, length - 1)
@@ -77,20 +93,21 @@ def impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p m
     return jnp.concatenate([system.passed[None].astype(later.dtype), later])
 
 
-def convolve(kernel: Float[Array, "t p m"], u: Float[Array, "t m"]) -> Float[Array, "t p"]:
+def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Array, "t p"]:
     """sum_{s <= t} kernel_s u_{t-s} by fast Fourier transforms of twice the length, so that nothing wraps around.
 
     The error is of the order of eps max|y|, not of each entry.
 
     Args:
         kernel: the response to an impulse.
-        u: the inputs, as many rows.
+        u: the inputs (T, m), as many rows.
 
     Raises:
         ShapeError: for another number of channels or rows, and for length 0.
         DataError: for a number that is not finite.
     """
     check_sequence(u, kernel.shape[2])
+    check_fits("response", kernel, (len(u), *kernel.shape[1:]), "as long as the sequence")
     size = 2 * len(u)
     transformed = jnp.einsum("tpm,tm->tp", jnp.fft.rfft(kernel, size, axis=0), jnp.fft.rfft(u, size, axis=0))
     return jnp.fft.irfft(transformed, size, axis=0)[: len(u)]
@@ -107,6 +124,11 @@ def reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
         SettingError: for a length below 1.
     """
     check_length(length)
+    return _reach(system, length)
+
+
+@partial(jax.jit, static_argnums=1)
+def _reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
     return system.matrix.powers(system.input, length)[::-1]
 
 

@@ -4,10 +4,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact
 
-from ._matrices import AbstractStateMatrix, DenseMatrix, DiagonalMatrix
+from ._matrices import DiagonalMatrix
 from ._systems import ContinuousSystem, check_stable
 
 _DOUBLINGS = 60  # 2^60 steps: poles as near to the border as rounding can tell from it
+_NEGLIGIBLE = 1e-18  # its square is beyond rounding
 
 
 def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
@@ -27,20 +28,24 @@ def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
     a, b = system.matrix, system.input
     if isinstance(a, DiagonalMatrix):
         return (b @ b.conj().T) / -(a.poles[:, None] + a.poles[None, :].conj())
-    entries = a.dense()
-    point = jnp.sqrt(jnp.linalg.norm(entries) / jnp.linalg.norm(jnp.linalg.inv(entries)))
-    start = jnp.sqrt(2 * point) * a.resolvent(point, b)
+    return _smith(a.dense(), b)
+
+
+@jax.jit
+def _smith(entries: Inexact[Array, "n n"], b: Inexact[Array, "n m"]) -> Inexact[Array, "n n"]:
+    n, point = len(entries), jnp.linalg.norm(entries) / jnp.sqrt(len(entries))
+    solved = jnp.linalg.solve(point * jnp.eye(n) - entries, jnp.hstack([jnp.eye(n), b]))
+    power, start = 2 * point * solved[:, :n] - jnp.eye(n), jnp.sqrt(2 * point) * solved[:, n:]
 
     def unfinished(state: tuple[Array, Array, Array]) -> Array:
         power, _, count = state
-        return (jnp.linalg.norm(power) > 1e-18) & (count < _DOUBLINGS)
+        return (jnp.linalg.norm(power) > _NEGLIGIBLE) & (count < _DOUBLINGS)
 
     def double(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         power, total, count = state
         return power @ power, total + power @ total @ power.conj().T, count + 1
 
-    first = (DenseMatrix(entries).cayley(point).dense(), start @ start.conj().T, jnp.zeros((), int))
-    return jax.lax.while_loop(unfinished, double, first)[1]
+    return jax.lax.while_loop(unfinished, double, (power, start @ start.conj().T, jnp.zeros((), int)))[1]
 
 
 def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
@@ -63,6 +68,5 @@ def transposed(system: ContinuousSystem) -> ContinuousSystem:
     Args:
         system: any system.
     """
-    matrix: AbstractStateMatrix = system.matrix.transpose()
     direct = None if system.direct is None else system.direct.T
-    return ContinuousSystem(matrix, system.output.T, system.input.T, direct)
+    return ContinuousSystem(system.matrix.transpose(), system.output.T, system.input.T, direct)

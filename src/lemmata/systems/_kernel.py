@@ -39,7 +39,7 @@ class StateSpaceKernel(AbstractKernel):
 
     system: DiscreteSystem
 
-    def states(self, u: Float[Array, "rows t m"]) -> Inexact[Array, "rows n"]:
+    def states(self, u: Float[Array, "rows *point"]) -> Inexact[Array, "rows n"]:
         """The states after the last step of each sequence."""
         channels = self.system.input.shape[1]
         if u.ndim != 3 or u.shape[2] != channels or u.shape[1] == 0:

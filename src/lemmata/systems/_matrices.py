@@ -6,12 +6,13 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Inexact
 
 from lemmata.core import known
 
-from ._checks import check_entries, check_fits
+from ._checks import check_entries, check_fits, extent
 
 
 class AbstractStateMatrix(eqx.Module):
@@ -62,7 +63,7 @@ class DenseMatrix(AbstractStateMatrix):
         DataError: for an entry that is not finite.
     """
 
-    entries: Inexact[Array, "n n"] = eqx.field(converter=jnp.asarray)
+    entries: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
 
     def __check_init__(self):
         check_entries("state matrix", self.entries)
@@ -114,7 +115,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         DataError: for a pole that is not finite.
     """
 
-    poles: Inexact[Array, " n"] = eqx.field(converter=jnp.asarray)
+    poles: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
 
     def __check_init__(self):
         check_entries("poles", self.poles)
@@ -173,15 +174,15 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         DataError: for an entry that is not finite.
     """
 
-    poles: Inexact[Array, " n"] = eqx.field(converter=jnp.asarray)
-    left: Inexact[Array, "n r"] = eqx.field(converter=jnp.asarray)
-    right: Inexact[Array, "n r"] = eqx.field(converter=jnp.asarray)
+    poles: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    left: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    right: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
 
     def __check_init__(self):
         for name, part in (("poles", self.poles), ("left factor", self.left), ("right factor", self.right)):
             check_entries(name, part)
         check_fits("poles", self.poles, (self.poles.size,), "a vector")
-        check_fits("left factor", self.left, (len(self.poles), *self.left.shape[1:2]), "a row a pole, (N, r)")
+        check_fits("left factor", self.left, (len(self.poles), extent(self.left, 1)), "a row a pole, (N, r)")
         check_fits("right factor", self.right, self.left.shape, "the shape of the left factor")
 
     @property
@@ -194,19 +195,20 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         return jnp.diag(self.poles) - self.left @ self.right.conj().T
 
     def times(self, states: Inexact[Array, "n *k"]) -> Inexact[Array, "n *k"]:
-        """l h - P (Q* h)."""
+        """L h - P (Q* h)."""
         return DiagonalMatrix(self.poles).times(states) - self.left @ (self.right.conj().T @ states)
 
     def resolvent(self, point: ArrayLike, right: Inexact[Array, "n k"]) -> Inexact[Array, "n k"]:
         """By Woodbury's identity."""
-        scaled = lambda x: x / (point - self.poles)[:, None]
-        small = jnp.eye(self.left.shape[1]) + self.right.conj().T @ scaled(self.left)
-        return scaled(right) - scaled(self.left) @ solved(small, self.right.conj().T @ scaled(right))
+        inverse = 1 / (jnp.asarray(point) - self.poles)
+        scaled = lambda x: inverse[:, None] * x
+        small = jnp.asarray(jnp.eye(self.left.shape[1]) + self.right.conj().T @ scaled(self.left))
+        return scaled(right) - scaled(self.left) @ solved(small, jnp.asarray(self.right.conj().T @ scaled(right)))
 
     def cayley(self, point: ArrayLike) -> "DiagonalPlusLowRank":
         """2z (z I - A)^-1 - I, whose low-rank part is that of the resolvent."""
-        inverse = 1 / (point - self.poles)
-        left = inverse[:, None] * self.left
+        inverse = jnp.asarray(1 / (point - self.poles))
+        left = jnp.asarray(inverse[:, None] * self.left)
         small = jnp.eye(self.left.shape[1]) + self.right.conj().T @ left
         factor = solved(small.T, left.T).T
         # (Q* R)* = R* Q
@@ -233,20 +235,11 @@ def solved(matrix: Inexact[Array, "r r"], right: Inexact[Array, "r k"]) -> Inexa
     return right / matrix if len(matrix) == 1 else jnp.linalg.solve(matrix, right)
 
 
-def largest_real_part(matrix: AbstractStateMatrix) -> float | None:
-    """The largest real part of an eigenvalue; None where the matrix is traced."""
-    values = known(matrix.eigenvalues()) if _is_known(matrix) else None
-    return None if values is None else float(values.real.max())
-
-
-def largest_modulus(matrix: AbstractStateMatrix) -> float | None:
-    """The largest modulus of an eigenvalue; None where the matrix is traced."""
-    values = known(matrix.eigenvalues()) if _is_known(matrix) else None
-    return None if values is None else float(abs(values).max())
-
-
-def _is_known(matrix: AbstractStateMatrix) -> bool:
-    return all(known(leaf) is not None for leaf in jax.tree.leaves(matrix))
+def known_eigenvalues(matrix: AbstractStateMatrix) -> np.ndarray | None:
+    """The eigenvalues, or None where the matrix is traced."""
+    if any(known(leaf) is None for leaf in jax.tree.leaves(matrix)):
+        return None
+    return np.asarray(matrix.eigenvalues())
 
 
 def _doubled(

@@ -2,12 +2,13 @@
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Complex, Float, Inexact
 
 from lemmata.errors import SettingError
 
-from ._checks import check_entries, check_fits
-from ._matrices import AbstractStateMatrix, DiagonalMatrix, largest_modulus, largest_real_part
+from ._checks import check_entries, check_fits, extent
+from ._matrices import AbstractStateMatrix, DiagonalMatrix, known_eigenvalues
 
 
 class AbstractSystem(eqx.Module):
@@ -21,9 +22,9 @@ class AbstractSystem(eqx.Module):
     """
 
     matrix: eqx.AbstractVar[AbstractStateMatrix]
-    input: eqx.AbstractVar[Inexact[Array, "n m"]]
-    output: eqx.AbstractVar[Inexact[Array, "p n"]]
-    direct: eqx.AbstractVar[Float[Array, "p m"] | None]
+    input: eqx.AbstractVar[Inexact[Array, "..."]]
+    output: eqx.AbstractVar[Inexact[Array, "..."]]
+    direct: eqx.AbstractVar[Float[Array, "..."] | None]
 
     @property
     def passed(self) -> Float[Array, "p m"]:
@@ -42,9 +43,9 @@ class ContinuousSystem(AbstractSystem):
 
     Args:
         matrix: A.
-        input: B.
-        output: C.
-        direct: D, None for 0.
+        input: B, (N, m).
+        output: C, (p, N).
+        direct: D, (p, m), None for 0.
 
     Raises:
         ShapeError: where the shapes do not fit.
@@ -52,6 +53,7 @@ class ContinuousSystem(AbstractSystem):
 
     Example:
         >>> import jax.numpy as jnp
+    import numpy as np
         >>> from lemmata.systems import ContinuousSystem, DiagonalMatrix, discretise, run
         >>> leak = ContinuousSystem(DiagonalMatrix(jnp.array([-1.0])), jnp.ones((1, 1)), jnp.ones((1, 1)))
         >>> run(discretise(leak, 0.1), jnp.ones((200, 1)))[-1].round(6).tolist()
@@ -59,9 +61,9 @@ class ContinuousSystem(AbstractSystem):
     """
 
     matrix: AbstractStateMatrix
-    input: Inexact[Array, "n m"] = eqx.field(converter=jnp.asarray)
-    output: Inexact[Array, "p n"] = eqx.field(converter=jnp.asarray)
-    direct: Float[Array, "p m"] | None = None
+    input: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    output: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    direct: Float[Array, "..."] | None = None
 
     def __check_init__(self):
         _check_system(self)
@@ -75,9 +77,9 @@ class DiscreteSystem(AbstractSystem):
 
     Args:
         matrix: A.
-        input: B.
-        output: C.
-        direct: D, None for 0.
+        input: B, (N, m).
+        output: C, (p, N).
+        direct: D, (p, m), None for 0.
 
     Raises:
         ShapeError: where the shapes do not fit.
@@ -85,9 +87,9 @@ class DiscreteSystem(AbstractSystem):
     """
 
     matrix: AbstractStateMatrix
-    input: Inexact[Array, "n m"] = eqx.field(converter=jnp.asarray)
-    output: Inexact[Array, "p n"] = eqx.field(converter=jnp.asarray)
-    direct: Float[Array, "p m"] | None = None
+    input: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    output: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    direct: Float[Array, "..."] | None = None
 
     def __check_init__(self):
         _check_system(self)
@@ -116,13 +118,16 @@ def check_stable(system: AbstractSystem) -> None:
     Raises:
         SettingError: for an eigenvalue at or beyond the border.
     """
+    values = known_eigenvalues(system.matrix)
+    if values is None:
+        return
     if isinstance(system, DiscreteSystem):
-        value, border, rule = largest_modulus(system.matrix), 1.0, "|a| < 1 for every eigenvalue a of A"
+        largest, border, found, rule = np.abs(values).max(), 1.0, "|a|", "|a| < 1 for every eigenvalue a of A"
     else:
-        value, border, rule = largest_real_part(system.matrix), 0.0, "Re l < 0 for every eigenvalue l of A"
-    if value is not None and value >= border:
+        largest, border, found, rule = np.real(values).max(), 0.0, "Re l", "Re l < 0 for every eigenvalue l of A"
+    if largest >= border:
         remedy = "move the poles, or discretise by a method and a step that keep them inside"
-        raise SettingError("unstable system", found=f"{value:.6g}", rule=rule, remedy=remedy)
+        raise SettingError("unstable system", found=f"{found} = {largest:.6g}", rule=rule, remedy=remedy)
 
 
 def _check_system(system: AbstractSystem) -> None:
@@ -130,8 +135,8 @@ def _check_system(system: AbstractSystem) -> None:
     for name, part in parts:
         if part is not None:
             check_entries(name, part)
-    states, inputs, outputs = system.matrix.size, system.input.shape[1:2], system.output.shape[:1]
-    check_fits("input matrix B", system.input, (states, *inputs), "a row a state, (N, m)")
-    check_fits("output matrix C", system.output, (*outputs, states), "a column a state, (p, N)")
+    states, inputs, outputs = system.matrix.size, extent(system.input, 1), extent(system.output, 0)
+    check_fits("input matrix B", system.input, (states, inputs), "a row a state, (N, m)")
+    check_fits("output matrix C", system.output, (outputs, states), "a column a state, (p, N)")
     if system.direct is not None:
-        check_fits("direct path D", system.direct, (*outputs, *inputs), "a row an output, a column an input, (p, m)")
+        check_fits("direct path D", system.direct, (outputs, inputs), "a row an output, a column an input, (p, m)")

@@ -43,7 +43,7 @@ def integrated(
             adjoint=diffrax.ForwardMode(),
             throw=False,
         )
-        (state,) = found.ys
+        state = jnp.asarray(found.ys)[0]
         return state, state
 
     befores = jnp.concatenate([jnp.zeros(1), ends[:-1]])

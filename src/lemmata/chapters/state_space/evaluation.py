@@ -10,9 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.claims import Claim, Control, Equal, Source
-from lemmata.claims import Kind
-from lemmata.problems._state_space_systems import FilteredNoise, FilteredSequence, LowRankSystems, SampledSystem
+from lemmata.claims import Claim, Control, Equal, Kind, Source
+from lemmata.problems._state_space_systems import FilteredNoise, FilteredSequence, LowRankSystems, StructuredSystem
 from lemmata.systems import convolve, impulse_response, resolvent_response, run, scan
 
 
@@ -51,19 +50,18 @@ class ThreeEvaluations(Claim[FilteredSequence]):
         return float(len(problem.u))
 
 
-def _truncated(problem: SampledSystem) -> Array:
+def _truncated(problem: StructuredSystem) -> Array:
     """C (I - A'^T) with A' the bilinear step."""
-    step = problem.system.matrix.cayley(2 / problem.step).dense()
-    return problem.system.output @ (jnp.eye(len(step)) - jnp.linalg.matrix_power(step, len(problem.u)))
+    step = problem.matrix.cayley(2 / problem.step).dense()
+    return problem.output @ (jnp.eye(len(step)) - jnp.linalg.matrix_power(step, problem.length))
 
 
-def _generated(problem: SampledSystem, truncated: Array) -> Array:
-    system = problem.system
-    found = resolvent_response(system.matrix, truncated, system.input, problem.step, len(problem.u))
+def _generated(problem: StructuredSystem, truncated: Array) -> Array:
+    found = resolvent_response(problem.matrix, truncated, problem.input, problem.step, problem.length)
     return jnp.stack([found.real, found.imag])
 
 
-class ResolventResponse(Claim[SampledSystem]):
+class ResolventResponse(Claim[StructuredSystem]):
     """For A = diag(l) - P Q* with step D under the bilinear rule, A' = (1 - D A/2)^-1 (1 + D A/2) and
     B' = (1 - D A/2)^-1 D B, the first T terms K_s = C A'^s B' of the response are the inverse discrete Fourier
     transform over the T-th roots of unity z of
@@ -80,24 +78,24 @@ class ResolventResponse(Claim[SampledSystem]):
     relation = Equal(block=2)
     control = Control(
         "C in place of C (I - A'^T): no response is cut off",
-        lambda kernel, problem: _generated(problem, problem.system.output),
+        lambda kernel, problem: _generated(problem, problem.output),
     )
     controls = "the response of a structured state-space model to an impulse"
     unexplained = "the cost of finding C (I - A'^T), which trained models avoid by learning it"
 
-    def predict(self, problem: SampledSystem) -> Array:
+    def predict(self, problem: StructuredSystem) -> Array:
         return _generated(problem, _truncated(problem))
 
-    def measure(self, problem: SampledSystem, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: StructuredSystem, key: Key[Array, ""]) -> Array:
         """Step by step, with dense matrices."""
-        a, step = problem.system.matrix.dense(), problem.step
+        a, step = problem.matrix.dense(), problem.step
         inside = jnp.eye(len(a)) - step / 2 * a
-        moved = jnp.linalg.solve(inside, jnp.hstack([jnp.eye(len(a)) + step / 2 * a, step * problem.system.input]))
+        moved = jnp.linalg.solve(inside, jnp.hstack([jnp.eye(len(a)) + step / 2 * a, step * problem.input]))
         power, start = moved[:, :-1], moved[:, -1:]
-        read = lambda state, _: (power @ state, (problem.system.output @ state)[0, 0])
-        kernel = jax.lax.scan(read, start, None, len(problem.u))[1]
+        read = lambda state, _: (power @ state, (problem.output @ state)[0, 0])
+        kernel = jax.lax.scan(read, start, None, problem.length)[1]
         return jnp.stack([kernel.real, kernel.imag])
 
-    def condition(self, problem: SampledSystem) -> float:
+    def condition(self, problem: StructuredSystem) -> float:
         """Powers of A' near the unit circle, cut off at T, leave 1 - A'^T ill conditioned."""
         return 1e5

@@ -2,8 +2,8 @@
 
 This theory controls what each state of the LegS matrices means, for every signal: with the factor 1/t they hold the
 projection of the past on polynomials, without it, as layers run them, a memory that is warped exponentially in time. It
-assumes exact arithmetic and the matrices as they are initialised; it leaves unexplained what training makes of them. The
-lower frequencies of the normal part are not multiples of pi, as the diagonal model that replaces it has them.
+assumes exact arithmetic and the matrices as they are initialised; it leaves unexplained what training makes of them.
+The lower frequencies of the normal part are not multiples of pi, as the diagonal model that replaces it has them.
 """
 
 import jax
@@ -119,9 +119,7 @@ class LegsDissipation(Claim[LegendreMemory]):
     stated = Kind.THEOREM
     population = LegendreMemories()
     relation = Equal()
-    control = Control(
-        "the normal part is S alone", lambda power, problem: power + jnp.sum(problem.probe**2) / 2
-    )
+    control = Control("the normal part is S alone", lambda power, problem: power + jnp.sum(problem.probe**2) / 2)
     controls = "the energy that a LegS memory loses"
     unexplained = "eigenvalues of A itself"
 
@@ -191,9 +189,9 @@ def _log_condition(states: int) -> float:
 
 
 class LegsEigenvectors(Claim[LegendreMemory]):
-    """The LegS matrix has the eigenvalues -1, ..., -N, but the condition number of its eigenvectors of unit length grows
-    by the factor 3 + 2 sqrt(2) = 5.83 with each state: log2(3 + 2 sqrt(2)) = 2.54 bits. With 64 states nothing is left
-    of a double, so that LegS is never diagonalised in practice, only its normal part.
+    """The LegS matrix has the eigenvalues -1, ..., -N, but the condition number of its eigenvectors of unit length
+    grows by the factor 3 + 2 sqrt(2) = 5.83 with each state: log2(3 + 2 sqrt(2)) = 2.54 bits. Beyond some 22
+    states nothing is left of a double, so that LegS is never diagonalised in practice, only its normal part.
     """
 
     title = "Eigenvectors of LegS lose 2.54 bits a state"
