@@ -1,4 +1,4 @@
-"""What a study may be told: one definition for the command line, for Python, and for the record."""
+"""What a study or a comparison may be told: one definition for the command line, for Python, and for the record."""
 
 import dataclasses
 import math
@@ -68,14 +68,103 @@ class StudyOptions:
 
     def command(self, data: str) -> str:
         """The command that repeats the study, quoted for a shell; options at their defaults are left out."""
-        words = ["lemmata", "study", data]
-        for field in dataclasses.fields(self):
-            value: Any = getattr(self, field.name)
-            flag = "--" + field.name.replace("_", "-")
-            if value is True:
-                words.append(flag)
-            elif isinstance(value, tuple):
-                words += [word for item in value for word in (flag, item)]
-            elif value not in (None, False) and value != field.default:
-                words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
-        return shlex.join(words)
+        return _command("study", data, self)
+
+
+FAMILY_NAMES = ("mlp", "conv", "recurrent", "attention")
+MOST_LENGTH = 2**16
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparisonOptions:
+    """The options of a comparison. Each is one of `lemmata compare` and an argument of `lemmata.compare` by its name.
+
+    Raises:
+        SettingError: a number is out of its bounds, or a name is not known.
+
+    >>> ComparisonOptions(sequence_length=8, families="mlp,conv").command("digits")
+    'lemmata compare digits --sequence-length 8 --families mlp,conv'
+    """
+
+    sequence_length: Annotated[
+        int | None, "Tokens T of a row: its columns in order are T tokens of columns/T numbers. Bundled tasks know it."
+    ] = None
+    target: Annotated[str | None, "The column to predict; bundled sets know theirs."] = None
+    id: Annotated[str | None, "Of a table with one line a token: the column that says which row it belongs to."] = None
+    time: Annotated[str | None, "Of a table with one line a token: the column that orders the tokens of a row."] = None
+    families: Annotated[
+        str, "mlp (tokens side by side), conv, recurrent, attention, separated by commas; score: denoising, apart."
+    ] = ",".join(FAMILY_NAMES)
+    kernels: Annotated[
+        str,
+        "fixed: mixers that nothing is learned in, with one common head; wide: kernels of infinitely wide networks.",
+    ] = "fixed"
+    finite: Annotated[bool, "Also train one small network of each family, with equal budgets."] = False
+    read: Annotated[str, "last: the question is the last token; mean: the mean over positions."] = "last"
+    test: Annotated[float | None, "Share of the rows that is held out; default 0.5."] = None
+    repeats: Annotated[int, "Random splits."] = 5
+    lengths: Annotated[str, "Lengths at which cost is measured, separated by commas; none leaves it out."] = (
+        "64,256,1024"
+    )
+    task: Annotated[str | None, "classification or regression; default: by the target."] = None
+    drop_column: Annotated[tuple[str, ...], "Leave a column out; repeatable."] = ()
+    max_rows: Annotated[int | None, "Use at most this many rows; default 2500."] = None
+    time_limit: Annotated[float | None, "Seconds after which the comparison ends with what it has."] = None
+    seed: Annotated[int, "Seed of all randomness."] = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no comparison can be told."""
+        StudyOptions(time_limit=self.time_limit, seed=self.seed)
+        if self.test is not None and not 0 < self.test < 1:
+            raise SettingError("--test is out of bounds", found=self.test, rule="a share between 0 and 1")
+        if not 1 <= self.repeats <= 100:
+            raise SettingError("--repeats is out of bounds", found=self.repeats, rule="a whole number from 1 to 100")
+        for name, value, known in (("kernels", self.kernels, ("fixed", "wide")), ("read", self.read, ("last", "mean"))):
+            if value not in known:
+                raise SettingError(f"--{name} is unknown", found=repr(value), rule=" or ".join(known))
+        unknown = [name for name in self.family_names if name not in (*FAMILY_NAMES, "score")]
+        if unknown or not self.family_names:
+            rule = f"some of {', '.join(FAMILY_NAMES)}, score, separated by commas"
+            raise SettingError("--families are unknown", found=repr(", ".join(unknown)), rule=rule)
+        if self.time is not None and self.id is None:
+            raise SettingError(
+                "--time without --id", found=self.time, rule="both belong to a table with one line a token",
+                remedy="name the column that says which row a token belongs to with --id",
+            )  # fmt: skip
+        if self.max_rows is not None and self.max_rows < 40:
+            raise SettingError("--max-rows is too small", found=self.max_rows, rule="at least 40")
+        _ = self.ladder
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """The names in `families`, each once."""
+        return tuple(dict.fromkeys(name.strip() for name in self.families.split(",") if name.strip()))
+
+    @property
+    def ladder(self) -> tuple[int, ...]:
+        """The lengths in `lengths`, increasing; none for "none"."""
+        words = [word.strip() for word in self.lengths.split(",") if word.strip()]
+        if words == ["none"]:
+            return ()
+        if not words or not all(word.isdecimal() and 2 <= int(word) <= MOST_LENGTH for word in words):
+            rule = f"whole numbers from 2 to {MOST_LENGTH}, separated by commas, or none"
+            raise SettingError("--lengths are no lengths", found=repr(self.lengths), rule=rule)
+        return tuple(sorted({int(word) for word in words}))
+
+    def command(self, data: str) -> str:
+        """The command that repeats the comparison, quoted for a shell; options at their defaults are left out."""
+        return _command("compare", data, self)
+
+
+def _command(verb: str, data: str, options: Any) -> str:
+    words = ["lemmata", verb, data]
+    for field in dataclasses.fields(options):
+        value: Any = getattr(options, field.name)
+        flag = "--" + field.name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif isinstance(value, tuple):
+            words += [word for item in value for word in (flag, item)]
+        elif value not in (None, False) and value != field.default:
+            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)

@@ -9,6 +9,7 @@ import typer
 
 from ._app import Commands, version
 from ._calibrate import calibrate
+from ._compare import compare
 from ._in_context import in_context
 from ._list import list_claims
 from ._map import map_catalogue
@@ -25,7 +26,7 @@ app = typer.Typer(
 )
 
 commands = {
-    "study": study, "report": report, "in-context": in_context, "list": list_claims, "show": show,
+    "study": study, "report": report, "compare": compare, "in-context": in_context, "list": list_claims, "show": show,
     "map": map_catalogue, "verify": verify_claims, "calibrate": calibrate,
 }  # fmt: skip
 for name, command in commands.items():

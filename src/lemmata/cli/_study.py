@@ -1,14 +1,14 @@
 """`lemmata study`: the main job on a bundled set or a file of the user's; `lemmata report`: its page again."""
 
 import dataclasses
-import inspect
-import typing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lemmata.options import StudyOptions
+
+from ._options import with_options
 
 
 def _study(
@@ -69,34 +69,7 @@ def _study(
         raise typer.Exit(INTERRUPTED)
 
 
-def _with_options(function: Any) -> Any:
-    """The command with the fields of `StudyOptions` for its options."""
-    hints = typing.get_type_hints(StudyOptions, include_extras=True)
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    for field in dataclasses.fields(StudyOptions):
-        kind, words = typing.get_args(hints[field.name])
-        several = field.default == ()
-        asked = Annotated[
-            list[str] | None if several else kind, typer.Option(f"--{field.name.replace('_', '-')}", help=words)
-        ]
-        default = None if several else field.default
-        parameters.insert(
-            -2,
-            inspect.Parameter(field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=asked),
-        )
-
-    def command(**values: Any) -> None:
-        function(**{name: () if value is None and name in _SEVERAL else value for name, value in values.items()})
-
-    command.__doc__ = function.__doc__
-    command.__name__ = function.__name__.strip("_")
-    command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
-
-
-_SEVERAL = {field.name for field in dataclasses.fields(StudyOptions) if field.default == ()}
-study = _with_options(_study)
+study = with_options(_study, StudyOptions)
 
 
 def report(

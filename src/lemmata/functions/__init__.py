@@ -37,6 +37,9 @@ from ._linear_functions import LinearFunctions as LinearFunctions
 from ._linear_functions import mean_projection as mean_projection
 from ._logistic_networks import LogisticNetworks as LogisticNetworks
 from ._logistic_networks import LogisticSum as LogisticSum
+from ._sobolev_balls import PeriodicSeries as PeriodicSeries
+from ._sobolev_balls import SobolevBall as SobolevBall
+from ._sobolev_balls import lattice_norms as lattice_norms
 from ._spectral_moment import SpectralMoment as SpectralMoment
 from ._spectral_moment import moment_from_grid as moment_from_grid
 from ._spectral_moment import moment_from_samples as moment_from_samples

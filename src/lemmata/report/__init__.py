@@ -1,7 +1,10 @@
 """Pages from the records of studies alone: they are read and never recomputed."""
 
+from ._compare import Comparison as Comparison
+from ._compare import compare as compare
 from ._comparison import write_comparison as write_comparison
 from ._curves import learning_curve_chart as learning_curve_chart
+from ._families import write_families as write_families
 from ._in_context import attention_picture as attention_picture
 from ._in_context import coefficients_picture as coefficients_picture
 from ._in_context import errors_picture as errors_picture

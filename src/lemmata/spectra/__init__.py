@@ -16,3 +16,5 @@ from ._regularisation import effective_regularisation as effective_regularisatio
 from ._regularisation import population_regularisation as population_regularisation
 from ._validation import gcv as gcv
 from ._validation import leave_one_out as leave_one_out
+from ._zonal import SphereSpectrum as SphereSpectrum
+from ._zonal import exponential_sphere_spectrum as exponential_sphere_spectrum

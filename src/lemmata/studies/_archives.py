@@ -28,6 +28,21 @@ def read_archive(path: Path, limit_bytes: int) -> Table:
         DataError: the archive or an array is damaged, or the arrays do not form a table.
         MemoryPlanError: the arrays exceed the limit, by the shapes that their headers declare.
     """
+    arrays, notes = read_arrays(path, limit_bytes)
+    return dataclasses.replace(arrays_table(path, arrays, notes), name=path.name)
+
+
+def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The arrays of an NPZ file by their names, and notes about what was ignored.
+
+    Args:
+        path: the file.
+        limit_bytes: the bytes that its arrays may take.
+
+    Raises:
+        DataError: the archive or an array is damaged.
+        MemoryPlanError: the arrays exceed the limit, by the shapes that their headers declare.
+    """
     try:
         need, names, others = _plan(path)
         if need > limit_bytes:
@@ -59,7 +74,7 @@ def read_archive(path: Path, limit_bytes: int) -> Table:
     scalars = [name for name, array in arrays.items() if not array.ndim]
     if scalars:
         notes.append(f"ignored arrays that hold a single value: {listing(scalars)}")
-    return dataclasses.replace(arrays_table(path, arrays, notes), name=path.name)
+    return arrays, notes
 
 
 def _plan(path: Path) -> tuple[int, list[str], list[str]]:

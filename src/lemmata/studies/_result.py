@@ -244,7 +244,7 @@ class Record:
         Returns:
             Text that `Record.from_json` reads back as an equal record.
         """
-        return json.dumps(_plain(dataclasses.asdict(self)), ensure_ascii=False, allow_nan=False, indent=1)
+        return json.dumps(plain(dataclasses.asdict(self)), ensure_ascii=False, allow_nan=False, indent=1)
 
     @classmethod
     def from_json(cls, text: str, name: str = "study.json") -> "Record":
@@ -265,7 +265,7 @@ class Record:
                     f"{name} is not of this version", found=f"schema {found}", rule=f"schema {SCHEMA}",
                     remedy="run lemmata study again",
                 )  # fmt: skip
-            return _built(cls, values)
+            return built(cls, values)
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(
                 f"{name} is not a record of a study", found=str(error)[:200], rule="as lemmata study wrote it"
@@ -284,16 +284,16 @@ class Record:
             raise DataError(f"{path} cannot be read", found=str(error)[:200], rule="a study.json") from None
 
 
-def _plain(value: Any) -> Any:
-    """Numbers that JSON lacks become null."""
+def plain(value: Any) -> Any:
+    """Plain dictionaries and lists in which numbers that JSON lacks are null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _built(kind: Any, value: Any) -> Any:
+def built(kind: Any, value: Any) -> Any:
     """A value of a declared type from plain JSON; null where a float stands is infinity."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
@@ -302,17 +302,17 @@ def _built(kind: Any, value: Any) -> Any:
                    and f.default_factory is dataclasses.MISSING]  # fmt: skip
         if missing:
             raise KeyError(f"{kind.__name__} lacks {missing[0]}")
-        return kind(**{name: _built(hint, value[name]) for name, hint in hints.items() if name in value})
+        return kind(**{name: built(hint, value[name]) for name, hint in hints.items() if name in value})
     if origin is list:
         if not isinstance(value, list):
             raise TypeError(f"a list is asked, not {type(value).__name__}")
-        return [_built(arguments[0], item) for item in value]
+        return [built(arguments[0], item) for item in value]
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None
         if isinstance(value, str) and str in arguments:
             return value
-        return _built(float if float in arguments else next(a for a in arguments if a is not type(None)), value)
+        return built(float if float in arguments else next(a for a in arguments if a is not type(None)), value)
     if kind is float:
         return math.inf if value is None else float(value)
     if kind in (int, str, bool) and not isinstance(value, kind):

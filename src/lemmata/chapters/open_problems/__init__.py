@@ -1,0 +1,1 @@
+"""Open problems of the survey, one probe each."""

@@ -1,0 +1,127 @@
+"""Which differences between families are more than chance: a paired bootstrap over rows, with Holm's correction."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+from jaxtyping import Float, Int
+
+DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
+"""Bootstrap samples; level of a comparison; the share of the variance below which a difference does not matter."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Bootstrap:
+    """Errors relative to guessing, of all families on the same resampled rows.
+
+    Args:
+        points: the error of each family.
+        samples: the same on resampled rows.
+    """
+
+    points: Float[np.ndarray, " f"]
+    samples: Float[np.ndarray, "b f"]
+
+    def interval(self, family: int) -> tuple[float, float]:
+        """The central 95 % of an error."""
+        lower, upper = np.quantile(self.samples[:, family], [LEVEL / 2, 1 - LEVEL / 2])
+        return float(lower), float(upper)
+
+    def difference(self, first: int, second: int) -> tuple[float, float, float, float]:
+        """Error of the first less that of the second, its central 95 %, and the two-sided p-value of 0."""
+        apart = self.samples[:, first] - self.samples[:, second]
+        lower, upper = np.quantile(apart, [LEVEL / 2, 1 - LEVEL / 2])
+        one_sided = (1 + min(int((apart <= 0).sum()), int((apart >= 0).sum()))) / (1 + len(apart))
+        return float(self.points[first] - self.points[second]), float(lower), float(upper), min(1.0, 2 * one_sided)
+
+
+def bootstrap(
+    losses: list[Float[np.ndarray, "r m"]],
+    guesses: Float[np.ndarray, "r m"],
+    tests: Int[np.ndarray, "r m"],
+    total: int,
+    seed: int,
+) -> Bootstrap:
+    """Rows are resampled, each with all of its losses in all splits, so that splits that share rows count once.
+
+    The error of a family is the sum of its losses over the sum of the losses of guessing. Training sets are not drawn
+    anew: an interval is about new held-out rows.
+
+    Args:
+        losses: of each family, one line a split.
+        guesses: losses of predicting the mean of the training rows.
+        tests: the row that each loss belongs to.
+        total: number of rows.
+        seed: of the resampling.
+    """
+    sums = np.stack([np.bincount(tests.ravel(), part.ravel(), total) for part in [*losses, guesses]], axis=1)
+    seen = np.bincount(tests.ravel(), minlength=total) > 0
+    sums = sums[seen]
+    rng, count = np.random.default_rng([seed, 17]), int(seen.sum())
+    drawn = []
+    for _ in range(0, DRAWS, 500):
+        weights = rng.multinomial(count, np.full(count, 1 / count), size=500)
+        drawn.append(weights @ sums)
+    resampled, whole = np.concatenate(drawn), sums.sum(axis=0)
+    return Bootstrap(whole[:-1] / whole[-1], resampled[:, :-1] / resampled[:, -1:])
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """Two families compared.
+
+    Args:
+        first, second: their places.
+        difference: error of the first less that of the second, in shares of the variance.
+        lower, upper: its central 95 %.
+        p_value: two-sided.
+        adjusted: after Holm's correction over all pairs.
+    """
+
+    first: int
+    second: int
+    difference: float
+    lower: float
+    upper: float
+    p_value: float
+    adjusted: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether the difference is neither chance nor too small to matter."""
+        return self.adjusted < LEVEL and abs(self.difference) > RELEVANT
+
+
+def pairs(of: Bootstrap) -> list[Pair]:
+    """All pairs of families; p-values are corrected together (Holm), so that the level holds for all of them."""
+    places = list(itertools.combinations(range(len(of.points)), 2))
+    found = [of.difference(*place) for place in places]
+    adjusted = holm([item[3] for item in found])
+    return [Pair(*place, *item, value) for place, item, value in zip(places, found, adjusted, strict=True)]
+
+
+def holm(values: list[float]) -> list[float]:
+    """p-values after Holm's step-down correction.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found, most = [0.0] * len(values), 0.0
+    for step, place in enumerate(order):
+        most = max(most, min(1.0, (len(values) - step) * values[place]))
+        found[place] = most
+    return found
+
+
+def leaders(errors: list[float], compared: list[Pair]) -> list[int]:
+    """The family with the smallest error and those that it is not decidedly better than, best first; alone, it wins.
+
+    A family wins where its error is below every other's, each difference being decided.
+    """
+    order = sorted(range(len(errors)), key=errors.__getitem__)
+    if not order:
+        return []
+    best = order[0]
+    decided = {frozenset((pair.first, pair.second)) for pair in compared if pair.decided}
+    return [best, *(other for other in order[1:] if frozenset((best, other)) not in decided)]

@@ -1,0 +1,83 @@
+"""What mixing costs against the length of a row: operations and memory of the compiled program, and time here."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.core import available_bytes
+
+from ._mixers import BY_NAME, MODES, mixer, one_step
+from ._record import Cost, CostPoint
+
+SHORTEST_RUN = 0.01
+"""Seconds that one timing lasts at least."""
+
+
+def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
+    """One row mixed at every position, and read out by one linear map, at each length.
+
+    Operations and bytes are those that the compiler reports. It counts the body of a loop once, so the step of the
+    recurrence is compiled by itself and counted T times.
+
+    Args:
+        family: its name.
+        lengths: at least two; those that would not fit into a quarter of the memory are left out.
+        channels: numbers in a token.
+        mean: whether the comparison reads every position too; else the last alone, whose exponent stands apart.
+
+    Returns:
+        None with fewer than two lengths that fit.
+    """
+    fitting = [length for length in lengths if 40 * length**2 < available_bytes() // 4 or family != "attention"]
+    if len(fitting) < 2:
+        return None
+    points = [_point(family, length, channels) for length in fitting]
+    logs = np.log([point.length for point in points])
+    slope = lambda values: float(np.polyfit(logs, np.log(values), 1)[0])
+    flops, held, seconds = ([getattr(point, name) for point in points] for name in ("flops", "bytes", "seconds"))
+    read = [_compiled(family, length, channels, mean)[1] for length in fitting]
+    return Cost(points, slope(flops), slope(held), slope(seconds), slope(read))
+
+
+def _compiled(family: str, length: int, channels: int, mean: bool) -> tuple[Any, float, tuple[Any, Any]]:
+    """The compiled mixer with its readout, its operations, and its arguments."""
+    of = mixer(family, BY_NAME[family].values[1], length, channels, mean=mean)
+    row = jnp.asarray(np.random.default_rng(length).standard_normal((length, channels)))
+    there = jnp.ones(length, bool)
+
+    def read(x: Any, mask: Any) -> Any:
+        vector = of(x, mask)
+        return vector @ jnp.cos(jnp.arange(len(vector)))
+
+    compiled = jax.jit(read).lower(row, there).compile()
+    flops = _flops(compiled)
+    if family == "recurrent":
+        state = jnp.zeros((MODES, channels), complex)
+        decay = jnp.ones((MODES, 1), complex)
+        step = jax.jit(one_step).lower(decay, (state, state), (row[0], there[0])).compile()
+        flops += (length - 1) * _flops(step)
+    return compiled, flops, (row, there)
+
+
+def _flops(compiled: Any) -> float:
+    found = compiled.cost_analysis()
+    found = found[0] if isinstance(found, list) else found
+    return max(float(found.get("flops", 0.0)), 1.0)
+
+
+def _point(family: str, length: int, channels: int) -> CostPoint:
+    compiled, flops, arguments = _compiled(family, length, channels, True)
+    memory = compiled.memory_analysis()
+    held = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
+    best, runs = np.inf, 1
+    for _ in range(4):
+        start = time.perf_counter()
+        for _ in range(runs):
+            compiled(*arguments).block_until_ready()
+        took = (time.perf_counter() - start) / runs
+        best, runs = min(best, took), max(1, min(200, int(SHORTEST_RUN / max(took, 1e-6))))
+    return CostPoint(length, flops, float(held), best)

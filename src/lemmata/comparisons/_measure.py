@@ -1,0 +1,124 @@
+"""The errors of one family on all splits and sizes, its setting and ridge chosen by leave-one-out on training rows."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ._head import fits, head_kernel, standardised
+from ._mixers import BY_NAME, mixed, mixer
+from ._sequences import Sequences
+from ._splits import Splits
+
+
+@runtime_checkable
+class Candidate(Protocol):
+    """A family of kernels with one setting, and for each of its values the kernel between all and training rows."""
+
+    setting: str
+    values: tuple[float, ...]
+
+    def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
+        """At the setting of this place, standardised by the training rows."""
+        ...
+
+
+class FixedMixer:
+    """A mixer that nothing is learned in, and the common head.
+
+    Args:
+        family: its name.
+        data: the sequences.
+        mean: read at all positions instead of the last one.
+        seed: of random features.
+    """
+
+    def __init__(self, family: str, data: Sequences, mean: bool, seed: int):
+        self.setting, self.values = BY_NAME[family].setting, BY_NAME[family].values
+        self._flat = family == "mlp"
+        settings = self.values[:1] if self._flat else self.values
+        self._vectors = [
+            mixed(mixer(family, value, data.length, data.channels, mean=mean, seed=seed), data.x, data.mask)
+            for value in settings
+        ]
+
+    def vectors(self, setting: int) -> Float[np.ndarray, "N q"]:
+        """The mixed rows; those of the flattened family do not depend on the setting."""
+        return self._vectors[0 if self._flat else setting]
+
+    def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
+        """At the setting of this place, standardised by the training rows."""
+        z = standardised(self.vectors(setting), training)
+        return head_kernel(z, z[training], self.values[setting] if self._flat else 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What leave-one-out chose on the training rows of a split: places of setting and ridge."""
+
+    setting: int
+    ridge: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A family on all splits.
+
+    Args:
+        losses: squared error of each held-out row with all training rows, one line a split.
+        wrong: for classes, whether a held-out row is given another one, line by line as the losses; else None.
+        permuted: losses with shuffled targets.
+        errors: mean held-out squared error at each size, one line a split.
+        chosen: what was chosen, by size and split.
+    """
+
+    losses: Float[np.ndarray, "r m"]
+    wrong: Bool[np.ndarray, "r m"] | None
+    permuted: Float[np.ndarray, "r m"]
+    errors: Float[np.ndarray, "r s"]
+    chosen: tuple[tuple[Choice, ...], ...]
+
+
+def measure(
+    candidate: Candidate,
+    data: Sequences,
+    of: Splits,
+    told: Callable[[float], None] = lambda share: None,
+) -> Measured:
+    """Fit at every size of every split; targets are shuffled at the largest."""
+    repeats, sizes, y = len(of.orders), of.sizes, data.y
+    losses, permuted = np.empty(of.tests.shape), np.empty(of.tests.shape)
+    wrong = np.zeros(of.tests.shape, bool) if data.classes else None
+    errors, chosen = np.empty((repeats, len(sizes))), [[Choice(0, 0)] * repeats for _ in sizes]
+    for r in range(repeats):
+        test, shuffled = of.tests[r], y[of.permuted[r]]
+        for s, n in enumerate(sizes):
+            training, whole = of.orders[r][:n], s == len(sizes) - 1
+            targets, found = [y[training]] + [shuffled[training]] * whole, []
+            for setting in range(len(candidate.values)):
+                kernel = candidate.kernel(setting, training)
+                found.append(fits(kernel[training], kernel[test], targets))
+            best = int(np.argmin([own[0].left_out for own in found]))
+            fit, own = found[best][0], ((y[test] - found[best][0].outputs) ** 2).sum(axis=1)
+            chosen[s][r], errors[r, s] = Choice(best, fit.ridge), own.mean()
+            if whole:
+                losses[r] = own
+                mixed_up = min((own[1] for own in found), key=lambda fit: fit.left_out)
+                permuted[r] = ((shuffled[test] - mixed_up.outputs) ** 2).sum(axis=1)
+            if whole and wrong is not None:
+                wrong[r] = (fit.outputs + data.shares).argmax(axis=1) != (y[test] + data.shares).argmax(axis=1)
+            told((r * len(sizes) + s + 1) / (repeats * len(sizes)))
+    return Measured(losses, wrong, permuted, errors, tuple(tuple(own) for own in chosen))
+
+
+def guessing(
+    y: Float[np.ndarray, "N k"], of: Splits, shuffled: bool = False, size: int | None = None
+) -> Float[np.ndarray, "r m"]:
+    """Squared error of each held-out row where the mean of the training rows is predicted."""
+    found = []
+    for order, test, permuted in zip(of.orders, of.tests, of.permuted, strict=True):
+        values = y[permuted] if shuffled else y
+        found.append(((values[test] - values[order[:size]].mean(axis=0)) ** 2).sum(axis=1))
+    return np.stack(found)

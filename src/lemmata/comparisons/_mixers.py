@@ -1,0 +1,149 @@
+"""Mixers: four ways of turning a sequence into a vector, before any training.
+
+A mixer looks at one sequence of tokens of shape (T, c), right-aligned, with a mask of the positions that are there, and
+gives a vector. All are fixed functions with a single setting; what is learned is the head behind them (`_head`).
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Complex, Float
+
+WINDOW, FEATURES, MODES = 3, 300, 16
+ROWS_AT_ONCE = 64
+"""Sequences that a mixer holds at the same time: its working set does not grow with the rows."""
+
+Mixer = Callable[[Float[Array, "T c"], Bool[Array, " T"]], Float[Array, " q"]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """A way of mixing: its name, what it is, the values of its one setting, and what the setting is called.
+
+    Args:
+        name: as `--families` has it.
+        title: in sentences.
+        words: what it does with a sequence.
+        setting: the name of the setting.
+        values: three of them.
+    """
+
+    name: str
+    title: str
+    words: str
+    setting: str
+    values: tuple[float, ...]
+
+
+FAMILIES = (
+    Family("mlp", "flattened", "all tokens side by side, no mixing by position", "width of the head", (0.5, 1.0, 2.0)),
+    Family("conv", "convolution", "mean over positions of 300 cosine features of windows of 3 tokens",
+           "width of the features", (0.5, 1.0, 2.0)),
+    Family("recurrent", "recurrence", "the last states of 16 linear modes with poles -1/2 + i pi k",
+           "step, in lengths of the sequence", (1.0, 4.0, 16.0)),
+    Family("attention", "attention", "softmax attention of the last token to those before it, beside that token",
+           "inverse temperature", (1.0, 4.0, 16.0)),
+)  # fmt: skip
+BY_NAME = {family.name: family for family in FAMILIES}
+
+
+def flattened(x: Float[Array, "T c"], mask: Bool[Array, " T"]) -> Float[Array, " q"]:
+    """All tokens side by side; absent ones are 0, the mean of a channel."""
+    return jnp.where(mask[:, None], x, 0.0).reshape(-1)
+
+
+def convolution(
+    x: Float[Array, "T c"], mask: Bool[Array, " T"], weights: Float[Array, "q k"], phases: Float[Array, " k"]
+) -> Float[Array, " k"]:
+    """Mean over positions of sqrt(2) cos(W w + b), w the window of 3 tokens that ends there.
+
+    Windows that reach before the first token are left out, unless the sequence is shorter than a window: the only one
+    then ends at the last token, with 0 where nothing is.
+    """
+    length = len(x)
+    padded = jnp.pad(jnp.where(mask[:, None], x, 0.0), ((WINDOW - 1, 0), (0, 0)))
+    windows = jnp.concatenate([padded[i : i + length] for i in range(WINDOW)], axis=1)
+    whole = jnp.cumsum(mask) >= jnp.minimum(WINDOW, jnp.sum(mask))
+    features = np.sqrt(2) * jnp.cos(windows @ weights + phases)
+    return jnp.sum(jnp.where((whole & mask)[:, None], features, 0.0), axis=0) / jnp.maximum(jnp.sum(whole & mask), 1)
+
+
+def recurrence(
+    x: Float[Array, "T c"], mask: Bool[Array, " T"], step: float | Float[Array, ""], mean: bool = False
+) -> Float[Array, " q"]:
+    """States h_t = a h_(t-1) + x_t of diagonal modes, a = exp(step (-1/2 + i pi k)), k < 16: O(T N) operations.
+
+    The state is 0 before the first token. Real and imaginary parts at the last position, or their mean over positions.
+    """
+    decay = jnp.exp(step * (-0.5 + 1j * np.pi * jnp.arange(MODES)))[:, None]
+    tokens = jnp.where(mask[:, None], x, 0.0)
+
+    zero = jnp.zeros((MODES, x.shape[1]), complex)
+    (last, total), _ = jax.lax.scan(functools.partial(one_step, decay), (zero, zero), (tokens, mask))
+    read = total / jnp.maximum(jnp.sum(mask), 1) if mean else last
+    return jnp.concatenate([read.real.reshape(-1), read.imag.reshape(-1)])
+
+
+def one_step(
+    decay: Complex[Array, "N 1"], carry: tuple[Complex[Array, "N c"], Complex[Array, "N c"]], token: tuple[Any, Any]
+) -> tuple[tuple[Complex[Array, "N c"], Complex[Array, "N c"]], None]:
+    """The states after one more token, and their sum over the tokens that are there."""
+    state = decay * carry[0] + token[0]
+    return (state, carry[1] + jnp.where(token[1], state, 0.0)), None
+
+
+def attention(
+    x: Float[Array, "T c"], mask: Bool[Array, " T"], beta: float | Float[Array, ""], mean: bool = False
+) -> Float[Array, " q"]:
+    """Sum over earlier s of softmax_s(beta <x_t, x_s> / c) x_s, beside x_t, at the last position t.
+
+    For tokens of variance 1 in each of c channels the logits are beta times a number near 1 at s = t. Without an
+    earlier token the sum is 0. With `mean`, the mean over all positions t, at T² operations.
+    """
+    tokens = jnp.where(mask[:, None], x, 0.0)
+    length, channels = x.shape
+    questions = tokens if mean else tokens[-1:]
+    logits = beta * questions @ tokens.T / channels
+    here = jnp.arange(length)[None] < (jnp.arange(length) if mean else jnp.array([length - 1]))[:, None]
+    seen = here & mask
+    weights = jnp.where(seen, jnp.exp(logits - jnp.max(jnp.where(seen, logits, -jnp.inf), axis=1, keepdims=True,
+                                                       initial=-1e300)), 0.0)  # fmt: skip
+    weights = weights / jnp.maximum(jnp.sum(weights, axis=1, keepdims=True), 1e-300)
+    found = jnp.concatenate([weights @ tokens, questions], axis=1)
+    if not mean:
+        return found[0]
+    return jnp.sum(jnp.where(mask[:, None], found, 0.0), axis=0) / jnp.maximum(jnp.sum(mask), 1)
+
+
+def mixer(family: str, setting: float, length: int, channels: int, *, mean: bool = False, seed: int = 0) -> Mixer:
+    """The mixer of a family at a setting for sequences of this length.
+
+    Args:
+        family: a name of `FAMILIES`.
+        setting: one of its values.
+        length: T: steps of the recurrence scale as 1/T.
+        channels: c.
+        mean: read recurrence and attention as the mean over positions instead of at the last one.
+        seed: of the random features of the convolution.
+    """
+    if family == "mlp":
+        return flattened
+    if family == "conv":
+        rng = np.random.default_rng([seed, 3])
+        weights = rng.standard_normal((WINDOW * channels, FEATURES)) / (setting * np.sqrt(WINDOW * channels))
+        phases = rng.uniform(0, 2 * np.pi, FEATURES)
+        return functools.partial(convolution, weights=jnp.asarray(weights), phases=jnp.asarray(phases))
+    if family == "recurrent":
+        return functools.partial(recurrence, step=setting / length, mean=mean)
+    return functools.partial(attention, beta=setting, mean=mean)
+
+
+def mixed(of: Mixer, x: Float[np.ndarray, "n T c"], mask: Bool[np.ndarray, "n T"]) -> Float[np.ndarray, "n q"]:
+    """The vectors of all rows, a few rows at a time."""
+    each = jax.jit(lambda x, mask: jax.lax.map(lambda row: of(*row), (x, mask), batch_size=ROWS_AT_ONCE))
+    return np.asarray(each(x, mask))

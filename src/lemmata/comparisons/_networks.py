@@ -1,0 +1,75 @@
+"""One network of each family, for the kernels of infinitely wide ones and for small trained ones."""
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.architectures import (
+    AbstractLayer,
+    Attention,
+    Conv,
+    Dense,
+    Flatten,
+    GlobalAveragePool,
+    Index,
+    Masked,
+    Relu,
+    Serial,
+    StateSpace,
+)
+
+from ._mixers import BY_NAME, WINDOW
+from ._sequences import Sequences
+
+WEIGHT, BIAS = 2**0.5, 0.1
+POLES = 8
+DEPTHS = (1.0, 2.0, 3.0)
+SETTINGS = {
+    "mlp": ("hidden layers", DEPTHS), "conv": ("convolutions", DEPTHS),
+    "recurrent": (BY_NAME["recurrent"].setting, BY_NAME["recurrent"].values),
+    "attention": (BY_NAME["attention"].setting, BY_NAME["attention"].values),
+}  # fmt: skip
+
+
+def network(
+    family: str, setting: float, data: Sequences, *, mean: bool, width: int = 64, wide: bool = True, outputs: int = 1
+) -> AbstractLayer:
+    """A network of the family, with ReLU layers around its way of mixing.
+
+    mlp: hidden layers on all tokens side by side. conv: convolutions of windows of 3 tokens, a mean over positions.
+    recurrent: a dense layer, a diagonal state-space layer, a hidden layer on its output at the last position.
+    attention: softmax attention to the last token and those before, and a hidden layer at the last position.
+
+    Args:
+        family: its name.
+        setting: a value of `SETTINGS`.
+        data: what it is for: lengths, and whether there is a mask.
+        mean: recurrence and attention are read as means over positions.
+        width: of the layers, where it is finite.
+        wide: attention with logits that divide by the width and tied queries and keys, which has an exact limit; else
+            by its square root, as trained networks have it.
+        outputs: of the last layer.
+    """
+    hidden = [Dense(width, WEIGHT, BIAS), Relu()]
+    read = GlobalAveragePool() if mean else Index(data.length - 1)
+    if family == "mlp":
+        layers = [Flatten(), *int(setting) * hidden]
+    elif family == "conv":
+        # As many windows as fit: shorter rows have shorter ones.
+        reach = max(1, min(int(setting), (data.length - 1) // (WINDOW - 1)))
+        layers = [*reach * [Conv(width, WINDOW, WEIGHT, BIAS, padding="SAME"), Relu()], GlobalAveragePool()]
+    elif family == "recurrent":
+        layers = [Dense(width), StateSpace(POLES, setting / data.length, train_poles=not wide), read, *hidden]
+    else:
+        mixing = Attention(
+            width, 4, "softmax", scaling="1/d" if wide else "1/sqrt(d)", query_std=setting if wide else 1.0, causal=True
+        )
+        layers = [mixing, read, *hidden]
+    whole = Serial([*layers, Dense(outputs)])
+    return whole if data.mask.all() else Masked(whole)
+
+
+def points(data: Sequences) -> Float[np.ndarray, "n T e"]:
+    """The rows as a network takes them: where positions are absent, with the mask as the last channel."""
+    if data.mask.all():
+        return data.x
+    return np.concatenate([data.x, data.mask[:, :, None].astype(float)], axis=2)

@@ -1,0 +1,130 @@
+"""What is compared on: sequences of one length, right-aligned, with a mask, and a target for each."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from lemmata.errors import DataError
+
+FEWEST_ROWS = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class Sequences:
+    """Sequences and their targets.
+
+    Args:
+        name: of the task or the file.
+        x: tokens; each channel has mean 0 and variance 1 over the tokens that are there, and absent ones are 0.
+        mask: which positions hold a token; those of a row are its last ones.
+        y: targets, centred; one-hot columns for classes.
+        task: "classification" or "regression".
+        target: what is predicted.
+        classes: their names, or None.
+        shares: of the classes, the means of their columns before these were centred; 0 for numbers.
+        rows: rows of the source.
+        notes: what loading did.
+        words: what is known of a bundled task, else empty.
+        expected: what a comparison must find on a bundled task, else empty.
+        test: the share of rows that is held out unless the options say another.
+    """
+
+    name: str
+    x: Float[np.ndarray, "n T c"]
+    mask: Bool[np.ndarray, "n T"]
+    y: Float[np.ndarray, "n k"]
+    task: str
+    target: str
+    classes: tuple[str, ...] | None
+    shares: Float[np.ndarray, " k"]
+    rows: int
+    notes: tuple[str, ...] = ()
+    words: str = ""
+    expected: str = ""
+    test: float = 0.5
+
+    @property
+    def length(self) -> int:
+        """T, the longest length."""
+        return self.x.shape[1]
+
+    @property
+    def channels(self) -> int:
+        """Numbers in a token."""
+        return self.x.shape[2]
+
+
+def check_length(length: int, name: str) -> None:
+    """Refuse sequences without an order.
+
+    Raises:
+        DataError: of length 0 or 1.
+    """
+    if length < 2:
+        raise DataError(
+            f"sequences of length {length} have no order to compare by",
+            found=f"{name} with --sequence-length {length}",
+            rule="at least 2 tokens in a row",
+            remedy="use lemmata study, which compares models of plain columns",
+        )
+
+
+def standard_tokens(
+    name: str, x: Float[np.ndarray, "n T c"], mask: Bool[np.ndarray, "n T"], channels: tuple[str, ...] | None = None
+) -> Float[np.ndarray, "n T c"]:
+    """Tokens with mean 0 and variance 1 in each channel, over the tokens that are there; absent ones are 0.
+
+    Raises:
+        DataError: too few rows, a mask that is not right-aligned, a row without tokens, a number that is not finite, a
+            channel that does not vary.
+    """
+    n, length, _ = x.shape
+    if n < FEWEST_ROWS:
+        raise DataError(
+            f"{name} has too few rows", found=f"{n} rows", rule=f"a comparison needs at least {FEWEST_ROWS}",
+            remedy="add data",
+        )  # fmt: skip
+    check_length(length, name)
+    _check_mask(name, mask)
+    absent = np.argwhere(mask[:, :, None] & ~np.isfinite(x))
+    if len(absent):
+        row, position, channel = (int(value) for value in absent[0])
+        raise DataError(
+            f"{name} has cells that are not finite numbers",
+            found=f"{len(absent)} of them, the first in row {row}, position {position}, channel {channel}",
+            rule="every token is a vector of finite numbers",
+            remedy="fill them in, or leave these tokens out with a mask",
+        )
+    tokens = np.where(mask[:, :, None], x, 0.0)
+    largest = np.maximum(np.abs(tokens).max(axis=(0, 1)), np.finfo(float).tiny)
+    scaled, count = tokens / largest, mask.sum()
+    mean = scaled.sum(axis=(0, 1)) / count
+    centred = np.where(mask[:, :, None], scaled - mean, 0.0)
+    deviation = np.sqrt((centred**2).sum(axis=(0, 1)) / count)
+    constant = np.flatnonzero(deviation <= 1e-12)
+    if len(constant):
+        names = [channels[j] if channels else str(j) for j in constant[:10].tolist()]
+        raise DataError(
+            f"{name} has {'a constant channel' if len(constant) == 1 else 'constant channels'}",
+            found=f"channel {', '.join(names)}",
+            rule="each channel varies over rows and positions",
+            remedy="leave it out: it says nothing, and what a mixer makes of it is rounding",
+        )
+    return centred / deviation
+
+
+def _check_mask(name: str, mask: Bool[np.ndarray, "n T"]) -> None:
+    empty = np.flatnonzero(~mask.any(axis=1))
+    if len(empty):
+        raise DataError(
+            f"{name} has rows without a token", found=f"{len(empty)} rows, the first {int(empty[0])}",
+            rule="each row has at least one token", remedy="leave these rows out",
+        )  # fmt: skip
+    broken = np.flatnonzero((mask[:, :-1] & ~mask[:, 1:]).any(axis=1))
+    if len(broken):
+        raise DataError(
+            f"{name} has a mask that is not right-aligned", found=f"{len(broken)} rows, the first {int(broken[0])}",
+            rule="the tokens of a row are its last positions, and the question is the last of them",
+            remedy="move the tokens of each row to its end, in order",
+        )  # fmt: skip

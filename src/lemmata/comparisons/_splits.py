@@ -1,0 +1,41 @@
+"""Which rows train and which are held out, the same for every family."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Int
+
+FEWEST_TRAINING, STEPS = 8, 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Splits:
+    """Random splits of the rows.
+
+    Args:
+        orders: of each split the training rows, in the order in which a smaller training set takes them.
+        tests: of each split the held-out rows, the same for all sizes.
+        sizes: numbers of training rows, increasing; the last is all of them.
+        permuted: of each split an order of all rows, by which targets are shuffled.
+    """
+
+    orders: Int[np.ndarray, "r n"]
+    tests: Int[np.ndarray, "r m"]
+    sizes: tuple[int, ...]
+    permuted: Int[np.ndarray, "r N"]
+
+
+def splits(total: int, test: float, repeats: int, seed: int) -> Splits:
+    """`repeats` random splits, and training sizes n/8, n/4, n/2, n of at least 8 rows.
+
+    >>> found = splits(100, 0.5, 3, seed=0)
+    >>> found.orders.shape, found.tests.shape, found.sizes
+    ((3, 50), (3, 50), (8, 12, 25, 50))
+    """
+    held = min(max(round(test * total), 2), total - FEWEST_TRAINING)
+    n = total - held
+    rng = np.random.default_rng([seed, total, 11])
+    rows = np.stack([rng.permutation(total) for _ in range(repeats)])
+    permuted = np.stack([rng.permutation(total) for _ in range(repeats)])
+    sizes = {max(FEWEST_TRAINING, int(n / 2**step)) for step in range(STEPS)}
+    return Splits(rows[:, :n], rows[:, n:], tuple(sorted(sizes)), permuted)

@@ -1,0 +1,90 @@
+"""Bundled tasks whose winner is known beforehand, so that the comparison can be tested."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+PAIRS, KEY = 16, 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A task: what it is, how many rows it has, and the share of them that is held out.
+
+    Args:
+        name: as DATA has it.
+        words: the task in a sentence.
+        draw: sequences (n, T, c) and targets from a generator and a number of rows.
+        rows: 800 unless it says otherwise.
+        test: share of the rows that is held out.
+        expected: what a comparison must find, in a sentence.
+    """
+
+    name: str
+    words: str
+    draw: Callable[[np.random.Generator, int], tuple[Float[np.ndarray, "n T c"], Float[np.ndarray, " n"]]]
+    expected: str
+    rows: int = 800
+    test: float = 0.5
+
+
+def lookup(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """16 pairs of a unit key in R^8 and a value, then a question: one of the keys, with value 0. Target: its value."""
+    keys = rng.standard_normal((rows, PAIRS, KEY))
+    keys /= np.linalg.norm(keys, axis=2, keepdims=True)
+    values = rng.standard_normal((rows, PAIRS))
+    asked = rng.integers(PAIRS, size=rows)
+    pairs = np.concatenate([keys, values[:, :, None]], axis=2)
+    question = np.concatenate([keys[np.arange(rows), asked], np.zeros((rows, 1))], axis=1)
+    return np.concatenate([pairs, question[:, None]], axis=1), values[np.arange(rows), asked]
+
+
+def filtered(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """White noise of 256 tokens. Target: sum over s of exp(-s/60) cos(2 pi s/100) u_(T-s), with noise of size 0.1."""
+    length = 256
+    u = rng.standard_normal((rows, length))
+    lag = np.arange(length)
+    response = np.exp(-lag / 60) * np.cos(2 * np.pi * lag / 100)
+    return u[:, :, None], u[:, ::-1] @ response + 0.1 * rng.standard_normal(rows)
+
+
+def motif(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """White noise of 64 tokens. Target: mean over t of tanh(u_t u_(t+1) u_(t+2))."""
+    u = rng.standard_normal((rows, 64))
+    return u[:, :, None], np.tanh(u[:, :-2] * u[:, 1:-1] * u[:, 2:]).mean(axis=1)
+
+
+def smooth(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two angles in [0, 1] as the last two of 8 tokens, the others 0. Target: cos(2 pi (x_1 + x_2))."""
+    x = np.zeros((rows, 8, 1))
+    x[:, -2:, 0] = rng.uniform(size=(rows, 2))
+    return x, np.cos(2 * np.pi * x[:, -2:, 0].sum(axis=1))
+
+
+def noise(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """White noise of 32 tokens with 2 channels, and a target that has nothing to do with it."""
+    return rng.standard_normal((rows, 32, 2)), rng.standard_normal(rows)
+
+
+def hold(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """60 tokens (mark, number), marked with probability 0.2. Target: the number that was marked last, or 0."""
+    length = 60
+    marks, u = rng.uniform(size=(rows, length)) < 0.2, rng.standard_normal((rows, length))
+    last = length - 1 - np.argmax(marks[:, ::-1], axis=1)
+    target = np.where(marks.any(axis=1), u[np.arange(rows), last], 0.0)
+    return np.stack([marks.astype(float), u], axis=2), target
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task("lookup", "16 pairs of a key and a value, then a key: its value", lookup, "attention wins"),
+        Task("filter", "a long linear filter of white noise", filtered, "recurrence wins", 800, 650 / 800),
+        Task("motif", "a product of three neighbours, wherever it stands", motif, "convolution wins"),
+        Task("smooth", "a smooth function of two numbers", smooth, "no winner"),
+        Task("noise", "a target that the sequences say nothing about", noise, "no winner"),
+        Task("hold", "the number that was marked last", hold, "no family here can do it"),
+    )
+}

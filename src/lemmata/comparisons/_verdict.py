@@ -1,0 +1,167 @@
+"""The answer in sentences, the most important first."""
+
+from ._bootstrap import RELEVANT
+from ._record import Data, FamilyResult, ScoreResult, Theorem
+from ._words import listed, told
+
+LARGE, NEAR = 0.5, 0.15
+"""A share of the variance above which the best family has missed something, or there is noise; how far a predicted
+error may be from the measured one before the reason is told."""
+
+
+def predicts(result: FamilyResult) -> bool:
+    """Whether a family does better than guessing, by more than chance and 5 % of the variance."""
+    return result.error.upper < 1 and result.error.value < 1 - RELEVANT
+
+
+def sentences(data: Data, results: list[FamilyResult], leaders: list[str], theorem: Theorem | None) -> list[str]:
+    """What was found.
+
+    Args:
+        data: the rows.
+        results: the families, best or not.
+        leaders: names of the best family and of those that it does not decidedly beat.
+        theorem: what the survey's Theorem 1 would have said.
+    """
+    by_name = {result.name: result for result in results}
+    ahead, best = [by_name[name] for name in leaders], by_name[leaders[0]]
+    behind = sorted((own for own in results if own.name not in leaders), key=lambda own: own.error.value)
+    found = [_verdict(ahead, behind)] if len(results) > 1 else [_alone(best)]
+    if best.wrong is not None and predicts(best):
+        each = [f"{own.title} {100 * own.wrong:.1f} %" for own in [*ahead, *behind] if own.wrong is not None]
+        found.append(f"Held-out rows that are given a wrong class: {listed(each)}.")
+    found += _order(best, by_name, leaders)
+    if predicts(best) and best.error.value > LARGE and len(results) > 1:
+        found.append(
+            f"Yet {told(best.error.value)} of the variance is left: what the target hangs on is noise, or a rule that "
+            "no mixer here has, such as a choice that depends on the content of each token (a selective recurrence)."
+        )
+    found += _learning(data, best)
+    found += _shuffled(results)
+    position = (
+        "The question is the last token: attention asks from there, and recurrence is read there"
+        if data.read == "last"
+        else "Attention and recurrence are read as means over all positions"
+    )
+    found.append(f"{position}; the convolution is a mean over positions, and the flattened row has all tokens.")
+    if theorem is not None:
+        judged = {True: "That is right here", False: "That is wrong here", None: "These rows do not decide it"}
+        would = "puts recurrence before attention" if theorem.named else "names neither of recurrence and attention"
+        by_accident = " (though the theorem's rates do not say why)" if theorem.right else ""
+        found.append(
+            f'Theorem 1 of the survey "Mathematics of Foundation Models" {would}, whatever the target. '
+            f"{judged[theorem.right]}{by_accident}: {theorem.why}."
+        )
+    return found
+
+
+def _alone(best: FamilyResult) -> str:
+    return f"{best.title.capitalize()} leaves {_told_interval(best)} of the variance."
+
+
+def _told_interval(result: FamilyResult) -> str:
+    error = result.error
+    return f"{told(error.value)} ({told(error.lower)} to {told(error.upper)})"
+
+
+def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult]) -> str:
+    best = ahead[0]
+    everyone = sorted([*ahead, *behind], key=lambda own: own.error.value)
+    if not any(predicts(own) for own in everyone):
+        return (
+            f"No winner between {listed([own.title for own in everyone])}, and no signal: none predicts the target "
+            f"better than its mean (they leave {told(everyone[0].error.value)} to {told(everyone[-1].error.value)} of "
+            "its variance)."
+        )
+    if len(ahead) == 1:
+        second = behind[0]
+        factor = second.error.value / max(best.error.value, 1e-12)
+        times = f", {factor:.0f} times as much" if factor >= 3 else ""
+        return (
+            f"{best.title.capitalize()} wins: it leaves {_told_interval(best)} of the variance of the target; "
+            f"the next, {second.title}, leaves {told(second.error.value)}{times}."
+        )
+    values = listed([told(own.error.value) for own in ahead])
+    text = (
+        f"No winner between {listed([own.title for own in ahead])}: they leave {values} of the variance, and what "
+        "differs is chance or below 5 % of the variance."
+    )
+    if behind:
+        each = listed([f"{own.title} ({told(own.error.value)})" for own in behind])
+        text += f" Behind: {each}."
+    return text
+
+
+def _order(best: FamilyResult, by_name: dict[str, FamilyResult], leaders: list[str]) -> list[str]:
+    flat = by_name.get("mlp")
+    if flat is None or len(by_name) < 2 or not predicts(best):
+        return []
+    if "mlp" in leaders:
+        return [
+            "The tokens side by side do as well as any mixer: on these rows the order of the tokens says little beyond "
+            "what each position says by itself."
+        ]
+    return [
+        f"Tokens side by side leave {told(flat.error.value)}: how {best.title} mixes positions is worth "
+        f"{told(flat.error.value - best.error.value)} of the variance here."
+    ]
+
+
+def _learning(data: Data, best: FamilyResult) -> list[str]:
+    last = next((point for point in reversed(best.points) if point.measured is not None), None)
+    found = []
+    if best.ratio is not None and last is not None and last.predicted is not None and predicts(best):
+        found.append(
+            f"From the eigenvalues of its kernel alone, {told(last.predicted.value)} was to be expected of "
+            f"{best.title} with {last.n} training rows; predicted over measured is {best.ratio:.2f}{_why(best)}."
+        )
+    twice = best.later[0] if best.later else None
+    if twice is not None and twice.predicted is not None and predicts(best):
+        own = twice.predicted
+        found.append(
+            f"With twice the training rows ({twice.n:,}) it is expected to leave {told(own.value)} "
+            f"({told(own.lower)} to {told(own.upper)})."
+        )
+    return found
+
+
+def _why(best: FamilyResult) -> str:
+    """Where the prediction is off, whether it is the theory that is."""
+    if best.ratio is None or best.direct is None or abs(best.ratio - 1) <= NEAR:
+        return ""
+    solved = best.direct / best.error.value
+    if abs(solved - 1) < abs(best.ratio - 1) / 2:
+        return (
+            f". Solving the same kernel matrix directly gives {solved:.2f}, so the theory is what is off: it takes the "
+            "eigenvectors to be free of the rows, which rows far from the others break"
+        )
+    return ""
+
+
+def _shuffled(results: list[FamilyResult]) -> list[str]:
+    """Where something is found in shuffled targets, or choosing settings costs more than it may."""
+    leaks = [own.title for own in results if not own.sound and own.permuted.value < 1]
+    costly = [own.title for own in results if not own.sound and own.permuted.value > 1]
+    found = []
+    if leaks:
+        found.append(
+            f"With shuffled targets {listed(leaks)} still leaves less than 1: mistrust that error. Repeated or nearly "
+            "equal rows are the usual reason."
+        )
+    if costly:
+        found.append(
+            f"With shuffled targets {listed(costly)} leaves more than 1: with so few rows, choosing setting and ridge "
+            "costs that much."
+        )
+    return found
+
+
+def scored(results: list[ScoreResult]) -> str:
+    """The sentence about denoising."""
+    best = min(results, key=lambda own: own.error)
+    gain = (
+        f"the {best.kernel} kernel at noise {best.noise:g} leaves {told(best.error)} of what the best linear one does"
+        if best.error < 1 - RELEVANT
+        else "no kernel does better by 5 % than the best linear one, so the rows look Gaussian to it"
+    )
+    return f"Apart from the comparison, since a diffusion model mixes no sequence: of denoising kernels, {gain}."

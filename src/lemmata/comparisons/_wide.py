@@ -1,0 +1,54 @@
+"""Families as infinitely wide networks: their exact tangent kernels."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.architectures import TangentKernel
+from lemmata.kernels import gram
+
+from ._networks import POLES, SETTINGS, network, points
+from ._sequences import Sequences
+
+OPERATIONS = 1.5e9
+"""Pairs of positions of pairs of rows, times poles, that one kernel of a recurrence may take: 20 to 40 seconds."""
+FEWEST = 100
+
+
+class WideNetwork:
+    """The tangent kernels of a family at its three settings.
+
+    Args:
+        family: its name.
+        data: the sequences.
+        mean: read at all positions instead of the last one.
+    """
+
+    def __init__(self, family: str, data: Sequences, mean: bool):
+        self.setting, self.values = SETTINGS[family]
+        x = jnp.asarray(points(data))
+        self._matrices = []
+        for value in self.values:
+            matrix = np.asarray(gram(TangentKernel(network(family, value, data, mean=mean)), x))
+            self._matrices.append(matrix / np.trace(matrix) * len(matrix))
+
+    def kernel(self, setting: int, training: Int[np.ndarray, " n"]) -> Float[np.ndarray, "N n"]:
+        """At the setting of this place; these kernels know no training rows."""
+        return self._matrices[setting][:, training]
+
+
+def affordable(data: Sequences, names: list[str], seed: int) -> Sequences:
+    """As many rows, drawn at random, as the slowest kernel takes in some tens of seconds; at least 100."""
+    each = data.length**2 * (POLES if "recurrent" in names else 1)
+    rows = max(FEWEST, int((OPERATIONS / each) ** 0.5))
+    if rows >= len(data.x):
+        return data
+    kept = np.sort(np.random.default_rng([seed, 5]).permutation(len(data.x))[:rows])
+    note = (
+        f"used {rows} of {len(data.x)} rows: a kernel of wide networks takes {data.length}² pairs of positions a pair"
+    )
+    parts = {"x": data.x[kept], "mask": data.mask[kept], "y": data.y[kept] - data.y[kept].mean(axis=0)}
+    shares = data.shares + data.y[kept].mean(axis=0) if data.classes else data.shares
+    return dataclasses.replace(data, **parts, shares=shares, notes=(*data.notes, note))

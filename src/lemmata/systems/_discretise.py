@@ -1,0 +1,96 @@
+"""From continuous to discrete time: what the input is taken to do between two samples."""
+
+import math
+
+import jax.numpy as jnp
+import jax.scipy.linalg
+from jax.typing import ArrayLike
+from jaxtyping import Array, Inexact
+
+from lemmata.errors import UnknownNameError
+
+from ._checks import check_step
+from ._matrices import AbstractStateMatrix, DenseMatrix, DiagonalMatrix
+from ._systems import ContinuousSystem, DiscreteSystem
+
+METHODS = ("zero_order_hold", "bilinear", "first_order_hold", "euler")
+_TERMS = 24  # of the series of (e^z - 1 - z) / z² for |z| < 1: the next term is below 1e-25
+
+
+def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_order_hold") -> DiscreteSystem:
+    """The recurrence for samples y(k D) of the output under an input that is sampled at k D.
+
+    With z = D A, f_1(z) = (e^z - 1) / z and f_2(z) = (e^z - 1 - z) / z²:
+
+    * "zero_order_hold", exact for inputs that are constant on [k D, (k + 1) D): A' = e^z, B' = D f_1(z) B;
+    * "first_order_hold", exact for inputs that are linear between samples: A' = e^z, states less D f_2(z) B u_k, so
+      that B' = D (f_1 - f_2 + e^z f_2)(z) B and D' = D + C D f_2(z) B;
+    * "bilinear", the trapezoidal rule: A' = (1 - z/2)^-1 (1 + z/2), B' = (1 - z/2)^-1 D B, C' = C (1 - z/2)^-1,
+      D' = D + C B' / 2. It keeps the structure of A, low rank included;
+    * "euler": A' = 1 + z, B' = D B.
+
+    A diagonal A stays diagonal under all of them; of others the exponential is dense.
+
+    Args:
+        system: the system.
+        step: D.
+        method: one of the four names.
+
+    Raises:
+        SettingError: for a step that is not positive and finite.
+        UnknownNameError: for another method.
+    """
+    check_step(step)
+    a, b, c = system.matrix, system.input, system.output
+    if method == "zero_order_hold":
+        power, first, _ = _exponentials(a, step)
+        return DiscreteSystem(power, step * first.times(b), c, system.direct)
+    if method == "first_order_hold":
+        power, first, second = _exponentials(a, step)
+        after = step * second.times(b)
+        moved = step * first.times(b) - after + power.times(after)
+        return DiscreteSystem(power, moved, c, system.passed + _real(c @ after))
+    if method == "bilinear":
+        point = 2 / step
+        moved = 2 * a.resolvent(point, b)
+        read = point * a.transpose().resolvent(point, c.T).T
+        return DiscreteSystem(a.cayley(point), moved, read, system.passed + _real(c @ moved) / 2)
+    if method == "euler":
+        return DiscreteSystem(_euler(a, step), step * b, c, system.direct)
+    raise UnknownNameError(f"method '{method}'", rule=f"one of {', '.join(METHODS)}")
+
+
+def _real(values: Inexact[Array, "p m"]) -> Array:
+    return values.real
+
+
+def _euler(matrix: AbstractStateMatrix, step: ArrayLike) -> AbstractStateMatrix:
+    if isinstance(matrix, DiagonalMatrix):
+        return DiagonalMatrix(1 + step * matrix.poles)
+    return DenseMatrix(jnp.eye(matrix.size) + step * matrix.dense())
+
+
+def _exponentials(
+    matrix: AbstractStateMatrix, step: ArrayLike
+) -> tuple[AbstractStateMatrix, AbstractStateMatrix, AbstractStateMatrix]:
+    """e^z, f_1(z) and f_2(z) at z = D A."""
+    if isinstance(matrix, DiagonalMatrix):
+        z = step * matrix.poles
+        second = _second(z)
+        return DiagonalMatrix(jnp.exp(z)), DiagonalMatrix(1 + z * second), DiagonalMatrix(second)
+    # exp of [[z, 1, 0], [0, 0, 1], [0, 0, 0]] has the rows (e^z, f_1, f_2), (0, 1, 1), (0, 0, 1)
+    n = matrix.size
+    z, one, zero = step * matrix.dense(), jnp.eye(n), jnp.zeros((n, n))
+    whole = jax.scipy.linalg.expm(jnp.block([[z, one, zero], [zero, zero, one], [zero, zero, zero]]))
+    power, first, second = (DenseMatrix(whole[:n, k * n : (k + 1) * n]) for k in range(3))
+    return power, first, second
+
+
+def _second(z: Inexact[Array, " n"]) -> Inexact[Array, " n"]:
+    """(e^z - 1 - z) / z², by its series where the difference would cancel."""
+    small = jnp.abs(z) < 1
+    series, inside = jnp.zeros_like(z), jnp.where(small, z, 0)
+    for k in reversed(range(_TERMS)):
+        series = series * inside + 1 / math.factorial(k + 2)
+    outside = jnp.where(small, 1, z)
+    return jnp.where(small, series, (jnp.expm1(outside) - outside) / outside**2)

@@ -1,0 +1,123 @@
+"""One output, three ways: the recurrence, an associative scan, a convolution; and final states of many sequences."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Inexact
+
+from ._checks import check_length, check_sequence
+from ._matrices import DiagonalMatrix
+from ._systems import DiscreteSystem
+
+
+def run(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
+    """The outputs from state 0 by the recurrence: T steps one after another, memory for one state.
+
+    Args:
+        system: the system.
+        u: the inputs, one row a step.
+
+    Raises:
+        ShapeError: for another number of channels, and for length 0.
+        DataError: for a number that is not finite.
+    """
+    check_sequence(u, system.input.shape[1])
+
+    def advance(state: Array, now: Array) -> tuple[Array, Array]:
+        return system.matrix.times(state) + system.input @ now, (system.output @ state).real
+
+    kind = jnp.result_type(u, *jax.tree.leaves(system.matrix), system.input)
+    _, outputs = jax.lax.scan(advance, jnp.zeros(system.matrix.size, kind), u)
+    return outputs + u @ system.passed.T
+
+
+def scan(system: DiscreteSystem, u: Float[Array, "t m"]) -> Float[Array, "t p"]:
+    """The outputs from state 0 by an associative scan: log T rounds of parallel steps, memory for all states.
+
+    Pairs compose as (A_2, b_2) after (A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2), at N operations a pair for a diagonal A and
+    N³ for others.
+
+    Args:
+        system: the system.
+        u: the inputs, one row a step.
+
+    Raises:
+        ShapeError: for another number of channels, and for length 0.
+        DataError: for a number that is not finite.
+    """
+    check_sequence(u, system.input.shape[1])
+    moved = u @ system.input.T
+    if isinstance(system.matrix, DiagonalMatrix):
+        matrices = jnp.broadcast_to(system.matrix.poles, moved.shape)
+        after = lambda a, b: (b[0] * a[0], b[0] * a[1] + b[1])
+    else:
+        dense = system.matrix.dense()
+        matrices = jnp.broadcast_to(dense, (len(u), *dense.shape))
+        after = lambda a, b: (b[0] @ a[0], jnp.einsum("tij,tj->ti", b[0], a[1]) + b[1])
+    kind = jnp.result_type(matrices, moved)
+    _, states = jax.lax.associative_scan(after, (matrices.astype(kind), moved.astype(kind)))
+    before = jnp.concatenate([jnp.zeros_like(states[:1]), states[:-1]])
+    return (before @ system.output.T).real + u @ system.passed.T
+
+
+def impulse_response(system: DiscreteSystem, length: int) -> Float[Array, "t p m"]:
+    """D, Re(C B), Re(C A B), ..., of that length.
+
+    Args:
+        system: the system.
+        length: T.
+
+    Raises:
+        SettingError: for a length below 1.
+    """
+    check_length(length)
+    if length == 1:
+        return system.passed[None]
+    powers = system.matrix.powers(system.input, length - 1)
+    later = jnp.einsum("pn,tnm->tpm", system.output, powers).real
+    return jnp.concatenate([system.passed[None].astype(later.dtype), later])
+
+
+def convolve(kernel: Float[Array, "t p m"], u: Float[Array, "t m"]) -> Float[Array, "t p"]:
+    """sum_{s <= t} kernel_s u_{t-s} by fast Fourier transforms of twice the length, so that nothing wraps around.
+
+    The error is of the order of eps max|y|, not of each entry.
+
+    Args:
+        kernel: the response to an impulse.
+        u: the inputs, as many rows.
+
+    Raises:
+        ShapeError: for another number of channels or rows, and for length 0.
+        DataError: for a number that is not finite.
+    """
+    check_sequence(u, kernel.shape[2])
+    size = 2 * len(u)
+    transformed = jnp.einsum("tpm,tm->tp", jnp.fft.rfft(kernel, size, axis=0), jnp.fft.rfft(u, size, axis=0))
+    return jnp.fft.irfft(transformed, size, axis=0)[: len(u)]
+
+
+def reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
+    """A^(T-1) B, ..., A B, B: what inputs at each of T steps add to the state after the last.
+
+    Args:
+        system: the system.
+        length: T.
+
+    Raises:
+        SettingError: for a length below 1.
+    """
+    check_length(length)
+    return system.matrix.powers(system.input, length)[::-1]
+
+
+def final_states(system: DiscreteSystem, u: Float[Array, "rows t m"]) -> Inexact[Array, "rows n"]:
+    """The states h_T after each of many sequences, from state 0: one matrix product, rows T N operations a channel.
+
+    Args:
+        system: the system.
+        u: sequences of one length.
+
+    Raises:
+        SettingError: for length 0.
+    """
+    return jnp.einsum("btm,tnm->bn", u, reach(system, u.shape[1]))

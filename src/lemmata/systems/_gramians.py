@@ -1,0 +1,68 @@
+"""Energies of stable systems: Gramians, and the squared norm of the impulse response."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Inexact
+
+from ._matrices import AbstractStateMatrix, DenseMatrix, DiagonalMatrix
+from ._systems import ContinuousSystem, check_stable
+
+_DOUBLINGS = 60  # 2^60 steps: poles as near to the border as rounding can tell from it
+
+
+def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
+    """P = ∫_0^∞ e^{At} B B* e^{A* t} dt, the solution of A P + P A* + B B* = 0.
+
+    Entries are B_i conj(B_j) / -(l_i + conj(l_j)) for a diagonal A. Elsewhere Smith's doubling: with the Cayley
+    transform F = (s - A)^-1 (s + A) and G = sqrt(2s) (s - A)^-1 B the equation is P = F P F* + G G*, whose partial sums
+    double in length with P <- P + F P F*, F <- F².
+
+    Args:
+        system: a stable system.
+
+    Raises:
+        SettingError: where it is not stable.
+    """
+    check_stable(system)
+    a, b = system.matrix, system.input
+    if isinstance(a, DiagonalMatrix):
+        return (b @ b.conj().T) / -(a.poles[:, None] + a.poles[None, :].conj())
+    entries = a.dense()
+    point = jnp.sqrt(jnp.linalg.norm(entries) / jnp.linalg.norm(jnp.linalg.inv(entries)))
+    start = jnp.sqrt(2 * point) * a.resolvent(point, b)
+
+    def unfinished(state: tuple[Array, Array, Array]) -> Array:
+        power, _, count = state
+        return (jnp.linalg.norm(power) > 1e-18) & (count < _DOUBLINGS)
+
+    def double(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        power, total, count = state
+        return power @ power, total + power @ total @ power.conj().T, count + 1
+
+    first = (DenseMatrix(entries).cayley(point).dense(), start @ start.conj().T, jnp.zeros((), int))
+    return jax.lax.while_loop(unfinished, double, first)[1]
+
+
+def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
+    """∫_0^∞ h(t) h(t)* dt = C P C* of the response h(t) = C e^{At} B to an impulse, P the Gramian; real parts.
+
+    Its trace is the squared H2 norm of a real system. Of a complex one it is that of the complex response.
+
+    Args:
+        system: a stable system without a direct path.
+
+    Raises:
+        SettingError: where it is not stable.
+    """
+    return (system.output @ gramian(system) @ system.output.conj().T).real
+
+
+def transposed(system: ContinuousSystem) -> ContinuousSystem:
+    """The system (A^T, C^T, B^T): its Gramian is the observability Gramian of a real system.
+
+    Args:
+        system: any system.
+    """
+    matrix: AbstractStateMatrix = system.matrix.transpose()
+    direct = None if system.direct is None else system.direct.T
+    return ContinuousSystem(matrix, system.output.T, system.input.T, direct)

@@ -1,0 +1,61 @@
+"""The matrices of HiPPO-LegS, whose states are Legendre coefficients of the past."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float
+
+from lemmata.errors import SettingError
+
+from ._matrices import DiagonalPlusLowRank
+
+
+def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
+    """A_nk = -sqrt((2n+1)(2k+1)) for n > k, -(n+1) for n = k, 0 for n < k, and B_n = sqrt(2n+1) (gu2020hippo).
+
+    Args:
+        states: N.
+
+    Raises:
+        SettingError: where N is no whole number above 0.
+
+    >>> legs(2)[0].round(3).tolist()
+    [[-1.0, 0.0], [-1.732, -2.0]]
+    """
+    _check(states)
+    roots = jnp.sqrt(2 * jnp.arange(states) + 1.0)
+    return -jnp.tril(jnp.outer(roots, roots), -1) - jnp.diag(jnp.arange(1.0, states + 1)), roots[:, None]
+
+
+def legs_skew(states: int) -> Float[Array, "n n"]:
+    """S = A + I/2 + P P^T with P_n = sqrt(n + 1/2): skew, entries -/+ sqrt((2n+1)(2k+1)) / 2 below and above.
+
+    Args:
+        states: N.
+
+    Raises:
+        SettingError: where N is no whole number above 0.
+    """
+    _check(states)
+    roots = jnp.sqrt(2 * jnp.arange(states) + 1.0)
+    half = jnp.tril(jnp.outer(roots, roots), -1) / 2
+    return half.T - half
+
+
+def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n"]]:
+    """LegS in the orthonormal basis V of its normal part: V* A V = diag(l) - (V* P)(V* P)*, and V.
+
+    The normal part -I/2 + S has a unitary basis, so this is well conditioned; eigenvectors of A itself are not.
+
+    Args:
+        states: N.
+
+    Raises:
+        SettingError: where N is no whole number above 0.
+    """
+    frequencies, basis = jnp.linalg.eigh(-1j * legs_skew(states))
+    low = basis.conj().T @ jnp.sqrt(jnp.arange(states) + 0.5)[:, None]
+    return DiagonalPlusLowRank(-0.5 + 1j * frequencies, low, low), basis
+
+
+def _check(states: int) -> None:
+    if isinstance(states, bool) or not isinstance(states, int) or states < 1:
+        raise SettingError("states", found=repr(states), rule="a whole number, at least 1")
