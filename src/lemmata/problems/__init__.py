@@ -2,6 +2,15 @@
 
 from ._attention_heads import AttentionHead as AttentionHead
 from ._attention_heads import AttentionHeads as AttentionHeads
+from ._attention_kernels import AttentionKernel as AttentionKernel
+from ._attention_kernels import NarrowHeads as NarrowHeads
+from ._attention_kernels import TokenHeads as TokenHeads
+from ._attention_stacks import AttentionStack as AttentionStack
+from ._attention_stacks import NormalStacks as NormalStacks
+from ._attention_teachers import PromptLaw as PromptLaw
+from ._attention_teachers import PromptLaws as PromptLaws
+from ._attention_teachers import RankOneTeachers as RankOneTeachers
+from ._attention_teachers import TaughtHead as TaughtHead
 from ._bounded_variables import BoundedVariables as BoundedVariables
 from ._bounded_variables import QuadraticForm as QuadraticForm
 from ._bounded_variables import SemicircleForms as SemicircleForms
@@ -30,6 +39,8 @@ from ._diffusion import NoisedDraws as NoisedDraws
 from ._diffusion import NoisedMixtures as NoisedMixtures
 from ._diffusion import NoisedSpheres as NoisedSpheres
 from ._diffusion import Sampled as Sampled
+from ._distinct_reals import DistinctReals as DistinctReals
+from ._distinct_reals import Reals as Reals
 from ._duplicates import duplicate_rows as duplicate_rows
 from ._elementary import Argument as Argument
 from ._elementary import Arguments as Arguments
@@ -39,6 +50,8 @@ from ._elementary import SoftmaxLayer as SoftmaxLayer
 from ._elementary import SoftmaxLayers as SoftmaxLayers
 from ._feature_errors import ErrorParts as ErrorParts
 from ._feature_errors import ErrorPartsBelowOne as ErrorPartsBelowOne
+from ._feature_pairs import FeaturePair as FeaturePair
+from ._feature_pairs import FeaturePairs as FeaturePairs
 from ._feature_points import FeaturePoints as FeaturePoints
 from ._feature_pools import FeaturePool as FeaturePool
 from ._feature_pools import FeaturePools as FeaturePools
@@ -51,6 +64,8 @@ from ._gram_matrices import ApproximatedKernels as ApproximatedKernels
 from ._gram_matrices import DecayingGramMatrices as DecayingGramMatrices
 from ._gram_matrices import GramMatrix as GramMatrix
 from ._gram_matrices import RegularisedPoints as RegularisedPoints
+from ._head_grams import HeadGrams as HeadGrams
+from ._head_grams import ManyHeads as ManyHeads
 from ._held_out_losses import HeldOutLosses as HeldOutLosses
 from ._held_out_losses import ZeroOneLosses as ZeroOneLosses
 from ._initialised_networks import Initialised as Initialised
@@ -62,6 +77,10 @@ from ._kernel_balls import KernelBall as KernelBall
 from ._kernel_balls import KernelBalls as KernelBalls
 from ._kernel_balls import NoisySigns as NoisySigns
 from ._kernel_regressions import KernelRegressions as KernelRegressions
+from ._key_equivalents import Expansions as Expansions
+from ._key_equivalents import KeyEquivalents as KeyEquivalents
+from ._key_equivalents import QuadraticExpansions as QuadraticExpansions
+from ._key_equivalents import UnseenShifts as UnseenShifts
 from ._kinked_functions import KinkedFunction as KinkedFunction
 from ._kinked_functions import KinkedFunctions as KinkedFunctions
 from ._known_spectra import Bump as Bump
@@ -186,10 +205,17 @@ from ._sphere_kernels import Polygons as Polygons
 from ._sphere_kernels import SphereKernel as SphereKernel
 from ._sphere_kernels import SphereKernels as SphereKernels
 from ._sphere_kernels import SpreadPoints as SpreadPoints
+from ._sphere_tokens import NormalisedTokens as NormalisedTokens
+from ._sphere_tokens import SphereTokens as SphereTokens
+from ._sphere_tokens import SphereTokenSets as SphereTokenSets
 from ._targets import Cube as Cube
 from ._targets import GaussianMixture as GaussianMixture
 from ._targets import Sphere as Sphere
 from ._theorem_sizes import Choices as Choices
+from ._token_values import HeadWithValues as HeadWithValues
+from ._token_values import KeyPair as KeyPair
+from ._token_values import ShortKeyPairs as ShortKeyPairs
+from ._token_values import TokenValues as TokenValues
 from ._trained_widths import SlowTargets as SlowTargets
 from ._trained_widths import ThreeActivations as ThreeActivations
 from ._training_sets import Fit as Fit
@@ -197,6 +223,8 @@ from ._training_sets import SmallTargets as SmallTargets
 from ._training_sets import SphericalFits as SphericalFits
 from ._training_sets import TrainingSet as TrainingSet
 from ._training_sets import TrainingSets as TrainingSets
+from ._unseen_directions import FunctionsOfUnseenDirections as FunctionsOfUnseenDirections
+from ._unseen_directions import UnseenDirection as UnseenDirection
 from ._wide_inputs import Inputs as Inputs
 from ._wide_inputs import TableInputs as TableInputs
 from ._wide_inputs import WideInputs as WideInputs

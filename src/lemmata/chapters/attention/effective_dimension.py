@@ -1,4 +1,4 @@
-"""The effective dimension of attention as a kernel: how it grows with the number of tokens and of heads.
+"""The effective dimension of attention as a kernel: how it grows with the number of tokens and as logits sharpen.
 
 This theory controls d_eff(lambda) = tr K (K + n lambda)^-1 of the Gram matrix of exp(beta <x, y>) on n tokens, and its
 limit under the uniform law on a sphere, where the Funk-Hecke formula gives the spectrum. It assumes tied queries and
@@ -12,8 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, AtMost, Claim, Control, EqualInMean, Hypothesis, Rate, Source, Status
-from lemmata.problems._head_grams import HeadGrams, ManyHeads
+from lemmata.claims import Claim, Control, EqualInMean, Hypothesis, Kind, Rate, Source, Status
 from lemmata.problems._sphere_tokens import NormalisedTokens, SphereTokens, SphereTokenSets, uniform_tokens
 from lemmata.spectra import SphereSpectrum, exponential_sphere_spectrum
 
@@ -161,72 +160,29 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
         return jax.vmap(degrees_of_freedom, (0, None))(grams, 1.0)
 
 
-def _each(problem: HeadGrams) -> Float[Array, " H"]:
-    """Effective dimensions of the heads, from their eigenvalues."""
-    values = jnp.maximum(jnp.linalg.eigvalsh(problem.grams), 0.0)
-    return jnp.sum(values / (values + problem.ridge), axis=1)
+class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
+    """For the kernel exp(beta <x, y>) on the unit sphere of R^p, p >= 3, the effective dimension at the ridge
+    exp(beta) / n, the share 1/n of the diagonal, grows with the inverse temperature at most like
 
+        beta^((p-1)/2),
 
-def _condition_of_heads(problem: HeadGrams) -> Array:
-    """Rounding of a matrix of that trace, against the ridge."""
-    return 1 + jnp.trace(problem.grams.sum(axis=0)) / problem.ridge
-
-
-class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
-    """For positive semidefinite K_1, ..., K_H and d_eff(K) = tr K (K + r)^-1, r > 0,
-
-        d_eff(K_1 + ... + K_H) <= d_eff(K_1) + ... + d_eff(K_H),
-
-    with equality where the heads have no direction in common: x / (x + r) is concave and 0 at 0.
+    since exp(-beta |x - y|²/2) is a bump of width beta^(-1/2), and the sphere has so many places for it. Measured for
+    n = 10^30, where the exponent shows; at usual n the effective dimension ends at n.
     """
 
-    title = "The effective dimension of a sum of heads is at most the sum of theirs"
-    source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for heads, from above")
-    population = ManyHeads()
-    relation = AtMost()
-    control = Control("at most nine tenths of it", lambda bound, problem: 0.9 * bound)
-    controls, unexplained = "the effective dimension of several heads", "how alike trained heads are"
+    title = "The effective dimension of attention grows at most like a power (p - 1)/2 of the inverse temperature"
+    source = Source("foundation2025", "Section 4.1, effective dimension", note="what a fixed temperature leaves out")
+    stated = Kind.OWN
+    population = SphereTokenSets(beta=1.0)
+    relation = Rate("beta", (64.0, 128.0, 256.0, 512.0, 1024.0), upper=True)
+    control = Control("a power 1/2 less", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = _CONTROLS, _UNIFORM
+    trials = 16
 
-    def predict(self, problem: HeadGrams) -> Array:
-        return jnp.sum(_each(problem))
+    def predict(self, problem: SphereTokens) -> Array:
+        return jnp.asarray((problem.p - 1) / 2)
 
-    def measure(self, problem: HeadGrams, key: Key[Array, ""]) -> Array:
-        return degrees_of_freedom(problem.grams.sum(axis=0), problem.ridge)
-
-    def trivial(self, problem: HeadGrams) -> Array:
-        return jnp.asarray(float(problem.grams.shape[1]))
-
-    def condition(self, problem: HeadGrams) -> Array:
-        return _condition_of_heads(problem)
-
-
-class HeadsNeverLoseDimension(Claim[HeadGrams]):
-    """For positive semidefinite K_1, ..., K_H and d_eff(K) = tr K (K + r)^-1, r > 0,
-
-        d_eff(K_1 + ... + K_H) >= max_h d_eff(K_h),
-        d_eff((K_1 + ... + K_H) / H) >= (d_eff(K_1) + ... + d_eff(K_H)) / H,
-
-    since x / (x + r) rises with x and is concave, for matrices too.
-    """
-
-    title = "A sum of heads has at least the largest effective dimension, their mean at least the mean"
-    source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for heads, from below")
-    population = ManyHeads()
-    relation = AtLeast()
-    control = Control("a tenth more", lambda bound, problem: 1.1 * bound)
-    controls, unexplained = "the effective dimension of several heads", "how alike trained heads are"
-
-    def predict(self, problem: HeadGrams) -> Array:
-        each = _each(problem)
-        return jnp.stack([each.max(), each.mean()])
-
-    def measure(self, problem: HeadGrams, key: Key[Array, ""]) -> Array:
-        total = problem.grams.sum(axis=0)
-        both = jnp.stack([total, total / len(problem.grams)])
-        return jax.vmap(degrees_of_freedom, (0, None))(both, problem.ridge)
-
-    def trivial(self, problem: HeadGrams) -> Array:
-        return jnp.zeros(2)
-
-    def condition(self, problem: HeadGrams) -> Array:
-        return _condition_of_heads(problem)
+    def measure_at(self, problem: SphereTokens, key: Key[Array, ""], rung: float) -> Array:
+        beta = rung * problem.beta
+        spectrum = exponential_sphere_spectrum(beta, problem.p, 1500)
+        return spectrum.effective_dimension(beta - 30 * math.log(10))

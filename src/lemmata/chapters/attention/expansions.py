@@ -71,7 +71,7 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
     """
 
     title = "In a narrow head's kernel the expansions of one function take every positive norm"
-    source = Source("foundation2025", "(5)", note="corrected, for the kernel of (7)")
+    source = Source("foundation2025", "(5)", "Section 3.2, norm", note="corrected, for the kernel of (7)")
     population = UnseenShifts()
     relation = Equal(block=1)
     control = Control("all expansions have the norm of the first", _one_norm)

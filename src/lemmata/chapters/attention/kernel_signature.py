@@ -30,7 +30,7 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
     """
 
     title = "The kernel of an attention head is positive semidefinite, as printed"
-    source = Source("foundation2025", "(7)", note="as printed")
+    source = Source("foundation2025", "(7)", "Abstract, one frame", note="as printed")
     population = NarrowHeads()
     relation = Witness(0.5)
     control = Control("in half of the heads p - 1 of them", lambda count, problem: count - 1)
@@ -143,6 +143,48 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
         pair = jnp.stack(_pairs(problem), axis=1)
         grams = jnp.exp(jnp.einsum("nip,pq,njq->nij", pair, problem.symmetric, pair))
         return jnp.sign(jnp.linalg.eigvalsh(grams)[:, 0])
+
+
+class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
+    """Where the form M of a head is symmetric and positive semidefinite, as for tied queries and keys, the kernel
+    kappa(x, y) = exp(x' M y) is positive semidefinite on any tokens: with L the largest eigenvalue of the Gram matrix
+    and l the least,
+
+        1 + l / L >= 1.
+
+    Its Taylor series has powers of a semidefinite kernel with positive coefficients.
+    """
+
+    title = "A head with a semidefinite form is a positive semidefinite kernel on any tokens"
+    source = Source("foundation2025", "(7)", note="corrected, for semidefinite forms")
+    population = TokenHeads(tied=True, tokens=24)
+    relation = AtLeast()
+    control = Control("the least eigenvalue is a hundredth of the largest", lambda bound, problem: 1.01 * bound)
+    controls, unexplained = _CONTROLS, "how fast the eigenvalues fall"
+    corrects = PrintedAttentionKernel
+
+    def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
+        form = problem.exponent
+        skew = jnp.abs(form - form.T).max() / jnp.abs(form).max()
+        return [
+            Hypothesis("M is symmetric (relative)", skew, "<=", 1e-14, "else exp(x' M y) is not"),
+            Hypothesis("M has no negative eigenvalue", inertia(problem.symmetric)[1], "==", 0.0, "two tokens decide"),
+        ]
+
+    def predict(self, problem: AttentionKernel) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
+        values = jnp.linalg.eigvalsh(jnp.exp(problem.tokens @ problem.exponent @ problem.tokens.T))
+        return 1 + values[0] / values[-1]
+
+    def trivial(self, problem: AttentionKernel) -> Array:
+        """By Perron and Frobenius no eigenvalue of a positive matrix is larger in size than the largest."""
+        return jnp.zeros(())
+
+    def condition(self, problem: AttentionKernel) -> Array:
+        """Entries are off by eps times their logits."""
+        return len(problem.tokens) * (1 + jnp.abs(problem.tokens @ problem.exponent @ problem.tokens.T).max())
 
 
 class ExponentialNegativeSquares(Claim[Reals]):

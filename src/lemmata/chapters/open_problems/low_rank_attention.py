@@ -74,17 +74,17 @@ class SmallFactorsFindLowerRank(Claim[TaughtHead]):
 class LargerFactorsFindHigherRank(Claim[TaughtHead]):
     """On fewer prompts than M has entries, answered by a head of rank one, the form M = A B' that 600 steps of gradient
     descent of size 1 on the factors find has the higher rank the larger the factors were at first: the mean of
-    |M|_* / |M|_F rises with their standard deviation from 1/1000 to 1/10 and to 3/10. The bias towards low rank is one
-    of the start, not of descent.
+    |M|_* / |M|_F rises with their standard deviation from 1/1000 to 3/100 and to 1/5. All three fit the answers, to a
+    thousandth of their variance in most draws: the bias towards low rank is one of the start, not of descent.
     """
 
     title = "Descent on large factors of a head's form has no bias towards low rank"
     source = Source("foundation2025", "Section 7.1", note="for one head, in the size of its factors")
     population = RankOneTeachers()
-    relation = Order("standard deviation", (1e-3, 0.1, 0.3))
+    relation = Order("standard deviation", (1e-3, 0.03, 0.2))
     control = Control("the rank is lower", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
-    trials = 8
+    trials = 12
 
     def predict(self, problem: TaughtHead) -> Array:
         return jnp.ones(())
