@@ -148,12 +148,20 @@ class Theorem:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A result that speaks about these rows, whether its hypotheses hold here (None: not checked), and why."""
+    """A result that speaks about these rows.
+
+    Args:
+        about, says: what it is about, and what it says.
+        holds: whether its hypotheses hold here; None where that is not checked.
+        why: what was found on these rows.
+        claim: its name in the catalogue; empty where the catalogue has none.
+    """
 
     about: str
     says: str
     holds: bool | None
     why: str
+    claim: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

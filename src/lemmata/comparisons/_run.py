@@ -36,7 +36,7 @@ from ._record import (
 from ._sequences import Sequences
 from ._splits import splits
 from ._theorem import statements, theorem
-from ._verdict import scored, sentences
+from ._verdict import scored, sentences, trained
 
 BEGUN, FINISHED = 0.75, 0.9
 """Shares of a time limit after which no family is begun, and nothing beside them."""
@@ -78,6 +78,10 @@ def run_comparison(
         return job.record()
 
 
+class _LateError(Exception):
+    """The time limit was reached within a family."""
+
+
 class _Job:
     """A comparison under way: what is finished stays when a stage is interrupted."""
 
@@ -109,21 +113,32 @@ class _Job:
     def families(self) -> None:
         """Each family on all splits, and its predicted curve."""
         for place, name in enumerate(self.names):
-            if self.late(BEGUN) and self.measured:
+            try:
+                self.family(name, f"Family {place + 1} of {len(self.names)}: {BY_NAME[name].title}")
+            except _LateError:
                 left = ", ".join(BY_NAME[own].title for own in self.names[place:])
-                self.notes.append(f"The time limit was reached before these families: {left}.")
+                self.notes.append(f"The time limit was reached before these families were finished: {left}.")
                 return
-            begun, stage = time.monotonic(), f"Family {place + 1} of {len(self.names)}: {BY_NAME[name].title}"
-            self.progress(stage, 0, 1)
-            candidate = self.candidate(name)
-            found = measure(
-                candidate, self.data, self.splits, lambda share, stage=stage: self.progress(stage, share, 1)
-            )
-            self.predicted[name] = predict(candidate, self.data.y, self.splits, found)
-            self.values[name], self.settings[name] = candidate.values, candidate.setting
-            if name == "recurrent" and isinstance(candidate, FixedMixer):
-                self.rank = int(np.linalg.matrix_rank(candidate.vectors(1)))
-            self.measured[name], self.took[name] = found, time.monotonic() - begun
+
+    def family(self, name: str, stage: str) -> None:
+        """One family; where others are finished it is given up at the end of the time."""
+
+        def told(share: float) -> None:
+            self.progress(stage, share, 1)
+            if self.measured and self.late(FINISHED):
+                raise _LateError
+
+        if self.measured and self.late(BEGUN):
+            raise _LateError
+        begun = time.monotonic()
+        told(0.0)
+        candidate = self.candidate(name)
+        found = measure(candidate, self.data, self.splits, told)
+        self.predicted[name] = predict(candidate, self.data.y, self.splits, found)
+        self.values[name], self.settings[name] = candidate.values, candidate.setting
+        if name == "recurrent" and isinstance(candidate, FixedMixer):
+            self.rank = int(np.linalg.matrix_rank(candidate.vectors(1)))
+        self.measured[name], self.took[name] = found, time.monotonic() - begun
 
     def candidate(self, name: str) -> Candidate:
         """The kernels of a family."""
@@ -179,6 +194,7 @@ class _Job:
             own = next((p for p in found if {names[p.first], names[p.second]} == {"recurrent", "attention"}), None)
             judged = theorem(self.data, self.splits.sizes[-1], both, own)
             said = sentences(described, results, ahead, judged)
+        said += trained(self.finite, {name: BY_NAME[name].title for name in names})
         said += [scored(self.scores)] if self.scores else []
         exponents = {name: found.flops for name, found in self.costs.items()}
         return Record(

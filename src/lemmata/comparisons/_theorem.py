@@ -2,6 +2,8 @@
 
 import math
 
+from lemmata.catalogue import entries
+
 from ._bootstrap import RELEVANT, Pair
 from ._record import Statement, Theorem
 from ._sequences import Sequences
@@ -65,6 +67,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
             "For tokens spread evenly on a sphere in R^p it grows as a power p - 1 of log n, not as log n.",
             spread < 0.05,
             f"norms of the tokens vary by {spread:.0%} of their mean; it asks for equal ones",
+            _claim("attention.effective_dimension.effective_dimension_is_power_of_log"),
         )
     ]
     if rank is not None:
@@ -74,8 +77,9 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "A linear readout of N complex states a channel spans at most 2 N functions a channel of the row; a "
                 "nonlinear head removes the cap.",
                 True,
-                f"here at most {cap}, and the states of {len(data.x)} rows have rank {rank}; the common head is half "
-                "nonlinear",
+                f"here at most {cap}; the states of {len(data.x)} rows at the middle step have rank {rank}, and the "
+                "common head is half nonlinear",
+                _claim("state_space.induced_kernels.final_state_rank"),
             )
         )
     marks = [j for j in range(data.channels) if len(set(data.x[data.mask][:, j].tolist())) == 2]
@@ -86,6 +90,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
             "the variance, p the share of marks; one selective state leaves nothing.",
             bool(marks) and data.name == "hold",
             _marked(data, marks),
+            _claim("state_space.selection.holding_by_linear_models"),
         )
     )
     if "attention" in exponents and "recurrent" in exponents:
@@ -96,6 +101,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
                 "Operations grow as T² for softmax attention at every position and as T for a recurrence.",
                 abs(attention - 2) < 0.15 and abs(recurrence - 1) < 0.15,
                 f"the compiled mixers have exponents {attention:.2f} and {recurrence:.2f}",
+                _claim("approximation.costs.attention_operations_in_length"),
             )
         )
     found.append(
@@ -107,6 +113,11 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         )
     )
     return found
+
+
+def _claim(name: str) -> str:
+    """The name, where the catalogue has a claim of it."""
+    return name if name in entries() else ""
 
 
 def _marked(data: Sequences, marks: list[int]) -> str:

@@ -1,7 +1,7 @@
 """The answer in sentences, the most important first."""
 
 from ._bootstrap import RELEVANT
-from ._record import Data, FamilyResult, ScoreResult, Theorem
+from ._record import Data, FamilyResult, FiniteResult, ScoreResult, Theorem
 from ._words import listed, told
 
 LARGE, NEAR = 0.5, 0.15
@@ -145,8 +145,8 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
     found = []
     if leaks:
         found.append(
-            f"With shuffled targets {listed(leaks)} still leaves less than 1: mistrust that error. Repeated or nearly "
-            "equal rows are the usual reason."
+            f"With shuffled targets, where nothing can be learned, {listed(leaks)} still leaves less than 1: mistrust "
+            "its error."
         )
     if costly:
         found.append(
@@ -154,6 +154,33 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
             "costs that much."
         )
     return found
+
+
+def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
+    """Whether small trained networks order the families as their kernels do.
+
+    Args:
+        results: of the networks, with the errors of the kernels on the same split.
+        titles: of the families by name.
+    """
+    if not results:
+        return []
+    best, chosen = min(results, key=lambda own: own.error), min(results, key=lambda own: own.kernel)
+    each = listed([f"{titles[own.name]} {told(own.error)}" for own in results])
+    text = f"Small trained networks leave {each} on one split"
+    if len(results) == 1:
+        return [f"{text}."]
+    if chosen.error > best.error + RELEVANT:
+        ahead, behind = titles[best.name], titles[chosen.name]
+        return [f"{text}: the order of the kernels misleads here, since {ahead} is ahead of {behind}."]
+    if best.error <= 1 - RELEVANT:
+        return [f"{text}: {titles[chosen.name]}, best by its kernel, is best or level."]
+    if chosen.kernel > 1 - RELEVANT:
+        return [f"{text}: none of them learns."]
+    return [
+        f"{text}: with these rows and steps none of them learns what {titles[chosen.name]} does by its kernel; a fixed "
+        "mixer is given what a network must find."
+    ]
 
 
 def scored(results: list[ScoreResult]) -> str:
