@@ -46,13 +46,16 @@ def test_the_named_family_wins_by_the_named_factor(name, seed):
         assert min(found[family] for family in ("mlp", "recurrent", "attention")) > 0.9
     assert record.sentences[0].split()[1] == "wins:"
     best = next(family for family in record.families if family.name == record.winner)
-    if abs(best.ratio - 1) > 0.15:
-        # Few rows, and states of great leverage: the equivalent is too low, direct solves of the same matrix are not.
-        assert name == "filter"
-        assert best.ratio > 0.75
-        assert best.direct == pytest.approx(best.error.value, rel=0.12)
-        assert any("the theory is what is off" in sentence for sentence in record.sentences)
-    assert all(family.sound for family in record.families)
+    assert best.direct == pytest.approx(best.error.value, rel=0.15), "the same matrix, solved directly on other splits"
+    if name == "filter":
+        # 150 rows whose states differ much in norm: the deterministic equivalent is too low, and the record says why.
+        assert 0.65 < best.ratio < 1.15
+        off = abs(best.ratio - 1) > 0.15
+        assert any("the theory is what is off" in sentence for sentence in record.sentences) == off
+    else:
+        assert best.ratio == pytest.approx(1, abs=0.15), "what the eigenvalues predict"
+    assert best.sound
+    assert not any(family.permuted.upper < 0.95 for family in record.families), "nothing is found in shuffled targets"
 
 
 @pytest.mark.rotating(12)

@@ -145,15 +145,19 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
     found = []
     if leaks:
         found.append(
-            f"With shuffled targets, where nothing can be learned, {listed(leaks)} still leaves less than 1: mistrust "
-            "its error."
+            f"With shuffled targets, where nothing can be learned, {listed(leaks)} still {_leave(leaks)} less than 1: "
+            "mistrust that error."
         )
     if costly:
         found.append(
-            f"With shuffled targets {listed(costly)} leaves more than 1: with so few rows, choosing setting and ridge "
-            "costs that much."
+            f"With shuffled targets {listed(costly)} {_leave(costly)} more than 1: with so few rows, choosing setting "
+            "and ridge costs that much."
         )
     return found
+
+
+def _leave(titles: list[str]) -> str:
+    return "leaves" if len(titles) == 1 else "leave"
 
 
 def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
