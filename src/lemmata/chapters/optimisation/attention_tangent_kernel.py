@@ -74,12 +74,12 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
     source = Source("foundation2025", "(14)", note="corrected")
     population = AttentionSequences()
     # what is left at width 64: about 2/64
-    relation = EqualInMean(margin=0.03, resolution=0.05)
+    relation = EqualInMean(margin=0.03, resolution=0.1)
     control = Control("three times the covariance", lambda kernel, problem: 0.75 * kernel)
     controls = "the tangent kernel of a network with one attention layer"
     unexplained = "logits scaled by 1/sqrt(d); several layers"
     corrects = PrintedTangentKernelOfAttention
-    trials = 96
+    trials = 64
 
     def predict(self, problem: AttentionTokens) -> Array:
         return 4 * _upper(gram(NNGPKernel(problem.network()), problem.x))
