@@ -14,6 +14,7 @@ from lemmata.systems import (
     DiagonalPlusLowRank,
     discretise,
     impulse_response,
+    run,
 )
 
 NAMES = {"zero_order_hold": "zoh", "bilinear": "bilinear", "first_order_hold": "foh", "euler": "euler"}
@@ -90,3 +91,16 @@ def test_gradients_reach_the_poles(method):
     step = 1e-6 * np.eye(3)
     differences = [(last(poles + row) - last(poles - row)) / 2e-6 for row in step]
     assert np.allclose(found, differences, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["first_order_hold", "bilinear"])
+@pytest.mark.parametrize(("phase", "order"), [(0.0, 2), (np.pi / 2, 1)])
+def test_rules_that_look_ahead_lose_an_order_where_the_input_jumps_at_the_start(method, phase, order):
+    pole, errors = -0.5 + 3j, []
+    system = ContinuousSystem(DiagonalMatrix(jnp.array([pole])), jnp.ones((1, 1)), jnp.ones((1, 1)))
+    for steps in (256, 512):
+        t = np.arange(steps + 1) * 4 / steps
+        both = [s * np.exp(1j * s * phase) * (np.exp(2j * s * t) - np.exp(pole * t)) / (2j * s - pole) for s in (1, -1)]
+        found = run(discretise(system, 4 / steps, method), jnp.sin(2 * t + phase)[:, None])[:, 0]
+        errors.append(np.sqrt(np.mean((found - (sum(both) / 2j).real) ** 2)))
+    assert abs(np.log2(errors[0] / errors[1]) - order) < 0.1

@@ -22,7 +22,7 @@ def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
     """
     _check(states)
     roots = jnp.sqrt(2 * jnp.arange(states) + 1.0)
-    return -jnp.tril(jnp.outer(roots, roots), -1) - jnp.diag(jnp.arange(1.0, states + 1)), roots[:, None]
+    return jnp.diag(-jnp.arange(1.0, states + 1)) - jnp.tril(jnp.outer(roots, roots), -1), roots[:, None]
 
 
 def legs_skew(states: int) -> Float[Array, "n n"]:

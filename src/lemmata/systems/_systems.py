@@ -53,7 +53,6 @@ class ContinuousSystem(AbstractSystem):
 
     Example:
         >>> import jax.numpy as jnp
-    import numpy as np
         >>> from lemmata.systems import ContinuousSystem, DiagonalMatrix, discretise, run
         >>> leak = ContinuousSystem(DiagonalMatrix(jnp.array([-1.0])), jnp.ones((1, 1)), jnp.ones((1, 1)))
         >>> run(discretise(leak, 0.1), jnp.ones((200, 1)))[-1].round(6).tolist()

@@ -89,9 +89,9 @@ class FirstOrderHold(Claim[SampledSystem]):
     stated = Kind.OWN
     population = SampledSystems()
     relation = Equal(block=1)
+    # holding the input would be nearer, but needs a second decomposition: several in one batch can wait for each other
     control = Control(
-        "holding the input is exact, too",
-        lambda outputs, problem: _recurrence(problem, "zero_order_hold", _from_zero(problem)),
+        "Euler's step is exact", lambda outputs, problem: _recurrence(problem, "euler", _from_zero(problem))
     )
     controls = "the samples of the output under an input that is linear between samples"
     unexplained = "inputs that bend between samples"

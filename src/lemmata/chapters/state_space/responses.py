@@ -13,7 +13,7 @@ from jaxtyping import Array, Key
 from lemmata.claims import Claim, Control, Equal, Source, Status
 from lemmata.problems._state_space_systems import DrivenSystem, DrivenSystems
 
-from ._integration import integrated
+from ._integration import exponential, integrated
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 _CONDITION = 1e4
@@ -33,7 +33,7 @@ def _convolved(problem: DrivenSystem) -> Array:
     """The integral of C exp(A(t - s)) B u(s) over [0, t] by Gauss's rule, at each time."""
     half = problem.times[:, None] / 2
     lags, weights = half * (1 + _NODES), half * _WEIGHTS
-    powers = jax.vmap(jax.vmap(lambda lag: jax.scipy.linalg.expm(lag * problem.system.matrix.dense())))(lags)
+    powers = jax.vmap(jax.vmap(lambda lag: exponential(lag * problem.system.matrix.dense())))(lags)
     kernel = jnp.einsum("n,tsnm,m->ts", problem.system.output[0], powers, problem.system.input[:, 0])
     return jnp.sum(weights * kernel * problem.u(problem.times[:, None] - lags), axis=1)
 
@@ -64,15 +64,11 @@ class StateEquationWithoutDerivative(Claim[DrivenSystem]):
         return _solved(problem)
 
 
-def _start_and_steady(problem: DrivenSystem, whole: bool) -> Array:
-    """C A^-1 (e^{At} - 1) B + D, or without the exponential."""
-    system = problem.system
-    # exp of [[A t, B t], [0, 0]] has A^-1 (e^{At} - 1) B in its corner
-    n = system.matrix.size
-    wide = jnp.zeros((n + 1, n + 1)).at[:n, :n].set(system.matrix.dense()).at[:n, n:].set(system.input)
-    times = problem.times if whole else jnp.full_like(problem.times, 64.0)
-    moved = jax.vmap(lambda time: jax.scipy.linalg.expm(time * wide)[:n, n])(times)
-    return _observed(problem, moved, jnp.ones_like(times))
+def _steady(problem: DrivenSystem) -> Array:
+    """D - C A^-1 B at every time."""
+    moved = -jnp.linalg.solve(problem.system.matrix.dense(), problem.system.input)[:, 0]
+    ones = jnp.ones_like(problem.times)
+    return _observed(problem, ones[:, None] * moved, ones)
 
 
 class StepResponse(Claim[DrivenSystem]):
@@ -90,14 +86,18 @@ class StepResponse(Claim[DrivenSystem]):
     relation = Equal(block=1)
     control = Control(
         "the output is that of an input that was always there, D - C A^-1 B",
-        lambda outputs, problem: _start_and_steady(problem, whole=False),
+        lambda outputs, problem: _steady(problem),
     )
     controls = "the output of a state-space model under a constant input"
     unexplained = "inputs that vary"
     corrects = StateEquationWithoutDerivative
 
     def predict(self, problem: DrivenSystem) -> Array:
-        return _start_and_steady(problem, whole=True)
+        """Through exp of [[A t, B t], [0, 0]], which has A^-1 (e^{At} - I) B in its corner."""
+        system, n = problem.system, problem.system.matrix.size
+        wide = jnp.zeros((n + 1, n + 1)).at[:n, :n].set(system.matrix.dense()).at[:n, n:].set(system.input)
+        moved = jax.vmap(lambda time: exponential(time * wide)[:n, n])(problem.times)
+        return _observed(problem, moved, jnp.ones_like(problem.times))
 
     def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
         states = integrated(problem.system, lambda *_: jnp.ones(()), jnp.zeros_like(problem.start), problem.times)
@@ -154,7 +154,7 @@ class CompleteResponse(Claim[DrivenSystem]):
     corrects = ConvolutionAlone
 
     def predict(self, problem: DrivenSystem) -> Array:
-        powers = jax.vmap(lambda time: jax.scipy.linalg.expm(time * problem.system.matrix.dense()))(problem.times)
+        powers = jax.vmap(lambda time: exponential(time * problem.system.matrix.dense()))(problem.times)
         return _convolved(problem) + _observed(problem, powers @ problem.start, problem.u(problem.times))
 
     def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
