@@ -43,7 +43,7 @@ def families_page(record: "Record") -> str:
     pictures = drawn({name: chart for name, chart in found.items() if chart is not None}, _words(record))
     return template("families.html").render(
         record=record, pictures=pictures, rows=_rows(record), pairs=_pairs(record), curves=_curve_rows(record),
-        costs=_cost_rows(record), version=record.lemmata, **shipped(pictures),
+        costs=_cost_rows(record), titles={family.name: family.title for family in record.families}, version=record.lemmata, **shipped(pictures),
     )  # fmt: skip
 
 
