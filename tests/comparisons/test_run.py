@@ -71,6 +71,7 @@ def test_errors_are_those_of_the_splits(record):
     assert guessing(data.y, of)[0] == pytest.approx(((data.y[of.tests[0]] - mean) ** 2).sum(axis=1))
 
 
+@pytest.mark.rotating(3)
 def test_interrupted_with_a_family_finished(monkeypatch):
     whole = _run.predict
 
@@ -99,6 +100,7 @@ def test_a_time_limit_leaves_families_out():
     assert not found.interrupted
 
 
+@pytest.mark.rotating(3)
 def test_costs_have_the_exponents_that_they_must():
     """Operations: T² for attention at every position, T for the others, and for attention asked from one token."""
     for family, exponent in (("mlp", 1), ("conv", 1), ("recurrent", 1), ("attention", 2)):
@@ -110,6 +112,7 @@ def test_costs_have_the_exponents_that_they_must():
     assert cost("mlp", (64,), 4, mean=False) is None
 
 
+@pytest.mark.rotating(3)
 def test_reading_the_mean_changes_recurrence_and_attention():
     options = dataclasses.replace(QUICK, read="mean", families="recurrent,attention", max_rows=60)
     data = load_sequences("motif", options)
@@ -217,6 +220,7 @@ def test_what_the_printed_theorem_would_have_said():
     assert theorem(data, 400, {}, None) is None
 
 
+@pytest.mark.rotating(3)
 def test_in_python(record):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((60, 4, 1))

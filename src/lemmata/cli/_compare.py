@@ -106,9 +106,10 @@ def _print(console: Any, record: "Record") -> None:
             f"{record.data.channels} channels; errors are shares of the target's variance, 1 is guessing.",
             style="dim", highlight=False, markup=False,
         )  # fmt: skip
+    titles = {own.name: own.title for own in record.families}
     for own in record.finite:
         console.print(
-            f"Trained {own.name}: error {own.error:.3g} (its kernel {own.kernel:.3g} on the same split), "
+            f"Trained {titles[own.name]}: error {own.error:.3g} (its kernel {own.kernel:.3g} on the same split), "
             f"{own.parameters:,} parameters.", markup=False, highlight=False,
         )  # fmt: skip
     for line in dict.fromkeys([*record.data.notes, *record.notes]):

@@ -165,6 +165,9 @@ class _Job:
                 self.data, self.splits, list(self.measured), self.kernel_errors(), self.options, self.progress,
                 lambda: self.late(FINISHED),
             )  # fmt: skip
+            if len(self.finite) < len(self.measured):
+                left = ", ".join(BY_NAME[name].title for name in list(self.measured)[len(self.finite) :])
+                self.notes.append(f"The time limit was reached before these networks were trained: {left}.")
         if "score" in self.options.family_names:
             from ._scores import denoising
 

@@ -4,9 +4,9 @@ from ._bootstrap import RELEVANT
 from ._record import Data, FamilyResult, FiniteResult, ScoreResult, Theorem
 from ._words import listed, told
 
-LARGE, NEAR = 0.5, 0.15
+LARGE, NEAR, TINY = 0.5, 0.15, 1e-4
 """A share of the variance above which the best family has missed something, or there is noise; how far a predicted
-error may be from the measured one before the reason is told."""
+error may be from the measured one before the reason is told; an error of which nothing is left to be predicted."""
 
 
 def predicts(result: FamilyResult) -> bool:
@@ -81,10 +81,11 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult]) -> str:
             f"{best.title.capitalize()} wins: it leaves {_told_interval(best)} of the variance of the target; "
             f"the next, {second.title}, leaves {told(second.error.value)}{times}."
         )
-    values = listed([told(own.error.value) for own in ahead])
+    values = [told(own.error.value) for own in ahead]
+    leave = f"each leaves {values[0]}" if len(set(values)) == 1 else f"they leave {listed(values)}"
     text = (
-        f"No winner between {listed([own.title for own in ahead])}: they leave {values} of the variance, and what "
-        "differs is chance or below 5 % of the variance."
+        f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance, and what differs is "
+        "chance or below 5 % of the variance."
     )
     if behind:
         each = listed([f"{own.title} ({told(own.error.value)})" for own in behind])
@@ -110,7 +111,13 @@ def _order(best: FamilyResult, by_name: dict[str, FamilyResult], leaders: list[s
 def _learning(data: Data, best: FamilyResult) -> list[str]:
     last = next((point for point in reversed(best.points) if point.measured is not None), None)
     found = []
-    if best.ratio is not None and last is not None and last.predicted is not None and predicts(best):
+    if (
+        best.ratio is not None
+        and last is not None
+        and last.predicted is not None
+        and predicts(best)
+        and best.error.value > TINY
+    ):
         found.append(
             f"From the eigenvalues of its kernel alone, {told(last.predicted.value)} was to be expected of "
             f"{best.title} with {last.n} training rows; predicted over measured is {best.ratio:.2f}{_why(best)}."

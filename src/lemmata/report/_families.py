@@ -43,7 +43,8 @@ def families_page(record: "Record") -> str:
     pictures = drawn({name: chart for name, chart in found.items() if chart is not None}, _words(record))
     return template("families.html").render(
         record=record, pictures=pictures, rows=_rows(record), pairs=_pairs(record), curves=_curve_rows(record),
-        costs=_cost_rows(record), version=record.lemmata, **shipped(pictures),
+        costs=_cost_rows(record), titles=dict(zip([own.name for own in record.families], _titles(record), strict=True)),
+        version=record.lemmata, **shipped(pictures),
     )  # fmt: skip
 
 
