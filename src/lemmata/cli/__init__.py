@@ -11,6 +11,7 @@ from ._app import Commands, version
 from ._calibrate import calibrate
 from ._in_context import in_context
 from ._list import list_claims
+from ._scaling import scaling
 from ._show import show
 from ._study import report, study
 from ._verify import verify_claims
@@ -24,7 +25,7 @@ app = typer.Typer(
 )
 
 commands = {
-    "study": study, "report": report, "in-context": in_context, "list": list_claims, "show": show,
+    "study": study, "report": report, "in-context": in_context, "scaling": scaling, "list": list_claims, "show": show,
     "verify": verify_claims, "calibrate": calibrate,
 }  # fmt: skip
 for name, command in commands.items():

@@ -17,6 +17,7 @@ UNBIASED = "scaling.attempts.unbiased_pass_at_k"
 TAIL = "scaling.attempts.beta_failures"
 _GRID, _ZOOMS = 61, 4
 _LEAST = 5
+_STRETCH = 1.08  # likelihood intervals at 0.9 held 0.868 of 500 true values, of 30 and 100 problems
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,10 +101,10 @@ def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
 def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Of Beta(a, b) success probabilities, up to a constant; counts that occur often are evaluated once."""
     pairs, times = np.unique(np.stack([found, trials - found]), axis=1, return_counts=True)
-    return sum(
-        count * (betaln(a + right, b + wrong) - betaln(a, b))
-        for (right, wrong), count in zip(pairs.T, times, strict=True)
-    )
+    total = np.zeros_like(a)
+    for (right, wrong), count in zip(pairs.T, times, strict=True):
+        total += count * (betaln(a + right, b + wrong) - betaln(a, b))
+    return total
 
 
 def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, drawn: Condition) -> PassAtK:
@@ -145,9 +146,10 @@ def _beta_region(found: np.ndarray, trials: np.ndarray, k: int, level: float) ->
     """
     mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
     centre = np.log(mean / (1 - mean))
-    box, threshold = np.array([[centre - 6, centre + 6], [-7.0, 9.0]]), stats.chi2.ppf(level, 1) / 2
+    box = np.array([[centre - 6, centre + 6], [-7.0, 9.0]])
+    threshold = (_STRETCH * stats.t.ppf((1 + level) / 2, len(found) - 2)) ** 2 / 2
     for _ in range(_ZOOMS):
-        logit, size = np.meshgrid(*(np.linspace(*side, _GRID) for side in box), indexing="ij")
+        logit, size = np.meshgrid(*(np.linspace(low, high, _GRID) for low, high in box), indexing="ij")
         share = 1 / (1 + np.exp(-logit))
         a, b = share * np.exp(size), (1 - share) * np.exp(size)
         likelihood = _log_likelihood(found, trials, a, b)

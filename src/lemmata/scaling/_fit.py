@@ -11,6 +11,7 @@ from ._laws import Design
 
 _EXPONENTS = (0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6)
 _POLISHED = 3
+_SEEN, _NOUGHT = 1e-2, 1e-8  # shares of the least loss: a floor that can grow, and one that is none
 _CLIP = 1.345  # Huber's constant: 95 % of the efficiency of least squares for normal noise
 _NORMAL_MEDIAN = 0.6745  # of the absolute value of a standard normal variable
 
@@ -57,7 +58,15 @@ class Fit:
         def slopes(at):
             return np.vstack([_clipped(self, at)[1] / unit, weight * pull(at)[1]])
 
-        return _minimise(residuals, slopes, theta)
+        return _minimise(residuals, slopes, _raised(self.design, self.log_loss, theta, _SEEN))
+
+
+def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
+    """The same parameters with a floor of at least a share of the least loss: one that is nought has no slope."""
+    theta = theta.copy()
+    if design.floor:
+        theta[0] = max(theta[0], log_loss.min() + np.log(share))
+    return theta
 
 
 def _clipped(fit: Fit, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -89,7 +98,7 @@ def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
         columns = np.column_stack([np.ones(len(away)), powers]) if design.floor else powers
         parts, misfit = nnls(columns * np.exp(-log_loss)[:, None], np.ones(len(away)))
         # a term that is nought has no slope to grow by
-        parts = np.log(np.maximum(parts, 1e-2 * np.exp(log_loss.min())))
+        parts = np.log(np.maximum(parts, _SEEN * np.exp(log_loss.min())))
         first = int(design.floor)
         start = np.empty(design.parameters)
         start[:first], start[first::2], start[first + 1 :: 2] = parts[:first], parts[first:], np.log(exponents)
@@ -100,7 +109,8 @@ def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
 def _best(fit: Fit, starts: list[np.ndarray]) -> Fit:
     run = lambda start: _minimise(lambda at: _clipped(fit, at)[0], lambda at: _clipped(fit, at)[1], start)
     thetas = [run(start) for start in starts]
-    return dataclasses.replace(fit, theta=min(thetas, key=lambda theta: _objective(fit, theta)))
+    best = min(thetas, key=lambda theta: _objective(fit, theta))
+    return dataclasses.replace(fit, theta=_raised(fit.design, fit.log_loss, best, _NOUGHT))
 
 
 def without_each_scale(fit: Fit) -> list[Fit]:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 _WIDEST = 60.0  # parameters are logarithms; beyond this a term has vanished from every loss
-_NOUGHT = 1e-9  # a floor that the fit has sent to zero
+_NOUGHT = 1e-7  # a floor that the fit has sent to zero
 _STEEPEST = 3.0  # log of the largest exponent that is considered, 20
 
 
@@ -68,8 +68,9 @@ class Design:
 
     def constants(self, theta: Float[np.ndarray, "p"]) -> dict[str, float]:
         """E, A, alpha, B, beta in the units of the data."""
-        floor = float(np.exp(theta[0])) if self.floor else 0.0
-        found = {"floor": 0.0 if floor < _NOUGHT else floor}
+        shares = self.log_loss(theta, self.sizes)[1]
+        seen = self.floor and shares[:, 0].max() > _NOUGHT
+        found = {"floor": float(np.exp(theta[0])) if seen else 0.0}
         for j, (amplitude, exponent) in enumerate((("A", "alpha"), ("B", "beta"))[: self.terms]):
             at = int(self.floor) + 2 * j
             found[exponent] = float(np.exp(theta[at + 1]))

@@ -56,7 +56,7 @@ def _end(fit: Fit, number: Functional, wanted: float, sign: float) -> float:
         reach = inner[0] + float(np.clip(share, 0.1, 0.9)) * (outer[0] - inner[0])
         if outer[0] - inner[0] < 1e-3 * outer[0]:
             return centre + sign * reach
-    return sign * np.inf
+    return sign * np.inf if outer is None else centre + sign * outer[0]
 
 
 def _shifted(number: Functional, wanted: float) -> Functional:
