@@ -41,9 +41,7 @@ def test_an_outlier_moves_least_squares_and_not_the_robust_fit():
     sizes = np.logspace(6, 9.5, 12)
     losses = noisy(spread=0.002, sizes=sizes)
     losses[5] *= 1.1
-    errors = [
-        abs(fit_scaling_law(sizes, losses, robust=robust).constants["alpha"] - 0.34) for robust in (True, False)
-    ]
+    errors = [abs(fit_scaling_law(sizes, losses, robust=robust).constants["alpha"] - 0.34) for robust in (True, False)]
     assert errors[0] < 0.01 < errors[1]
 
 
@@ -153,7 +151,7 @@ def test_needed_inverts_extrapolate():
 
 @pytest.mark.parametrize("served", [0.0, 1e12])
 def test_an_allocation_is_the_minimum_of_the_fitted_law(served):
-    law_of, (n, d), losses = curves.surface(np.random.default_rng(3))
+    _, (n, d), losses = curves.surface(np.random.default_rng(3))
     law = fit_scaling_law(n, losses, d)
     plan = law.allocate(1e23, served=served)
     assert 6 * plan.n * plan.d + 2 * plan.n * served == pytest.approx(1e23)
@@ -172,7 +170,7 @@ def test_an_allocation_is_the_minimum_of_the_fitted_law(served):
 
 def test_answers_name_claims_that_exist():
     law = fit_scaling_law(SIZES, noisy())
-    law_of, (n, d), losses = curves.surface(np.random.default_rng(3))
+    _, (n, d), losses = curves.surface(np.random.default_rng(3))
     both = fit_scaling_law(n, losses, d)
     answers = [law, law.extrapolate(1e9), both.allocate(1e22), both.allocate(1e22, served=1e11)]
     assert {answer.claim for answer in answers} <= set(registry())

@@ -28,7 +28,9 @@ def scaling(
     compute: Annotated[
         list[float] | None, typer.Option(metavar="C", help="Which n and d for a budget 6 n d? Repeatable.")
     ] = None,
-    served: Annotated[float, typer.Option(metavar="D", help="With --compute: d served after training, 2 n each.")] = 0.0,
+    served: Annotated[
+        float, typer.Option(metavar="D", help="With --compute: d served after training, 2 n each.")
+    ] = 0.0,
     floor: Annotated[bool, typer.Option(help="Whether the law has a constant.")] = True,
     level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.9,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -47,7 +49,9 @@ def scaling(
     d = table.get("d")
     law = fit_scaling_law(table["n"], table["loss"], d, floor=floor, level=level)
     if served and not compute:
-        raise SettingError("--served", found=f"{served:g}", rule="it changes how a budget is spent: give --compute, too")
+        raise SettingError(
+            "--served", found=f"{served:g}", rule="it changes how a budget is spent: give --compute, too"
+        )
     answers = [(f"loss at n = {n:g}{_with(at_data)}", law.extrapolate(n, at_data)) for n in at or ()]
     answers += [(f"n for the loss {least:g}{_with(at_data)}", law.needed(least, at_data)) for least in loss or ()]
     answers += [(f"budget {budget:g}", law.allocate(budget, served=served)) for budget in compute or ()]
@@ -97,7 +101,9 @@ def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str,
             meant = f"did you mean {near[0]!r}? " if near else ""
             listed = ", ".join(frame.columns[:12])
             remedy = f"{meant}name the column with {option}"
-            raise UnknownNameError(f"column {column!r}", found=f"columns {listed}", rule="a column of the table", remedy=remedy)
+            raise UnknownNameError(
+                f"column {column!r}", found=f"columns {listed}", rule="a column of the table", remedy=remedy
+            )
         series = frame[column]
         if not series.dtype.is_numeric():
             raise DataError(f"column {column!r}", found=str(series.dtype), rule="numbers, one a run")

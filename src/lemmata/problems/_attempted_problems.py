@@ -7,6 +7,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Hypothesis, Integer, Population, Real, Space
 
+_LARGEST = 3
+
 
 class Attempted(eqx.Module):
     """One problem: n attempts are made, each right with probability p, and k are asked about.
@@ -49,7 +51,7 @@ class Difficulties(eqx.Module):
 
     Args:
         a: the density of p near 0 is like p^(a-1).
-        b: near 1 like (1-p)^(b-1).
+        b: near 1 like (1-p)^(b-1); a whole number up to 3.
         attempts: K.
     """
 
@@ -58,8 +60,13 @@ class Difficulties(eqx.Module):
     attempts: int = eqx.field(static=True)
 
     def draw(self, key: Key[Array, ""], count: int) -> Float[Array, "count"]:
-        """Success probabilities of so many problems."""
-        return jax.random.beta(key, self.a, self.b, (count,))
+        """Success probabilities of so many problems.
+
+        Beta(a, b) is the law of the product of U_i^(1/(a + i)), i = 0, ..., b - 1, of uniform U_i.
+        """
+        order = jnp.arange(_LARGEST)
+        power = jnp.where(order < self.b, 1 / (self.a + order), 0.0)
+        return jnp.prod(jax.random.uniform(key, (count, _LARGEST), minval=1e-300) ** power, axis=1)
 
 
 class BetaDifficulties(Population[Difficulties]):
@@ -73,12 +80,17 @@ class BetaDifficulties(Population[Difficulties]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Difficulties:
-        """An exponent near 1 between 1 and 2."""
-        return Difficulties(jnp.asarray(setting["a"]), jax.random.uniform(key, minval=1.0, maxval=2.0), setting["attempts"])
+        """An exponent near 1 of 1, 2 or 3."""
+        return Difficulties(
+            jnp.asarray(setting["a"]), jax.random.randint(key, (), 1, _LARGEST + 1).astype(float), setting["attempts"]
+        )
 
     def hypotheses(self, problem: Difficulties) -> list[Hypothesis]:
-        """Positive exponents."""
-        return [Hypothesis("a and b are positive", jnp.minimum(problem.a, problem.b), ">", 0.0, "else no distribution")]
+        """A positive exponent, and one that the draws allow."""
+        return [
+            Hypothesis("a is positive", problem.a, ">", 0.0, "else no distribution"),
+            Hypothesis("b is at least 1", problem.b, ">=", 1.0, "how difficulties are drawn"),
+        ]
 
 
 class Multiplied(eqx.Module):

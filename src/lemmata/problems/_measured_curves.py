@@ -49,9 +49,7 @@ class MeasuredCurves(Population[MeasuredCurve]):
         )
         sizes = 10.0 ** jnp.linspace(6.0, 6.0 + setting["decades"], setting["points"])
         noise = setting["noise"] * jax.random.normal(noise_key, sizes.shape)
-        return MeasuredCurve(
-            sizes, (floor + amplitude * sizes**-exponent) * jnp.exp(noise), floor, amplitude, exponent
-        )
+        return MeasuredCurve(sizes, (floor + amplitude * sizes**-exponent) * jnp.exp(noise), floor, amplitude, exponent)
 
     def hypotheses(self, problem: MeasuredCurve) -> list[Hypothesis]:
         """More points than parameters."""

@@ -51,7 +51,9 @@ def allocate(p: object, budget: int, *, n: object = None, level: float = 0.9) ->
 
     >>> plan = allocate([0.9, 0.3, 0.05, 0.001], 20)
     >>> plan.attempts, round(plan.uniform, 2)
+    (array([ 2,  7, 11,  0]), 2.06)
     >>> print(plan)
+    2.339, 90 % interval 1 to 3
     """
     budget, level = whole("budget", budget, 0), inside("level", level, 0.0, 1.0)
     right, wrong = _beliefs(p, n)

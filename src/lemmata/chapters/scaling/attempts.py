@@ -125,12 +125,12 @@ class BetaFailures(Claim[Difficulties]):
 
 
 class BetaTail(Claim[Difficulties]):
-    """If success probabilities follow Beta(a, b) over problems, the share that K attempts all fail on falls as the power
+    """If success probabilities follow Beta(a, b) over problems, the share that K attempts all fail on falls as
 
-        K^-a
+        K^-a,
 
-    of the number of attempts: the density p^(a-1) of hard problems is the exponent, while every single problem's
-    failures fall exponentially.
+    a power of the number of attempts: the density p^(a-1) of hard problems is the exponent, while the failures on every
+    single problem fall exponentially.
     """
 
     title = "Hard problems make failures a power law of attempts"
@@ -192,7 +192,9 @@ class RareSuccessGainsMost(Claim[Multiplied]):
     source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="with the best probability")
     population = MultipliedAttempts()
     relation = Equal()
-    control = Control("p = 1/(m + 1), the best at which to go from m to m + 1", lambda best, problem: _next(best, problem))
+    control = Control(
+        "p = 1/(m + 1), the best at which to go from m to m + 1", lambda best, problem: _next(best, problem)
+    )
     controls = "the difficulty at which more attempts gain most"
     unexplained = "attempts that depend on each other"
     corrects = MiddlingSuccessGainsMost

@@ -109,7 +109,7 @@ class BalancedReturns(Claim[SeparableLaw]):
 class ComputeFrontier(Claim[SeparableLaw]):
     """At the best allocation the excess loss over the floor falls with the training budget C as
 
-        C^(-alpha beta / (alpha + beta)).
+    C^(-alpha beta / (alpha + beta)).
     """
 
     title = "The excess loss along the compute-optimal frontier"
@@ -185,7 +185,6 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
 
     def predict(self, problem: SeparableLaw) -> Array:
         """The root of the condition along the curve of equal loss, by bisection of log N."""
-        a, b = problem.amplitudes
         wanted, data = _wanted(problem)
 
         def half(_, ends):
@@ -195,7 +194,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
             too_small = capacity > estimation * (1 + problem.served / (3 * tokens))
             return jnp.where(too_small, middle, ends[0]), jnp.where(too_small, ends[1], middle)
 
-        least = jnp.log(a / wanted) / problem.exponents[0]
+        least = jnp.log(problem.amplitudes[0] / wanted) / problem.exponents[0]
         log = jax.lax.fori_loop(0, 100, half, (least, least + 200.0))[0]
         return jnp.stack([jnp.exp(log), data(log)])
 

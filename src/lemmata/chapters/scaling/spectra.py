@@ -120,9 +120,7 @@ class EffectiveModes(Claim[PowerSpectrum]):
 
     title = "The effective dimension of a power-law spectrum"
     source = Source("emergence2026", "Figure 17.10", note="with the constant, for a power law")
-    population = PowerSpectra(
-        Real(2.0, 1.4, 5.0, "a", corners=(1.6, 2.6)), Real(1.0, 0.2, 10.0, "r"), modes=4
-    )
+    population = PowerSpectra(Real(2.0, 1.4, 5.0, "a", corners=(1.6, 2.6)), Real(1.0, 0.2, 10.0, "r"), modes=4)
     relation = Limit("1/mu", (1e2, 1e3, 1e4, 1e5), margin=0.03, resolution=0.02)
     control = Control("without the constant, mu^(-1/a)", lambda value, problem: jnp.ones(()))
     controls = "how many directions of a kernel are visible at a ridge"

@@ -6,6 +6,7 @@ leaves unexplained answers that depend on each other, and where a verifier's mis
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Claim, Control, EqualInMean, Limit, Order, Real, Source
@@ -21,7 +22,7 @@ from lemmata.scaling import plurality_error
 
 _VOTE = Source("emergence2026", "Figure 17.14", note="with the rate, by the Chernoff information of two answers")
 _SELECTION = Source("emergence2026", "Proposition 17.9", note="with the accuracy, for a model of the verifier")
-_DRAWS = 4096
+_DRAWS = 2048
 
 
 class PluralityExponent(Claim[TwoAnswers]):
@@ -90,7 +91,8 @@ class VerifierCeiling(Claim[Verified]):
     population = VerifiedAttempts()
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "the accuracy is that some attempt is right", lambda value, problem: 1 - (1 - problem.success) ** problem.attempts
+        "the accuracy is that some attempt is right",
+        lambda value, problem: 1 - (1 - problem.success) ** problem.attempts,
     )
     controls = "the accuracy of verified attempts"
     unexplained = "mistakes of a verifier that depend on each other"
@@ -113,21 +115,25 @@ class VerifierCeiling(Claim[Verified]):
 
 
 def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float[Array, ""]:
-    """Whether the highest score of so many attempts is a right one's, in the mean of draws.
+    """How often the highest score of so many attempts is a right one's, in the mean of draws of the highest score.
 
-    The largest of m uniform numbers is U^(1/m), and its quantile the largest score.
+    The highest score x has a survival probability 1 - U^(1/K) among all scores, U uniform; at x a score is a right
+    one's in proportion to the two densities.
     """
-    count_key, right_key, wrong_key = jax.random.split(key, 3)
-    right = jax.random.binomial(count_key, attempts, problem.success, (_DRAWS,))
+    below = jax.random.uniform(key, (_DRAWS,), minval=1e-300)
+    above = -jnp.expm1(jnp.log(below) / attempts)
+    p, lead, spread = problem.success, problem.lead, problem.spread
 
-    def largest(key: Key[Array, ""], count: Float[Array, "draws"]) -> Float[Array, "draws"]:
-        log = jnp.log(jax.random.uniform(key, count.shape, minval=1e-300)) / jnp.maximum(count, 1.0)
-        # the upper tail, which rounding would lose beside 1
-        top = -jax.scipy.special.ndtri(-jnp.expm1(log))
-        return jnp.where(count > 0, top, -jnp.inf)
+    def half(_, ends):
+        middle = (ends[0] + ends[1]) / 2
+        # the upper tails themselves, which rounding would lose beside 1
+        survival = p * norm.cdf(lead - middle) + (1 - p) * norm.cdf(-middle / spread)
+        return jnp.where(survival > above, middle, ends[0]), jnp.where(survival > above, ends[1], middle)
 
-    best = problem.lead + largest(right_key, right)
-    return (best > problem.spread * largest(wrong_key, attempts - right)).mean()
+    ends = jnp.full(_DRAWS, -40.0), jnp.full(_DRAWS, 60.0)
+    best = jax.lax.fori_loop(0, 50, half, ends)[0]
+    right, wrong = norm.logpdf(best - lead), norm.logpdf(best / spread) - jnp.log(spread)
+    return jax.nn.sigmoid(jnp.log(p) - jnp.log1p(-p) + right - wrong).mean()
 
 
 class HeavyTailedMistakes(Claim[Scored]):
@@ -143,7 +149,7 @@ class HeavyTailedMistakes(Claim[Scored]):
     control = Control("it rises", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"
     unexplained = "the number of attempts at which it is best"
-    trials = 96
+    trials = 48
 
     def predict(self, problem: Scored) -> Array:
         return -jnp.ones(())
@@ -164,7 +170,7 @@ class LightTailedMistakes(Claim[Scored]):
     control = Control("it falls", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"
     unexplained = "how slowly it rises: at s = 1 only as exp(delta sqrt(2 log K))"
-    trials = 96
+    trials = 48
 
     def predict(self, problem: Scored) -> Array:
         return jnp.ones(())
