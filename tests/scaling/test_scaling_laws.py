@@ -212,7 +212,6 @@ def test_what_cannot_be_fitted_is_refused_in_one_line(n, loss, d, error, message
         lambda law: law.extrapolate(np.nan),
         lambda law: law.extrapolate(1e9, d=1e9),
         lambda law: law.needed(0),
-        lambda law: law.needed("2"),
         lambda law: law.allocate(1e20),
         lambda law: fit_scaling_law(SIZES, LAW(SIZES), level=1.0),
     ],

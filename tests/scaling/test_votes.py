@@ -37,12 +37,14 @@ def test_the_number_of_votes_is_the_least_from_which_on_all_are_enough(p1, p2, e
 
 
 def test_sure_votes_are_enough_against_many_rivals():
-    answer = votes_needed(0.6, 0.2, 0.2)
     lost = lambda counts: max(counts[1:]) >= counts[0]
-    votes = min(int(answer.sure), 25)
-    assert votes == answer.sure
-    assert enumerated((0.6, 0.2, 0.2), votes, lost) <= 0.2
-    assert answer.value <= answer.sure
+    answer = votes_needed(0.6, 0.2, 0.2)
+    assert enumerated((0.6, 0.2, 0.2), int(answer.sure), lost) <= 0.2
+    assert answer.value <= answer.sure < 8 * answer.value
+    rivals = [0.08] * 5
+    answer = votes_needed(0.6, 0.08, 0.2)
+    draws = np.random.default_rng(0).multinomial(int(answer.sure), [0.6, *rivals], size=20_000)
+    assert (draws[:, 1:].max(axis=1) >= draws[:, 0]).mean() <= 0.2
 
 
 def test_counts_give_an_interval_and_may_not_tell():
@@ -103,10 +105,8 @@ def test_answers_name_claims_that_exist():
         (lambda: votes_needed(0.7, np.nan, 0.1), "between 0 and 1"),
         (lambda: votes_needed(0.5, 0.3, 0), "strictly between"),
         (lambda: votes_needed((5, 4), 0.3, 0.1), "at most the 4"),
-        (lambda: votes_needed((5, 4, 3), 0.3, 0.1), "successes, trials"),
         (lambda: votes_needed(0.3001, 0.3, 0.01), "would be needed"),
         (lambda: verifier_ceiling(-0.1, 0.5, 0.5), "between 0 and 1"),
-        (lambda: verifier_ceiling(0.1, "x", 0.5), "a probability"),
         (lambda: verifier_ceiling(0.0, 1.0, 0.0), "accepts something"),
         (lambda: verifier_ceiling(0.1, 0.5, 0.5, level=0), "strictly between"),
     ],

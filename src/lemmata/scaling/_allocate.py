@@ -30,7 +30,7 @@ class AttemptPlan(AbstractFinding):
     uniform: float
 
 
-def allocate(p: object, budget: int, *, n: object = None, level: float = 0.9) -> AttemptPlan:
+def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0.9) -> AttemptPlan:
     """Spend a budget of attempts so that the expected number of solved problems is largest.
 
     Attempt j on problem i solves it, where those before have failed, and adds p_i (1 - p_i)^(j-1): each problem's

@@ -8,7 +8,7 @@ from scipy import stats
 
 from lemmata.errors import DataError, SettingError
 
-Share = float | tuple[int, int]
+Share = float | int | tuple[int, int]
 """A probability, or (successes, trials)."""
 
 
@@ -70,7 +70,7 @@ def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndar
     return found, trials
 
 
-def joint(level: float, given: tuple[Share, ...]) -> float:
+def joint(level: float | int, given: tuple[Share, ...]) -> float:
     """The level of each interval so that all hold together at `level` (Bonferroni)."""
     unsure = sum(isinstance(share, tuple | list) for share in given)
     if not (isinstance(level, (int, float)) and math.isfinite(level) and 0 < level < 1):

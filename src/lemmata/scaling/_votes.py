@@ -23,7 +23,7 @@ class Votes(AbstractFinding):
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
-        sure: votes that are enough whatever the other wrong answers are, by a bound of Chernoff's kind.
+        sure: votes that are enough whatever the other wrong answers are, by a sum over all of them.
     """
 
     exponent: float
@@ -50,20 +50,26 @@ class Ceiling(AbstractFinding):
         return float((1 - none) * self.value + none * blind)
 
 
-def plurality_error(p1: float, p2: float, votes: int) -> float:
-    """The probability that an answer of probability p2 gets at least as many of the votes as one of p1.
+def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
+    """The probability that an answer of probability p2, some votes ahead, has as many votes as one of p1, or more.
 
     Votes for neither leave a binomial number for the two, and those a binomial share for the first: exact sums.
+
+    Args:
+        p1: the probability of one answer in one vote.
+        p2: that of the other.
+        votes: how many are cast.
+        ahead: votes that the second answer has before.
 
     >>> round(plurality_error(0.6, 0.4, 3), 6)
     0.352
     """
     two = p1 + p2
     cast = np.arange(votes + 1)
-    return float(stats.binom.pmf(cast, votes, min(two, 1.0)) @ stats.binom.cdf(cast // 2, cast, p1 / two))
+    return float(stats.binom.pmf(cast, votes, min(two, 1.0)) @ stats.binom.cdf((cast + ahead) // 2, cast, p1 / two))
 
 
-def votes_needed(p1: Share, p2: Share, error: float, *, level: float = 0.9) -> Votes:
+def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int = 0.9) -> Votes:
     """How many samples a plurality vote needs to be wrong with probability at most `error`.
 
     The value is the smallest number from which on the strongest wrong answer alone reaches the right one, ties
@@ -84,7 +90,7 @@ def votes_needed(p1: Share, p2: Share, error: float, *, level: float = 0.9) -> V
 
     >>> votes = votes_needed(0.5, 0.3, 0.01)
     >>> votes.value, votes.sure, round(votes.exponent, 4)
-    (110.0, 396.0, 0.0257)
+    (110.0, 299.0, 0.0257)
     >>> print(votes_needed((50, 100), (30, 100), 0.01))
     110, 90 % interval 29 to infinity
     - the counts do not tell that the right answer is the more frequent one
@@ -144,16 +150,15 @@ def _smallest(p1: float, p2: float, error: float) -> float:
 def _enough(p1: float, p2: float, error: float) -> float:
     """Votes that are enough however the remaining probability is split into answers of at most p2 each.
 
-    With e^s = sqrt(p1/p2) and r = 1 - (sqrt p1 - sqrt p2)², an answer of probability q <= p2 has a vote, and as many
-    as the right one, with probability at most K q e^s r^(K-1); the sum over answers replaces q by 1 - p1. That the
-    right answer has no vote at all has probability (1 - p1)^K.
+    That an answer of probability q <= p2 has a vote, and as many as the right one, is less probable than its number of
+    such votes is large in the mean: K q times the probability that K - 1 others leave it at most one vote behind, which
+    rises with q. The sum over answers replaces q by 1 - p1. No vote for the right answer has probability (1 - p1)^K.
     """
-    rate, tilt = _exponent(p1, p2), math.sqrt(p1 / p2)
 
     def bound(votes: int) -> float:
-        return (1 - p1) ** votes + votes * (1 - p1) * tilt * math.exp(-rate * (votes - 1))
+        return (1 - p1) ** votes + votes * (1 - p1) * plurality_error(p1, p2, votes - 1, ahead=1)
 
-    low = high = math.ceil(1 / rate)  # from here on it falls
+    low = high = math.ceil(1 / _exponent(p1, p2))  # from here on it falls
     while bound(high) > error:
         low, high = high, 2 * high
     while high - low > 1:
@@ -162,7 +167,7 @@ def _enough(p1: float, p2: float, error: float) -> float:
     return float(high)
 
 
-def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float = 0.9) -> Ceiling:
+def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0.9) -> Ceiling:
     """The accuracy that best-of-K tends to where a verifier says yes or no.
 
     An accepted answer is right with probability p t / q, q = p t + (1 - p) f, whatever the number of attempts: attempts
