@@ -91,6 +91,8 @@ def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str,
     from lemmata.studies import read_table
 
     frame = read_table(str(data), limit_bytes=_BYTES, seed=0).frame
+    if frame.height == 0:
+        raise DataError(f"{data} has no rows", rule="one run a row")
     wanted = {"n": (size, "--size"), "loss": (value, "--value")}
     if amount is not None or "d" in frame.columns:
         wanted["d"] = (amount or "d", "--amount")

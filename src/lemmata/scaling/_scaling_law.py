@@ -347,7 +347,7 @@ def _is_told(name: str, interval: tuple[float, float]) -> bool:
 def _conditions(fit: Fit, broken: float) -> tuple[Condition, ...]:
     spare = len(fit.log_loss) - fit.design.parameters
     return (
-        Condition("points beyond parameters", spare, True),
+        Condition("points beyond parameters", float(spare), True),
         Condition("runs of signs of the residuals (probability of as few)", broken, broken >= _BROKEN),
         Condition("noise is independent between runs and proportional to the loss", None, None),
     )
