@@ -1,5 +1,6 @@
-"""Intervals by profile likelihood: how far a number can go before the data object."""
+"""Intervals by profile likelihood, how far a number can go before the data object, and by the jackknife."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -74,3 +75,18 @@ def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: f
     spread = np.sqrt((count - 1) / count * ((values - values.mean()) ** 2).sum())
     half = quantile(fit, level) * float(spread)
     return centre - half, centre + half
+
+
+def both_intervals(
+    fit: Fit, others: list[Fit], number: Functional, level: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """By profile, and by the jackknife where there are other fits, of a number that is given as its logarithm."""
+    low, high = (_exponential(end) for end in profile_interval(fit, number, level))
+    if not others:
+        return (low, high), (math.nan, math.nan)
+    ends = jackknife_interval(fit, others, number, level)
+    return (low, high), (_exponential(ends[0]), _exponential(ends[1]))
+
+
+def _exponential(log: float) -> float:
+    return math.exp(log) if log < 690 else math.inf

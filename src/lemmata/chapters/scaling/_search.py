@@ -16,7 +16,7 @@ def lowest_point(
 
     A minimum is flat: the point is known to the square root of the rounding of the function's values.
 
-    >>> round(float(lowest_point(lambda x: (x - 2.0) ** 2, 0.0, 5.0)), 6)
+    >>> round(float(lowest_point(lambda x: (x - 2.0) ** 2, jnp.zeros(()), jnp.full((), 5.0))), 6)
     2.0
     """
 
