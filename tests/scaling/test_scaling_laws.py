@@ -125,6 +125,18 @@ def test_what_the_data_cannot_tell_is_said():
     assert "the data do not tell it" in str(law)
 
 
+def test_several_runs_of_one_size_are_left_out_together():
+    sizes = np.repeat(SIZES[::2], 3)
+    law = fit_scaling_law(sizes, noisy(sizes=sizes))
+    assert len(law.others) == 4
+    assert {len(other.log_loss) for other in law.others} == {9}
+    low, high = law.leave_one_out["alpha"]
+    assert low < law.constants["alpha"] < high
+    few = fit_scaling_law(SIZES[:4], noisy(sizes=SIZES[:4]))
+    assert np.isfinite(few.leave_one_out["alpha"]).all()
+    assert any("fewer than 3 points" in note for note in few.notes)
+
+
 def test_extrapolation_says_that_it_is_one():
     law = fit_scaling_law(SIZES, noisy())
     assert law.extrapolate(1e8).notes == ()

@@ -68,7 +68,7 @@ def fit_scaling_law(
     _enough(design)
     _falling(design, np.log(losses))
     fit = fit_law(design, np.log(losses), robust)
-    others = without_each_scale(fit) if len(np.unique(design.sizes[:, 0])) > design.parameters else []
+    others = without_each_scale(fit) if _spare(design) else []
     constants = design.constants(fit.theta)
     intervals, jackknives = {}, {}
     for name, number in _questions(design).items():
@@ -126,6 +126,12 @@ def _enough(design: Design) -> None:
             raise DataError(
                 "n and d", found="values on one line in logarithms", rule="each varies at fixed other", remedy=remedy
             )
+
+
+def _spare(design: Design) -> bool:
+    """Whether a law can still be fitted when any one size is left out."""
+    _, runs = np.unique(design.sizes[:, 0], return_counts=True)
+    return len(runs) > 2 + int(design.floor) and len(design.sizes) - int(runs.max()) >= design.parameters
 
 
 def _falling(design: Design, log_loss: np.ndarray) -> None:

@@ -173,7 +173,7 @@ class ScalingLaw(AbstractFinding):
         return both_intervals(self.fit, self.others if both else [], number, self.level)
 
     def _answer(self, value, interval, jackknife, beyond: float) -> Extrapolation:
-        notes = [note for note in self.notes if note.startswith(("broken", "the floor"))]
+        notes = list(self.notes)
         if beyond > 1 and math.isfinite(beyond):
             said = (
                 f"{beyond:.3g} times the largest size fitted: right only where the same law goes on, which no fit shows"
