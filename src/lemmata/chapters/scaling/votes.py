@@ -23,6 +23,7 @@ from lemmata.scaling import plurality_error
 _VOTE = Source("emergence2026", "Figure 17.14", note="with the rate, by the Chernoff information of two answers")
 _SELECTION = Source("emergence2026", "Proposition 17.9", note="with the accuracy, for a model of the verifier")
 _DRAWS = 2048
+_SCORES = 512
 
 
 class PluralityExponent(Claim[TwoAnswers]):
@@ -120,7 +121,7 @@ def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float
     The highest score x has a survival probability 1 - U^(1/K) among all scores, U uniform; at x a score is a right
     one's in proportion to the two densities.
     """
-    below = jax.random.uniform(key, (_DRAWS,), minval=1e-300)
+    below = jax.random.uniform(key, (_SCORES,), minval=1e-300)
     above = -jnp.expm1(jnp.log(below) / attempts)
     p, lead, spread = problem.success, problem.lead, problem.spread
 
@@ -130,7 +131,7 @@ def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float
         survival = p * norm.cdf(lead - middle) + (1 - p) * norm.cdf(-middle / spread)
         return jnp.where(survival > above, middle, ends[0]), jnp.where(survival > above, ends[1], middle)
 
-    ends = jnp.full(_DRAWS, -40.0), jnp.full(_DRAWS, 60.0)
+    ends = jnp.full(_SCORES, -40.0), jnp.full(_SCORES, 60.0)
     best = jax.lax.fori_loop(0, 50, half, ends)[0]
     right, wrong = norm.logpdf(best - lead), norm.logpdf(best / spread) - jnp.log(spread)
     return jax.nn.sigmoid(jnp.log(p) - jnp.log1p(-p) + right - wrong).mean()
