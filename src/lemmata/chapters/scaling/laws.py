@@ -52,7 +52,7 @@ class BalancedAllocation(Claim[SeparableLaw]):
     """
 
     title = "The compute-optimal allocation of parameters and tokens"
-    source = Source("emergence2026", "Proposition 17.4", "Figure 17.5", "Figure 17.7", note="with constants")
+    source = Source("emergence2026", "Proposition 17.4", "Figure 17.5", note="with constants")
     population = SeparableLaws()
     relation = Equal()
     control = Control(
@@ -127,6 +127,36 @@ class ComputeFrontier(Claim[SeparableLaw]):
     def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
         budgets = jnp.asarray(self.relation.rungs)
         return jax.vmap(lambda compute: problem.parts(*_measured(problem, compute)).sum())(budgets)
+
+
+class TokensPerParameter(Claim[SeparableLaw]):
+    """At the best allocation the number of tokens for each parameter, D/N, moves with the training budget C as
+
+        C^((alpha - beta) / (alpha + beta)):
+
+    it grows where more parameters pay off faster than more tokens, alpha > beta, falls in the other case, and is a
+    constant of all budgets only where the two exponents are equal. Judged is that of D/N and N/D which grows.
+    """
+
+    title = "Tokens for each parameter along the compute-optimal frontier"
+    source = Source("emergence2026", "Figure 17.7", note="for a separable law")
+    population = SeparableLaws()
+    relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
+    control = Control("it is the same at all budgets", lambda rate, problem: jnp.zeros(()))
+    controls = "how much data a model of a given size deserves"
+    unexplained = "the constants, which need a fit"
+    trials = 64
+
+    def predict(self, problem: SeparableLaw) -> Array:
+        alpha, beta = problem.exponents
+        return jnp.abs(alpha - beta) / (alpha + beta)
+
+    def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
+        def ratio(compute: Float[Array, ""]) -> Float[Array, ""]:
+            size, data = _measured(problem, compute)
+            return jnp.where(problem.exponents[0] > problem.exponents[1], data / size, size / data)
+
+        return jax.vmap(ratio)(jnp.asarray(self.relation.rungs))
 
 
 class LocalSlope(Claim[SeparableLaw]):
