@@ -13,6 +13,7 @@ from ._compare import compare
 from ._in_context import in_context
 from ._list import list_claims
 from ._map import map_catalogue
+from ._scaling import scaling
 from ._show import show
 from ._study import report, study
 from ._verify import verify_claims
@@ -26,8 +27,8 @@ app = typer.Typer(
 )
 
 commands = {
-    "study": study, "report": report, "compare": compare, "in-context": in_context, "list": list_claims, "show": show,
-    "map": map_catalogue, "verify": verify_claims, "calibrate": calibrate,
+    "study": study, "report": report, "compare": compare, "in-context": in_context, "scaling": scaling,
+    "list": list_claims, "show": show, "map": map_catalogue, "verify": verify_claims, "calibrate": calibrate,
 }  # fmt: skip
 for name, command in commands.items():
     # A line of a docstring would end a line of the help, whatever the width of the terminal.

@@ -1,0 +1,122 @@
+"""Attempts given to problems where the next one helps most."""
+
+import dataclasses
+import heapq
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import betaln
+
+from lemmata.errors import DataError
+
+from ._checks import inside, whole
+from ._records import AbstractFinding, Condition
+from ._shares import counts
+
+ADAPTIVE = "scaling.attempts.adaptive_attempts"
+_PRIOR = 0.5  # Jeffreys'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AttemptPlan(AbstractFinding):
+    """Attempts for each problem; the value is the expected number of problems that are solved.
+
+    Args:
+        attempts: for each problem.
+        uniform: the expected number solved where every problem gets as many, the first ones one more.
+    """
+
+    attempts: Int[np.ndarray, "problems"]
+    uniform: float
+
+
+def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0.9) -> AttemptPlan:
+    """Spend a budget of attempts so that the expected number of solved problems is largest.
+
+    Attempt j on problem i solves it, where those before have failed, and adds p_i (1 - p_i)^(j-1): each problem's
+    gains fall, so that taking the largest gain next is best for every budget. Probabilities that were estimated are
+    given as counts: with n, p holds successes among n, and the next attempt counts with the posterior mean of its gain
+    under Jeffreys' prior, which falls with every failure. The interval holds the number of problems solved, not its
+    mean: it has all probability but (1 - level)/2 on either side.
+
+    Args:
+        p: the probability of success of one attempt, one a problem; with n, successes.
+        budget: attempts in all.
+        n: attempts that were made, for all or one a problem.
+        level: the probability of the interval.
+
+    Raises:
+        DataError: probabilities outside [0, 1], counts larger than n, no problems.
+        SettingError: a budget that is not a whole number from 0, or a level outside (0, 1).
+
+    >>> plan = allocate([0.9, 0.3, 0.05, 0.001], 20)
+    >>> plan.attempts, round(plan.uniform, 2)
+    (array([ 2,  7, 11,  0]), 2.06)
+    >>> print(plan)
+    2.339, 90 % interval 1 to 3
+    """
+    budget, level = whole("budget", budget, 0), inside("level", level, 0.0, 1.0)
+    right, wrong = _beliefs(p, n)
+    fail = np.ones(len(right))  # that every attempt so far fails
+    chance = right / (right + wrong) if n is not None else right
+    attempts = np.zeros(len(right), int)
+    heap = [(-float(gain), i) for i, gain in enumerate(chance)]
+    heapq.heapify(heap)
+    for _ in range(budget):
+        _, i = heapq.heappop(heap)
+        attempts[i] += 1
+        fail[i] *= 1 - chance[i]
+        if n is not None:
+            chance[i] = right[i] / (right[i] + wrong[i] + attempts[i])
+        heapq.heappush(heap, (-float(fail[i] * chance[i]), i))
+    each = budget // len(right) + (np.arange(len(right)) < budget % len(right))
+    solved = 1 - fail
+    notes = (
+        () if n is None else ("probabilities are posterior means of few attempts: the plan changes as attempts fail",)
+    )
+    return AttemptPlan(
+        value=float(solved.sum()), interval=_solved_limits(solved, level), level=level, claim=ADAPTIVE, notes=notes,
+        attempts=attempts, uniform=float((1 - _fail(right, wrong if n is not None else None, each)).sum()),
+        hypotheses=(
+            Condition("attempts on a problem are independent", None, None),
+            Condition("a right answer is recognised", None, None),
+        ),
+    )  # fmt: skip
+
+
+def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities and nothing, or the parameters of each problem's posterior."""
+    if n is not None:
+        successes, trials = counts("successes", p, n)
+        return successes + _PRIOR, trials - successes + _PRIOR
+    try:
+        known = np.atleast_1d(np.asarray(p, float))
+    except (TypeError, ValueError) as error:
+        raise DataError("p", rule="one probability a problem") from error
+    if known.ndim != 1 or len(known) == 0:
+        raise DataError("p", found=f"the shape {known.shape}", rule="one probability a problem, and at least one")
+    wrong = ~((known >= 0) & (known <= 1))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(
+            f"p of problem {row + 1}", found=f"{known[row]:g}", rule="between 0 and 1", remedy="pass n for counts"
+        )
+    return known.copy(), np.zeros(len(known))
+
+
+def _fail(right: np.ndarray, wrong: np.ndarray | None, attempts: np.ndarray) -> np.ndarray:
+    """The probability that all attempts fail: (1-p)^m, or its posterior mean."""
+    if wrong is None:
+        return (1 - right) ** attempts
+    return np.exp(betaln(right, wrong + attempts) - betaln(right, wrong))
+
+
+def _solved_limits(solved: Float[np.ndarray, "problems"], level: float) -> tuple[float, float]:
+    """Quantiles of the number of successes of independent trials with different probabilities."""
+    law = np.ones(1)
+    for chance in solved:
+        law = np.convolve(law, [1 - chance, chance])
+    below = np.cumsum(law)
+    tail = (1 - level) / 2
+    low, high = np.searchsorted(below, tail, side="right"), np.searchsorted(below, 1 - tail - 1e-12)
+    return float(low), float(min(high, len(solved)))

@@ -1,0 +1,167 @@
+"""How often k attempts solve a problem, from counts of successes; and beyond the attempts that were made."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+from scipy.optimize import minimize
+from scipy.special import betaln, gammaln
+
+from lemmata.errors import DataError
+
+from ._checks import inside, whole
+from ._records import AbstractFinding, Condition
+from ._shares import counts, limits
+
+UNBIASED = "scaling.attempts.unbiased_pass_at_k"
+TAIL = "scaling.attempts.beta_failures"
+_GRID, _ZOOMS = 61, 4
+_LEAST = 5
+_STRETCH = 1.08  # likelihood intervals at 0.9 held 0.868 of 500 true values, of 30 and 100 problems
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PassAtK(AbstractFinding):
+    """The mean over problems of the probability that one of k attempts succeeds.
+
+    Args:
+        k: attempts.
+        each: the estimate of each problem; of the fitted law where k is beyond n.
+        beta: a and b of the fitted distribution of success probabilities; None within the data.
+    """
+
+    k: int
+    each: Float[np.ndarray, "problems"] = dataclasses.field(repr=False)
+    beta: tuple[float, float] | None
+
+
+def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9) -> PassAtK:
+    """The probability that at least one of k attempts solves a problem, averaged over problems.
+
+    Up to n attempts it is the unbiased 1 - C(n-c, k)/C(n, k) of c successes among n. One problem alone has Clopper and
+    Pearson's limits of its success probability; the mean of several has those of the binomial law with as many trials
+    as the spread of the estimates amounts to (Korn and Graubard), for problems drawn from a larger number of them.
+
+    Beyond n attempts nothing was seen. Success probabilities are then taken to follow Beta(a, b) over problems, fitted
+    to the counts by maximum likelihood, with the interval by profile likelihood: the number rests on that shape near
+    p = 0, where n attempts see nothing, and a note says so. On simulated problems that nothing was tuned on, intervals
+    of level 0.9 held the mean in 90 to 94 % (10 and 50 problems) and beyond n, where that shape is right, in 93 % (30
+    and 100 problems).
+
+    Args:
+        successes: how many attempts were right, one number a problem.
+        n: how many were made, one number for all or one a problem.
+        k: how many attempts are asked about.
+        level: the confidence of the interval.
+
+    Raises:
+        DataError: counts that are not whole, or larger than n; beyond n fewer than 5 problems, no success, no failure.
+        SettingError: k is not a whole number from 1, or a level outside (0, 1).
+
+    >>> counted = [0, 3, 10, 1, 0, 7, 2, 0, 10, 4]
+    >>> print(pass_at_k(counted, 10, 5))
+    0.6171, 90 % interval 0.307 to 0.8687
+    >>> print(pass_at_k(counted, 10, 100))
+    0.832, 90 % interval 0.4961 to 0.9825
+    - beyond the 10 attempts made: rests on the Beta(0.281, 0.416) law where p is near 0
+    """
+    k, level = whole("k", k, 1), inside("level", level, 0.0, 1.0)
+    found, trials = counts("successes", successes, n)
+    drawn = Condition("attempts on a problem are independent and alike", None, None)
+    if k > trials.min():
+        return _extrapolated(found, trials, k, level, drawn)
+    each = 1 - _all_fail(found, trials, k)
+    value = float(each.mean())
+    if len(each) == 1:
+        low, high = limits(float(found[0]), float(trials[0]), level)
+        interval, notes = (1 - (1 - low) ** k, 1 - (1 - high) ** k), ("of this problem alone",)
+    else:
+        interval, notes = _mean_limits(each, level), ()
+    return PassAtK(
+        value=value, interval=interval, level=level, claim=UNBIASED, k=k, each=each, beta=None, notes=notes,
+        hypotheses=(drawn, Condition("k is at most n", k / float(trials.min()), True)),
+    )  # fmt: skip
+
+
+def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
+    """C(n-c, k)/C(n, k) by logarithms of factorials: nought where fewer than k attempts failed."""
+    failures = trials - found
+    possible = failures >= k
+    left = np.where(possible, failures - k, 0.0)
+    logs = gammaln(failures + 1) - gammaln(left + 1) - gammaln(trials + 1) + gammaln(trials - k + 1)
+    return np.where(found == 0, 1.0, np.where(possible, np.exp(np.minimum(logs, 0.0)), 0.0))
+
+
+def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
+    """Limits of a mean of numbers in [0, 1]: binomial, with the sample size that their variance amounts to."""
+    mean, variance = float(each.mean()), float(each.var(ddof=1))
+    size = float(len(each))
+    if variance > 0:
+        # a yes or no has the largest variance that a number in [0, 1] can have; Student's t for its estimate
+        ratio = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, size - 1)
+        size = max(mean * (1 - mean) / variance * size * float(ratio) ** 2, size * float(ratio) ** 2)
+    return limits(mean * size, size, level)
+
+
+def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of Beta(a, b) success probabilities, up to a constant; counts that occur often are evaluated once."""
+    pairs, times = np.unique(np.stack([found, trials - found]), axis=1, return_counts=True)
+    total = np.zeros_like(a)
+    for (right, wrong), count in zip(pairs.T, times, strict=True):
+        total += count * (betaln(a + right, b + wrong) - betaln(a, b))
+    return total
+
+
+def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, drawn: Condition) -> PassAtK:
+    if len(found) < _LEAST:
+        rule = (
+            f"at least {_LEAST} problems for k = {k} beyond n = {trials.min():g}, to fit how their difficulty is spread"
+        )
+        raise DataError("problems", found=len(found), rule=rule, remedy="ask for k up to n")
+    if found.sum() == 0 or (found == trials).all():
+        rule = f"successes and failures, for k = {k} beyond n = {trials.min():g}"
+        raise DataError("successes", found="none" if found.sum() == 0 else "no failure", rule=rule)
+    a, b, low, high = _beta_region(found, trials, k, level)
+    value = _beta_pass(a, b, k)
+    notes = (f"beyond the {trials.min():g} attempts made: rests on the Beta({a:.3g}, {b:.3g}) law where p is near 0",)
+    return PassAtK(
+        value=float(value), interval=(min(low, float(value)), max(high, float(value))), level=level, claim=TAIL, k=k,
+        each=1 - np.exp(betaln(a + found, b + trials - found + k) - betaln(a + found, b + trials - found)),
+        beta=(float(a), float(b)), notes=notes,
+        hypotheses=(
+            drawn,
+            Condition("success probabilities follow a beta law", None, None),
+            Condition("k is at most n", k / float(trials.min()), False),
+        ),
+    )  # fmt: skip
+
+
+def _beta_pass(a, b, k: int):
+    """1 - B(a, b + k)/B(a, b)."""
+    return -np.expm1(betaln(a, b + k) - betaln(a, b))
+
+
+def _beta_region(found: np.ndarray, trials: np.ndarray, k: int, level: float) -> tuple[float, float, float, float]:
+    """The fitted a and b, and the extremes of pass@k over all (a, b) within the likelihood's interval.
+
+    On a grid of the mean's logit and the logarithm of a + b, which zooms to the region.
+    """
+    mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
+    centre = np.log(mean / (1 - mean))
+    box = np.array([[centre - 6, centre + 6], [-7.0, 9.0]])
+    threshold = (_STRETCH * stats.t.ppf((1 + level) / 2, len(found) - 2)) ** 2 / 2
+    for _ in range(_ZOOMS):
+        logit, size = np.meshgrid(*(np.linspace(low, high, _GRID) for low, high in box), indexing="ij")
+        share = 1 / (1 + np.exp(-logit))
+        a, b = share * np.exp(size), (1 - share) * np.exp(size)
+        likelihood = _log_likelihood(found, trials, a, b)
+        inside_region = likelihood >= likelihood.max() - threshold
+        steps = (box[:, 1] - box[:, 0]) / (_GRID - 1)
+        ends = [(axis[inside_region].min(), axis[inside_region].max()) for axis in (logit, size)]
+        box = np.array([[low - 2 * step, high + 2 * step] for (low, high), step in zip(ends, steps, strict=True)])
+    best = np.unravel_index(likelihood.argmax(), likelihood.shape)
+    worse = lambda logs: -float(_log_likelihood(found, trials, *np.exp(logs)[:, None])[0])
+    shapes = np.exp(minimize(worse, np.log([a[best], b[best]]), method="Nelder-Mead").x)
+    values = _beta_pass(a, b, k)[inside_region]
+    return float(shapes[0]), float(shapes[1]), float(values.min()), float(values.max())

@@ -1,0 +1,78 @@
+"""The separable law E + A n^-alpha + B d^-beta in logarithms: values, slopes, and where a budget is spent best."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+_WIDEST = 60.0  # parameters are logarithms; beyond this a term has vanished from every loss
+_NOUGHT = 1e-7  # a floor that the fit has sent to zero
+_STEEPEST = 3.0  # log of the largest exponent that is considered, 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """The sizes that were measured, centred, so that a term is known best at its own parameter.
+
+    Args:
+        sizes: log n, and log d where it was varied, one row a run.
+        floor: whether the law has a constant term.
+        centre: the mean logarithm of each size, or where amplitudes are to be given.
+    """
+
+    sizes: Float[np.ndarray, "m terms"]
+    floor: bool
+    centre: Float[np.ndarray, "terms"]
+
+    @classmethod
+    def of(cls, sizes: Float[np.ndarray, "m terms"], floor: bool) -> "Design":
+        """Centred at the mean of its sizes."""
+        return cls(sizes, floor, sizes.mean(axis=0))
+
+    @property
+    def terms(self) -> int:
+        """How many power laws are added."""
+        return self.sizes.shape[1]
+
+    @property
+    def parameters(self) -> int:
+        """The floor, and an amplitude and an exponent for each term."""
+        return int(self.floor) + 2 * self.terms
+
+    def log_loss(
+        self, theta: Float[np.ndarray, "p"], sizes: Float[np.ndarray, "k terms"]
+    ) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k p"]]:
+        """The logarithm of the law, and its derivatives by the parameters.
+
+        Args:
+            theta: [log E,] then for each term the logarithm of its value at the centre, and of its exponent.
+            sizes: log n and log d where the law is wanted.
+        """
+        away = sizes - self.centre
+        first = int(self.floor)
+        amplitude = np.clip(theta[first::2], -_WIDEST, _WIDEST)
+        exponent = np.exp(np.clip(theta[first + 1 :: 2], -4 * _STEEPEST, _STEEPEST))
+        parts = amplitude - exponent * away
+        if self.floor:
+            parts = np.column_stack([np.full(len(parts), np.clip(theta[0], -_WIDEST, _WIDEST)), parts])
+        top = parts.max(axis=1, keepdims=True)
+        shares = np.exp(parts - top)
+        total = shares.sum(axis=1, keepdims=True)
+        shares = shares / total
+        slopes = np.empty((len(parts), self.parameters))
+        if self.floor:
+            slopes[:, 0] = shares[:, 0]
+        slopes[:, first::2] = shares[:, first:]
+        slopes[:, first + 1 :: 2] = -shares[:, first:] * exponent * away
+        return (top + np.log(total))[:, 0], slopes
+
+    def constants(self, theta: Float[np.ndarray, "p"]) -> dict[str, float]:
+        """E, A, alpha, B, beta in the units of the data."""
+        shares = self.log_loss(theta, self.sizes)[1]
+        seen = self.floor and shares[:, 0].max() > _NOUGHT
+        found = {"floor": float(np.exp(theta[0])) if seen else 0.0}
+        for j, (amplitude, exponent) in enumerate((("A", "alpha"), ("B", "beta"))[: self.terms]):
+            at = int(self.floor) + 2 * j
+            found[exponent] = float(np.exp(theta[at + 1]))
+            found[amplitude] = float(np.exp(theta[at] + found[exponent] * self.centre[j]))
+        return found

@@ -1,0 +1,98 @@
+"""Numbers that a law has, in logarithms and with their derivatives: what intervals are wanted for."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+
+from ._laws import Design
+from ._profile import Functional
+
+_STEP = 1e-6
+_WIDE = 200.0  # log of the largest ratio that an optimum is looked for in
+
+
+def parameter(place: int) -> Functional:
+    """A parameter itself: log floor, the logarithm of an exponent."""
+    return lambda theta: (float(theta[place]), np.eye(len(theta))[place])
+
+
+def amplitude(design: Design, term: int) -> Functional:
+    """The logarithm of A in A n^-alpha, from the term's value at the centre."""
+    place = int(design.floor) + 2 * term
+
+    def number(theta):
+        exponent = np.exp(theta[place + 1])
+        slope = np.zeros(len(theta))
+        slope[place], slope[place + 1] = 1.0, exponent * design.centre[term]
+        return float(theta[place] + exponent * design.centre[term]), slope
+
+    return number
+
+
+def loss_at(design: Design, sizes: Float[np.ndarray, "terms"]) -> Functional:
+    """The log loss at one point."""
+
+    def number(theta):
+        value, slope = design.log_loss(theta, sizes[None])
+        return float(value[0]), slope[0]
+
+    return number
+
+
+def best_size(design: Design, budget: float, cost: float, served: float) -> Functional:
+    """The logarithm of the n of least loss with cost n d + 2 n served = budget."""
+
+    def number(theta):
+        value = optimum(design, theta, budget, cost, served)[0]
+        moved = [optimum(design, theta + _STEP * row, budget, cost, served)[0] for row in np.eye(len(theta))]
+        return value, (np.array(moved) - value) / _STEP
+
+    return number
+
+
+def best_data(design: Design, budget: float, cost: float, served: float) -> Functional:
+    """The logarithm of the d of least loss with cost n d + 2 n served = budget."""
+
+    def number(theta):
+        value = optimum(design, theta, budget, cost, served)[1]
+        moved = [optimum(design, theta + _STEP * row, budget, cost, served)[1] for row in np.eye(len(theta))]
+        return value, (np.array(moved) - value) / _STEP
+
+    return number
+
+
+def best_loss(design: Design, budget: float, cost: float, served: float) -> Functional:
+    """The least log loss with cost n d + 2 n served = budget: at an optimum it moves as the law does, not the place."""
+
+    def number(theta):
+        value, slope = design.log_loss(theta, np.array([optimum(design, theta, budget, cost, served)]))
+        return float(value[0]), slope[0]
+
+    return number
+
+
+def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, served: float) -> tuple[float, float]:
+    """Where marginal returns balance, log n and log d: alpha A n^-alpha = beta B d^-beta (1 + 2 served / (cost d)).
+
+    Without served tokens that is linear in log n; with them the left side falls in n and the right side rises.
+    """
+    first = int(design.floor)
+    # exponents of the pulled laws of an interval can go far; beyond the law's own limits they do not matter
+    steep = np.exp(np.clip(theta[first + 1 :: 2], -12.0, 3.0))
+    returns = theta[first + 1 :: 2] + theta[first::2] + steep * design.centre
+    every = np.log(budget / cost)
+    size = (returns[0] - returns[1] + steep[1] * every) / steep.sum()
+    if served == 0:
+        return float(size), float(every - size)
+    share = np.log(2 * served / cost)
+
+    def data(at: float) -> float:
+        """The logarithm of d from cost d = budget / n - 2 served."""
+        return every - at + np.log1p(-np.exp(np.minimum(share + at - every, -1e-15)))
+
+    def surplus(at: float) -> float:
+        other = data(at)
+        return returns[0] - steep[0] * at - returns[1] + steep[1] * other - np.log1p(np.exp(share - other))
+
+    at = float(brentq(surplus, every - share - _WIDE, every - share - 1e-12, xtol=1e-12))  # pyright: ignore
+    return at, float(data(at))

@@ -1,0 +1,92 @@
+"""Intervals by profile likelihood, how far a number can go before the data object, and by the jackknife."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from ._fit import Fit
+
+Functional = Callable[[Float[np.ndarray, "p"]], tuple[float, Float[np.ndarray, "p"]]]
+"""A number that a law has, with its derivatives by the parameters."""
+
+# Huber's fit has noisier units than least squares: with 6 to 14 points intervals at 0.9 held 0.885 of 500 true values
+_STRETCH = 1.06
+_STEPS = 40
+_CLOSE = 0.02  # of the quantile, for the end of an interval
+_FARTHEST = 30.0  # numbers are logarithms: beyond a factor e^30 an end is as good as none
+
+
+def quantile(fit: Fit, level: float) -> float:
+    """Of Student's t, with as many degrees of freedom as there are points beyond parameters."""
+    return float(stats.t.ppf((1 + level) / 2, len(fit.log_loss) - fit.design.parameters))
+
+
+def profile_interval(fit: Fit, number: Functional, level: float) -> tuple[float, float]:
+    """All values of a number that laws have which fit not significantly worse; an end may be infinite.
+
+    An end is found by pulling the fit towards a value beyond it: the best law under a pull is the best law among those
+    with its own value of the number, so that every pull gives one point of the profile.
+    """
+    ends = [_end(fit, number, _STRETCH * quantile(fit, level), sign) for sign in (-1.0, 1.0)]
+    return ends[0], ends[1]
+
+
+def _end(fit: Fit, number: Functional, wanted: float, sign: float) -> float:
+    centre, slope = number(fit.theta)
+    spread = float(np.sqrt(max(slope @ fit.covariance() @ slope, 0.0)))
+    step = float(np.clip(wanted * spread, 1e-9, 1.0))
+    theta, inner, outer, reach = fit.theta, (0.0, 0.0), None, step
+    for _ in range(_STEPS):
+        moved = fit.towards(theta, _shifted(number, centre + sign * reach), 30.0 * wanted / step)
+        away, rise = sign * (number(moved)[0] - centre), float(np.sqrt(max(fit.excess(moved), 0.0)))
+        if abs(rise - wanted) < _CLOSE * wanted:
+            return centre + sign * away
+        if rise > wanted:
+            outer = (away, rise)
+        elif away > inner[0]:
+            inner, theta = (away, rise), moved
+        if outer is None:
+            if reach > _FARTHEST:
+                return sign * np.inf
+            reach *= float(np.clip(wanted / max(rise, 1e-9), 1.3, 3.0))
+            continue
+        share = (wanted - inner[1]) / (outer[1] - inner[1])
+        reach = inner[0] + float(np.clip(share, 0.1, 0.9)) * (outer[0] - inner[0])
+        if outer[0] - inner[0] < 1e-3 * outer[0]:
+            return centre + sign * reach
+    return sign * np.inf if outer is None else centre + sign * outer[0]
+
+
+def _shifted(number: Functional, wanted: float) -> Functional:
+    def shifted(theta):
+        value, slope = number(theta)
+        return value - wanted, slope
+
+    return shifted
+
+
+def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: float) -> tuple[float, float]:
+    """The jackknife's interval: how much a number moves when one scale after another is left out."""
+    values = np.array([number(other.theta)[0] for other in others])
+    count, centre = len(values), number(fit.theta)[0]
+    spread = np.sqrt((count - 1) / count * ((values - values.mean()) ** 2).sum())
+    half = quantile(fit, level) * float(spread)
+    return centre - half, centre + half
+
+
+def both_intervals(
+    fit: Fit, others: list[Fit], number: Functional, level: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """By profile, and by the jackknife where there are other fits, of a number that is given as its logarithm."""
+    low, high = (_exponential(end) for end in profile_interval(fit, number, level))
+    if not others:
+        return (low, high), (math.nan, math.nan)
+    ends = jackknife_interval(fit, others, number, level)
+    return (low, high), (_exponential(ends[0]), _exponential(ends[1]))
+
+
+def _exponential(log: float) -> float:
+    return math.exp(log) if log < 690 else math.inf

@@ -1,0 +1,58 @@
+"""What a question about scaling is answered with: the number, its interval, the conditions, the claim behind it."""
+
+import dataclasses
+import math
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A condition that an answer rests on.
+
+    Args:
+        name: the condition in words.
+        value: what was found; None where nothing could be.
+        holds: whether it holds; None where data cannot show it.
+    """
+
+    name: str
+    value: float | None
+    holds: bool | None
+
+    def __str__(self) -> str:
+        word = {True: "holds", False: "fails", None: "cannot be checked"}[self.holds]
+        return f"{self.name}: {word}" + ("" if self.value is None else f" ({self.value:.3g})")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AbstractFinding:
+    """An answer.
+
+    Args:
+        value: the number.
+        interval: where the true number is with probability `level`; both ends are the value where nothing is unsure.
+        level: the confidence of the interval.
+        claim: the name of the claim that the answer rests on; `lemmata show` states it.
+        hypotheses: the conditions of the answer, with their values.
+        notes: what the reader must know before using the number.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    level: float
+    claim: str
+    hypotheses: tuple[Condition, ...]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([stated(self.value, self.interval, self.level), *(f"- {note}" for note in self.notes)])
+
+
+def stated(value: float, interval: tuple[float, float], level: float) -> str:
+    """A number with its interval, in words.
+
+    >>> stated(0.5, (0.25, math.inf), 0.9)
+    '0.5, 90 % interval 0.25 to infinity'
+    """
+    low, high = (("infinity" if end > 0 else "minus infinity") if math.isinf(end) else f"{end:.4g}" for end in interval)
+    said = "infinity" if math.isinf(value) else f"{value:.4g}"
+    return f"{said}, {100 * level:g} % interval {low} to {high}" if interval[0] != interval[1] else f"{said}, exactly"

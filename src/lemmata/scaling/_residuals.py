@@ -1,0 +1,32 @@
+"""Whether a smooth law fits: the runs of signs in its residuals."""
+
+import numpy as np
+
+from ._fit import Fit
+
+_DRAWS = 4000
+_ROUNDING = 1e-9  # relative misfits below this are the arithmetic's
+
+
+def runs_test(fit: Fit) -> tuple[int, float]:
+    """The runs of equal signs along the fitted loss, and the probability of as few under the law.
+
+    A broken law leaves long runs. Under independent signs the number of runs has a classical distribution, but the
+    residuals of a fit are not independent: they are orthogonal to the p derivatives of the law, and so change their
+    sign at least p times whatever the noise is, where those derivatives form a Chebyshev system. The probability is
+    therefore counted among normal noise projected in the same way, with a fixed seed.
+    """
+    predicted, slopes = fit.design.log_loss(fit.theta, fit.design.sizes)
+    if np.abs(fit.residuals).max() < _ROUNDING:
+        return len(predicted), 1.0
+    order = np.argsort(predicted, kind="stable")
+    frame, strength, _ = np.linalg.svd(slopes[order], full_matrices=False)
+    frame = frame[:, strength > 1e-10 * strength[0]]
+    noise = np.random.default_rng(0).normal(size=(len(order), _DRAWS))
+    usual = _runs(noise - frame @ (frame.T @ noise))
+    seen = int(_runs(fit.residuals[order][:, None])[0])
+    return seen, float((1 + (usual <= seen).sum()) / (1 + _DRAWS))
+
+
+def _runs(columns: np.ndarray) -> np.ndarray:
+    return 1 + (np.diff(columns > 0, axis=0) != 0).sum(axis=0)

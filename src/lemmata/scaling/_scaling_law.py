@@ -1,0 +1,192 @@
+"""A fitted scaling law, and the questions that it answers."""
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+
+from lemmata.errors import SettingError
+
+from ._checks import positive
+from ._fit import Fit
+from ._numbers import best_data, best_loss, best_size, loss_at
+from ._profile import Functional, both_intervals
+from ._records import AbstractFinding, Condition, stated
+
+EXTRAPOLATION = "scaling.laws.extrapolation_interval"
+ALLOCATION = "scaling.laws.balanced_allocation"
+INFERENCE = "scaling.laws.inference_aware_allocation"
+_CALIBRATED = 100.0  # how far beyond the largest size the coverage was measured
+_FAR = 1e30
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Extrapolation(AbstractFinding):
+    """A loss that the law gives at one point, or the size that a loss needs.
+
+    Args:
+        leave_one_out: the jackknife's interval over scales; infinite ends where it has none.
+        beyond: how many times the largest size that was fitted it lies at.
+    """
+
+    leave_one_out: tuple[float, float]
+    beyond: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Allocation(AbstractFinding):
+    """How a budget of compute is spent best; the value is the loss.
+
+    Args:
+        n, d: the sizes of least loss.
+        n_interval, d_interval: where they are with the confidence of the record.
+    """
+
+    n: float
+    d: float
+    n_interval: tuple[float, float]
+    d_interval: tuple[float, float]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScalingLaw(AbstractFinding):
+    """loss = floor + A n^-alpha + B d^-beta as fitted; the value is alpha.
+
+    Args:
+        constants: floor, A, alpha, and B and beta where d was given.
+        intervals: of each constant by profile likelihood.
+        leave_one_out: of each constant by the jackknife over sizes n.
+        told: whether the data tell a constant at all: a floor from zero, others to a factor of 4.
+        noise: the standard deviation of the log losses around the law.
+        runs: how many runs of equal signs the residuals have.
+        broken: the probability of as few runs under the law; small where the law breaks.
+        largest: the largest n, and the largest d.
+    """
+
+    constants: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    leave_one_out: dict[str, tuple[float, float]]
+    told: dict[str, bool]
+    noise: float
+    runs: int
+    broken: float
+    largest: tuple[float, ...]
+    fit: Fit = dataclasses.field(repr=False)
+    others: list[Fit] = dataclasses.field(repr=False)
+
+    def __str__(self) -> str:
+        terms = [f"{self.constants['floor']:.4g}"] if self.fit.design.floor else []
+        terms += [f"{self.constants['A']:.4g} n^-{self.constants['alpha']:.3g}"]
+        terms += [f"{self.constants['B']:.4g} d^-{self.constants['beta']:.3g}"] if len(self.largest) > 1 else []
+        lines = [f"loss = {' + '.join(terms)}, within {100 * self.noise:.2g} % of {len(self.fit.log_loss)} points"]
+        for name, value in self.constants.items():
+            if name == "floor" and not self.fit.design.floor:
+                continue
+            said = "" if self.told[name] else "; the data do not tell it"
+            lines.append(f"{name}: {stated(value, self.intervals[name], self.level)}{said}")
+        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+
+    def extrapolate(self, n: float | int, d: float | int | None = None) -> Extrapolation:
+        """The loss of the law at n, and at d where the law has it: not of one noisy run.
+
+        Raises:
+            SettingError: n or d is not positive and finite, or d is given to a law without it, or missing.
+        """
+        sizes = self._point(n, d)
+        interval, jackknife = self._intervals(loss_at(self.fit.design, sizes))
+        beyond = float(np.exp(sizes - np.log(self.largest)).max())
+        value = float(np.exp(self.fit.design.log_loss(self.fit.theta, sizes[None])[0][0]))
+        return self._answer(value, interval, jackknife, beyond)
+
+    def needed(self, loss: float | int, d: float | int | None = None) -> Extrapolation:
+        """The n at which the law comes down to a loss; infinite where the floor is in the way.
+
+        The interval holds every n at which the loss lies in the interval of `extrapolate`.
+
+        Raises:
+            SettingError: a loss that is not positive, that is below the floor's interval, or above every loss.
+        """
+        loss = positive("the loss that is needed", loss)
+        top = _FAR * self.largest[0]
+        low, high = (self._intervals(loss_at(self.fit.design, self._point(top, d)))[0][end] for end in (0, 1))
+        if loss < low:
+            rule = f"a loss that the law can reach: at least {low:.4g} with {100 * self.level:g} % confidence"
+            raise SettingError("the loss that is needed", found=f"{loss:g}", rule=rule)
+
+        def crossing(curve) -> float:
+            """Where a falling curve reaches the loss; infinite beyond all sizes."""
+            smallest = math.exp(self.fit.design.sizes[:, 0].min()) / _FAR
+            if curve(math.log(smallest)) < loss:
+                raise SettingError("the loss that is needed", found=f"{loss:g}", rule="below that of very small sizes")
+            if curve(math.log(top)) > loss:
+                return math.inf
+            at = brentq(lambda at: curve(at) - loss, math.log(smallest), math.log(top), xtol=1e-3)
+            return math.exp(at)  # pyright: ignore
+
+        point = lambda at: self._point(math.exp(at), d)
+        end = lambda which: lambda at: self._intervals(loss_at(self.fit.design, point(at)), False)[0][which]
+        fitted = lambda fit: lambda at: float(np.exp(fit.design.log_loss(fit.theta, point(at)[None])[0][0]))
+        value = crossing(fitted(self.fit))
+        interval = (min(value, crossing(end(0))), max(value, math.inf if high > loss else crossing(end(1))))
+        notes = () if math.isfinite(value) else ("the fitted law never comes down to this loss: its floor is above it",)
+        answer = self._answer(value, interval, (math.nan, math.nan), value / self.largest[0])
+        return dataclasses.replace(answer, notes=notes + answer.notes)
+
+    def allocate(self, compute: float | int, cost: float | int = 6.0, served: float | int = 0.0) -> Allocation:
+        """The n and d of least loss where `cost` n d + 2 n `served` = compute.
+
+        Args:
+            compute: the budget, in operations.
+            cost: operations for each unit of n and of d in training; 6 for a transformer's parameters and tokens.
+            served: the units of d that the model will process after training, at 2 operations for each unit of n.
+
+        Raises:
+            SettingError: a budget that is not positive; a law without d.
+        """
+        if len(self.largest) == 1:
+            rule = "the law has a term in d"
+            raise SettingError("allocate", found="a law in n alone", rule=rule, remedy="fit it with d=...")
+        compute, cost = positive("compute", compute), positive("cost", cost)
+        if served != 0:
+            served = positive("served", served)
+        design = self.fit.design
+        size, data, loss = (question(design, compute, cost, served) for question in (best_size, best_data, best_loss))
+        n, d, least = (float(np.exp(question(self.fit.theta)[0])) for question in (size, data, loss))
+        beyond = max(n / self.largest[0], d / self.largest[1])
+        answer = self._answer(least, self._intervals(loss, False)[0], (math.nan, math.nan), beyond)
+        fields = {field.name: getattr(answer, field.name) for field in dataclasses.fields(AbstractFinding)}
+        fields["claim"] = INFERENCE if served else ALLOCATION
+        intervals = (self._intervals(question, False)[0] for question in (size, data))
+        return Allocation(**fields, n=n, d=d, n_interval=next(intervals), d_interval=next(intervals))
+
+    def _point(self, n: float | int, d: float | int | None) -> Float[np.ndarray, "terms"]:
+        if (d is not None) != (len(self.largest) > 1):
+            found = "no d" if d is None else "d"
+            raise SettingError(
+                "the point", found=found, rule="d is given where the law was fitted with it, and only there"
+            )
+        return np.log([positive("n", n)] + ([] if d is None else [positive("d", d)]))
+
+    def _intervals(self, number: Functional, both: bool = True) -> tuple[tuple[float, float], tuple[float, float]]:
+        return both_intervals(self.fit, self.others if both else [], number, self.level)
+
+    def _answer(self, value, interval, jackknife, beyond: float) -> Extrapolation:
+        notes = list(self.notes)
+        if beyond > 1 and math.isfinite(beyond):
+            said = (
+                f"{beyond:.3g} times the largest size fitted: right only where the same law goes on, which no fit shows"
+            )
+            notes = [said, *notes]
+        if beyond > _CALIBRATED:
+            notes.append(
+                f"the coverage of the interval was measured up to {_CALIBRATED:g} times the largest size, not here"
+            )
+        if math.isinf(interval[0]) or math.isinf(interval[1]):
+            notes.append("the data do not bound it on both sides")
+        goes_on = Condition("the same law holds at this size", beyond, None if beyond > 1 else True)
+        return Extrapolation(
+            value=value, interval=interval, level=self.level, claim=EXTRAPOLATION, notes=tuple(notes),
+            hypotheses=(*self.hypotheses, goes_on), leave_one_out=jackknife, beyond=beyond,
+        )  # fmt: skip

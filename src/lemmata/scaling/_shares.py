@@ -1,0 +1,78 @@
+"""Probabilities as a user has them: a number that is known, or successes among trials."""
+
+import dataclasses
+import math
+
+import numpy as np
+from scipy import stats
+
+from lemmata.errors import DataError, SettingError
+
+Share = float | int | tuple[int, int]
+"""A probability, or (successes, trials)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """A probability with limits: its own value twice where it was given as a number."""
+
+    value: float
+    low: float
+    high: float
+
+
+def read_share(name: str, given: Share, level: float) -> Known:
+    """A probability with Clopper and Pearson's exact limits; SettingError or DataError where it is none.
+
+    >>> read_share("p", (8, 10), 0.9).value
+    0.8
+    """
+    if isinstance(given, tuple | list):
+        if len(given) != 2:
+            raise SettingError(name, found=repr(given), rule="a probability, or (successes, trials)")
+        successes, trials = counts(name, given[0], given[1])
+        low, high = limits(float(successes[0]), float(trials[0]), level)
+        return Known(float(successes[0] / trials[0]), low, high)
+    try:
+        value = float(given)
+    except (TypeError, ValueError) as error:
+        raise SettingError(name, found=repr(given), rule="a probability, or (successes, trials)") from error
+    if not 0 <= value <= 1:  # NaN fails this, too
+        raise SettingError(name, found=f"{value:g}", rule="a probability between 0 and 1, or (successes, trials)")
+    return Known(value, value, value)
+
+
+def limits(successes: float, trials: float, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's limits; the counts may be fractions, as in a survey's effective sample."""
+    tail, failures = (1 - level) / 2, trials - successes
+    low = float(stats.beta.ppf(tail, successes, failures + 1)) if successes > 0 else 0.0
+    high = float(stats.beta.ppf(1 - tail, successes + 1, failures)) if failures > 0 else 1.0
+    return low, high
+
+
+def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers of successes and of trials, one a problem, or DataError with the first that is wrong."""
+    try:
+        found, trials = np.broadcast_arrays(np.atleast_1d(np.asarray(successes, float)), np.asarray(n, float))
+    except (TypeError, ValueError) as error:
+        raise DataError(name, rule="whole numbers, one a problem, and n for all or one a problem") from error
+    if found.ndim != 1 or len(found) == 0:
+        raise DataError(name, found=f"the shape {found.shape}", rule="one number a problem, and at least one problem")
+    for what, values, least in (("n", trials, 1), (name, found, 0)):
+        wrong = ~(np.isfinite(values) & (values == np.floor(values)) & (values >= least))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise DataError(f"{what} of problem {row + 1}", found=f"{values[row]:g}", rule=f"whole, at least {least}")
+    if (found > trials).any():
+        row = int((found > trials).argmax())
+        rule = f"at most the {trials[row]:g} attempts"
+        raise DataError(f"{name} of problem {row + 1}", found=f"{found[row]:g}", rule=rule)
+    return found, trials
+
+
+def joint(level: float | int, given: tuple[Share, ...]) -> float:
+    """The level of each interval so that all hold together at `level` (Bonferroni)."""
+    unsure = sum(isinstance(share, tuple | list) for share in given)
+    if not (isinstance(level, (int, float)) and math.isfinite(level) and 0 < level < 1):
+        raise SettingError("level", found=repr(level), rule="strictly between 0 and 1")
+    return 1 - (1 - level) / max(unsure, 1)

@@ -1,0 +1,217 @@
+"""How many votes a majority needs, and what a verifier's mistakes leave of many attempts."""
+
+import dataclasses
+import math
+
+import numpy as np
+from scipy import stats
+
+from lemmata.errors import SettingError
+
+from ._checks import inside
+from ._records import AbstractFinding, Condition
+from ._shares import Share, joint, read_share
+
+VOTES = "scaling.votes.plurality_exponent"
+VERIFIER = "scaling.votes.verifier_ceiling"
+_MOST = 200_000
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Votes(AbstractFinding):
+    """How many votes are enough; infinite where no number is.
+
+    Args:
+        exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
+        sure: votes that are enough whatever the other wrong answers are, by a sum over all of them.
+    """
+
+    exponent: float
+    sure: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ceiling(AbstractFinding):
+    """The accuracy that no number of attempts exceeds, with this verifier.
+
+    Args:
+        p, tpr, fpr: the numbers it was computed from.
+    """
+
+    p: float
+    tpr: float
+    fpr: float
+
+    def accuracy(self, attempts: int) -> float:
+        """Of an accepted answer among so many attempts; where none is accepted, of one at random."""
+        accepted = self.p * self.tpr + (1 - self.p) * self.fpr
+        none = (1 - accepted) ** attempts
+        blind = self.p * (1 - self.tpr) / (1 - accepted) if accepted < 1 else 0.0
+        return float((1 - none) * self.value + none * blind)
+
+
+def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
+    """The probability that an answer of probability p2, some votes ahead, has as many votes as one of p1, or more.
+
+    Votes for neither leave a binomial number for the two, and those a binomial share for the first: exact sums.
+
+    Args:
+        p1: the probability of one answer in one vote.
+        p2: that of the other.
+        votes: how many are cast.
+        ahead: votes that the second answer has before.
+
+    >>> round(plurality_error(0.6, 0.4, 3), 6)
+    0.352
+    """
+    two = p1 + p2
+    cast = np.arange(votes + 1)
+    return float(stats.binom.pmf(cast, votes, min(two, 1.0)) @ stats.binom.cdf((cast + ahead) // 2, cast, p1 / two))
+
+
+def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int = 0.9) -> Votes:
+    """How many samples a plurality vote needs to be wrong with probability at most `error`.
+
+    The value is the smallest number from which on the strongest wrong answer alone reaches the right one, ties
+    included, with probability at most `error`, by exact sums; that falls as exp(-c K)/sqrt(K) in the number K of votes,
+    c = -log(1 - (sqrt p1 - sqrt p2)²).
+    `sure` is enough whatever the other wrong answers are. Given as (successes, trials), p1 and p2 have exact limits and
+    the number of votes the interval that they imply.
+
+    Args:
+        p1: the probability of the right answer, or (successes, trials).
+        p2: that of the strongest wrong one, or (successes, trials).
+        error: the error that is allowed.
+        level: the confidence of the interval.
+
+    Raises:
+        SettingError, DataError: probabilities outside [0, 1] or above 1 together, counts larger than n, an error
+            outside (0, 1); p1 <= p2, where more votes make it worse.
+
+    >>> votes = votes_needed(0.5, 0.3, 0.01)
+    >>> votes.value, votes.sure, round(votes.exponent, 4)
+    (110.0, 299.0, 0.0257)
+    >>> print(votes_needed((50, 100), (30, 100), 0.01))
+    110, 90 % interval 29 to infinity
+    - the counts do not tell that the right answer is the more frequent one
+    """
+    error = inside("error", error, 0.0, 1.0)
+    each = joint(level, (p1, p2))
+    right, rival = read_share("p1", p1, each), read_share("p2", p2, each)
+    if right.value + rival.value > 1 + 1e-12:
+        raise SettingError("p1 + p2", found=f"{right.value + rival.value:g}", rule="at most 1: one sample, one answer")
+    if right.value <= rival.value:
+        rule = "p1 above p2: else a vote tends to the wrong answer"
+        raise SettingError("p1 and p2", found=f"{right.value:g} and {rival.value:g}", rule=rule)
+    value = _smallest(right.value, rival.value, error)
+    most = _smallest(right.low, rival.high, error) if right.low > rival.high else math.inf
+    least = _smallest(right.high, min(rival.low, 1 - right.high), error)
+    notes = () if math.isfinite(most) else ("the counts do not tell that the right answer is the more frequent one",)
+    exponent = _exponent(right.value, rival.value)
+    sure = _enough(right.value, rival.value, error) if rival.value > 0 else value
+    return Votes(
+        value=value, interval=(least, most), level=level, claim=VOTES, notes=notes, exponent=exponent,
+        sure=max(sure, value),
+        hypotheses=(
+            Condition("samples are independent", None, None),
+            Condition("the right answer is the most frequent: p1 - p2", right.value - rival.value, True),
+        ),
+    )  # fmt: skip
+
+
+def _exponent(p1: float, p2: float) -> float:
+    inner = 1 - (math.sqrt(p1) - math.sqrt(p2)) ** 2
+    return -math.log(inner) if inner > 0 else math.inf
+
+
+def _smallest(p1: float, p2: float, error: float) -> float:
+    """The least number of votes from which on the error stays at or below the one that is allowed.
+
+    One more vote can make it larger, by parity: along odd and along even numbers it falls. Where the later of the two
+    begins to be good, so is every number from the one before it.
+    """
+
+    def end(parity: int) -> int:
+        low, high = parity - 2, parity
+        while plurality_error(p1, p2, high) > error:
+            low, high = high, 2 * high + parity % 2
+            if high > _MOST:
+                about = -math.log(error) / _exponent(p1, p2)
+                rule = f"at most {_MOST:,} votes; about {about:.2g} would be needed"
+                raise SettingError("votes_needed", found=f"p1 = {p1:g}, p2 = {p2:g}", rule=rule)
+        while high - low > 2:
+            middle = low + 2 * ((high - low) // 4)
+            low, high = (low, middle) if plurality_error(p1, p2, middle) <= error else (middle, high)
+        return high
+
+    return float(max(end(1), end(2)) - 1)
+
+
+def _enough(p1: float, p2: float, error: float) -> float:
+    """Votes that are enough however the remaining probability is split into answers of at most p2 each.
+
+    That an answer of probability q <= p2 has a vote, and as many as the right one, is less probable than its number of
+    such votes is large in the mean: K q times the probability that K - 1 others leave it at most one vote behind, which
+    rises with q. The sum over answers replaces q by 1 - p1. No vote for the right answer has probability (1 - p1)^K.
+    """
+
+    def bound(votes: int) -> float:
+        return (1 - p1) ** votes + votes * (1 - p1) * plurality_error(p1, p2, votes - 1, ahead=1)
+
+    low = high = math.ceil(1 / _exponent(p1, p2))  # from here on it falls
+    while bound(high) > error:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound(middle) <= error else (middle, high)
+    return float(high)
+
+
+def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0.9) -> Ceiling:
+    """The accuracy that best-of-K tends to where a verifier says yes or no.
+
+    An accepted answer is right with probability p t / q, q = p t + (1 - p) f, whatever the number of attempts: attempts
+    make sure that some answer is accepted, not that it is right. Only f = 0 has no ceiling.
+
+    Args:
+        p: the probability that one attempt is right.
+        tpr: t, that a right answer is accepted.
+        fpr: f, that a wrong answer is accepted. Each is a probability or (successes, trials).
+        level: the confidence of the interval, for all counts together.
+
+    Raises:
+        SettingError, DataError: probabilities outside [0, 1], counts larger than n, a verifier that accepts nothing.
+
+    >>> ceiling = verifier_ceiling(0.2, 0.8, 0.1)
+    >>> print(ceiling)
+    0.6667, exactly
+    >>> round(ceiling.accuracy(8), 3), round(ceiling.accuracy(1000), 3)
+    (0.598, 0.667)
+    >>> print(verifier_ceiling((20, 100), (80, 100), (10, 100)))
+    0.6667, 90 % interval 0.346 to 0.8913
+    """
+    each = joint(level, (p, tpr, fpr))
+    right, accepted, mistaken = read_share("p", p, each), read_share("tpr", tpr, each), read_share("fpr", fpr, each)
+    if right.value * accepted.value + (1 - right.value) * mistaken.value == 0:
+        found = f"p = {right.value:g}, tpr = {accepted.value:g}, fpr = {mistaken.value:g}"
+        raise SettingError("verifier", found=found, rule="it accepts something: p tpr + (1 - p) fpr above 0")
+    value = _share_right(right.value, accepted.value, mistaken.value)
+    # the ceiling rises with p and t and falls with f
+    interval = (
+        _share_right(right.low, accepted.low, mistaken.high),
+        _share_right(right.high, accepted.high, mistaken.low),
+    )
+    notes = ("this verifier is no better than chance: the ceiling is not above p",) if value <= right.value < 1 else ()
+    return Ceiling(
+        value=value, interval=interval, level=level, claim=VERIFIER, notes=notes, p=right.value, tpr=accepted.value,
+        fpr=mistaken.value,
+        hypotheses=(
+            Condition("attempts are independent", None, None),
+            Condition("the verifier's mistakes are independent given right or wrong", None, None),
+        ),
+    )  # fmt: skip
+
+
+def _share_right(p: float, t: float, f: float) -> float:
+    accepted = p * t + (1 - p) * f
+    return p * t / accepted if accepted > 0 else 0.0
