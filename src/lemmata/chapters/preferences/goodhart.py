@@ -41,8 +41,7 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
     """Where proxy = gold + error, both normal with mean 0 and independent, gold grows with the proxy at the fixed share
     rho² = s_g²/(s_g² + s_e²) of it, under the best of n as under a tilt of the reference by e^(lambda proxy):
 
-        E gold = rho² E proxy = rho² sqrt(s_g² + s_e²) E max(z_1, ..., z_n)   and   rho² lambda (s_g² + s_e²) = lambda
-        s_g²,
+        E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e²,
 
     without any peak. The values are those of n = 4, 16, 64 and of the tilt.
     """
@@ -145,7 +144,7 @@ class HeavyTailsTakeGold(Claim[HeavyProxy]):
     control = Control("gold keeps rising", lambda sign, problem: -sign)
     controls = "the gold reward of the best of n by a heavy-tailed proxy"
     unexplained = "where the peak is, which depends on the scale of the error"
-    trials = 256
+    trials = 160
 
     def predict(self, problem: HeavyProxy) -> Array:
         return -jnp.ones(())
@@ -167,7 +166,7 @@ class HeavyTailedProxyGrows(Claim[HeavyProxy]):
     control = Control("like n^(1/(nu + 1))", lambda rate, problem: rate / (1 + rate))
     controls = "the proxy reward of the best of n"
     unexplained = "the gold reward"
-    trials = 256
+    trials = 128
 
     def predict(self, problem: HeavyProxy) -> Array:
         return 1 / problem.freedom
