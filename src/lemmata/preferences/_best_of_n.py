@@ -1,6 +1,7 @@
 """The best of n by a reward: what it gains, how far it goes from the reference, and what it does to a gold reward."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -121,19 +122,18 @@ def best_of_n(
         raise SettingError("n", found=count, rule="at least 1 draw")
     values = as_vector("rewards", rewards)
     gold_values = None if gold is None else as_vector("gold", gold)
+    logs = None if logp is None else as_log_probabilities("logp", logp)
+    check_same_length(rewards=values, gold=gold_values, logp=logs)
     columns = values[:, None] if gold_values is None else np.stack([values, gold_values], axis=1)
-    if logp is not None:
-        logs = as_log_probabilities("logp", logp)
-        check_same_length(rewards=values, gold=gold_values, logp=logs)
+    if logs is not None:
         return _of_list(values, columns, logs, count)
-    check_same_length(rewards=values, gold=gold_values)
     if count >= len(values):
         rule = f"below the number of draws, {len(values)}"
         raise SettingError("n", found=count, rule=rule, remedy="draw more answers, or pass logp for a whole list")
     return _of_sample(values, columns, count, level)
 
 
-def _bounds(counts: np.ndarray, log_best: float) -> dict[str, np.ndarray]:
+def _bounds(counts: np.ndarray, log_best: float) -> dict[str, Any]:
     bound = np.log(counts) - (counts - 1) / counts
     return {
         "n": counts,

@@ -209,11 +209,12 @@ def _worst(
 
 def _conditions(games: np.ndarray, rarest: float, freedom: int) -> tuple[Condition, ...]:
     met = games[games > 0]
-    even = met.min() == met.max() and len(met) == len(games) * (len(games) - 1)
+    least = float(met.min() / met.max())
+    even = least == 1.0 and len(met) == len(games) * (len(games) - 1)
     return (
         Condition("parts that chains of wins join", 1.0, True, "the fit exists and is unique"),
         Condition("the rarest expected count of wins", rarest, rarest >= _EXPECTED, "intervals and test are for many"),
         Condition("pairs beyond those that rewards need", float(freedom), freedom > 0, "else nothing is tested"),
-        Condition("least over most comparisons of a pair", met.min() / met.max(), even, "then rewards follow Borda"),
+        Condition("least over most comparisons of a pair", least, even, "then rewards follow Borda"),
         Condition("comparisons are independent", float("nan"), None, "the same person twice is not"),
     )

@@ -101,7 +101,7 @@ def standard_error(left_out: Float[np.ndarray, "K *c"]) -> Float[np.ndarray, "*c
     Args:
         left_out: the estimate without each of the K draws.
     """
-    return np.sqrt(len(left_out) - 1) * left_out.std(axis=0)
+    return np.asarray(np.sqrt(len(left_out) - 1) * left_out.std(axis=0))
 
 
 def win_rate(sample: RankedSample, m: int, logs: np.ndarray) -> float:

@@ -63,7 +63,7 @@ class Contest(eqx.Module):
     def laplacian(self, weights: Float[Array, " p"]) -> Float[Array, "k k"]:
         """The Laplacian of the graph with these weights of its edges."""
         first, second = self.pairs
-        signs = np.eye(len(self.rewards))[first] - np.eye(len(self.rewards))[second]
+        signs = jnp.asarray(np.eye(len(self.rewards))[first] - np.eye(len(self.rewards))[second])
         return signs.T @ (weights[:, None] * signs)
 
     @property

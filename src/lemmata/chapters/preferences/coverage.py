@@ -50,7 +50,7 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
         return jnp.sum((jnp.exp(problem.log_policy) - jnp.exp(problem.log_ref)) * problem.rewards)
 
-    def condition(self, problem: TabularPolicy) -> Array:
+    def condition(self, problem: TabularPolicy) -> float:
         return 4.0 * len(problem.rewards)
 
     def trivial(self, problem: TabularPolicy) -> Array:

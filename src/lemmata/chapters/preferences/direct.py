@@ -68,7 +68,7 @@ class DpoOptimum(Claim[ComparedRewards]):
         start = problem.beta * problem.log_ref
         return _centred(jax.lax.fori_loop(0, _NEWTON, step, start) / problem.beta)
 
-    def condition(self, problem: ComparedRewards) -> Array:
+    def condition(self, problem: ComparedRewards) -> float:
         """The gradient is rounded; rare pairs make the curvature small."""
         return 1e6
 

@@ -36,7 +36,7 @@ class DivergenceFrontier(Claim[TabularPolicy]):
         moved = jnp.exp(problem.log_policy) - jnp.exp(problem.log_ref)
         return jnp.sum(moved * problem.rewards)
 
-    def condition(self, problem: TabularPolicy) -> Array:
+    def condition(self, problem: TabularPolicy) -> float:
         """Both sides are rounded sums over the answers; nodes far out carry rounding of their own."""
         return 1e4
 

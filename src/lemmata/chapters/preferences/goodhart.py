@@ -23,10 +23,11 @@ from lemmata.problems._proxy_rewards import (
 
 _DRAWS, _MANY = 2**12, 2**16
 _BEST_OF = (4, 16, 64)
-_LADDER = (64.0, 256.0, 1024.0, 4096.0)
+_SIZES = (64, 256, 1024, 4096)
+_LADDER = tuple(map(float, _SIZES))
 
 
-def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tuple[float, ...]) -> Array:
+def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tuple[int, ...]) -> Array:
     """The mean value of the answer with the best proxy of n, for each n, over the draws in groups of n."""
 
     def one(n):
@@ -34,7 +35,7 @@ def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tupl
         best = jnp.argmax(groups, axis=1, keepdims=True)
         return jnp.mean(jnp.take_along_axis(values.reshape(-1, n), best, axis=1))
 
-    return jnp.stack([one(int(n)) for n in counts])
+    return jnp.stack([one(n) for n in counts])
 
 
 class NormalErrorsNeverHurt(Claim[NormalProxy]):
@@ -107,7 +108,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
         peak = jax.lax.fori_loop(0, 50, halve, (jnp.zeros(()), jnp.full((), 5.0)))[0]
         return jnp.append(jax.vmap(mean)(problem.tilts) - mean(0.0), peak)
 
-    def condition(self, problem: CurvedGold) -> Array:
+    def condition(self, problem: CurvedGold) -> float:
         """Nodes and weights are known to about 1e-13; bisection of a rounded derivative ends within that of 1/c."""
         return 1e5
 
@@ -151,7 +152,7 @@ class HeavyTailsTakeGold(Claim[HeavyProxy]):
 
     def measure(self, problem: HeavyProxy, key: Key[Array, ""]) -> Array:
         gold, proxy = _heavy_draws(problem, key)
-        return _best_of(proxy, gold, _LADDER)
+        return _best_of(proxy, gold, _SIZES)
 
 
 class HeavyTailedProxyGrows(Claim[HeavyProxy]):
@@ -173,4 +174,4 @@ class HeavyTailedProxyGrows(Claim[HeavyProxy]):
 
     def measure(self, problem: HeavyProxy, key: Key[Array, ""]) -> Array:
         _, proxy = _heavy_draws(problem, key)
-        return _best_of(proxy, proxy, _LADDER)
+        return _best_of(proxy, proxy, _SIZES)

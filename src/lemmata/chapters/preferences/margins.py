@@ -126,6 +126,6 @@ class MarginWithoutEnd(Claim[LabelledPair]):
 
         return jax.lax.fori_loop(0, _STEPS, step, jnp.zeros(()))
 
-    def condition(self, problem: LabelledPair) -> Array:
+    def condition(self, problem: LabelledPair) -> float:
         """The truncation error of steps of 9/300 in the logarithm of time is below 1e-9."""
         return 1e5

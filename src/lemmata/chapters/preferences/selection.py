@@ -42,8 +42,8 @@ class LawOfBestOfN(Claim[FewAnswers]):
         chance = jnp.prod(problem.probabilities[drawn], axis=1)
         return jnp.stack([jnp.sum(chance * (drawn.max(axis=1) == i)) for i in range(answers)])
 
-    def condition(self, problem: FewAnswers) -> Array:
-        return 8 * problem.draws
+    def condition(self, problem: FewAnswers) -> float:
+        return 8.0 * problem.draws
 
 
 def _as_a_density(problem: FewAnswers) -> Array:
@@ -107,7 +107,7 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
     def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
         return _measured_divergence(problem)
 
-    def condition(self, problem: RankedAnswers) -> Array:
+    def condition(self, problem: RankedAnswers) -> float:
         return 16.0 * len(problem.logp)
 
     def trivial(self, problem: RankedAnswers) -> Array:
@@ -141,7 +141,7 @@ class WinRateOfBestOfN(Claim[RankedAnswers]):
         worse = jnp.cumsum(chance) - chance
         return jnp.sum(jnp.exp(best_of_n_law(problem.logp, problem.draws)) * (worse + chance / 2))
 
-    def condition(self, problem: RankedAnswers) -> Array:
+    def condition(self, problem: RankedAnswers) -> float:
         return 16.0 * len(problem.logp)
 
     def trivial(self, problem: RankedAnswers) -> Array:
