@@ -79,6 +79,21 @@ def test_missing_reference_mass_and_lonely_draws_are_said():
     assert found.conditions[0].holds is False
 
 
+def test_texts_so_far_apart_that_ratios_overflow_are_infinite_and_vacuous():
+    rng = np.random.default_rng(3)
+    policy, ref = -500 - 10 * rng.random(50), -1500 - 10 * rng.random(50)
+    found = coverage(policy, ref, error_range=1.0)
+    assert found.divergence == pytest.approx(np.mean(policy - ref))
+    assert found.chi_squared == found.overestimation == np.inf
+    assert found.effective_share == 0.0
+    assert found.vacuous is True
+    assert found.seen == pytest.approx(0.0, abs=1e-300)
+    assert found.conditions[1].holds is False
+    other = coverage(ref, policy)
+    assert other.nonnegative == np.inf
+    assert other.chi_squared == pytest.approx(0.0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "said"),
     [

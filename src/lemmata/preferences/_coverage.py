@@ -3,7 +3,9 @@
 import dataclasses
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from ._statements import (
     Condition,
@@ -102,24 +104,23 @@ def coverage(
     policy, ref = as_log_probabilities("logp", logp, _FEWEST), as_log_probabilities("logp_ref", logp_ref, _FEWEST)
     check_same_length(logp=policy, logp_ref=ref)
     ratio = policy - ref
-    with np.errstate(over="ignore"):
-        weights, inverse = np.exp(ratio), np.exp(-ratio)
-    kl, kl_interval = float(ratio.mean()), mean_interval(ratio, level)
-    terms = np.expm1(-ratio) + ratio
-    chi = max(float(weights.mean()) - 1, float(np.expm1(max(kl, 0.0))))
-    low, high = (end - 1 for end in mean_interval(weights, level))
-    low = max(low, float(np.expm1(max(kl_interval[0], 0.0))))
-    high = max(high, chi, low)
+    with np.errstate(over="ignore"):  # ratios of whole texts leave the range of a number: what is infinite is said so
+        weights, inverse, terms = np.exp(ratio), np.exp(-ratio), np.expm1(-ratio) + ratio
+        kl, (kl_low, kl_high) = _mean(ratio, level)
+        least, floor = float(np.expm1(max(kl, 0.0))), float(np.expm1(max(kl_low, 0.0)))
+    mean, (low, high) = _mean(weights, level)
+    chi, low = max(mean - 1, least), max(low - 1, floor)
+    high = max(high - 1, chi, low)
+    nonnegative, nonnegative_interval = _mean(terms, level)
+    seen, (_, seen_high) = _mean(inverse, level)
     scale = error_sd if error_sd is not None else error_range / 2 if error_range is not None else 1.0
     bound = float(np.sqrt(high) * scale)
-    share = float(weights.max() / weights.sum())
-    seen = float(inverse.mean())
-    ends = mean_interval(inverse, level)
+    share = float(np.exp(ratio.max() - logsumexp(ratio)))
     return Coverage(
         divergence=kl,
-        divergence_interval=kl_interval,
-        nonnegative=float(terms.mean()),
-        nonnegative_interval=mean_interval(terms, level),
+        divergence_interval=(kl_low, kl_high),
+        nonnegative=nonnegative,
+        nonnegative_interval=nonnegative_interval,
         chi_squared=chi,
         chi_squared_interval=(low, high),
         effective_share=1 / (1 + chi),
@@ -128,7 +129,14 @@ def coverage(
         vacuous=None if error_range is None else bool(bound >= error_range),
         conditions=(
             Condition("largest share of one draw in chi²", share, share <= _LARGEST_SHARE, "one draw decides it"),
-            Condition("reference mass where the policy draws", seen, ends[1] >= 1, "what is missed is not estimated"),
+            Condition("reference mass where the policy draws", seen, seen_high >= 1, "what is missed is not estimated"),
             Condition("answers are drawn from the policy", float("nan"), None, "no mean is right for other draws"),
         ),
     )
+
+
+def _mean(values: Float[np.ndarray, " n"], level: float) -> tuple[float, tuple[float, float]]:
+    """The mean and its interval, which reaches from 0 to infinity where a value is infinite."""
+    if not np.isfinite(values).all():
+        return float("inf"), (0.0, float("inf"))
+    return float(values.mean()), mean_interval(values, level)

@@ -118,11 +118,11 @@ class MixedOpinions(Population[Opinions]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Opinions:
         """Utilities 2 s u + noise with s = 1, 1, -4; shares near 0.4, 0.35, 0.25."""
-        own, noise, share = jax.random.split(key, 3)
-        base = 2 * jax.random.normal(own, (setting["answers"],))
-        utilities = jnp.array([1.0, 1.0, -4.0])[:, None] * base
-        shares = jnp.array([0.4, 0.35, 0.25]) * jnp.exp(0.1 * jax.random.normal(share, (3,)))
-        return Opinions(utilities + jax.random.normal(noise, utilities.shape), shares / shares.sum())
+        k = setting["answers"]
+        normal = jax.random.normal(key, (4 * k + 3,))
+        utilities = jnp.array([1.0, 1.0, -4.0])[:, None] * (2 * normal[:k])
+        shares = jnp.array([0.4, 0.35, 0.25]) * jnp.exp(0.1 * normal[4 * k :])
+        return Opinions(utilities + normal[k : 4 * k].reshape(3, k), shares / shares.sum())
 
     def hypotheses(self, problem: Opinions) -> list[Hypothesis]:
         """Shares are a probability, and every preference has a chance of being reversed."""
@@ -152,11 +152,12 @@ class ShiftedPrompts(Population[PromptRewards]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PromptRewards:
         """Rewards, shifts, pairs."""
-        one, two, three, four = jax.random.split(key, 4)
+        one, two = jax.random.split(key)
         x, k, c = setting["prompts"], setting["answers"], setting["comparisons"]
-        winners = jax.random.randint(three, (x, c), 0, k)
-        losers = (winners + jax.random.randint(four, (x, c), 1, k)) % k
-        return PromptRewards(jax.random.normal(one, (x, k)), 10 * jax.random.normal(two, (x,)), winners, losers)
+        normal, u = jax.random.normal(one, (x, k + 1)), jax.random.uniform(two, (2, x, c))
+        winners = jnp.floor(k * u[0]).astype(int)
+        losers = (winners + 1 + jnp.floor((k - 1) * u[1]).astype(int)) % k
+        return PromptRewards(normal[:, :k], 10 * normal[:, k], winners, losers)
 
     def hypotheses(self, problem: PromptRewards) -> list[Hypothesis]:
         """Two different answers in each comparison."""

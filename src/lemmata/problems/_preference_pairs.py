@@ -32,11 +32,10 @@ class FeaturePairs(Population[FeaturePair]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePair:
         """Features, two weights, a price between 0.05 and 1."""
         k, d = setting["answers"], setting["features"]
-        one, two, three, four = jax.random.split(key, 4)
-        features = jax.random.normal(one, (k, d))
-        cosine, share = 0.95 * jax.random.uniform(three), jax.random.uniform(four)
+        one, two = jax.random.split(key)
+        normal, (cosine, share) = jax.random.normal(one, (k + 2, d)), jax.random.uniform(two, (2,))
+        features, weights, cosine = normal[:k], 0.5 * normal[k:], 0.95 * cosine
         close = cosine * features[0] + jnp.sqrt(1 - cosine**2) * features[1]
-        weights = 0.5 * jax.random.normal(two, (2, d))
         return FeaturePair(features.at[1].set(close), weights[0], weights[1], 0.05 * 20**share)
 
     def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
@@ -108,14 +107,13 @@ class UnseenAnswers(Population[UnseenAnswer]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenAnswer:
         """A reference, a label, a leftover mass, a bound and rewards within it."""
-        one, two, three = jax.random.split(key, 3)
-        u = jax.random.uniform(one, (6,))
+        u = jax.random.uniform(key, (10,))
         rare = jnp.exp(-6 - 6 * u[0])
         ref = jnp.stack([(1 - rare) * (0.1 + 0.8 * u[1]), (1 - rare) * (0.9 - 0.8 * u[1]), rare])
         beta = 0.1 * 10 ** u[2]
         bound = beta * setting["strength"] * (0.2 + 0.8 * u[3])
         extreme = jnp.array([-1.0, -1.0, 1.0])
-        drawn = jnp.where(jax.random.bernoulli(two), extreme, jax.random.uniform(three, (3,), minval=-1.0))
+        drawn = jnp.where(u[6] < 0.5, extreme, 2 * u[7:] - 1)
         return UnseenAnswer(jnp.log(ref), 0.5 + 0.45 * u[4], 0.01 + 0.3 * u[5], bound * drawn, bound, beta)
 
     def hypotheses(self, problem: UnseenAnswer) -> list[Hypothesis]:
@@ -146,11 +144,12 @@ class FullSupport(Population[ComparedRewards]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> ComparedRewards:
         """Rewards, reference, frequencies that add up to 1, a price between 0.1 and 1."""
         k = setting["answers"]
-        one, two, three, four = jax.random.split(key, 4)
-        rewards = jax.random.uniform(one, (k,), minval=-1.5, maxval=1.5)
-        weights = jnp.exp(jax.random.normal(two, (k, k))) * (1 - jnp.eye(k))
-        log_ref = jax.nn.log_softmax(jax.random.normal(three, (k,)))
-        return ComparedRewards(rewards, log_ref, weights / weights.sum(), 0.1 * 10 ** jax.random.uniform(four))
+        one, two = jax.random.split(key)
+        u, normal = jax.random.uniform(one, (k + 1,)), jax.random.normal(two, (k + 1, k))
+        weights = jnp.exp(normal[:k]) * (1 - jnp.eye(k))
+        return ComparedRewards(
+            3 * u[:k] - 1.5, jax.nn.log_softmax(normal[k]), weights / weights.sum(), 0.1 * 10 ** u[k]
+        )
 
     def hypotheses(self, problem: ComparedRewards) -> list[Hypothesis]:
         """Every pair is compared."""

@@ -57,13 +57,13 @@ class TabularPolicies(Population[TabularPolicy]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
         """Reference, move, normal rewards, a price between 0.2 and 2."""
         k, size = setting["answers"], setting["distance"]
-        ref, rewards, move, price = jax.random.split(key, 4)
-        logits = jax.random.normal(ref, (k,))
-        moved = (jax.random.exponential if self.skewed else jax.random.normal)(move, (k,))
-        beta = jnp.exp(jax.random.uniform(price, minval=jnp.log(0.2), maxval=jnp.log(2.0)))
+        one, two = jax.random.split(key)
+        logits, rewards, moved = jax.random.normal(one, (3, k))
+        uniform = jax.random.uniform(two, (k + 1,))
+        if self.skewed:
+            moved = -jnp.log1p(-uniform[:k])
         policy = jax.nn.log_softmax(logits + size * moved)
-        drawn = jax.random.normal(rewards, (k,))
-        return TabularPolicy(jax.nn.log_softmax(logits), policy, drawn, beta, jnp.asarray(jnp.nan))
+        return TabularPolicy(jax.nn.log_softmax(logits), policy, rewards, 0.2 * 10 ** uniform[k], jnp.asarray(jnp.nan))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
         """Two probabilities, a price."""
@@ -84,11 +84,10 @@ class ProxyErrors(Population[TabularPolicy]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
         """A policy; an error which is the ratio itself for every other problem on average."""
         k = setting["answers"]
-        drawn, own, half = jax.random.split(key, 3)
-        problem = TabularPolicies().sample({"answers": k, "distance": setting["distance"]}, drawn)
+        problem = TabularPolicies().sample({"answers": k, "distance": setting["distance"]}, key)
         ratio = jnp.exp(problem.log_policy - problem.log_ref)
-        error = jnp.where(jax.random.bernoulli(half), ratio, jax.random.normal(own, (k,)))
-        return eqx.tree_at(lambda p: p.rewards, problem, error)
+        half = problem.rewards[0] > 0
+        return eqx.tree_at(lambda p: p.rewards, problem, jnp.where(half, ratio, problem.rewards))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
         """Two probabilities; nothing about the error."""
@@ -118,11 +117,10 @@ class SubGaussianRewards(Population[TabularPolicy]):
         """A tilt, normal noise on its logits in half of the problems, a scale between 1/2 and 2."""
         k = setting["nodes"]
         points, logs = _hermite(k)
-        one, two, three, four = jax.random.split(key, 4)
-        tilt = setting["tilt"] * jax.random.uniform(one, minval=0.1)
-        noise = jax.random.bernoulli(two) * jax.random.normal(three, (k,))
-        scale = jnp.exp(jax.random.uniform(four, minval=jnp.log(0.5), maxval=jnp.log(2.0)))
-        log_ref = jnp.asarray(logs)
+        one, two = jax.random.split(key)
+        u, log_ref = jax.random.uniform(one, (3,)), jnp.asarray(logs)
+        tilt, scale = setting["tilt"] * (0.1 + 0.9 * u[0]), 0.5 * 4 ** u[1]
+        noise = (u[2] < 0.5) * jax.random.normal(two, (k,))
         policy = jax.nn.log_softmax(log_ref + tilt * points + noise)
         return TabularPolicy(log_ref, policy, scale * points, jnp.ones(()), scale)
 
@@ -162,10 +160,10 @@ class Rankings(Population[RankedAnswers]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RankedAnswers:
         """Logits of spread up to 1, a whole n."""
-        one, two, three = jax.random.split(key, 3)
-        logits = jax.random.uniform(one) * jax.random.normal(two, (setting["answers"],))
-        low, high = jnp.log(self.fewest), jnp.log(self.most + 1.0)
-        draws = jnp.floor(jnp.exp(jax.random.uniform(three, minval=low, maxval=high)))
+        one, two = jax.random.split(key)
+        u = jax.random.uniform(one, (2,))
+        logits = u[0] * jax.random.normal(two, (setting["answers"],))
+        draws = jnp.floor(self.fewest * ((self.most + 1) / self.fewest) ** u[1])
         return RankedAnswers(jax.nn.log_softmax(logits), draws)
 
     def hypotheses(self, problem: RankedAnswers) -> list[Hypothesis]:

@@ -138,7 +138,7 @@ def _rounded_sums(problem: TabularPolicy) -> Array:
     logs = problem.log_ref - problem.log_policy
     size = (1 + jnp.abs(problem.log_policy).max() + jnp.abs(problem.log_ref).max()) * (1 + jnp.exp(logs).max())
     least = jnp.minimum(*(jnp.abs(_gradient_of(problem, reverse)).max() for reverse in (False, True)))
-    return 8 * len(logs) * size / least
+    return 8 * size / least
 
 
 class SquaredLogRatioGradient(Claim[TabularPolicy]):

@@ -70,7 +70,7 @@ class DpoOptimum(Claim[ComparedRewards]):
 
     def condition(self, problem: ComparedRewards) -> float:
         """The gradient is rounded; rare pairs make the curvature small."""
-        return 1e6
+        return 1e3
 
 
 def _margin(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
@@ -125,7 +125,7 @@ class DpoGradient(Claim[FeaturePair]):
     def condition(self, problem: FeaturePair) -> Array:
         """Probabilities of all answers enter the automatic gradient and cancel."""
         largest = jnp.abs(problem.features).max() * (1 + jnp.abs(problem.features @ problem.weights).max())
-        return 64 * (1 + largest / jnp.abs(_difference(problem)).max()) * len(problem.features)
+        return 4 * (1 + largest / jnp.abs(_difference(problem)).max()) * len(problem.features)
 
 
 class ChosenCanFall(Claim[FeaturePair]):
@@ -162,7 +162,7 @@ class ChosenCanFall(Claim[FeaturePair]):
     def condition(self, problem: FeaturePair) -> Array:
         """Products of features cancel."""
         size = jnp.sum(problem.features**2, axis=1).max() * (1 + jnp.abs(problem.features @ problem.weights).max())
-        return 64 * (1 + _pull(problem) * size * len(problem.features) / jnp.abs(self.predict(problem)))
+        return 4 * (1 + _pull(problem) * size * len(problem.features) / jnp.abs(self.predict(problem)))
 
 
 def _with_mass_on_the_unseen(problem: UnseenAnswer) -> Float[Array, " 3"]:

@@ -38,7 +38,7 @@ class DivergenceFrontier(Claim[TabularPolicy]):
 
     def condition(self, problem: TabularPolicy) -> float:
         """Both sides are rounded sums over the answers; nodes far out carry rounding of their own."""
-        return 1e4
+        return 1e2
 
     def trivial(self, problem: TabularPolicy) -> Array:
         """The gain of the best answer alone."""

@@ -110,7 +110,7 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
 
     def condition(self, problem: CurvedGold) -> float:
         """Nodes and weights are known to about 1e-13; bisection of a rounded derivative ends within that of 1/c."""
-        return 1e5
+        return 1e3
 
 
 def _gains(problem: CurvedGold, bend: float) -> Array:
