@@ -98,7 +98,7 @@ def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
         >>> from lemmata.preferences import fit_rewards
         >>> games = [("a", "b")] * 30 + [("b", "a")] * 10 + [("b", "c")] * 30 + [("c", "b")] * 10
         >>> found = fit_rewards(games + [("a", "c")] * 36 + [("c", "a")] * 4)
-        >>> found.items, round(found.reward[0] - found.reward[2], 3), found.borda.round(3).tolist()
+        >>> found.items, round(float(found.reward[0] - found.reward[2]), 3), found.borda.round(3).tolist()
         (('a', 'b', 'c'), 2.197, [0.825, 0.5, 0.175])
         >>> found.interval.round(2).tolist()
         [[0.7, 1.5], [-0.34, 0.34], [-1.5, -0.7]]

@@ -23,7 +23,7 @@ class LawOfBestOfN(Claim[FewAnswers]):
     """
 
     title = "The law of the best of n"
-    source = Source("beirami2025", note="the law of the best of n")
+    source = Source("beirami2025", "Section 2", note="the law of the best of n")
     population = ShortRankings()
     relation = Equal()
     control = Control(
@@ -125,7 +125,7 @@ class WinRateOfBestOfN(Claim[RankedAnswers]):
     """
 
     title = "The best of n beats one draw at most n times of n + 1"
-    source = Source("beirami2025", note="the win rate of the best of n")
+    source = Source("beirami2025", "Section 5", note="the win rate of the best of n")
     population = Rankings()
     relation = AtMost()
     control = Control("(n - 1)/n suffices", lambda rate, problem: (problem.draws - 1) / problem.draws)
