@@ -1,0 +1,1 @@
+"""What preferences can and cannot tell: comparisons, rewards, policies that follow them, and optimising too far."""

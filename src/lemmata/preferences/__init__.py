@@ -1,0 +1,18 @@
+"""Floor 2: what preferences can tell: rewards from comparisons, the best of n, how far a policy has gone, DPO."""
+
+from ._best_of_n import BestOfN as BestOfN
+from ._best_of_n import best_of_n as best_of_n
+from ._coverage import Coverage as Coverage
+from ._coverage import coverage as coverage
+from ._dpo import DpoReport as DpoReport
+from ._dpo import dpo_report as dpo_report
+from ._order_statistics import best_of_n_law as best_of_n_law
+from ._order_statistics import divergence_bound as divergence_bound
+from ._order_statistics import expected_normal_maximum as expected_normal_maximum
+from ._order_statistics import selection_weights as selection_weights
+from ._policies import chi_squared as chi_squared
+from ._policies import divergence as divergence
+from ._policies import tilted as tilted
+from ._rewards import Rewards as Rewards
+from ._rewards import fit_rewards as fit_rewards
+from ._statements import Condition as Condition

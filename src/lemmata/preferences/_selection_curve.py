@@ -1,0 +1,120 @@
+"""Best-of-m curves from a sample, without resampling, with their jackknife: ties share what chance would give them."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import gammaln
+
+
+@dataclasses.dataclass(frozen=True)
+class RankedSample:
+    """K draws in the groups of equal rewards, from the smallest up.
+
+    Args:
+        ends: how many draws have at most the reward of each group.
+        counts: draws in each group.
+        means: the mean of each column of values over each group.
+        values: the columns, in the order of the rewards.
+        groups: the group of each draw, in that order.
+    """
+
+    ends: Int[np.ndarray, " g"]
+    counts: Int[np.ndarray, " g"]
+    means: Float[np.ndarray, "g c"]
+    values: Float[np.ndarray, "K c"]
+    groups: Int[np.ndarray, " K"]
+
+    @property
+    def size(self) -> int:
+        """The number of draws."""
+        return len(self.groups)
+
+
+def ranked(rewards: Float[np.ndarray, " K"], columns: Float[np.ndarray, "K c"]) -> RankedSample:
+    """Sort a sample by its rewards.
+
+    Args:
+        rewards: which the best is chosen by.
+        columns: what is asked of the best.
+    """
+    order = np.argsort(rewards, kind="stable")
+    _, groups, counts = np.unique(rewards[order], return_inverse=True, return_counts=True)
+    values, starts = columns[order], np.concatenate([[0], np.cumsum(counts)[:-1]])
+    means = np.add.reduceat(values, starts, axis=0) / counts[:, None]
+    return RankedSample(np.cumsum(counts), counts, means, values, groups)
+
+
+def _below(ends: np.ndarray, size: int, m: int, logs: np.ndarray) -> np.ndarray:
+    """C(F, m) / C(K, m): the probability that all of m draws without replacement are among the first F of K."""
+    least = np.maximum(ends, m)
+    chance = np.exp(logs[least] - logs[least - m] - (logs[size] - logs[size - m]))
+    return np.where(ends >= m, chance, 0.0)
+
+
+def log_factorials(size: int) -> np.ndarray:
+    """Logarithms of 0!, ..., size!.
+
+    Args:
+        size: the last.
+    """
+    return gammaln(np.arange(size + 1) + 1.0)
+
+
+def best_of(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray, " c"]:
+    """The mean of each column over the best of every m of the K draws: unbiased for the best of m of the reference.
+
+    Args:
+        sample: the draws.
+        m: how many the best is chosen from.
+        logs: of factorials up to K.
+    """
+    chance = np.diff(_below(sample.ends, sample.size, m, logs), prepend=0.0)
+    return chance @ sample.means
+
+
+def without_each(sample: RankedSample, m: int, logs: np.ndarray) -> Float[np.ndarray, "K c"]:
+    """The same mean without each draw in its turn, all in one pass.
+
+    Args:
+        sample: the draws.
+        m: how many the best is chosen from, at most K - 1.
+        logs: of factorials up to K.
+    """
+    ends, starts = sample.ends, sample.ends - sample.counts
+    below = lambda count: _below(count, sample.size - 1, m, logs)[:, None]
+    untouched = np.cumsum((below(ends) - below(starts)) * sample.means, axis=0)
+    moved = (below(ends - 1) - below(starts - 1)) * sample.means
+    moved = np.cumsum(moved[::-1], axis=0)[::-1]
+    none = np.zeros_like(sample.means[:1])
+    others = np.concatenate([none, untouched[:-1]]) + np.concatenate([moved[1:], none])
+    left = np.maximum(sample.counts - 1, 1)[:, None]
+    share = (below(ends - 1) - below(starts)) / left
+    sums = sample.means * sample.counts[:, None]
+    at = sample.groups
+    return others[at] + share[at] * (sums[at] - sample.values)
+
+
+def standard_error(left_out: Float[np.ndarray, "K *c"]) -> Float[np.ndarray, "*c"]:
+    """The jackknife's standard error.
+
+    Args:
+        left_out: the estimate without each of the K draws.
+    """
+    return np.asarray(np.sqrt(len(left_out) - 1) * left_out.std(axis=0))
+
+
+def win_rate(sample: RankedSample, m: int, logs: np.ndarray) -> float:
+    """The share of choices of m + 1 draws in which the best of the first m beats the last, ties halved.
+
+    The last draw is at the top with all its equals, or at the top alone: it loses unless the one, and wins if the
+    other.
+
+    Args:
+        sample: the draws.
+        m: at most K - 1.
+        logs: of factorials up to K.
+    """
+    top = _below(sample.ends - 1, sample.size - 1, m, logs)
+    alone = _below(sample.ends - sample.counts, sample.size - 1, m, logs)
+    return float(1 - sample.counts @ (top + alone) / (2 * sample.size))

@@ -1,0 +1,145 @@
+"""What every tool of this room says beside its numbers: conditions with their values; and the intervals they share."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A condition that a number rests on.
+
+    Args:
+        name: in words.
+        value: what was found; NaN where data cannot tell.
+        holds: whether it holds; None where data cannot tell.
+        why: what depends on it.
+    """
+
+    name: str
+    value: float
+    holds: bool | None
+    why: str
+
+
+def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.ndarray, " n"]:
+    """Finite numbers in one dimension, at least so many.
+
+    Args:
+        name: what they are, for the message.
+        values: the numbers.
+        least: how many there must be.
+
+    Raises:
+        ShapeError, DataError: where they are not.
+    """
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ShapeError(name, found=f"shape {array.shape}", rule="one number for each, shape (n,)")
+    if len(array) < least:
+        raise ShapeError(name, found=f"{len(array)} of them", rule=f"at least {least}")
+    check_numbers(name, array)
+    return array.astype(float)
+
+
+def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.ndarray, " n"]:
+    """Finite logarithms of probabilities, none of them above 0 beyond rounding.
+
+    Args:
+        name: what they are, for the message.
+        values: the numbers.
+        least: how many there must be.
+
+    Raises:
+        ShapeError, DataError: where they are not.
+    """
+    logs = as_vector(name, values, least)
+    if logs.max() > 1e-6:
+        remedy = "pass log probabilities of answers, sums over their tokens, not densities or scores"
+        raise DataError(name, found=f"{logs.max():.6g}", rule="no log probability is above 0", remedy=remedy)
+    return np.minimum(logs, 0.0)
+
+
+def check_same_length(**arrays: np.ndarray | None) -> None:
+    """Refuse arrays of different lengths; what is None does not count.
+
+    Args:
+        arrays: by their names.
+
+    Raises:
+        ShapeError: where two differ.
+    """
+    lengths = {name: len(array) for name, array in arrays.items() if array is not None}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise ShapeError("lengths", found=found, rule="one entry of each for every answer")
+
+
+def check_positive(name: str, value: float | None) -> None:
+    """Refuse a number that is not finite and positive; None passes.
+
+    Args:
+        name: what it is, for the message.
+        value: the number.
+
+    Raises:
+        SettingError: where it is not.
+    """
+    if value is not None and not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
+        raise SettingError(name, found=repr(value), rule="a finite number above 0")
+
+
+def check_level(level: float) -> None:
+    """Refuse a confidence level that is no probability strictly between 0 and 1.
+
+    Args:
+        level: of the intervals.
+
+    Raises:
+        SettingError: where it is not.
+    """
+    if not (np.ndim(level) == 0 and 0 < level < 1):
+        raise SettingError("level", found=repr(level), rule="a probability between 0 and 1", remedy="0.95, say")
+
+
+def mean_interval(values: Float[np.ndarray, " n"], level: float) -> tuple[float, float]:
+    """A two-sided interval of a mean, corrected for skewness by Hall's transformation of the t statistic.
+
+    Args:
+        values: independent ones.
+        level: its confidence.
+    """
+    count, mean, deviation = len(values), float(values.mean()), float(values.std(ddof=1))
+    if deviation <= 64 * np.finfo(float).eps * np.abs(values).max():
+        return mean, mean
+    skewness = float(np.mean(((values - mean) / deviation) ** 3))
+    quantile = float(stats.t.ppf((1 + level) / 2, count - 1)) / np.sqrt(count)
+
+    def moved(value: float) -> float:
+        if abs(skewness) < 1e-6:
+            return mean - deviation * value
+        cube = 1 + skewness * (value - skewness / (6 * count))
+        return mean - deviation * 3 / skewness * float(np.cbrt(cube) - 1)
+
+    return moved(quantile), moved(-quantile)
+
+
+def share_interval(count: int, total: int, level: float) -> tuple[float, float]:
+    """The exact (Clopper-Pearson) interval of a probability.
+
+    Args:
+        count: how often it was seen.
+        total: of how many.
+        level: its confidence.
+    """
+    tail = (1 - level) / 2
+    low = float(stats.beta.ppf(tail, count, total - count + 1)) if count else 0.0
+    high = float(stats.beta.ppf(1 - tail, count + 1, total - count)) if count < total else 1.0
+    return low, high
