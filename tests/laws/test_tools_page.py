@@ -1,0 +1,29 @@
+"""Every program of docs/tools.md prints what the page says."""
+
+import contextlib
+import io
+import pathlib
+import re
+
+import pytest
+
+PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+# A program, at most a few words, and what it prints.
+PROGRAMS = re.findall(r"```python\n(.*?)```\n+(?:prints\n+)?```(?:text)?\n(.*?)```", PAGE, re.S)
+
+
+def test_every_program_shows_what_it_prints():
+    assert len(PROGRAMS) == PAGE.count("```python") >= 10
+
+
+@pytest.mark.parametrize("chapter", re.findall(r"^## (.*)$", PAGE, re.M))
+def test_the_page_prints_what_it_says(chapter):
+    part = re.split(r"^## ", PAGE.split(f"## {chapter}\n")[1], flags=re.M)[0]
+    here: dict = {}
+    for program, expected in PROGRAMS:
+        if program not in part:
+            continue
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(program, here)
+        assert out.getvalue().strip() == expected.strip()
