@@ -106,7 +106,7 @@ class PrintedRecurrentRateOnFunctions(Claim[LinearReadouts]):
     """
 
     title = "Linear recurrences approximate functions at the rate n^(-s/d), as printed"
-    source = Source("foundation2025", "(12)", "Theorem 1, part 2", note="as printed")
+    source = Source("foundation2025", "(12)", "Theorem 1, part 2", "Section 3.4, linear filters", note="as printed")
     population = RandomReadouts()
     relation = Rate("n", (4.0, 8.0, 16.0, 32.0), upper=True)
     control = Control("n^(-s/d - 1/2)", lambda exponent, problem: exponent - 0.5)
@@ -132,7 +132,7 @@ class LinearReadoutsMissCosines(Claim[LinearReadouts]):
     """
 
     title = "Functions that no linear recurrence approximates"
-    source = Source("foundation2025", "(12)", "Theorem 1, part 2", note="corrected")
+    source = Source("foundation2025", "(12)", "Theorem 1, part 2", "Section 3.4, linear filters", note="corrected")
     population = RandomReadouts()
     relation = Equal()
     control = Control("the states explain 1 % of the variance", lambda value, problem: 0.99 * value)
