@@ -57,14 +57,16 @@ def table(key: str) -> str:
 
 def survey() -> str:
     """What each statement of the survey says, what came of it, and the claims that say so."""
-    lines = ["| statement | says | verdict | claims |", "| --- | --- | --- | --- |"]
     claims = [claim for claim in entries().values() if claim["key"] == SURVEY]
+    lines = []
     for statement in statements(SURVEY):
         judges = [claim for claim in claims if statement.number in claim["locators"]]
         named = [f"`{claim['name']}` {claim.get('verdict', {}).get('status', 'not judged')}" for claim in judges]
-        said = "; ".join(named) or statement.reason
-        verdict = f"**{statement.verdict}**: {statement.because}"
-        lines.append(f"| {statement.number} | {statement.says} | {verdict} | {said} |")
+        said = "; ".join(named) + "." if named else f"No claim: {statement.reason}"
+        lines.append(
+            f"* **{statement.number}** {statement.says} *{statement.verdict.capitalize()}*: {statement.because}\\"
+        )
+        lines.append(f"  {said}")
     return "\n".join(lines)
 
 
