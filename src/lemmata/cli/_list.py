@@ -172,6 +172,9 @@ def _list_source(key: str, part: str, as_json: bool) -> None:
     for row in rows:
         title = f"  {row['title']}" if row["title"] else ""
         out.print(f"{row['number']}{title}  ({row['kind']})", style="bold", markup=False, highlight=False)
+        if row["verdict"]:
+            out.print(f"  says: {row['says']}", markup=False, highlight=False)
+            out.print(f"  {row['verdict']}: {row['because']}", markup=False, highlight=False)
         for name in row["claims"]:
             status = entries()[name].get("verdict", {}).get("status", "not judged")
             out.print(f"  {status:<12} {name}", markup=False, highlight=False)
