@@ -8,6 +8,14 @@ from ._certify import largest_radius as largest_radius
 from ._conditions import Condition as Condition
 from ._network import ReluNetwork as ReluNetwork
 from ._network import read_network as read_network
+from ._poisoning import BackdoorReport as BackdoorReport
+from ._poisoning import ClassSpectrum as ClassSpectrum
+from ._poisoning import PartitionCertificate as PartitionCertificate
+from ._poisoning import backdoor_report as backdoor_report
+from ._poisoning import bulk_median as bulk_median
+from ._poisoning import partition_certificate as partition_certificate
+from ._poisoning import rows_to_see as rows_to_see
+from ._poisoning import spiked_overlap as spiked_overlap
 from ._programs import exact as exact
 from ._programs import triangle as triangle
 from ._relaxation import Ball as Ball
@@ -17,3 +25,7 @@ from ._relaxation import interval as interval
 from ._relaxation import interval_bounds as interval_bounds
 from ._relaxation import optimised as optimised
 from ._relaxation import pre_activation_bounds as pre_activation_bounds
+from ._smoothing import SmoothCertificate as SmoothCertificate
+from ._smoothing import lower_limit as lower_limit
+from ._smoothing import smooth as smooth
+from ._smoothing import smoothed_radius as smoothed_radius

@@ -104,7 +104,7 @@ def certify(
 
     Example:
         >>> import numpy as np
-        >>> layers = [(np.array([[1.0, 1.0], [1.0, -1.0]]), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 1.0]]), np.zeros(2))]
+        >>> layers = [(np.array([[1.0, 1.0], [1.0, -1.0]]), np.zeros(2)), (np.eye(2), np.zeros(2))]
         >>> print(certify(layers, [1.0, 1.0], 0.25, method="exact"))
         robust within 0.25 in linf (exact): margin at least 1.5, an attack reaches 1.5
     """
@@ -207,9 +207,7 @@ def largest_radius(
         0.5
     """
     tolerance = check_positive("tolerance", tolerance)
-    robust = lambda radius: (
-        certify(network, x, radius, norm, method, params=params, label=label).verdict == "robust"
-    )
+    robust = lambda radius: certify(network, x, radius, norm, method, params=params, label=label).verdict == "robust"
     size = float(np.abs(as_point(x)).max()) or 1.0
     low, high = 0.0, size
     while robust(high):

@@ -77,8 +77,8 @@ def read_network(network: Any, params: Any = None, inputs: int | None = None) ->
     """A network that the certificates can bound.
 
     Args:
-        network: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a `Serial` of `Dense`
-            and `Relu` (nested ones, too) with its `params`.
+        network: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a `Serial` of
+            `Dense` and `Relu` (nested ones, too) with its `params`.
         params: the parameters of a `Serial`, as its `init` returns them.
         inputs: the number of coordinates of an input, for a network that begins with a ReLU.
 
@@ -93,10 +93,10 @@ def read_network(network: Any, params: Any = None, inputs: int | None = None) ->
             remedy = "certify(network, x, radius, params=params)"
             raise SettingError("params", found="None", rule="the parameters of the Serial", remedy=remedy)
         return _composed(_steps(network, params, "Serial"), inputs)
-    if isinstance(network, Sequence) and not isinstance(network, str) and len(network):
-        if all(isinstance(layer, Sequence) and len(layer) == 2 for layer in network):
-            pairs = [(np.asarray(weight, float), np.asarray(bias, float)) for weight, bias in network]
-            return ReluNetwork(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
+    is_list = isinstance(network, Sequence) and not isinstance(network, str) and len(network) > 0
+    if is_list and all(isinstance(layer, Sequence) and len(layer) == 2 for layer in network):
+        pairs = [(np.asarray(weight, float), np.asarray(bias, float)) for weight, bias in network]
+        return ReluNetwork(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
     rule = "a list of (weight, bias), or a Serial of Dense and Relu with its params"
     raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
 

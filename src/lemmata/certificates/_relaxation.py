@@ -1,8 +1,8 @@
 """Linear relaxations of ReLU networks on a ball: intervals, CROWN, optimised slopes.
 
 All of them bound the smallest value of <row, outputs> over |x' - x| <= radius from below. A unit with pre-activation
-bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1] (Zhang et al., 2018,
-Xu et al., 2021); backward substitution makes a linear function of x of it, whose minimum over a ball is the dual norm.
+bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1] (Zhang et al.,
+2018, Xu et al., 2021); backward substitution makes a linear function of x of it, whose minimum over a ball is the dual norm.
 """
 
 import dataclasses
@@ -143,8 +143,8 @@ def optimised(
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
     """The best bound of so many steps of projected ascent in the slopes of each row, from CROWN's; and minimisers.
 
-    Every choice of slopes is a sound bound, so that stopping early costs tightness alone. The derivative of the bound by
-    a slope is max(row, 0) z, z the pre-activation in the relaxation at the minimiser, since the chosen lines and the
+    Every choice of slopes is a sound bound, so that stopping early costs tightness alone. The derivative of the bound
+    by a slope is max(row, 0) z, z the pre-activation in the relaxation at the minimiser, since the chosen lines and the
     minimiser stay what they are in a neighbourhood.
     """
     slopes = [np.tile(slope, (len(rows), 1)) for slope in adaptive_slopes(bounds)]
