@@ -2,7 +2,8 @@
 
 All of them bound the smallest value of <row, outputs> over |x' - x| <= radius from below. A unit with pre-activation
 bounds l < 0 < u satisfies alpha z <= max(z, 0) <= u (z - l)/(u - l) for every slope alpha in [0, 1] (Zhang et al.,
-2018, Xu et al., 2021); backward substitution makes a linear function of x of it, whose minimum over a ball is the dual norm.
+2018; Xu et al., 2021). Backward substitution makes a linear function of x of it, whose minimum over a ball is the
+dual norm.
 """
 
 import dataclasses

@@ -1,5 +1,8 @@
 """ReLU networks and the inputs around one point, for bounds that hold on all of them."""
 
+import functools
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -22,6 +25,19 @@ class ReluBox(eqx.Module):
     biases: tuple[Float[Array, " outputs"], ...]
     center: Float[Array, " d"]
     radius: Float[Array, ""]
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float):
+    """Weights, biases, a centre: compiled once a size, since trials of programmes run one by one."""
+    center_key, kind_key, *keys = jax.random.split(key, 2 * len(sizes))
+    positive = jax.random.uniform(kind_key) < monotone
+    weights, biases = [], []
+    for position, (before, after) in enumerate(itertools.pairwise(sizes)):
+        weight = jnp.sqrt(2 / before) * jax.random.normal(keys[2 * position], (after, before))
+        weights.append(jnp.where(positive, jnp.abs(weight), weight))
+        biases.append(0.3 * jax.random.normal(keys[2 * position + 1], (after,)))
+    return tuple(weights), tuple(biases), jax.random.normal(center_key, (sizes[0],))
 
 
 class ReluBoxes(Population[ReluBox]):
@@ -51,16 +67,9 @@ class ReluBoxes(Population[ReluBox]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReluBox:
         """A network, a centre."""
-        sizes = [setting["inputs"], *[setting["width"]] * setting["hidden"], 1]
-        center_key, kind_key, *keys = jax.random.split(key, 2 + 2 * (len(sizes) - 1))
-        positive = jax.random.uniform(kind_key) < self.monotone
-        weights, biases = [], []
-        for position, (before, after) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
-            weight = jnp.sqrt(2 / before) * jax.random.normal(keys[2 * position], (after, before))
-            weights.append(jnp.where(positive, jnp.abs(weight), weight))
-            biases.append(0.3 * jax.random.normal(keys[2 * position + 1], (after,)))
-        center = jax.random.normal(center_key, (setting["inputs"],))
-        return ReluBox(tuple(weights), tuple(biases), center, jnp.asarray(setting["radius"]))
+        sizes = (setting["inputs"], *[setting["width"]] * setting["hidden"], 1)
+        weights, biases, center = _drawn(key, sizes, self.monotone)
+        return ReluBox(weights, biases, center, jnp.asarray(setting["radius"]))
 
     def hypotheses(self, problem: ReluBox) -> list[Hypothesis]:
         """A box; weights that are not negative, where the population says so."""

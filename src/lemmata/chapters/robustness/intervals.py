@@ -40,12 +40,12 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
 
     def measure(self, problem: ReluBox, key: Key[Array, ""]) -> Array:
         """The network at the two corners, and at random points, of which none is beyond them."""
-        ends = problem.center + problem.radius * jnp.array([-1.0, 1.0])[:, None]
-        inside = problem.center + problem.radius * jax.random.uniform(key, (64, len(problem.center)), minval=-1.0)
-        x = jnp.concatenate([ends, inside])
+        inside = np.asarray(jax.random.uniform(key, (64, len(problem.center)), minval=-1.0))
+        moves = np.concatenate([inside, -np.ones_like(inside[:1]), np.ones_like(inside[:1])])
+        x = np.asarray(problem.center) + float(problem.radius) * moves
         for position, (weight, bias) in enumerate(zip(problem.weights, problem.biases, strict=True)):
-            x = (jax.nn.relu(x) if position else x) @ weight.T + bias
-        return jnp.stack([x.min(), x.max()])
+            x = (np.maximum(x, 0.0) if position else x) @ np.asarray(weight).T + np.asarray(bias)
+        return jnp.asarray([x.min(), x.max()])
 
     def condition(self, problem: ReluBox) -> Array:
         """Sums of products of as many terms as there are units, which may cancel against a bias."""
@@ -55,7 +55,7 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
 def _looseness(key: Key[Array, ""], sizes: list[int]) -> Array:
     """The width of the interval bounds over that of the exact range, summed over outputs."""
     keys = jax.random.split(key, len(sizes) - 1)
-    matrices = [jax.random.normal(own, pair) for own, pair in zip(keys, zip(sizes[1:], sizes[:-1]), strict=True)]
+    matrices = [jax.random.normal(own, (sizes[k + 1], sizes[k])) for k, own in enumerate(keys)]
     whole, apart = matrices[0], jnp.abs(matrices[0])
     for matrix in matrices[1:]:
         whole, apart = matrix @ whole, jnp.abs(matrix) @ apart

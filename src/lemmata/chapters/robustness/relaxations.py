@@ -31,6 +31,12 @@ def _drop(problem: ReluBox, bound) -> Array:
     return jnp.asarray(network(ball.center[None])[0, 0] - lower[0])
 
 
+def _condition(problem: ReluBox) -> Array:
+    """Programmes are solved to about 1e-12 of the output's size, and the fall is a difference of two outputs."""
+    size = 1.0 + sum(float(jnp.abs(bias).max()) for bias in problem.biases)
+    return 1e4 * size / jnp.maximum(_drop(problem, triangle), 1e-12)
+
+
 class OrderOfRelaxations(Claim[ReluBox]):
     """How far the output of a ReLU network falls on a box of inputs, at most: one step of gradient descent finds less
     than the truth, which the mixed-integer programme computes; the triangle relaxation, a linear programme, says more
@@ -101,9 +107,8 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
     moving = np.where(free, np.maximum(sign, 0.0), 0.0)
     matrix, bias, d = network.weights[0], network.biases[0], network.inputs
     value = matrix @ ball.center + bias
-    constant = (
-        row @ network.biases[1] + fixed @ value + (np.where(free, np.minimum(sign, 0.0), 0.0) * -above * low).sum()
-    )
+    offset = np.where(free, -above * low, 0.0) @ np.minimum(sign, 0.0)
+    constant = row @ network.biases[1] + fixed @ value + offset
     part = matrix.T * moving
     eye, base = np.eye(d), matrix.T @ fixed
     solved = optimize.linprog(
@@ -145,13 +150,12 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
         return jnp.asarray(network(ball.center[None])[0, 0] - lower)
 
     def condition(self, problem: ReluBox) -> Array:
-        """HiGHS returns a vertex to about 1e-9."""
-        return jnp.asarray(1e6)
+        return _condition(problem)
 
 
 class AlphaIsTheTriangle(Claim[ReluBox]):
-    """For one hidden layer the best lower bound by backward substitution, over all slopes in [0, 1] below the units that
-    may switch, equals the optimum of the triangle relaxation: the two programmes are dual to each other.
+    """For one hidden layer the best lower bound by backward substitution, over all slopes in [0, 1] below the units
+    that may switch, equals the optimum of the triangle relaxation: the two programmes are dual to each other.
     """
 
     title = "Optimised slopes reach the triangle relaxation"
@@ -172,5 +176,4 @@ class AlphaIsTheTriangle(Claim[ReluBox]):
         return _drop(problem, triangle)
 
     def condition(self, problem: ReluBox) -> Array:
-        """HiGHS returns a vertex to about 1e-9."""
-        return jnp.asarray(1e6)
+        return _condition(problem)
