@@ -1,6 +1,7 @@
 """Poisoned training rows: votes of models on disjoint parts, and directions that a backdoor leaves in features."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -262,5 +263,5 @@ def bulk_median(gamma: float) -> float:
         density = lambda t: (half * np.sin(t)) ** 2 / (2 * np.pi * gamma * (middle + half * np.cos(t)))
         return integrate.quad(density, angle, np.pi)[0]
 
-    angle = optimize.brentq(lambda t: mass(t) - 0.5, 0.0, np.pi)
+    angle: Any = optimize.brentq(lambda t: mass(t) - 0.5, 0.0, np.pi)
     return float((low + high) / 2 + (high - low) / 2 * np.cos(angle))

@@ -1,6 +1,7 @@
 """The triangle relaxation as a linear programme, and the network itself as a mixed-integer one, by HiGHS."""
 
 import time
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -97,15 +98,17 @@ def exact(
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=True)
     switches = len(low) - network.inputs - sum(len(lower) for lower, _ in bounds)
     integrality = np.concatenate([np.zeros(len(low) - switches), np.ones(switches)])
-    constraints = [optimize.LinearConstraint(upper, -np.inf, limits), optimize.LinearConstraint(equal, values, values)]
-    constraints = [rule for rule, count in zip(constraints, (len(limits), len(values)), strict=True) if count]
+    # SciPy's stubs know scalar limits alone
+    rules: list[tuple[Any, Any, Any]] = [(upper, np.full(len(limits), -np.inf), limits), (equal, values, values)]
+    constraints = [optimize.LinearConstraint(*rule) for rule in rules if len(rule[2])]
+    box: Any = (low, high)
     end = time.monotonic() + seconds
     found, points, offsets = [], [], rows @ network.biases[-1]
     for cost in _costs(network, rows, len(low), switches):
         left = max(end - time.monotonic(), 0.01)
         options = {"time_limit": left, "mip_rel_gap": 1e-9}
         solved = optimize.milp(
-            cost, integrality=integrality, bounds=optimize.Bounds(low, high), constraints=constraints, options=options
+            cost, integrality=integrality, bounds=optimize.Bounds(*box), constraints=constraints, options=options
         )
         bound = solved.fun if solved.status == 0 else solved.mip_dual_bound
         found.append(-np.inf if bound is None else float(bound))

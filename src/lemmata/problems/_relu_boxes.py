@@ -30,14 +30,17 @@ class ReluBox(eqx.Module):
 @functools.partial(jax.jit, static_argnums=1)
 def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float):
     """Weights, biases, a centre: compiled once a size, since trials of programmes run one by one."""
-    center_key, kind_key, *keys = jax.random.split(key, 2 * len(sizes))
+    kind_key, normal_key = jax.random.split(key)
     positive = jax.random.uniform(kind_key) < monotone
+    layers = list(itertools.pairwise(sizes))
+    flat = jax.random.normal(normal_key, (sum(after * (before + 1) for before, after in layers) + sizes[0],))
     weights, biases = [], []
-    for position, (before, after) in enumerate(itertools.pairwise(sizes)):
-        weight = jnp.sqrt(2 / before) * jax.random.normal(keys[2 * position], (after, before))
+    for before, after in layers:
+        weight, bias, flat = jnp.split(flat, [after * before, after * (before + 1)])
+        weight = jnp.sqrt(2 / before) * weight.reshape(after, before)
         weights.append(jnp.where(positive, jnp.abs(weight), weight))
-        biases.append(0.3 * jax.random.normal(keys[2 * position + 1], (after,)))
-    return tuple(weights), tuple(biases), jax.random.normal(center_key, (sizes[0],))
+        biases.append(0.3 * bias)
+    return tuple(weights), tuple(biases), flat
 
 
 class ReluBoxes(Population[ReluBox]):

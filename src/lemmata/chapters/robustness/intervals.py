@@ -27,7 +27,7 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
     """
 
     title = "Interval bounds are exact for networks with non-negative weights"
-    source = Source("gowal2018", "Section 3", note="the propagation of intervals, where nothing is lost")
+    source = Source("gowal2018", note="main result, the propagation of intervals, where nothing is lost")
     population = ReluBoxes(hidden=3, monotone=1.0)
     relation = Equal()
     control = Control("a box of 0.95 eps has the same range", lambda value, problem: _output_bounds(problem, 0.95))
@@ -72,9 +72,7 @@ class LoosenessPerLayer(Claim[LinearChain]):
     """
 
     title = "How much wider intervals become with each layer"
-    source = Source(
-        "moore1966", "Chapter 10", note="the wrapping effect; the constant for normal weights is worked out"
-    )
+    source = Source("moore1966", note="main result, the wrapping effect; the constant for normal weights is worked out")
     population = LinearChains()
     # the mean length of a normal row of m entries is sqrt(m)(1 - 1/(4m)): a factor 1 + 1/(4m) a layer
     relation = EqualInMean(margin=0.03, resolution=0.03)

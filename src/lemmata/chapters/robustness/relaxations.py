@@ -46,9 +46,7 @@ class OrderOfRelaxations(Claim[ReluBox]):
     """
 
     title = "Attack, exact value, triangle relaxation and CROWN are in this order"
-    source = Source(
-        "salman2019barrier", "Theorem 4.2", note="main result, with an attack and the exact value beside it"
-    )
+    source = Source("salman2019barrier", note="main result, with an attack and the exact value beside it")
     population = ReluBoxes(inputs=5, width=8, hidden=2, radius=0.4)
     relation = Order("place", (1.0, 2.0, 3.0, 4.0))
     control = Control("the order is reversed", lambda sign, problem: -sign)
@@ -77,7 +75,7 @@ class CrownBeatsIntervals(Claim[ReluBox]):
     """
 
     title = "CROWN is at least as tight as intervals, as often said"
-    source = Source("zhang2018crown", "Section 3", note="with the adaptive slopes, and what is often said of them")
+    source = Source("zhang2018crown", note="main result, with the adaptive slopes, and what is often said of them")
     population = _HALF_MONOTONE
     relation = AtMost()
     control = Control("the fall that CROWN allows is half of it", lambda drop, problem: drop / 2)
@@ -159,7 +157,7 @@ class AlphaIsTheTriangle(Claim[ReluBox]):
     """
 
     title = "Optimised slopes reach the triangle relaxation"
-    source = Source("salman2019barrier", "Theorem 4.2", note="main result, for one hidden layer")
+    source = Source("salman2019barrier", note="main result, for one hidden layer")
     population = ReluBoxes(inputs=6, width=12, radius=0.5, depths=_ONE_LAYER)
     relation = Equal()
     control = Control("CROWN's own slopes reach it", lambda drop, problem: _drop(problem, crown))
