@@ -24,7 +24,7 @@ class MedianBias(Claim[Contaminated]):
     """
 
     title = "How far arbitrary rows move the median"
-    source = Source("huber1964", note="main result, for replaced rows")
+    source = Source("emergence2026", "Figure 13.16", note="with the bias of the median")
     population = ContaminatedDraws()
     relation = EqualInMean(resolution=0.03)
     control = Control("it is sigma eps sqrt(pi/2), the first order", lambda value, problem: _first_order(problem))

@@ -91,7 +91,7 @@ class UniformNoiseRadius(Claim[IntervalRule]):
     """
 
     title = "The radius that uniform noise certifies in l1"
-    source = Source("yang2020smoothing", note="main result for uniform noise")
+    source = Source("emergence2026", "Figure 13.11", note="for uniform noise, with the radius")
     population = IntervalRules("uniform")
     relation = AtLeast()
     control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
@@ -122,7 +122,7 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
     """
 
     title = "The radius that Laplace noise certifies in l1"
-    source = Source("yang2020smoothing", note="main result for Laplace noise")
+    source = Source("emergence2026", "Figure 13.11", note="for Laplace noise, with the radius")
     population = IntervalRules("laplace")
     relation = AtLeast()
     control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
