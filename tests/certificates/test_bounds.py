@@ -132,7 +132,7 @@ def test_serial_networks_are_read(parameterization):
     )
     first = Serial([Relu(), own(3)])
     params, _ = first.init(jax.random.key(0), 4)
-    np.testing.assert_allclose(read_network(first, params, 4)(x), jax.vmap(first.apply, (None, 0))(params, x))
+    np.testing.assert_allclose(read_network(first, params, (4,))(x), jax.vmap(first.apply, (None, 0))(params, x))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -214,7 +214,7 @@ def test_refusals(arguments, error, words):
 def test_a_layer_that_cannot_be_bounded_is_named():
     serial = Serial([Dense(3), Serial([Erf()]), Dense(2)])
     params, _ = serial.init(jax.random.key(0), 4)
-    with pytest.raises(SettingError, match=r"layer 0 of Serial.layers\[1\]: Erf"):
+    with pytest.raises(SettingError, match=r"Serial.layers\[1\].layers\[0\]: Erf"):
         certify(serial, np.ones(4), 0.1, params=params)
     with pytest.raises(SettingError, match="params"):
         certify(serial, np.ones(4), 0.1)

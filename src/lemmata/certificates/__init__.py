@@ -7,7 +7,6 @@ from ._certify import certify as certify
 from ._certify import largest_radius as largest_radius
 from ._conditions import Condition as Condition
 from ._network import ReluNetwork as ReluNetwork
-from ._network import read_network as read_network
 from ._poisoning import BackdoorReport as BackdoorReport
 from ._poisoning import ClassSpectrum as ClassSpectrum
 from ._poisoning import PartitionCertificate as PartitionCertificate
@@ -18,6 +17,7 @@ from ._poisoning import rows_to_see as rows_to_see
 from ._poisoning import spiked_overlap as spiked_overlap
 from ._programs import exact as exact
 from ._programs import triangle as triangle
+from ._reading import read_network as read_network
 from ._relaxation import Ball as Ball
 from ._relaxation import adaptive_slopes as adaptive_slopes
 from ._relaxation import crown as crown

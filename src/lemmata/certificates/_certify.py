@@ -11,8 +11,9 @@ from lemmata.errors import SettingError, ShapeError
 
 from ._attack import attack
 from ._conditions import Condition, as_point, check_positive
-from ._network import ReluNetwork, read_network
+from ._network import ReluNetwork
 from ._programs import exact, triangle
+from ._reading import read_network
 from ._relaxation import NORMS, Ball, crown, interval, optimised, pre_activation_bounds
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
@@ -89,8 +90,10 @@ def certify(
     float64, and the tolerance of HiGHS in the last two, is not bounded.
 
     Args:
-        network: a list of (weight, bias) of dense layers with ReLU between them, or a `Serial` of `Dense` and `Relu`.
-        x: one input.
+        network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its params; a
+            `torch.nn.Sequential` or an Equinox `Sequential` or `MLP`. Layers are affine ones (dense, convolution,
+            average pooling) and ReLU.
+        x: one input, of the shape that the network reads.
         radius: of the ball, above 0.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
@@ -108,8 +111,8 @@ def certify(
         >>> print(certify(layers, [1.0, 1.0], 0.25, method="exact"))
         robust within 0.25 in linf (exact): margin at least 1.5, an attack reaches 1.5
     """
-    center = as_point(x)
-    read = read_network(network, params, len(center))
+    point = as_point(x)
+    read, center = read_network(network, params, point.shape), point.ravel()
     ball = _ball(read, center, radius, norm, method)
     chosen, rows, rivals = _margins(read, ball, label)
     bounds = pre_activation_bounds(read, ball)

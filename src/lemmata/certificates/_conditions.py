@@ -64,15 +64,25 @@ def check_count(name: str, value: object, least: int = 0) -> int:
     return int(value)
 
 
-def as_point(x: ArrayLike) -> Float[np.ndarray, " d"]:
+def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
     """One finite input as float64, or ShapeError or DataError.
 
     Args:
         x: the numbers.
     """
     point = np.asarray(x)
-    if point.ndim != 1 or not point.size:
-        remedy = "one row at a time: [certify(network, row, radius) for row in x]"
-        raise ShapeError("x", found=f"shape {point.shape}", rule="one input, shape (d,)", remedy=remedy)
+    if point.ndim < 1 or not point.size:
+        raise ShapeError("x", found=f"shape {point.shape}", rule="one input, shape (d,)")
     check_numbers("x", point)
     return point.astype(float)
+
+
+def check_vector(x: np.ndarray) -> None:
+    """ShapeError for what is not one vector.
+
+    Args:
+        x: the input.
+    """
+    if x.ndim != 1:
+        remedy = "one row at a time: [certify(network, row, radius) for row in x]"
+        raise ShapeError("x", found=f"shape {x.shape}", rule="one input, shape (d,)", remedy=remedy)

@@ -1,13 +1,10 @@
 """Networks as the certificates see them: affine maps with max(., 0) between them, in float64."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.architectures import Dense, Relu, Serial
 from lemmata.errors import SettingError, ShapeError
 
 
@@ -71,76 +68,3 @@ class ReluNetwork:
         for weight, z in zip(self.weights[-2::-1], trace[-2::-1], strict=True):
             found = (found * (z > 0)) @ weight
         return found
-
-
-def read_network(network: Any, params: Any = None, inputs: int | None = None) -> ReluNetwork:
-    """A network that the certificates can bound.
-
-    Args:
-        network: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a `Serial` of
-            `Dense` and `Relu` (nested ones, too) with its `params`.
-        params: the parameters of a `Serial`, as its `init` returns them.
-        inputs: the number of coordinates of an input, for a network that begins with a ReLU.
-
-    Raises:
-        SettingError: for a layer that cannot be bounded, which is named, and for anything else.
-        ShapeError: where layers do not fit each other.
-    """
-    if isinstance(network, ReluNetwork):
-        return network
-    if isinstance(network, Serial):
-        if params is None:
-            remedy = "certify(network, x, radius, params=params)"
-            raise SettingError("params", found="None", rule="the parameters of the Serial", remedy=remedy)
-        return _composed(_steps(network, params, "Serial"), inputs)
-    is_list = isinstance(network, Sequence) and not isinstance(network, str) and len(network) > 0
-    if is_list and all(isinstance(layer, Sequence) and len(layer) == 2 for layer in network):
-        pairs = [(np.asarray(weight, float), np.asarray(bias, float)) for weight, bias in network]
-        return ReluNetwork(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
-    rule = "a list of (weight, bias), or a Serial of Dense and Relu with its params"
-    raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
-
-
-def _steps(network: Serial, params: Any, path: str) -> list[tuple[np.ndarray, np.ndarray] | None]:
-    """(weight, bias) of an affine map, None for a ReLU, in order."""
-    found: list[tuple[np.ndarray, np.ndarray] | None] = []
-    for position, (layer, own) in enumerate(zip(network.layers, params, strict=True)):
-        if isinstance(layer, Serial):
-            found += _steps(layer, own, f"{path}.layers[{position}]")
-        elif type(layer) is Dense:
-            weight = np.asarray(own["weight"], float)
-            scales = layer.scales(weight.shape[1])
-            bias = np.zeros(len(weight))
-            if "bias" in own:
-                bias = float(scales.bias_multiplier) * np.asarray(own["bias"], float)
-            found.append((float(scales.multiplier) * weight, bias))
-        elif type(layer) is Relu:
-            found.append(None)
-        else:
-            what = f"layer {position} of {path}: {type(layer).__name__}"
-            raise SettingError(what, rule="layers that can be bounded are Dense and Relu")
-    return found
-
-
-def _composed(steps: list[tuple[np.ndarray, np.ndarray] | None], inputs: int | None) -> ReluNetwork:
-    """Affine maps that follow each other as one; the identity before a first ReLU and after a last one."""
-    maps: list[tuple[np.ndarray, np.ndarray]] = []
-    fresh = True  # the next affine map begins a layer of its own
-    for step in steps:
-        if step is None:
-            if not maps:
-                if inputs is None:
-                    raise SettingError("network", found="a ReLU first", rule="the number of inputs is known")
-                maps.append((np.eye(inputs), np.zeros(inputs)))
-            fresh = True
-        elif fresh:
-            maps.append(step)
-            fresh = False
-        else:
-            weight, bias = maps[-1]
-            maps[-1] = (step[0] @ weight, step[0] @ bias + step[1])
-    if fresh:
-        if not maps:
-            raise SettingError("network", found="no layers", rule="at least one dense layer")
-        maps.append((np.eye(len(maps[-1][1])), np.zeros(len(maps[-1][1]))))
-    return ReluNetwork(tuple(weight for weight, _ in maps), tuple(bias for _, bias in maps))

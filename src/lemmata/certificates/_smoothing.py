@@ -11,7 +11,7 @@ from scipy import stats
 
 from lemmata.errors import SettingError, ShapeError
 
-from ._conditions import Condition, as_point, check_count, check_positive, check_probability
+from ._conditions import Condition, as_point, check_count, check_positive, check_probability, check_vector
 
 _BATCH = 4096
 
@@ -138,6 +138,7 @@ def smooth(
         class 1 within 0.9615 in l2 (at most 1.599 from 10000 draws): 9777 of 10000 draws, probability at least 0.9728
     """
     point, sigma = as_point(x), check_positive("sigma", sigma)
+    check_vector(point)
     n, selection = check_count("n", n, 1), check_count("selection", selection, 1)
     lower_limit(0, n, alpha)  # refuses a wrong alpha before f is called
     generator = np.random.default_rng(seed)
