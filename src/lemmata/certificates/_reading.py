@@ -117,8 +117,8 @@ def _equinox_steps(layer: Any, path: str) -> list[_Step]:
         if layer.activation is not jax.nn.relu:
             raise _refused(f"{path}.activation", layer.activation)
         final = layer.final_activation
-        # Equinox's own default is a function of this name
-        if not (isinstance(final, eqx.nn.Identity) or getattr(final, "__name__", "") == "_identity"):
+        # Equinox's own default, the identity, is a function of its module
+        if not (isinstance(final, eqx.nn.Identity) or getattr(final, "__module__", "") == "equinox.nn._mlp"):
             raise _refused(f"{path}.final_activation", final)
         found: list[_Step] = []
         for position, own in enumerate(layer.layers):
@@ -135,7 +135,8 @@ def _equinox_steps(layer: Any, path: str) -> list[_Step]:
     if type(layer) in _EQUINOX:
         still = layer
         if getattr(layer, "bias", None) is not None:
-            still = eqx.tree_at(lambda own: own.bias, layer, jnp.zeros_like(layer.bias))
+            bias: Any = lambda own: own.bias
+            still = eqx.tree_at(bias, layer, jnp.zeros_like(bias(layer)))
         return [_Affine(None, _batched(still), _batched(layer))]
     if type(layer) is eqx.nn.Lambda and layer.fn is jnp.ravel:
         return [_Affine(None, _batched(jnp.ravel), _batched(jnp.ravel))]

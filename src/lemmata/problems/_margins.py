@@ -1,4 +1,4 @@
-"""Classifiers with known margins and Lipschitz constants."""
+"""Linear classifiers with a margin: on features that miss the label, and on rows of one length under random labels."""
 
 import equinox as eqx
 import jax
@@ -8,72 +8,104 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Hypothesis, Integer, Population, Real, Space
 
 
-class Logits(eqx.Module):
-    """Linear logits, one row a class, at one input."""
+class DiscardedLabel(eqx.Module):
+    """Features that keep d directions of the data, and labels that are the sign of a direction they discard.
 
-    weight: Float[Array, "classes d"]
-    x: Float[Array, " d"]
+    Args:
+        features: of the m labelled rows.
+        labels: their signs.
+        unlabelled: n, the rows on which the features were learned.
+    """
 
-    @property
-    def margins(self) -> Float[Array, " classes"]:
-        """The largest logit less each of the others; 0 for the largest itself."""
-        logits = self.weight @ self.x
-        return logits.max() - logits
-
-
-class LinearLogits(Population[Logits]):
-    """Half of the time rows that are orthogonal and of one length, else independent normal rows."""
-
-    def settings(self) -> Space:
-        """Sizes."""
-        sizes = Space(d=Integer(20, 2, 500, "inputs"), classes=Integer(5, 2, 100, "classes"))
-        return sizes.where("d is at least the number of classes", lambda s: s["d"] >= s["classes"])
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Logits:
-        """Rows, an input."""
-        kind_key, weight_key, x_key = jax.random.split(key, 3)
-        d, classes = setting["d"], setting["classes"]
-        drawn = jax.random.normal(weight_key, (classes, d))
-        orthogonal = jnp.linalg.qr(drawn.T)[0].T * jnp.sqrt(1.0 * d)
-        weight = jnp.where(jax.random.bernoulli(kind_key), orthogonal, drawn)
-        return Logits(weight, jax.random.normal(x_key, (d,)))
-
-    def hypotheses(self, problem: Logits) -> list[Hypothesis]:
-        """Two classes."""
-        return [Hypothesis("classes", len(problem.weight), ">=", 2, "one class has no rival")]
+    features: Float[Array, "m d"]
+    labels: Float[Array, " m"]
+    unlabelled: Float[Array, ""]
 
 
-class SteepNetwork(eqx.Module):
-    """A margin v'max(W x + b, 0) at x = 0, and inputs at the distance `radius`."""
-
-    weight: Float[Array, "m d"]
-    bias: Float[Array, " m"]
-    readout: Float[Array, " m"]
-    radius: Float[Array, ""]
+def discarded_rows(key: Key[Array, ""], rows: int, d: int) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
+    """Normal data in d + 1 dimensions: the d directions that are kept, whitened, and the sign of the last one."""
+    data = jax.random.normal(key, (rows, d + 1))
+    return data[:, :-1], jnp.where(data[:, -1] >= 0, 1.0, -1.0)
 
 
-class SteepNetworks(Population[SteepNetwork]):
-    """Half of the time W has orthogonal rows and b keeps every unit active, else both are normal."""
+class DiscardedLabels(Population[DiscardedLabel]):
+    """As many features as a representation has that was learned on a million rows, a quarter as many labelled rows.
+
+    Whitened directions of largest agreement are what spectral contrastive losses find; a million rows are as good as
+    infinitely many for 64 of them.
+    """
 
     def settings(self) -> Space:
-        """Sizes."""
-        sizes = Space(
-            d=Integer(20, 2, 200, "inputs"),
-            width=Integer(10, 2, 200, "hidden units"),
-            radius=Real(0.5, 0.01, 5.0, "length of the perturbation"),
+        """Features, labelled rows, unlabelled rows."""
+        space = Space(
+            d=Integer(64, 8, 256, "features"),
+            m=Integer(16, 2, 64, "labelled rows"),
+            n=Integer(1_000_000, 100_000, 100_000_000, "unlabelled rows"),
         )
-        return sizes.where("d is at least the width", lambda s: s["d"] >= s["width"])
+        return space.where("there are at least twice as many features as labels", lambda s: s["d"] >= 2 * s["m"])
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SteepNetwork:
-        """Weights."""
-        kind_key, weight_key, bias_key, readout_key = jax.random.split(key, 4)
-        d, width, radius = setting["d"], setting["width"], setting["radius"]
-        drawn = jax.random.normal(weight_key, (width, d)) / jnp.sqrt(d)
-        active = jax.random.bernoulli(kind_key)
-        weight = jnp.where(active, jnp.linalg.qr(drawn.T)[0].T, drawn)
-        bias = jnp.where(active, 2.0 * radius, jax.random.normal(bias_key, (width,)))
-        return SteepNetwork(weight, bias, jax.random.normal(readout_key, (width,)), jnp.asarray(radius))
+    def sample(self, setting: dict, key: Key[Array, ""]) -> DiscardedLabel:
+        """Independent rows."""
+        features, labels = discarded_rows(key, setting["m"], setting["d"])
+        return DiscardedLabel(features, labels, jnp.asarray(setting["n"], float))
 
-    def hypotheses(self, problem: SteepNetwork) -> list[Hypothesis]:
-        """A perturbation."""
-        return [Hypothesis("the radius", problem.radius, ">", 0.0, "nothing moves without one")]
+    def hypotheses(self, problem: DiscardedLabel) -> list[Hypothesis]:
+        """Rows that can be separated."""
+        least = jnp.linalg.eigvalsh(problem.features @ problem.features.T)[0]
+        return [Hypothesis("any labels can be separated (least eigenvalue)", least, ">", 0.0, "a margin")]
+
+
+class LabelledMargins(eqx.Module):
+    """n labelled rows of length r in d dimensions, to be classified with a margin fixed beforehand.
+
+    Args:
+        direction: a unit vector, of which the labels are the noisy sign.
+        flips: the probability that a label is turned over.
+        radius: r.
+        margin: gamma.
+        n: rows.
+        delta: the failure probability.
+    """
+
+    direction: Float[Array, " d"]
+    flips: Float[Array, ""]
+    radius: Float[Array, ""]
+    margin: Float[Array, ""]
+    n: int = eqx.field(static=True)
+    delta: float = eqx.field(static=True, default=0.05)
+
+    def draw(self, key: Key[Array, ""], rows: int) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
+        """Rows uniform on the sphere of radius r, and their labels."""
+        row_key, flip_key = jax.random.split(key)
+        normal = jax.random.normal(row_key, (rows, len(self.direction)))
+        x = self.radius * normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
+        turned = jnp.where(jax.random.uniform(flip_key, (rows,)) < self.flips, -1.0, 1.0)
+        return x, jnp.where(x @ self.direction >= 0, turned, -turned)
+
+
+class NoisyMargins(Population[LabelledMargins]):
+    """Mostly random labels in more dimensions than rows, where a classifier fits noise."""
+
+    def settings(self) -> Space:
+        """Rows, dimension, length of the rows."""
+        return Space(
+            n=Integer(256, 100, 1000, "labelled rows", corners=(200, 400)),
+            d=Integer(512, 100, 2000, "dimension", corners=(300, 600)),
+            radius=Real(4.0, 0.01, 100.0, "length of a row"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledMargins:
+        """Labels turned over with probability 0.45 to 0.5; a margin of 3 to 4 times r/sqrt(n)."""
+        direction_key, rest_key = jax.random.split(key)
+        direction = jax.random.normal(direction_key, (setting["d"],))
+        flips, margin = jax.random.uniform(rest_key, (2,))
+        radius = jnp.asarray(setting["radius"], float)
+        gamma = (3 + margin) * radius / setting["n"] ** 0.5
+        return LabelledMargins(direction / jnp.linalg.norm(direction), 0.45 + 0.05 * flips, radius, gamma, setting["n"])
+
+    def hypotheses(self, problem: LabelledMargins) -> list[Hypothesis]:
+        """A margin; fixed beforehand."""
+        return [
+            Hypothesis("the margin is positive", problem.margin, ">", 0.0, "losses min(1, max(0, 1 - t/gamma))"),
+            Hypothesis.unchecked("the margin was fixed before the rows were drawn", "its choice is not in the numbers"),
+        ]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.claims import AtLeast, AtMost, Claim, Control, Source
-from lemmata.problems._margins import LinearLogits, Logits, SteepNetwork, SteepNetworks
+from lemmata.problems._lipschitz_margins import LinearLogits, Logits, SteepNetwork, SteepNetworks
 
 _STEPS = 40
 
