@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import AveragePool, Conv, Dense, Flatten, Relu, Serial
-from lemmata.certificates import certify, read_network
+from lemmata.certificates import METHODS, backdoor_report, certify, partition_certificate, read_network, smooth
+from lemmata.claims import registry
 from lemmata.errors import SettingError, ShapeError
 
 
@@ -67,3 +68,11 @@ def test_pooling_of_lemmata():
     x = points((6, 2))
     expected = jax.vmap(serial.apply, (None, 0))(params, x)
     np.testing.assert_allclose(read_network(serial, params, (6, 2))(x.reshape(5, -1)), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_the_claims_that_certificates_name_exist():
+    votes, rows = partition_certificate([0, 0, 1]), np.random.default_rng(0).normal(size=(20, 4))
+    found = [certify([(np.eye(2), np.zeros(2))], [1.0, 0.0], 0.1, method=method).claim for method in METHODS]
+    found += [votes.claim, backdoor_report(rows, np.zeros(20, int)).claim]
+    found.append(smooth(lambda z: np.zeros(len(z), int), np.zeros(2), 1.0, n=10).claim)
+    assert set(found) <= set(registry())

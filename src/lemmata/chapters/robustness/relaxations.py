@@ -47,7 +47,7 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
     title = "Attack, exact value, triangle relaxation and CROWN are in this order"
     source = Source("emergence2026", "Figure 13.6", note="with an attack and the exact value beside it")
-    population = ReluBoxes(inputs=5, width=8, hidden=2, radius=0.4)
+    population = ReluBoxes(inputs=4, width=6, hidden=2, radius=0.4, depths=(1, 2))
     relation = Order("place", (1.0, 2.0, 3.0, 4.0))
     control = Control("the order is reversed", lambda sign, problem: -sign)
     controls = "the largest fall of the output on a box"
