@@ -1,0 +1,52 @@
+"""Projected gradient descent on a margin: what an adversary reaches, an upper bound of every certificate."""
+
+import numpy as np
+from jaxtyping import Float
+
+from ._network import ReluNetwork
+from ._relaxation import Ball
+
+
+def attack(
+    network: ReluNetwork,
+    ball: Ball,
+    rows: Float[np.ndarray, "r k"],
+    starts: Float[np.ndarray, "r d"] | None = None,
+    *,
+    steps: int = 30,
+    restarts: int = 2,
+    seed: int = 0,
+) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
+    """The smallest <row, outputs> that projected gradient descent finds on the ball, and where.
+
+    Args:
+        network: the network.
+        ball: the inputs that are allowed.
+        rows: one combination of outputs a row.
+        starts: a first guess for each row; the centre without it.
+        steps: how many, their size falling from half the radius.
+        restarts: random starts beside the first.
+        seed: of those.
+    """
+    generator, count = np.random.default_rng(seed), len(rows)
+    first = np.tile(ball.center, (count, 1)) if starts is None else starts
+    noise = ball.radius * generator.uniform(-1, 1, (restarts * count, network.inputs))
+    points = ball.project(np.concatenate([first, ball.center + noise]))
+    every = np.tile(rows, (restarts + 1, 1))
+    best, where = np.full(len(points), np.inf), points
+    for step in range(steps + 1):
+        value = (network(points) * every).sum(axis=1)
+        better = value < best
+        best, where = np.where(better, value, best), np.where(better[:, None], points, where)
+        if step < steps:
+            direction = network.gradient(points, every)
+            size = 0.5 * ball.radius * (1 - step / steps)
+            if ball.norm == "linf":
+                direction = np.sign(direction)
+            else:
+                length = np.linalg.norm(direction, axis=1, keepdims=True)
+                direction = direction / np.where(length > 0, length, 1.0)
+            points = ball.project(points - size * direction)
+    found = best.reshape(restarts + 1, count)
+    chosen = found.argmin(axis=0)
+    return found.min(axis=0), where.reshape(restarts + 1, count, -1)[chosen, np.arange(count)]

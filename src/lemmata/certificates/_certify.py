@@ -1,0 +1,226 @@
+"""The certificate of one input: bounds of every margin from below, an attack from above, and the verdict."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._attack import attack
+from ._conditions import Condition, as_point, check_positive
+from ._network import ReluNetwork
+from ._programs import exact, triangle
+from ._reading import read_network
+from ._relaxation import NORMS, Ball, crown, interval, optimised, pre_activation_bounds
+
+METHODS = ("interval", "crown", "alpha", "lp", "exact")
+"""From the cheapest to the tightest; each is at least as tight as those before it."""
+
+_CLAIMS = {
+    "interval": "robustness.intervals.intervals_exact_where_monotone",
+    "crown": "robustness.relaxations.alpha_beats_intervals",
+    "alpha": "robustness.relaxations.alpha_is_the_triangle",
+    "lp": "robustness.relaxations.order_of_relaxations",
+    "exact": "robustness.relaxations.order_of_relaxations",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """What is known of a network around one input.
+
+    Args:
+        label: the class whose margins these are; 1 or 0, the sign, for a network of one output.
+        rivals: the other classes.
+        margins: lower bounds of output[label] - output[rival] on the ball, one a rival.
+        attack: the smallest margins that an attack found, upper bounds of the same.
+        adversary: the input of the smallest of them.
+        verdict: "robust" where every lower bound is positive, "attacked" where a margin that is not was found, else
+            "unknown".
+        radius, norm, method: as asked.
+        conditions: what the numbers rest on.
+        claim: the claim that states the bound.
+    """
+
+    label: int
+    rivals: tuple[int, ...]
+    margins: np.ndarray
+    attack: np.ndarray
+    adversary: np.ndarray
+    verdict: str
+    radius: float
+    norm: str
+    method: str
+    conditions: tuple[Condition, ...]
+    claim: str
+
+    @property
+    def bound(self) -> float:
+        """The smallest of the lower bounds."""
+        return float(self.margins.min())
+
+    @property
+    def gap(self) -> float:
+        """How far the attack is above the bound: 0 where both are exact."""
+        return float(self.attack.min() - self.bound)
+
+    def __str__(self) -> str:
+        told = f"{self.verdict} within {self.radius:g} in {self.norm} ({self.method})"
+        return f"{told}: margin at least {self.bound:.4g}, an attack reaches {self.attack.min():.4g}"
+
+
+def certify(
+    network: Any,
+    x: ArrayLike,
+    radius: float,
+    norm: str = "linf",
+    method: str = "alpha",
+    *,
+    params: Any = None,
+    label: int | None = None,
+    seconds: float = 60.0,
+) -> Certificate:
+    """Bound every margin of a ReLU network over all inputs within `radius` of x.
+
+    The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes,
+    the triangle linear programme, the mixed-integer programme, which is exact where it ends in time. Rounding of
+    float64, and the tolerance of HiGHS in the last two, is not bounded.
+
+    Args:
+        network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its params; a
+            `torch.nn.Sequential` or an Equinox `Sequential` or `MLP`. Layers are affine ones (dense, convolution,
+            average pooling) and ReLU.
+        x: one input, of the shape that the network reads.
+        radius: of the ball, above 0.
+        norm: "linf", or "l2" for all but the programmes.
+        method: "interval", "crown", "alpha", "lp" or "exact".
+        params: the parameters of a `Serial`.
+        label: the class to keep; the network's own answer without it.
+        seconds: time limit of "exact".
+
+    Raises:
+        SettingError: a layer that cannot be bounded, a radius that is not positive, an unknown method or norm.
+        ShapeError, DataError: an input that does not fit the network or is not finite.
+
+    Example:
+        >>> import numpy as np
+        >>> layers = [(np.array([[1.0, 1.0], [1.0, -1.0]]), np.zeros(2)), (np.eye(2), np.zeros(2))]
+        >>> print(certify(layers, [1.0, 1.0], 0.25, method="exact"))
+        robust within 0.25 in linf (exact): margin at least 1.5, an attack reaches 1.5
+    """
+    point = as_point(x)
+    read, center = read_network(network, params, point.shape), point.ravel()
+    ball = _ball(read, center, radius, norm, method)
+    chosen, rows, rivals = _margins(read, ball, label)
+    bounds = pre_activation_bounds(read, ball)
+    margins, starts, ended = _lower(read, ball, bounds, rows, method, check_positive("seconds", seconds))
+    found, points = attack(read, ball, rows, starts)
+    # a bound above what was found is rounding, or the tolerance of a programme
+    margins = np.minimum(margins, found)
+    verdict = "attacked" if found.min() <= 0 else "robust" if margins.min() > 0 else "unknown"
+    free = sum(int(((low < 0) & (high > 0)).sum()) for low, high in bounds)
+    conditions = (Condition("units that may switch", float(free), None, "where none does, all methods agree"),)
+    if method == "exact":
+        why = "else the margins are lower bounds"
+        conditions += (Condition("searches that ended in time", float(ended), ended == len(rows), why),)
+    adversary = points[found.argmin()]
+    return Certificate(
+        chosen, rivals, margins, found, adversary, verdict, float(radius), norm, method, conditions, _CLAIMS[method]
+    )
+
+
+def _ball(network: ReluNetwork, center: np.ndarray, radius: object, norm: str, method: str) -> Ball:
+    if method not in METHODS:
+        raise SettingError("method", found=repr(method), rule=f"one of {', '.join(METHODS)}")
+    if norm not in NORMS:
+        raise SettingError("norm", found=repr(norm), rule=f"one of {', '.join(NORMS)}")
+    if norm != "linf" and method in ("lp", "exact"):
+        remedy = "method='alpha'"
+        raise SettingError("norm", found=repr(norm), rule=f"{method} is a programme over a box", remedy=remedy)
+    if network.inputs != len(center):
+        raise ShapeError("x", found=f"{len(center)} coordinates", rule=f"the network reads {network.inputs}")
+    return Ball(center, check_positive("radius", radius), norm)
+
+
+def _margins(network: ReluNetwork, ball: Ball, label: int | None):
+    """The class, the combinations of outputs that are its margins, and the other classes."""
+    outputs = network(ball.center[None])[0]
+    classes = max(len(outputs), 2)
+    if label is not None and (isinstance(label, bool) or label not in range(classes)):
+        raise SettingError("label", found=repr(label), rule=f"a class, 0 to {classes - 1}")
+    if len(outputs) == 1:
+        chosen = int(outputs[0] > 0) if label is None else int(label)
+        return chosen, np.array([[1.0 if chosen else -1.0]]), (1 - chosen,)
+    chosen = int(outputs.argmax()) if label is None else int(label)
+    rivals = tuple(other for other in range(classes) if other != chosen)
+    return chosen, np.eye(classes)[chosen] - np.eye(classes)[list(rivals)], rivals
+
+
+def _lower(network: ReluNetwork, ball: Ball, bounds, rows: Float[np.ndarray, "r k"], method: str, seconds: float):
+    """Lower bounds, a guess of the worst input of each row, and how many searches ended."""
+    found = interval(network, ball, bounds, rows)
+    starts, ended = np.tile(ball.center, (len(rows), 1)), 0
+    if method == "interval":
+        return found, starts, ended
+    found = np.maximum(found, crown(network, ball, bounds, rows))
+    if method == "crown":
+        return found, starts, ended
+    own, starts = optimised(network, ball, bounds, rows)
+    found = np.maximum(found, own)
+    if method in ("lp", "exact"):
+        found = np.maximum(found, triangle(network, ball, bounds, rows))
+    if method == "exact":
+        best, starts = exact(network, ball, bounds, rows, seconds)
+        reached = (network(starts) * rows).sum(axis=1)
+        ended = int((reached - best <= 1e-6 * (1 + np.abs(reached))).sum())
+        found = np.maximum(found, best)
+    return found, starts, ended
+
+
+def largest_radius(
+    network: Any,
+    x: ArrayLike,
+    norm: str = "linf",
+    method: str = "alpha",
+    *,
+    params: Any = None,
+    label: int | None = None,
+    tolerance: float = 1e-3,
+) -> float:
+    """The largest radius that `certify` calls robust, to a relative tolerance, by bisection; 0 for a wrong label.
+
+    Args:
+        network: as for `certify`.
+        x: one input.
+        norm: "linf" or "l2".
+        method: as for `certify`.
+        params: the parameters of a `Serial`.
+        label: the class to keep.
+        tolerance: relative.
+
+    Raises:
+        SettingError, ShapeError, DataError: as `certify`.
+
+    Example:
+        >>> import numpy as np
+        >>> round(largest_radius([(np.eye(2), np.zeros(2))], [1.0, 0.0], method="crown"), 2)
+        0.5
+    """
+    tolerance = check_positive("tolerance", tolerance)
+    robust = lambda radius: certify(network, x, radius, norm, method, params=params, label=label).verdict == "robust"
+    size = float(np.abs(as_point(x)).max()) or 1.0
+    low, high = 0.0, size
+    while robust(high):
+        low, high = high, 2 * high
+        if high > 1e6 * size:
+            return float("inf")
+    while low == 0.0 and high > 1e-12 * size and not robust(high / 2):
+        high = high / 2
+    low = max(low, high / 2) if high > 1e-12 * size else 0.0
+    while low and high - low > tolerance * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if robust(middle) else (low, middle)
+    return low

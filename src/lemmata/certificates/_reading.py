@@ -1,0 +1,221 @@
+"""Reading networks of lemmata, Equinox and PyTorch into affine maps and ReLUs."""
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.architectures import AveragePool, Dense, Flatten, GlobalAveragePool, Patches, Relu, Serial
+from lemmata.errors import SettingError, ShapeError
+
+from ._conditions import check_vector
+from ._network import ReluNetwork
+
+_RULE = "layers that can be bounded are ReLU and affine ones: dense, convolution, average pooling, flattening"
+_OWN = (Patches, Flatten, AveragePool, GlobalAveragePool)
+_EQUINOX = (eqx.nn.Conv1d, eqx.nn.Conv2d, eqx.nn.Conv3d, eqx.nn.AvgPool1d, eqx.nn.AvgPool2d, eqx.nn.AvgPool3d)
+_TORCH = "Linear Conv1d Conv2d Conv3d AvgPool1d AvgPool2d AvgPool3d Flatten Identity"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Affine:
+    """A layer that is affine in its input: by matrix and bias, or by what it makes of a batch of inputs.
+
+    `linear` is the layer without its bias, of which each unit vector gives one column exactly.
+    """
+
+    pair: tuple[np.ndarray, np.ndarray] | None = None
+    linear: Callable[[np.ndarray], np.ndarray] | None = None
+    whole: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+_Step = _Affine | None  # None is a ReLU
+
+
+def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None = None) -> ReluNetwork:
+    """A network that the certificates can bound.
+
+    Args:
+        network: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a `Serial` with its
+            `params`; a `torch.nn.Sequential`, an `eqx.nn.Sequential` or `eqx.nn.MLP`, nested ones, too.
+        params: the parameters of a `Serial`, as its `init` returns them.
+        shape: that of an input, for a network that begins with a ReLU or reads fields.
+
+    Raises:
+        SettingError: for a layer that cannot be bounded, which is named, and for anything else.
+        ShapeError: where layers do not fit each other, or the input.
+    """
+    if isinstance(network, ReluNetwork):
+        return _of_vectors(network, shape)
+    if isinstance(network, Serial):
+        if params is None:
+            remedy = "certify(network, x, radius, params=params)"
+            raise SettingError("params", found="None", rule="the parameters of the Serial", remedy=remedy)
+        return _composed(_serial_steps(network, params, "Serial"), shape)
+    if isinstance(network, eqx.Module):
+        return _composed(_equinox_steps(network, type(network).__name__), shape)
+    if any(cls.__module__ == "torch.nn.modules.module" for cls in type(network).__mro__):
+        return _composed(_torch_steps(network, type(network).__name__), shape)
+    is_list = isinstance(network, Sequence) and not isinstance(network, str) and len(network) > 0
+    if is_list and all(isinstance(layer, Sequence) and len(layer) == 2 for layer in network):
+        pairs = [(np.asarray(weight, float), np.asarray(bias, float)) for weight, bias in network]
+        return _of_vectors(ReluNetwork(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)), shape)
+    rule = "a list of (weight, bias), a Serial with its params, a Sequential of PyTorch or Equinox"
+    raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
+
+
+def _of_vectors(network: ReluNetwork, shape: tuple[int, ...] | None) -> ReluNetwork:
+    if shape is not None:
+        check_vector(np.zeros(shape))
+    return network
+
+
+def _refused(path: str, layer: Any, why: str = "") -> SettingError:
+    return SettingError(f"layer {path}: {type(layer).__name__}", found=why or None, rule=_RULE)
+
+
+def _serial_steps(network: Serial, params: Any, path: str) -> list[_Step]:
+    found: list[_Step] = []
+    for position, (layer, own) in enumerate(zip(network.layers, params, strict=True)):
+        where = f"{path}.layers[{position}]"
+        if isinstance(layer, Serial):
+            found += _serial_steps(layer, own, where)
+        elif type(layer) is Relu:
+            found.append(None)
+        elif type(layer) is Dense or type(layer) in _OWN:
+            still = {**own, "bias": jnp.zeros_like(own["bias"])} if isinstance(own, dict) and "bias" in own else own
+            calls = [_batched(lambda x, layer=layer, own=kind: layer.apply(own, x)) for kind in (still, own)]
+            found.append(_Affine(_dense_pair(layer, own) if type(layer) is Dense else None, *calls))
+        else:
+            raise _refused(where, layer)
+    return found
+
+
+def _dense_pair(layer: Dense, own: Any) -> tuple[np.ndarray, np.ndarray]:
+    weight = np.asarray(own["weight"], float)
+    scales = layer.scales(weight.shape[1])
+    bias = np.zeros(len(weight))
+    if "bias" in own:
+        bias = float(scales.bias_multiplier) * np.asarray(own["bias"], float)
+    return float(scales.multiplier) * weight, bias
+
+
+def _batched(call: Callable[[Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: np.asarray(jax.vmap(call)(jnp.asarray(x)), float)
+
+
+def _equinox_steps(layer: Any, path: str) -> list[_Step]:
+    if type(layer) is eqx.nn.Sequential:
+        return [step for k, own in enumerate(layer.layers) for step in _equinox_steps(own, f"{path}.layers[{k}]")]
+    if type(layer) is eqx.nn.MLP:
+        if layer.activation is not jax.nn.relu:
+            raise _refused(f"{path}.activation", layer.activation)
+        final = layer.final_activation
+        # Equinox's own default, the identity, is a function of its module
+        if not (isinstance(final, eqx.nn.Identity) or getattr(final, "__module__", "") == "equinox.nn._mlp"):
+            raise _refused(f"{path}.final_activation", final)
+        found: list[_Step] = []
+        for position, own in enumerate(layer.layers):
+            found += [None] * (position > 0) + _equinox_steps(own, f"{path}.layers[{position}]")
+        return found
+    if type(layer) is eqx.nn.Lambda and layer.fn is jax.nn.relu:
+        return [None]
+    if type(layer) is eqx.nn.Linear:
+        weight = np.asarray(layer.weight, float)
+        bias = np.zeros(len(weight)) if layer.bias is None else np.asarray(layer.bias, float)
+        return [_Affine((weight, bias))]
+    if type(layer) is eqx.nn.Identity:
+        return []
+    if type(layer) in _EQUINOX:
+        still = layer
+        if getattr(layer, "bias", None) is not None:
+            bias: Any = lambda own: own.bias
+            still = eqx.tree_at(bias, layer, jnp.zeros_like(bias(layer)))
+        return [_Affine(None, _batched(still), _batched(layer))]
+    if type(layer) is eqx.nn.Lambda and layer.fn is jnp.ravel:
+        return [_Affine(None, _batched(jnp.ravel), _batched(jnp.ravel))]
+    raise _refused(path, getattr(layer, "fn", layer))
+
+
+def _torch_steps(layer: Any, path: str) -> list[_Step]:
+    import torch  # a user's module brings it
+
+    if type(layer) is torch.nn.Sequential:
+        return [step for k, own in enumerate(layer) for step in _torch_steps(own, f"{path}[{k}]")]
+    if type(layer) is torch.nn.ReLU:
+        return [None]
+    if type(layer) is torch.nn.Dropout:
+        if layer.training:
+            raise _refused(path, layer, "training mode; call module.eval()")
+        return []
+    if type(layer) not in [getattr(torch.nn, name) for name in _TORCH.split()]:
+        raise _refused(path, layer)
+    whole = copy.deepcopy(layer).double()
+    still = copy.deepcopy(whole)
+    if getattr(still, "bias", None) is not None:
+        with torch.no_grad():
+            still.bias.zero_()
+
+    def call(module: Any) -> Callable[[np.ndarray], np.ndarray]:
+        def run(x: np.ndarray) -> np.ndarray:
+            with torch.no_grad():
+                return module(torch.from_numpy(x)).numpy()
+
+        return run
+
+    return [_Affine(None, call(still), call(whole))]
+
+
+def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Matrix and bias on flat inputs of a shape, and the shape of the outputs."""
+    size = math.prod(shape)
+    if step.pair is not None and len(shape) == 1:
+        weight, bias = step.pair
+        if weight.shape[1] != size:
+            raise ShapeError("x", found=f"{size} coordinates", rule=f"the network reads {weight.shape[1]}")
+        return weight, bias, bias.shape
+    if step.linear is None or step.whole is None:
+        raise ShapeError("x", found=f"shape {shape}", rule="one input, shape (d,), for a dense layer")
+    try:
+        columns = step.linear(np.eye(size).reshape(size, *shape))
+        bias = step.whole(np.zeros((1, *shape)))[0]
+    except (TypeError, ValueError, RuntimeError, IndexError, AssertionError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ShapeError("x", found=f"shape {shape}", rule=f"what the network reads: {why}") from error
+    return columns.reshape(size, -1).T, bias.ravel(), bias.shape
+
+
+def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
+    """Affine maps that follow each other as one; the identity before a first ReLU and after a last one."""
+    if shape is None:
+        pairs = [step.pair for step in steps if step is not None][:1]
+        if not pairs or pairs[0] is None:
+            raise SettingError("shape", found="None", rule="the shape of an input, where the first layer does not tell")
+        shape = (pairs[0][0].shape[1],)
+    maps: list[tuple[np.ndarray, np.ndarray]] = []
+    fresh = True  # the next affine map begins a layer of its own
+    for step in steps:
+        if step is None:
+            if not maps:
+                maps.append((np.eye(math.prod(shape)), np.zeros(math.prod(shape))))
+            fresh = True
+            continue
+        weight, bias, shape = _matrix(step, shape)
+        if fresh:
+            maps.append((weight, bias))
+            fresh = False
+        else:
+            maps[-1] = (weight @ maps[-1][0], weight @ maps[-1][1] + bias)
+    if len(shape) != 1:
+        raise ShapeError("outputs of the network", found=f"shape {shape}", rule="one number a class, shape (classes,)")
+    if fresh:
+        if not maps:
+            raise SettingError("network", found="no layers", rule="at least one dense layer")
+        maps.append((np.eye(len(maps[-1][1])), np.zeros(len(maps[-1][1]))))
+    return ReluNetwork(tuple(weight for weight, _ in maps), tuple(bias for _, bias in maps))

@@ -1,0 +1,186 @@
+"""Randomised smoothing: the class that noise leaves most frequent, and how far it is safe."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from lemmata.errors import SettingError, ShapeError
+
+from ._conditions import Condition, as_point, check_count, check_positive, check_probability, check_vector
+
+_BATCH = 4096
+
+
+def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float:
+    """sigma/2 (Phi^-1(p) - Phi^-1(rival)): the l2 radius within which the smoothed class stays (Cohen et al., 2019).
+
+    Args:
+        p: the probability of the class under the noise, or a lower bound.
+        sigma: the standard deviation of the noise.
+        rival: the probability of the next class, or an upper bound; 1 - p without it.
+
+    Raises:
+        SettingError: for probabilities outside [0, 1] or of a sum above 1, and a sigma that is not positive.
+
+    >>> smoothed_radius(0.5, 1.0), round(smoothed_radius(0.9, 0.5), 4)
+    (0.0, 0.6408)
+    """
+    p, sigma = check_probability("p", p), check_positive("sigma", sigma)
+    other = 1 - p if rival is None else check_probability("rival", rival)
+    if p + other > 1 + 1e-12:
+        raise SettingError(
+            "p and rival", found=f"{p:g} and {other:g}", rule="probabilities of two classes, sum at most 1"
+        )
+    return max(0.0, sigma / 2 * float(stats.norm.ppf(p) - stats.norm.ppf(other)))
+
+
+def lower_limit(count: int, n: int, alpha: float) -> float:
+    """The exact (Clopper-Pearson) lower limit at level 1 - alpha of a probability seen `count` times in n.
+
+    Args:
+        count: how often.
+        n: of how many.
+        alpha: the probability that the limit is above the truth.
+
+    Raises:
+        SettingError: for counts that are no whole numbers or larger than n, and an alpha that is not inside (0, 1).
+
+    >>> round(lower_limit(100, 100, 0.05), 4), lower_limit(0, 10, 0.05)
+    (0.9705, 0.0)
+    """
+    n = check_count("n", n, 1)
+    count = check_count("count", count)
+    if count > n:
+        raise SettingError("count", found=count, rule=f"at most n = {n}")
+    alpha = check_probability("alpha", alpha)
+    if alpha in (0.0, 1.0):
+        raise SettingError("alpha", found=alpha, rule="above 0 and below 1", remedy="0.001, say")
+    return float(stats.beta.ppf(alpha, count, n - count + 1)) if count else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothCertificate:
+    """The class of a smoothed classifier at one input, and how far it is certain.
+
+    Args:
+        label: the class; None where the lower limit of its probability does not exceed 1/2: it abstains.
+        candidate: the class that was most frequent among the first draws.
+        count, n: how often the candidate was seen in the second draws, and how many they were.
+        p_lower: the lower limit of its probability, exact at level 1 - alpha.
+        radius: of the l2 ball on which the class stays with that confidence; 0 where it abstains.
+        linf: of the ball in the infinity norm inside it, radius/sqrt(d).
+        l1: of the l1 ball inside it, radius itself.
+        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
+        sigma, alpha: as asked.
+        conditions: what the numbers rest on.
+        claim: the claim that states the radius.
+    """
+
+    label: int | None
+    candidate: int
+    count: int
+    n: int
+    p_lower: float
+    radius: float
+    linf: float
+    l1: float
+    ceiling: float
+    sigma: float
+    alpha: float
+    conditions: tuple[Condition, ...]
+    claim: str = "robustness.smoothing.radius_from_counts"
+
+    def __str__(self) -> str:
+        seen = f"{self.count} of {self.n} draws, probability at least {self.p_lower:.4g}"
+        if self.label is None:
+            return f"abstains: class {self.candidate} in {seen}"
+        most = f"at most {self.ceiling:.4g} from {self.n} draws"
+        return f"class {self.label} within {self.radius:.4g} in l2 ({most}): {seen}"
+
+
+def smooth(
+    f: Callable[[np.ndarray], ArrayLike],
+    x: ArrayLike,
+    sigma: float,
+    n: int = 1000,
+    alpha: float = 0.001,
+    *,
+    selection: int = 100,
+    seed: int = 0,
+) -> SmoothCertificate:
+    """Certify argmax_c P(f(x + sigma z) = c), z standard normal, from draws.
+
+    The class is chosen on `selection` draws and its probability bounded on n others: the same draws for both would
+    make the limit too high. With probability at least 1 - alpha over the draws the smoothed class is constant on the
+    ball. The classifier that is certified is the smoothed one, not f.
+
+    Args:
+        f: classes (batch,) or scores (batch, classes) of inputs (batch, d).
+        x: one input.
+        sigma: the standard deviation of the noise.
+        n: draws that bound the probability.
+        alpha: the probability that the certificate is wrong.
+        selection: draws that choose the class.
+        seed: of the draws.
+
+    Raises:
+        SettingError: for a sigma that is not positive, an alpha that is not inside (0, 1), counts that are no counts.
+        ShapeError: for answers of f that are neither classes nor scores.
+
+    Example:
+        >>> import numpy as np
+        >>> print(smooth(lambda x: (x[:, 0] > 0).astype(int), np.array([1.0, 0.0]), 0.5, n=10_000))
+        class 1 within 0.9615 in l2 (at most 1.599 from 10000 draws): 9777 of 10000 draws, probability at least 0.9728
+    """
+    point, sigma = as_point(x), check_positive("sigma", sigma)
+    check_vector(point)
+    n, selection = check_count("n", n, 1), check_count("selection", selection, 1)
+    lower_limit(0, n, alpha)  # refuses a wrong alpha before f is called
+    generator = np.random.default_rng(seed)
+    classes, frequencies = np.unique(_answers(f, point, sigma, selection, generator), return_counts=True)
+    candidate = int(classes[frequencies.argmax()])
+    count = int((_answers(f, point, sigma, n, generator) == candidate).sum())
+    p_lower = lower_limit(count, n, alpha)
+    radius = smoothed_radius(p_lower, sigma) if p_lower > 0.5 else 0.0
+    ceiling = max(0.0, sigma * float(stats.norm.ppf(alpha ** (1 / n))))
+    why = "of the class that was chosen on other draws; else it abstains"
+    conditions = (Condition("the lower limit of the probability is above 1/2", p_lower, p_lower > 0.5, why),)
+    return SmoothCertificate(
+        label=candidate if p_lower > 0.5 else None,
+        candidate=candidate,
+        count=count,
+        n=n,
+        p_lower=p_lower,
+        radius=radius,
+        linf=radius / math.sqrt(len(point)),
+        l1=radius,
+        ceiling=ceiling,
+        sigma=sigma,
+        alpha=float(alpha),
+        conditions=conditions,
+    )
+
+
+def _answers(
+    f: Callable[[np.ndarray], ArrayLike],
+    point: Float[np.ndarray, " d"],
+    sigma: float,
+    count: int,
+    generator: np.random.Generator,
+) -> np.ndarray:
+    found = []
+    for start in range(0, count, _BATCH):
+        size = min(_BATCH, count - start)
+        answers = np.asarray(f(point + sigma * generator.standard_normal((size, len(point)))))
+        if answers.ndim not in (1, 2) or len(answers) != size:
+            rule = f"classes ({size},) or scores ({size}, classes) for {size} inputs"
+            raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)
+        if answers.ndim == 1 and not np.issubdtype(answers.dtype, np.integer) and answers.dtype != bool:
+            raise ShapeError("answers of f", found=f"{answers.dtype}", rule="classes are whole numbers")
+        found.append(answers.argmax(axis=1) if answers.ndim == 2 else answers.astype(int))
+    return np.concatenate(found)

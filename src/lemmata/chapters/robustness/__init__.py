@@ -1,0 +1,1 @@
+"""What an adversary can change: bounds around an input, smoothing by noise, rows that do not belong."""

@@ -1,0 +1,83 @@
+"""Randomised smoothing against statsmodels, exact probabilities and counted coverage."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lemmata.certificates import lower_limit, smooth, smoothed_radius
+from lemmata.errors import SettingError, ShapeError
+
+
+@pytest.mark.parametrize(("count", "n", "alpha"), [(0, 10, 0.05), (7, 10, 0.01), (999, 1000, 0.001), (50, 50, 0.05)])
+def test_limits_are_those_of_statsmodels(count, n, alpha):
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    expected = proportion.proportion_confint(count, n, 2 * alpha, method="beta")[0]
+    assert lower_limit(count, n, alpha) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "p"), [(50, 0.7), (200, 0.9), (500, 0.99)])
+def test_the_limit_is_above_the_truth_with_probability_alpha_at_most(n, p):
+    """Summed over the binomial law, without draws."""
+    counts = np.arange(n + 1)
+    above = np.array([lower_limit(int(count), n, 0.05) > p for count in counts])
+    assert 0.01 < stats.binom.pmf(counts, n, p)[above].sum() <= 0.05
+
+
+def test_a_half_space_is_certified_up_to_its_boundary():
+    weight = np.array([3.0, 4.0]) / 5
+    x, sigma = 0.8 * weight, 0.5
+    found = smooth(lambda z: (z @ weight > 0).astype(int), x, sigma, n=20_000)
+    assert found.label == 1
+    assert 0.75 < found.radius <= 0.8
+    assert found.linf == pytest.approx(found.radius / np.sqrt(2))
+    assert found.radius <= found.ceiling
+    scores = smooth(lambda z: np.stack([-(z @ weight), z @ weight], axis=1), x, sigma, n=20_000)
+    assert scores.count == found.count
+
+
+def test_the_ceiling_is_reached_where_all_draws_agree():
+    found = smooth(lambda z: np.zeros(len(z), int), np.zeros(3), 2.0, n=500, alpha=0.01)
+    assert found.radius == pytest.approx(found.ceiling, rel=1e-9)
+    assert found.count == 500
+    assert found.ceiling == pytest.approx(2.0 * stats.norm.ppf(0.01 ** (1 / 500)))
+
+
+def test_it_abstains():
+    found = smooth(lambda z: (z[:, 0] > 0).astype(int), np.zeros(2), 1.0, n=500)
+    assert found.label is None
+    assert found.radius == 0.0
+    assert "abstains" in str(found)
+    assert found.conditions[0].holds is False
+
+
+def test_radius_of_two_probabilities():
+    assert smoothed_radius(0.8, 2.0, 0.1) == pytest.approx(stats.norm.ppf(0.8) + stats.norm.ppf(0.9))
+    assert smoothed_radius(0.3, 1.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: lower_limit(11, 10, 0.05), "at most n"),
+        (lambda: lower_limit(-1, 10, 0.05), "count"),
+        (lambda: lower_limit(1, 10, 1.5), "alpha"),
+        (lambda: lower_limit(1, 10, 0.0), "alpha"),
+        (lambda: smoothed_radius(1.2, 1.0), "between 0 and 1"),
+        (lambda: smoothed_radius(-0.1, 1.0), "between 0 and 1"),
+        (lambda: smoothed_radius(0.8, 1.0, 0.3), "sum at most 1"),
+        (lambda: smoothed_radius(0.8, 0.0), "sigma"),
+        (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), -1.0), "sigma"),
+        (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), 1.0, n=0), "n"),
+        (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), 1.0, alpha=2.0), "alpha"),
+    ],
+)
+def test_refusals(call, words):
+    with pytest.raises(SettingError, match=words):
+        call()
+
+
+def test_answers_that_are_no_classes():
+    with pytest.raises(ShapeError, match="whole numbers"):
+        smooth(lambda z: z[:, 0], np.zeros(2), 1.0)
+    with pytest.raises(ShapeError, match="answers of f"):
+        smooth(lambda z: np.zeros(3, int), np.zeros(2), 1.0)
