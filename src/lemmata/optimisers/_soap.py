@@ -1,0 +1,93 @@
+"""SOAP: Adam in the eigenbasis of Shampoo."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from ._matrices import as_matrix
+
+
+class SoapState(NamedTuple):
+    """Averages of G G' and G' G, their eigenvectors, and the two moments: the second in the rotated coordinates."""
+
+    count: Any
+    left: Any
+    right: Any
+    left_basis: Any
+    right_basis: Any
+    mean: Any
+    square: Any
+
+
+def scale_by_soap(
+    b1: float = 0.95, b2: float = 0.95, eps: float = 1e-8, every: int = 10
+) -> optax.GradientTransformation:
+    """Adam on Q_L' G Q_R, its step rotated back; Q_L, Q_R the eigenvectors of averages of G G' and G' G.
+
+    The bases are renewed in the first step and in every `every`-th; in between they stand still while the moments move.
+    Momentum is kept in the original coordinates, so that it survives a change of basis; the second moment is
+    kept entry by entry, and what it means changes with the basis. Vectors are matrices of one column.
+
+    Args:
+        b1, b2: the rates of the two moments; b2 also that of the averages of G G' and G' G.
+        eps: added to the root of the second moment.
+        every: steps between two bases.
+
+    >>> step = scale_by_soap(eps=0.0)
+    >>> G = jnp.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> update, _ = step.update(G, step.init(G))
+    >>> bool(jnp.allclose(update @ update.T, jnp.eye(2), atol=1e-3))
+    True
+    """
+
+    def init(params):
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        square = lambda axis: lambda p: jnp.zeros((as_matrix(p).shape[axis],) * 2, p.dtype)
+        basis = lambda axis: lambda p: jnp.eye(as_matrix(p).shape[axis], dtype=p.dtype)
+        sides = (jax.tree.map(make(axis), params) for make in (square, basis) for axis in (0, 1))
+        return SoapState(jnp.zeros((), jnp.int32), *sides, zeros, zeros)
+
+    def update(updates, state, params=None):
+        del params
+        mean = optax.tree.update_moment(updates, state.mean, b1, 1)
+        matrices = jax.tree.map(as_matrix, updates)
+        left = jax.tree.map(lambda s, g: b2 * s + (1 - b2) * g @ g.T, state.left, matrices)
+        right = jax.tree.map(lambda s, g: b2 * s + (1 - b2) * g.T @ g, state.right, matrices)
+        vectors = lambda sides: jax.tree.map(lambda s: jnp.linalg.eigh(s)[1], sides)
+        renewed = lambda: (vectors(left), vectors(right))
+        kept = lambda: (state.left_basis, state.right_basis)
+        one, two = jax.lax.cond(state.count % every == 0, renewed, kept)
+        rotate = lambda g, q, p: (q.T @ as_matrix(g) @ p).reshape(g.shape)
+        square = optax.tree.update_moment(jax.tree.map(rotate, updates, one, two), state.square, b2, 2)
+        count = state.count + 1
+
+        def step(m, v, q, p):
+            moment = rotate(m, q, p) / (1 - b1**count)
+            scaled = as_matrix(moment / (jnp.sqrt(v / (1 - b2**count)) + eps))
+            return (q @ scaled @ p.T).reshape(m.shape)
+
+        return jax.tree.map(step, mean, square, one, two), SoapState(count, left, right, one, two, mean, square)
+
+    return optax.GradientTransformation(init, update)
+
+
+def soap(
+    learning_rate: optax.ScalarOrSchedule,
+    b1: float = 0.95,
+    b2: float = 0.95,
+    eps: float = 1e-8,
+    every: int = 10,
+    weight_decay: float = 0.0,
+) -> optax.GradientTransformation:
+    """SOAP with a learning rate and decoupled weight decay; see `scale_by_soap`.
+
+    >>> method = soap(0.1, weight_decay=0.01)
+    >>> weights = jnp.ones((2, 3))
+    >>> update, _ = method.update(weights, method.init(weights), weights)
+    >>> update.shape
+    (2, 3)
+    """
+    decay = optax.add_decayed_weights(weight_decay) if weight_decay else optax.identity()
+    return optax.chain(scale_by_soap(b1, b2, eps, every), decay, optax.scale_by_learning_rate(learning_rate))
