@@ -26,20 +26,21 @@ def scale_by_soap(
 ) -> optax.GradientTransformation:
     """Adam on Q_L' G Q_R, its step rotated back; Q_L, Q_R the eigenvectors of averages of G G' and G' G.
 
-    The bases are renewed in the first step and in every `every`-th; in between they stand still while the moments move.
-    Momentum is kept in the original coordinates, so that it survives a change of basis; the second moment is
-    kept entry by entry, and what it means changes with the basis. Vectors are matrices of one column.
+    The bases come from earlier gradients than the one they turn: the first gradient makes them, and there is no step. They
+    are renewed in every `every`-th step; in between they stand still while the averages move. Momentum is kept in the
+    original coordinates, so that it survives a change of basis; the second moment is kept entry by entry, and what it
+    means changes with the basis. Vectors are matrices of one column.
 
     Args:
         b1, b2: the rates of the two moments; b2 also that of the averages of G G' and G' G.
         eps: added to the root of the second moment.
         every: steps between two bases.
 
-    >>> step = scale_by_soap(eps=0.0)
+    >>> step = scale_by_soap()
     >>> G = jnp.array([[2.0, 1.0], [1.0, 3.0]])
-    >>> update, _ = step.update(G, step.init(G))
-    >>> bool(jnp.allclose(update @ update.T, jnp.eye(2), atol=1e-3))
-    True
+    >>> nothing, state = step.update(G, step.init(G))
+    >>> bool(jnp.all(nothing == 0)), int(state.count)
+    (True, 1)
     """
 
     def init(params):
@@ -51,24 +52,27 @@ def scale_by_soap(
 
     def update(updates, state, params=None):
         del params
-        mean = optax.tree.update_moment(updates, state.mean, b1, 1)
+        first, count = state.count == 0, state.count
+        one, two = state.left_basis, state.right_basis
+        rotate = lambda g, q, p: (q.T @ as_matrix(g) @ p).reshape(g.shape)
+        after = lambda new, old: jax.tree.map(lambda a, b: jnp.where(first, b, a), new, old)
+        mean = after(optax.tree.update_moment(updates, state.mean, b1, 1), state.mean)
+        turned = jax.tree.map(rotate, updates, one, two)
+        square = after(optax.tree.update_moment(turned, state.square, b2, 2), state.square)
+
+        def step(m, v, q, p):
+            number = jnp.maximum(count, 1)
+            scaled = rotate(m, q, p) / (1 - b1**number) / (jnp.sqrt(v / (1 - b2**number)) + eps)
+            return jnp.where(first, 0.0, (q @ as_matrix(scaled) @ p.T).reshape(m.shape))
+
+        steps = jax.tree.map(step, mean, square, one, two)
         matrices = jax.tree.map(as_matrix, updates)
         left = jax.tree.map(lambda s, g: b2 * s + (1 - b2) * g @ g.T, state.left, matrices)
         right = jax.tree.map(lambda s, g: b2 * s + (1 - b2) * g.T @ g, state.right, matrices)
         vectors = lambda sides: jax.tree.map(lambda s: jnp.linalg.eigh(s)[1], sides)
-        renewed = lambda: (vectors(left), vectors(right))
-        kept = lambda: (state.left_basis, state.right_basis)
-        one, two = jax.lax.cond(state.count % every == 0, renewed, kept)
-        rotate = lambda g, q, p: (q.T @ as_matrix(g) @ p).reshape(g.shape)
-        square = optax.tree.update_moment(jax.tree.map(rotate, updates, one, two), state.square, b2, 2)
-        count = state.count + 1
-
-        def step(m, v, q, p):
-            moment = rotate(m, q, p) / (1 - b1**count)
-            scaled = as_matrix(moment / (jnp.sqrt(v / (1 - b2**count)) + eps))
-            return (q @ scaled @ p.T).reshape(m.shape)
-
-        return jax.tree.map(step, mean, square, one, two), SoapState(count, left, right, one, two, mean, square)
+        renewed, kept = lambda: (vectors(left), vectors(right)), lambda: (one, two)
+        bases = jax.lax.cond(count % every == 0, renewed, kept)
+        return steps, SoapState(count + 1, left, right, *bases, mean, square)
 
     return optax.GradientTransformation(init, update)
 

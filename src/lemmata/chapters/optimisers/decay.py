@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import AtMost, Claim, Control, Limit, Source
 from lemmata.problems._decayed_quadratics import DecayedQuadratic, DecayedQuadratics, DecayedRun, DecayedRuns
 
-_STEPS = (30.0, 300.0, 3000.0)
+_STEPS = (60.0, 600.0, 6000.0)
 _NEAR = Limit("steps", _STEPS, margin=0.02, resolution=0.02, relative=False)
 
 

@@ -104,7 +104,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
         """
         slope = jnp.abs(jax.grad(problem.loss)(problem.start))
         values = jnp.linalg.svd(slope, compute_uv=False)
-        return 100.0 * problem.steps * (slope.max() / slope.min() + (values[0] / values[-1]) ** 2)
+        return 10.0 * problem.steps * (slope.max() / slope.min() + (values[0] / values[-1]) ** 2)
 
 
 def _beyond(method: Callable[[], optax.GradientTransformation], inner: Callable, outer: Callable) -> Callable:
