@@ -67,6 +67,8 @@ def test_what_is_refused():
     with pytest.raises(SettingError, match="at least two"):
         compare_optimisers(loss, jnp.zeros(8), {"adam": (optax.adam, RATES)})
     with pytest.raises(SettingError, match="range"):
-        compare_optimisers(loss, jnp.zeros(8), {"a": (optax.adam, {"learning_rate": (0.0, 1.0)}), "b": (optax.sgd, RATES)})
+        compare_optimisers(
+            loss, jnp.zeros(8), {"a": (optax.adam, {"learning_rate": (0.0, 1.0)}), "b": (optax.sgd, RATES)}
+        )
     with pytest.raises(SettingError, match="k"):
         expected_best(np.ones(3), 4)

@@ -42,6 +42,7 @@ def test_soap_renews_its_bases_from_earlier_gradients(gradients):
     assert not steps[0].any()
     mean = square = np.zeros(gradients[0].shape)
     left = right = 0.0
+    one = two = np.eye(len(mean))
     for number, gradient in enumerate(gradients):
         g = np.asarray(gradient)
         if number:

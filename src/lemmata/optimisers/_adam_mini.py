@@ -18,11 +18,12 @@ class AdamMiniState(NamedTuple):
 def scale_by_adam_mini(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> optax.GradientTransformation:
     """Adam whose second moment is the mean of g² over a block: a row of a matrix or tensor, the whole of a vector.
 
-    The rows of a weight matrix that are neurons, heads or tokens share their scale; the second moment takes one number a
-    row where Adam's takes one a parameter.
+    The rows of a weight matrix that are neurons, heads or tokens share their scale; the second moment takes one number
+    a row where Adam's takes one a parameter.
 
     Args:
-        b1, b2: the rates of the two moments.
+        b1: the rate of the mean of the gradients.
+        b2: the rate of the mean of their squares.
         eps: added to the root of the second moment.
 
     >>> step = scale_by_adam_mini()
@@ -52,7 +53,11 @@ def scale_by_adam_mini(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) ->
 
 
 def adam_mini(
-    learning_rate: optax.ScalarOrSchedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 0.0
+    learning_rate: optax.ScalarOrSchedule,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
     """Adam-mini with a learning rate and decoupled weight decay; see `scale_by_adam_mini`.
 

@@ -23,9 +23,9 @@ class Comparison:
     """What `compare_optimisers` found.
 
     Args:
-        losses: the loss after training of every trial of each optimiser, infinite where it diverged.
-        settings: the settings of each trial, one row a trial.
-        luck: the probability that identical optimisers, with as many trials each, are as far apart: the expected best of
+        losses: the loss after training of every trial of each optimiser, infinite where it diverged. settings: the
+        settings of each trial, one row a trial. luck: the probability that identical optimisers, with as many trials
+        each, are as far apart: the expected best of
             half of the trials of the first before that of the second, against shuffled trials.
         seconds: for all trials of each, compilation included.
         state_bytes: bytes of state of each, for these parameters.
@@ -53,7 +53,9 @@ class Comparison:
         drawn = rng.choice(losses, (400, len(losses)))
         rows = []
         for k in range(1, len(losses) + 1):
-            ends = np.quantile([expected_best(row, k) for row in drawn], [(1 - level) / 2, (1 + level) / 2], method="nearest")
+            ends = np.quantile(
+                [expected_best(row, k) for row in drawn], [(1 - level) / 2, (1 + level) / 2], method="nearest"
+            )
             rows.append((expected_best(losses, k), *ends))
         return np.array(rows)
 
@@ -83,8 +85,13 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     n = len(losses)
     if not 1 <= k <= n:
         raise SettingError("k", found=k, rule=f"from 1 to the number {n} of losses")
-    chances = np.array([math.comb(n - i, k - 1) for i in range(1, n + 1)]) / math.comb(n, k)
+    chances = _chances(n, k)
     return float(np.sort(losses)[chances > 0] @ chances[chances > 0])
+
+
+def _chances(n: int, k: int) -> np.ndarray:
+    """That the i-th smallest of n losses is the best of k that are drawn from them."""
+    return np.array([math.comb(n - i, k - 1) for i in range(1, n + 1)]) / math.comb(n, k)
 
 
 def compare_optimisers(
@@ -100,8 +107,8 @@ def compare_optimisers(
     """Train with each optimiser under as many random settings, and say who is best and whether that may be luck.
 
     Of two identical optimisers with k_A and k_B trials the first has the best run with probability k_A/(k_A + k_B): so
-    all have the same number. Settings are drawn evenly on a logarithmic scale. The order is that of the expected best of half
-    of the trials, which depends on no single one.
+    all have the same number. Settings are drawn evenly on a logarithmic scale. The order is that of the expected best
+    of half of the trials, which depends on no single one.
 
     Args:
         loss: a scalar loss of the parameters, differentiable.
@@ -116,11 +123,9 @@ def compare_optimisers(
     Raises:
         SettingError: fewer than two optimisers or trials, a range that is not 0 < low <= high.
 
-    >>> loss = lambda w: jnp.sum(jnp.arange(1.0, 4.0) * (w - 1) ** 2)
-    >>> rates = {"learning_rate": (1e-3, 1e-1)}
-    >>> compared = compare_optimisers(loss, jnp.zeros(3), {"sgd": (optax.sgd, rates), "adam": (optax.adam, rates)}, trials=6)
-    >>> [len(losses) for losses in compared.losses.values()], 0 < compared.luck <= 1
-    ([6, 6], True)
+    >>> loss = lambda w: jnp.sum(jnp.arange(1.0, 4.0) * (w - 1) ** 2) >>> rates = {"learning_rate": (1e-3, 1e-1)} >>>
+    compared = compare_optimisers(loss, jnp.zeros(3), {"sgd": (optax.sgd, rates), "adam": (optax.adam, rates)},
+    trials=6) >>> [len(losses) for losses in compared.losses.values()], 0 < compared.luck <= 1 ([6, 6], True)
     """
     if len(transforms) < 2 or trials < 2:
         raise SettingError(
@@ -168,22 +173,17 @@ def _final(
         return evaluate(jax.lax.fori_loop(0, steps, one, (params, transform.init(params)))[0])
 
     rows = {key: jnp.asarray(values) for key, values in drawn.items()}
-    run = jax.jit(lambda rows: jax.lax.map(trial, rows, length=trials) if rows else jnp.repeat(trial({}), trials))
+    run = jax.jit(lambda rows: jax.lax.map(trial, rows) if rows else jnp.repeat(trial({}), trials))
     values = np.asarray(run(rows), float)
     return np.where(np.isfinite(values), values, np.inf)
 
 
 def _luck(losses: dict[str, np.ndarray], trials: int, rng: np.random.Generator) -> float:
     """A permutation test of the gap between the two best, on ranks, so that a diverged trial is only the last one."""
-    half = max(trials // 2, 1)
     pooled = np.concatenate(list(losses.values()))
-    distinct = np.unique(pooled)
-    ranks = np.searchsorted(distinct, pooled).astype(float)
-
-    def gap(values: np.ndarray) -> float:
-        first, second = sorted(expected_best(row, half) for row in values.reshape(len(losses), trials))[:2]
-        return second - first
-
-    seen = gap(ranks)
-    others = [gap(rng.permutation(ranks)) for _ in range(_SHUFFLES)]
-    return float((1 + np.sum(np.array(others) >= seen - 1e-9)) / (1 + _SHUFFLES))
+    ranks = np.searchsorted(np.unique(pooled), pooled).astype(float)
+    shuffled = np.stack([ranks, *(rng.permutation(ranks) for _ in range(_SHUFFLES))])
+    best = np.sort(shuffled.reshape(-1, len(losses), trials), axis=2) @ _chances(trials, max(trials // 2, 1))
+    first, second = np.sort(best, axis=1)[:, :2].T
+    gaps = second - first
+    return float(np.mean(gaps >= gaps[0] - 1e-9))

@@ -28,7 +28,12 @@ def maps_of(shape: tuple[int, int], rng: np.random.Generator) -> list[Map]:
             1.0,
         ),
         ("rotations of rows and columns", lambda w: left @ w @ right, lambda w: left.T @ w @ right.T, 1.0),
-        ("permutations of entries", lambda w: w.ravel()[order].reshape(shape), lambda w: w.ravel()[back].reshape(shape), 1.0),
+        (
+            "permutations of entries",
+            lambda w: w.ravel()[order].reshape(shape),
+            lambda w: w.ravel()[back].reshape(shape),
+            1.0,
+        ),
         (
             "permutations of rows and columns",
             lambda w: w[rows][:, columns],

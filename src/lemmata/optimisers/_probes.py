@@ -46,10 +46,12 @@ def impulse_response(
 
 
 def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int) -> float:
-    """The largest root mean square of an update over gradients a_t G with entries +-1 in G; infinite where it grows with G.
+    """The largest root mean square of an update over gradients a_t G with entries +-1 in G.
 
-    Searched among `window` gradients that grow or fade geometrically, a_t = r^t, over r: for Adam the exact supremum of so
-    many steps, for others a lower bound.
+    Infinite where it grows with G.
+
+    Searched among `window` gradients that grow or fade geometrically, a_t = r^t, over r: for Adam the exact supremum of
+    so many steps, for others a lower bound.
     """
     signs = jax.random.rademacher(jax.random.key(seed), shape, jnp.zeros(()).dtype)
     ages = jnp.arange(window)[::-1]
@@ -72,7 +74,7 @@ def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int]
 
 
 def stable_curvature(transform: optax.GradientTransformation) -> float:
-    """The largest h for which 500 steps on h |x|²/2 from a matrix of ones stay bounded; infinite for every h up to 1e8."""
+    """The largest h for which 500 steps on h |x|²/2 from a matrix of ones stay bounded; infinite beyond 1e8."""
 
     @jax.jit
     def end(curvature):

@@ -28,7 +28,8 @@ class Profile:
             the mean over random signs of gradients.
         longest_step: the largest root mean square of a step that was found over gradients of any size; infinite where a
             step grows with the gradient.
-        steps: the shape of a step: linear in the gradients; the sign of something; orthogonal, with nearly equal singular
+        steps: the shape of a step: linear in the gradients; the sign of something; orthogonal, with nearly equal
+        singular
             values; bounded, without regard to the unit of the loss; or free, none of these.
         decay: none; box, decoupled from bounded steps; ridge, coupled, or decoupled from linear steps; other.
         strength: for a box the half of its side, the longest constant step over the share of a weight that decays in a
@@ -64,7 +65,9 @@ class Profile:
     def __str__(self) -> str:
         held = [name for name in self.symmetries if self.commutes(name)]
         longest = "grows with the gradient" if np.isinf(self.longest_step) else f"{self.longest_step:.4g}"
-        strength = {"box": f", |w| <= {self.strength:.4g}", "ridge": f", lambda {self.strength:.4g}"}.get(self.decay, "")
+        strength = {"box": f", |w| <= {self.strength:.4g}", "ridge": f", lambda {self.strength:.4g}"}.get(
+            self.decay, ""
+        )
         stable = "every" if np.isinf(self.stable_curvature) else f"up to {self.stable_curvature:.4g}"
         return "\n".join(
             [
@@ -80,10 +83,10 @@ class Profile:
 def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 200, seed: int = 0) -> Profile:
     """What an optax transformation does, by experiment alone: nothing is known of it but its `init` and `update`.
 
-    A matrix of 6 rows and columns is trained on random losses and fed with chosen gradients: which changes of coordinates
-    it does not notice, how long it remembers, how long its steps can be, how it decays weights, on which quadratics it is
-    stable, what its steps look like, what it stores. Methods that treat vectors otherwise than matrices are profiled on
-    matrices.
+    A matrix of 6 rows and columns is trained on random losses and fed with chosen gradients: which changes of
+    coordinates it does not notice, how long it remembers, how long its steps can be, how it decays weights, on which
+    quadratics it is stable, what its steps look like, what it stores. Methods that treat vectors otherwise than
+    matrices are profiled on matrices.
 
     Args:
         transform: the optimiser, with its learning rate; a schedule is profiled from its beginning.
@@ -134,7 +137,9 @@ def _limit(
     if kind != "decoupled":
         return kind, np.nan
     if np.isinf(longest):
-        return "ridge", value / float(impulse.sum())  # a constant gradient g moves by sum(impulse) g, the decay by value w
+        return "ridge", value / float(
+            impulse.sum()
+        )  # a constant gradient g moves by sum(impulse) g, the decay by value w
     # where weights stand still at the edge, the gradient is constant: the step then is the one of a long constant run
     constant = jnp.ones((400, *_SHAPE))
     run = lambda state, gradient: transform.update(gradient, state, jnp.zeros(_SHAPE))[::-1]

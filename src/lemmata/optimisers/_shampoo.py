@@ -20,7 +20,7 @@ class ShampooState(NamedTuple):
 def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTransformation:
     """Precondition each matrix of gradients on both sides: L^(-1/4) G R^(-1/4).
 
-    L = sum G G' and R = sum G' G over the steps so far, or averages with the weight `decay` below 1 for the past. Vectors
+    L = sum G G' and R = sum G' G over the steps so far, or averages where `decay` is below 1. Vectors
     and numbers are matrices of one column, the preconditioner of which is one number a side; tensors are flattened to
     matrices that keep the first axis.
 

@@ -26,13 +26,14 @@ def scale_by_soap(
 ) -> optax.GradientTransformation:
     """Adam on Q_L' G Q_R, its step rotated back; Q_L, Q_R the eigenvectors of averages of G G' and G' G.
 
-    The bases come from earlier gradients than the one they turn: the first gradient makes them, and there is no step. They
-    are renewed in every `every`-th step; in between they stand still while the averages move. Momentum is kept in the
-    original coordinates, so that it survives a change of basis; the second moment is kept entry by entry, and what it
-    means changes with the basis. Vectors are matrices of one column.
+    The bases come from earlier gradients than the one they turn: the first gradient makes them, and there is no step.
+    They are renewed in every `every`-th step; in between they stand still while the averages move. Momentum is kept in
+    the original coordinates, so that it survives a change of basis; the second moment is kept entry by entry, and what
+    it means changes with the basis. Vectors are matrices of one column.
 
     Args:
-        b1, b2: the rates of the two moments; b2 also that of the averages of G G' and G' G.
+        b1: the rate of the mean of the gradients.
+        b2: the rate of the mean of their squares, and of the averages of G G' and G' G.
         eps: added to the root of the second moment.
         every: steps between two bases.
 

@@ -127,7 +127,8 @@ class PeriodicGames(Population[PeriodicGame]):
 
     def hypotheses(self, problem: PeriodicGame) -> list[Hypothesis]:
         """C above 2, a step below sqrt(1 - beta_2)."""
-        # Reddi and others need the step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way up
+        # Reddi and others need the step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way
+        # up
         limit = problem.large / jnp.sqrt(1 + problem.large**2)
         return [
             Hypothesis("the large gradient outweighs two small ones", problem.large, ">", 2.0, "-1 is then the best"),

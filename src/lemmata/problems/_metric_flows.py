@@ -56,7 +56,7 @@ class MarginalClasses(eqx.Module):
 
     @property
     def x(self) -> Float[Array, "n p"]:
-        """Training rows: (y, 1, 1, ..), the first private coordinate of a row set where y = 1, all five where y = -1."""
+        """Training rows: (y, 1, 1, ..), the first private coordinate of a row where y = 1, all five elsewhere."""
         n = len(self.y)
         five = jnp.where(self.y[:, None] > 0, jnp.eye(1, 5), jnp.ones((1, 5)))
         private = (jnp.eye(n)[:, :, None] * five[:, None, :]).reshape(n, 5 * n)

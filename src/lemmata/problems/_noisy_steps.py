@@ -58,7 +58,9 @@ class MixedMemories(Population[MixedMemory]):
 
     def hypotheses(self, problem: MixedMemory) -> list[Hypothesis]:
         """The slow memory is the slower one."""
-        return [Hypothesis("the slow memory is longer", problem.slow, ">", problem.fast, "else the names are exchanged")]
+        return [
+            Hypothesis("the slow memory is longer", problem.slow, ">", problem.fast, "else the names are exchanged")
+        ]
 
 
 class NoisyMinimum(eqx.Module):
@@ -91,7 +93,7 @@ class NoisyMinima(Population[NoisyMinimum]):
 
 
 class UnequalTuning(eqx.Module):
-    """Two optimisers without any difference, tuned with different numbers of trials; log-losses with a tail of `tail`."""
+    """Two optimisers without any difference, tuned with different numbers of trials; normal log-losses."""
 
     tail: Float[Array, ""]
     more: int = eqx.field(static=True)

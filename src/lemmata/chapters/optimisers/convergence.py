@@ -57,9 +57,9 @@ class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
 
 
 class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
-    """In the same game, losses C x in every third round and -x in the others on [-1, 1], the same method with the largest
-    second moment so far in place of the current one (AMSGrad) has a regret a round that tends to 0. In units of (2C - 4)/3,
-    what Adam loses for ever.
+    """In the same game, losses C x in every third round and -x in the others on [-1, 1], the same method with the
+    largest second moment so far in place of the current one (AMSGrad) has a regret a round that tends to 0. In units of
+    (2C - 4)/3, what Adam loses for ever.
     """
 
     title = "A second moment that never falls repairs Adam"
@@ -102,8 +102,8 @@ class AdamStepPrinted(Claim[GradientHistory]):
 
         eta (1 - beta_1) / sqrt(1 - beta_2)   where 1 - beta_1 > sqrt(1 - beta_2), and else at most eta.
 
-    The bound is that of a single gradient after zeros. Gradients that grow like (beta_1/beta_2)^i give a longer step: with
-    beta_1 = 0.9 and beta_2 = 0.999 it is 7.3 eta instead of 3.2 eta.
+    The bound is that of a single gradient after zeros. Gradients that grow like (beta_1/beta_2)^i give a longer step:
+    with beta_1 = 0.9 and beta_2 = 0.999 it is 7.3 eta instead of 3.2 eta.
     """
 
     title = "The bound on a step of Adam, as printed"

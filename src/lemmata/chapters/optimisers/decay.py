@@ -1,7 +1,8 @@
 """What decoupled weight decay does: it makes a box, and inside the box it does nothing.
 
-This theory controls where methods with steps of bounded size and decoupled decay end on full gradients of a convex loss,
-and that coupled decay ends elsewhere. It assumes small steps; it leaves unexplained noise, which makes decay shrink.
+This theory controls where methods with steps of bounded size and decoupled decay end on full gradients of a convex
+loss, and that coupled decay ends elsewhere. It assumes small steps; it leaves unexplained noise, which makes decay
+shrink.
 """
 
 import abc
@@ -24,7 +25,8 @@ def _schedule(count: Float[Array, ""]) -> Float[Array, ""]:
 
 
 def _adam(decay: Float[Array, ""] | float) -> optax.GradientTransformation:
-    # where decay balances the step, gradient and sqrt(v) fall together, no faster than sqrt(b2) a step: 0.999 takes long
+    # where decay balances the step, gradient and sqrt(v) fall together, no faster than sqrt(b2) a step: 0.999 takes
+    # long
     return optax.adamw(_schedule, b2=0.99, eps=1e-12, weight_decay=decay)
 
 
@@ -78,12 +80,13 @@ class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
 
 
 class AdamwSolvesBox(AbstractDecayMakesBox):
-    """AdamW with decoupled decay lambda on full gradients of a convex loss f, steps tending to 0, ends at the minimiser of
+    """AdamW with decoupled decay lambda on full gradients of a convex loss f, steps tending to 0, ends at the minimiser
+    of
 
         f(x)   over   |x|_inf <= 1/lambda,
 
-    and not at that of f(x) + lambda |x|²/2: the distance by which a projected gradient step on the box still moves x, in
-    units of what it is at the ridge solution, tends to 0.
+    and not at that of f(x) + lambda |x|²/2: the distance by which a projected gradient step on the box still moves x,
+    in units of what it is at the ridge solution, tends to 0.
     """
 
     title = "AdamW minimises over a box"
@@ -94,9 +97,9 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 
 
 class LionSolvesBox(AbstractDecayMakesBox):
-    """Lion, the sign of a momentum, with decoupled decay lambda on full gradients of a convex loss f, steps tending to 0,
-    ends at the minimiser of f over |x|_inf <= 1/lambda: the distance by which a projected gradient step on the box still
-    moves x, in units of what it is at the ridge solution, tends to 0.
+    """Lion, the sign of a momentum, with decoupled decay lambda on full gradients of a convex loss f, steps tending to
+    0, ends at the minimiser of f over |x|_inf <= 1/lambda: the distance by which a projected gradient step on the box
+    still moves x, in units of what it is at the ridge solution, tends to 0.
     """
 
     title = "Lion minimises over a box"
@@ -108,7 +111,8 @@ class LionSolvesBox(AbstractDecayMakesBox):
 
 class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
     """Where the minimiser x* of a convex loss has |x*|_inf < 1/lambda, AdamW with decay lambda on full gradients, steps
-    tending to 0, ends at x* itself, as without decay: |x - x*|, in units of the distance of the ridge solution, tends to 0.
+    tending to 0, ends at x* itself, as without decay: |x - x*|, in units of the distance of the ridge solution, tends
+    to 0.
     """
 
     title = "Inside its box decoupled decay does not shrink"
@@ -129,8 +133,8 @@ class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
 
 
 class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
-    """Adam on f(x) + lambda |x|²/2, the decay in the gradient, ends at the ridge solution, the minimiser of that sum: its
-    distance from there, in units of the distance between the ridge solution and the minimiser of f, tends to 0.
+    """Adam on f(x) + lambda |x|²/2, the decay in the gradient, ends at the ridge solution, the minimiser of that sum:
+    its distance from there, in units of the distance between the ridge solution and the minimiser of f, tends to 0.
     """
 
     title = "Coupled decay ends at the ridge solution"
@@ -164,7 +168,8 @@ class SignDecayContracts(Claim[DecayedRun]):
     control = Control(
         "at twice the rate",
         lambda bound, problem: (
-            bound * ((1 - 2 * problem.rate * problem.decay) / (1 - problem.rate * problem.decay)) ** len(problem.gradients)
+            bound
+            * ((1 - 2 * problem.rate * problem.decay) / (1 - problem.rate * problem.decay)) ** len(problem.gradients)
         ),
     )
     controls = "how far the weights are outside the box"

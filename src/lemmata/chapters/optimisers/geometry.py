@@ -1,7 +1,7 @@
 """Which of many solutions a method ends at: the metric decides, and coordinate-wise scales may decide badly.
 
-This theory controls the end of training linear models with more weights than rows. It assumes a metric that does not change,
-or rows on which coordinate-wise methods move along one ray; it leaves unexplained networks.
+This theory controls the end of training linear models with more weights than rows. It assumes a metric that does not
+change, or rows on which coordinate-wise methods move along one ray; it leaves unexplained networks.
 """
 
 import jax
@@ -34,9 +34,7 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
     source = Source("gunasekar2018", note="quadratic potentials")
     population = MetricFlows()
     relation = Equal(block=_WHOLE)
-    control = Control(
-        "the metric is P²", lambda value, problem: _least_norm(problem, problem.metric @ problem.metric)
-    )
+    control = Control("the metric is P²", lambda value, problem: _least_norm(problem, problem.metric @ problem.metric))
     controls = "which interpolant is found"
     unexplained = "metrics that change while the rows are fitted, as all adaptive ones"
 
@@ -55,10 +53,10 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
 
 
 class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
-    """Rows x = (y, 1, 1, private coordinates) with classes y = +-1, most of them +1; of five private coordinates a row the
-    first is 1 where y = 1, and all are where y = -1. Least squares on such rows from 0 by AdaGrad, RMSProp and Adam stays on
-    the ray of sign(X'y), since X sign(X'y) = 4 y, fits all rows, and then calls every new row +1. Descent ends at the
-    interpolant of least norm and makes no mistake:
+    """Rows x = (y, 1, 1, private coordinates) with classes y = +-1, most of them +1; of five private coordinates a row
+    the first is 1 where y = 1, and all are where y = -1. Least squares on such rows from 0 by AdaGrad, RMSProp and Adam
+    stays on the ray of sign(X'y), since X sign(X'y) = 4 y, fits all rows, and then calls every new row +1. Descent ends
+    at the interpolant of least norm and makes no mistake:
 
         test errors: the share of class -1 for the three, 0 for descent.
     """

@@ -54,7 +54,9 @@ class ShampooStepIsPolar(Claim[GradientMatrices]):
         return method.update(problem.gradients[0], method.init(problem.gradients[0]))[0]
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Eigenvalues of G G' are rounded like its largest; directions without a gradient are magnified by floor^-1/4."""
+        """Eigenvalues of G G' are rounded like its largest; directions without a gradient are magnified by
+        floor^-1/4.
+        """
         return len(problem.gradients[0]) * (_squared_condition(problem) + _FLOOR**-0.25)
 
 
@@ -70,8 +72,9 @@ def _square(problem: GradientMatrices) -> Float[Array, "t k k"]:
 
 
 class SoapIsRotatedAdam(Claim[GradientMatrices]):
-    """As long as its bases stand still, SOAP is Adam in the eigenbasis of Shampoo: with Q_L, Q_R the singular vectors of the
-    gradient that made the bases, its steps are Q_L a_t Q_R', a_t Adam's steps on Q_L' G_t Q_R. For square gradients: else one basis is not unique.
+    """As long as its bases stand still, SOAP is Adam in the eigenbasis of Shampoo: with Q_L, Q_R the singular vectors
+    of the gradient that made the bases, its steps are Q_L a_t Q_R', a_t Adam's steps on Q_L' G_t Q_R. For square
+    gradients: else one basis is not unique.
     """
 
     title = "SOAP is Adam in rotated coordinates"
@@ -125,7 +128,8 @@ def _muon_step(matrix: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 class MuonStepBySingularValues(Claim[GradientMatrices]):
     """The first step of Muon has the singular vectors of the gradient G = U S V', and singular values p(p(p(p(p(s)))))
-    where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵: a function of the gradient that is not its polar factor.
+    where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵: a function of the gradient that is not its polar
+    factor.
     """
 
     title = "Muon's step, one singular value at a time"
@@ -154,12 +158,13 @@ def _polar(matrix: Float[Array, "m n"]) -> Array:
 
 
 class MuonMissesOrthogonality(Claim[GradientMatrices]):
-    """The singular values of Muon's step, five steps of p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵, are away from 1 by at most
+    """The singular values of Muon's step, five steps of p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵, are away from 1 by at
+    most
 
         max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32,
 
-    where those of the gradient are at least a hundredth of its Frobenius norm; p does not leave 1 fixed, and more steps do
-    not bring them nearer.
+    where those of the gradient are at least a hundredth of its Frobenius norm; p does not leave 1 fixed, and more steps
+    do not bring them nearer.
     """
 
     title = "How far Muon's step is from orthogonal"
@@ -185,8 +190,8 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
 
 
 class AdafactorIsDivergenceOptimal(Claim[PositiveTable]):
-    """The table that Adafactor stores, row sums times column sums over the total, is of all non-negative tables R of rank
-    one the nearest to the second moments V in the divergence
+    """The table that Adafactor stores, row sums times column sums over the total, is of all non-negative tables R of
+    rank one the nearest to the second moments V in the divergence
 
         sum V log(V/R) - V + R.
 

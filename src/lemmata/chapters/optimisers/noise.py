@@ -1,7 +1,7 @@
 """Noise in optimisers and in their comparison: probes, memories, the spread at a minimum, the luck of more trials.
 
-This theory controls variances and weights of linear recursions, and the order of identical competitors. It assumes noise
-that is independent from step to step; it leaves unexplained the noise of data.
+This theory controls variances and weights of linear recursions, and the order of identical competitors. It assumes
+noise that is independent from step to step; it leaves unexplained the noise of data.
 """
 
 import jax
@@ -67,8 +67,8 @@ class TwoMemories(Claim[MixedMemory]):
 
         (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k:
 
-    a fast memory that is corrected for its start and a slow one that is not. Far from the start the weights of all ages add
-    up to 1 + alpha.
+    a fast memory that is corrected for its start and a slow one that is not. Far from the start the weights of all ages
+    add up to 1 + alpha.
     """
 
     title = "The weights of two memories"
@@ -147,8 +147,8 @@ class StationaryVariance(Claim[NoisyMinimum]):
 
 
 class MoreTuningWins(Claim[UnequalTuning]):
-    """Of two optimisers without any difference, tuned with k_A and k_B independent random trials, the first has the best
-    run with probability
+    """Of two optimisers without any difference, tuned with k_A and k_B independent random trials, the first has the
+    best run with probability
 
         k_A / (k_A + k_B),
 

@@ -32,12 +32,13 @@ def played(problem: GradientGame) -> tuple[Float[Array, "t d"], Float[Array, "t 
 
 
 class AdagradRegretUnprojected(Claim[TurningGame]):
-    """As printed: on a domain of diameter D diagonal AdaGrad, theta <- theta - eta g / sqrt(s) with s the running sum of
-    g², has a regret of at most a constant times D sum_j |g_(1:T), j|_2, which grows like T^(1/2) for bounded gradients.
+    """As printed: on a domain of diameter D diagonal AdaGrad, theta <- theta - eta g / sqrt(s) with s the running sum
+    of g², has a regret of at most a constant times D sum_j |g_(1:T), j|_2, which grows like T^(1/2) for bounded
+    gradients.
 
-    The iteration as defined has no projection, and nothing keeps it in the domain: with gradients +a in the first half of
-    the rounds and -a in the second it walks a distance of order sqrt(T) away, and its regret against the domain grows
-    like T^(3/2).
+    The iteration as defined has no projection, and nothing keeps it in the domain: with gradients +a in the first half
+    of the rounds and -a in the second it walks a distance of order sqrt(T) away, and its regret against the domain
+    grows like T^(3/2).
     """
 
     title = "AdaGrad without a projection has the regret of a bounded domain, as printed"
@@ -70,8 +71,8 @@ class AdagradRegretUnprojected(Claim[TurningGame]):
 
 
 class AdagradRegret(Claim[GradientGame]):
-    """Diagonal AdaGrad that is projected on a box of side D after every step, with the step eta = D / sqrt(2), has against
-    every point u of the box, over T rounds of convex losses with subgradients g_t,
+    """Diagonal AdaGrad that is projected on a box of side D after every step, with the step eta = D / sqrt(2), has
+    against every point u of the box, over T rounds of convex losses with subgradients g_t,
 
         sum_t l_t(theta_t) - l_t(u) <= sqrt(2) D sum_j ( sum_t g_(t,j)² )^(1/2).
 

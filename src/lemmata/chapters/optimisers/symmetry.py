@@ -1,8 +1,8 @@
 """Which changes of coordinates an optimiser does not notice.
 
-This theory controls the whole path of training after a change of coordinates of the weights, or of the unit of the loss:
-an optimiser commutes with a group of maps where its path is mapped to the path on the mapped loss. It assumes eps = 0. It
-leaves unexplained which group suits a network.
+This theory controls the whole path of training after a change of coordinates of the weights, or of the unit of the
+loss: an optimiser commutes with a group of maps where its path is mapped to the path on the mapped loss. It assumes eps
+= 0. It leaves unexplained which group suits a network.
 """
 
 import abc
@@ -11,7 +11,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
 from lemmata.claims import Claim, Control, Equal, Source
 from lemmata.optimisers import shampoo
@@ -99,8 +99,8 @@ class AbstractCommutes(Claim[MatrixTraining]):
     def condition(self, problem: MatrixTraining) -> Array:
         """Each step divides by a root of squared gradients: the smallest entry has the rounding of the largest.
 
-        Five Newton-Schulz steps or an inverse fourth root magnify a small singular value no more than that; the loss adds
-        24 points, and rounding of a step moves the next gradient.
+        Five Newton-Schulz steps or an inverse fourth root magnify a small singular value no more than that; the loss
+        adds 24 points, and rounding of a step moves the next gradient.
         """
         slope = jnp.abs(jax.grad(problem.loss)(problem.start))
         values = jnp.linalg.svd(slope, compute_uv=False)
@@ -146,8 +146,8 @@ def _adafactor() -> optax.GradientTransformation:
 
 
 class SgdCommutesWithRotations(AbstractCommutes):
-    """Descent with momentum commutes with every orthogonal map M of the weights: training on f(M^-1 theta) from M theta_0
-    ends at M times where training on f from theta_0 ends. It does not commute with stretching one row.
+    """Descent with momentum commutes with every orthogonal map M of the weights: training on f(M^-1 theta) from M
+    theta_0 ends at M times where training on f from theta_0 ends. It does not commute with stretching one row.
     """
 
     title = "Gradient descent sees no rotation"
@@ -164,8 +164,8 @@ class SgdCommutesWithRotations(AbstractCommutes):
 
 class AdamCommutesWithSignedPermutations(AbstractCommutes):
     """AdamW without eps commutes with signed permutations of the coordinates and does not notice a factor of the loss:
-    training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not commute with
-    rotations.
+    training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not commute
+    with rotations.
     """
 
     title = "Adam sees no signed permutation and no unit of the loss"
@@ -197,9 +197,9 @@ class AdagradCommutesWithSignedPermutations(AbstractCommutes):
 
 
 class LionCommutesWithSignedPermutations(AbstractCommutes):
-    """Lion with decoupled decay commutes with signed permutations of the coordinates and does not notice a factor of the
-    loss: training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not commute
-    with rotations.
+    """Lion with decoupled decay commutes with signed permutations of the coordinates and does not notice a factor of
+    the loss: training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not
+    commute with rotations.
     """
 
     title = "Lion sees no signed permutation and no unit of the loss"
@@ -214,8 +214,8 @@ class LionCommutesWithSignedPermutations(AbstractCommutes):
 
 
 class MuonCommutesWithSideRotations(AbstractCommutes):
-    """Muon without eps commutes with rotations of both sides of a weight matrix, W -> U W V, and does not notice a factor
-    of the loss. It does not commute with rotations that mix all entries.
+    """Muon without eps commutes with rotations of both sides of a weight matrix, W -> U W V, and does not notice a
+    factor of the loss. It does not commute with rotations that mix all entries.
     """
 
     title = "Muon sees no rotation of rows or columns"
@@ -246,9 +246,9 @@ class ShampooCommutesWithSideRotations(AbstractCommutes):
 
 
 class AdafactorCommutesWithSidePermutations(AbstractCommutes):
-    """Adafactor commutes with permutations of the rows and of the columns of a weight matrix and with changes of sign of
-    single entries, and does not notice a factor of the loss. It does not commute with permutations of all entries, as Adam
-    does.
+    """Adafactor commutes with permutations of the rows and of the columns of a weight matrix and with changes of sign
+    of single entries, and does not notice a factor of the loss. It does not commute with permutations of all entries,
+    as Adam does.
     """
 
     title = "Adafactor sees rows and columns, but not their order"
