@@ -117,3 +117,55 @@ class UnequalTunings(Population[UnequalTuning]):
     def hypotheses(self, problem: UnequalTuning) -> list[Hypothesis]:
         """Unequal numbers."""
         return [Hypothesis("one has more trials", problem.more, ">", problem.fewer, "else nothing is unfair")]
+
+
+class TwoFeatures(eqx.Module):
+    """Two features: how often each has a gradient at all, and the second moment of the gradient where it has one."""
+
+    often: Float[Array, " 2"]
+    moment: Float[Array, " 2"]
+
+
+class RareFeatures(Population[TwoFeatures]):
+    """A frequent feature, and one that sees a half to a twelfth of its squared gradients."""
+
+    def settings(self) -> Space:
+        """How rare the rare one may be."""
+        return Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TwoFeatures:
+        """Moments over two orders of magnitude; the ratio of often * moment between 2 and the largest."""
+        u = jax.random.uniform(key, (3,))
+        ratio, moment = 2 * (setting["most"] / 2) ** u[0], 10 ** (2 * u[1] - 1)
+        often, share = 0.5 + 0.5 * u[2], ratio ** -jnp.array([0.0, 0.7])
+        return TwoFeatures(often * share, moment * ratio ** -jnp.array([0.0, 0.3]))
+
+    def hypotheses(self, problem: TwoFeatures) -> list[Hypothesis]:
+        """Both occur."""
+        return [Hypothesis("both features occur", problem.often.min(), ">", 0.0, "else one has no gradient")]
+
+
+class StoredMatrix(eqx.Module):
+    """A matrix of weights of the given shape."""
+
+    rows: int = eqx.field(static=True)
+    columns: int = eqx.field(static=True)
+
+
+class StoredMatrices(Population[StoredMatrix]):
+    """Shapes evenly on a logarithmic scale."""
+
+    def settings(self) -> Space:
+        """The largest size."""
+        return Space(most=Integer(64, 4, 512, "rows and columns at most", corners=(16, 128)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> StoredMatrix:
+        """Two to `most` rows and columns."""
+        u = jax.random.uniform(key, (2,))
+        rows, columns = (int(2 * (setting["most"] / 2) ** float(share)) for share in u)
+        return StoredMatrix(rows, columns)
+
+    def hypotheses(self, problem: StoredMatrix) -> list[Hypothesis]:
+        """A matrix and not a vector."""
+        least = min(problem.rows, problem.columns)
+        return [Hypothesis("rows and columns are at least two", least, ">=", 2, "vectors are not factored")]

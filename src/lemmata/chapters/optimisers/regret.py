@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Rate, Source, Status
+from lemmata.claims import AtMost, Claim, Control, Limit, Rate, Source, Status
 from lemmata.problems._gradient_games import GradientGame, GradientGames, TurningGame, TurningGames
+from lemmata.problems._noisy_steps import RareFeatures, TwoFeatures
 
 
 def _adagrad(side: Float[Array, ""]) -> optax.GradientTransformation:
@@ -99,3 +100,39 @@ class AdagradRegret(Claim[GradientGame]):
     def trivial(self, problem: GradientGame) -> Array:
         """The whole side is lost in every round."""
         return problem.side * jnp.abs(problem.drawn).sum()
+
+
+class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
+    """Two features that have a gradient with probabilities p_1, p_2, of second moments q_1, q_2 where they have one,
+    end with effective learning rates of AdaGrad, eta / sqrt(sum of g²), in the ratio
+
+        rate_1 / rate_2 -> (p_1 q_1 / (p_2 q_2))^(-1/2).
+    """
+
+    title = "A rare feature keeps long steps, by a root"
+    source = Source("emergence2026", "Example 5.5", "Figure 5.6", note="made exact")
+    population = RareFeatures()
+    relation = Limit("T", (100.0, 1000.0, 10000.0), margin=0.02, resolution=0.03)
+    control = Control("in the ratio of frequencies and moments, without a root", lambda ratio, problem: ratio**2)
+    controls = "how much longer the steps of a rare feature are"
+    unexplained = "whether the rare feature is worth them"
+    trials = 64
+
+    def predict(self, problem: TwoFeatures) -> Array:
+        mass = problem.often * problem.moment
+        return (mass[0] / mass[1]) ** -0.5
+
+    def measure_at(self, problem: TwoFeatures, key: Key[Array, ""], rung: float) -> Array:
+        """The update on a gradient that is too small to count, after T random ones."""
+        one, two = jax.random.split(key)
+        size = (int(rung), 2)
+        slopes = (
+            jnp.sqrt(problem.moment) * jax.random.normal(one, size) * jax.random.bernoulli(two, problem.often, size)
+        )
+        method = optax.scale_by_rss(initial_accumulator_value=0.0, eps=0.0)
+        last = jax.lax.scan(
+            lambda state, slope: (method.update(slope, state)[1], None), method.init(slopes[0]), slopes
+        )[0]
+        probe = 1e-6 * jnp.ones(2)
+        rates = method.update(probe, last)[0] / probe
+        return rates[0] / rates[1]
