@@ -11,3 +11,4 @@ from ._shampoo import scale_by_shampoo as scale_by_shampoo
 from ._shampoo import shampoo as shampoo
 from ._soap import scale_by_soap as scale_by_soap
 from ._soap import soap as soap
+from ._updates import updates_of as updates_of

@@ -9,20 +9,10 @@ import optax
 from jaxtyping import Array, Float
 from scipy import optimize
 
+from ._updates import updates_of
+
 _STABLE = 500
 _DIVERGED = 1e6
-
-
-def updates_of(
-    transform: optax.GradientTransformation, gradients: Float[Array, "t m n"], at: Float[Array, "m n"]
-) -> Float[Array, "t m n"]:
-    """The updates on given gradients, with the weights held at one place."""
-
-    def one(state, gradient):
-        update, state = transform.update(gradient, state, at)
-        return state, update
-
-    return jax.lax.scan(one, transform.init(at), gradients)[1]
 
 
 def impulse_response(

@@ -11,6 +11,7 @@ from lemmata.errors import SettingError
 
 from ._maps import deviations
 from ._probes import decay_of, impulse_response, longest_step, stable_curvature, step_shape
+from ._updates import updates_of
 
 _SHAPE = (6, 6)
 _LARGE = (64, 48)
@@ -142,6 +143,5 @@ def _limit(
         )  # a constant gradient g moves by sum(impulse) g, the decay by value w
     # where weights stand still at the edge, the gradient is constant: the step then is the one of a long constant run
     constant = jnp.ones((400, *_SHAPE))
-    run = lambda state, gradient: transform.update(gradient, state, jnp.zeros(_SHAPE))[::-1]
-    last = jax.lax.scan(run, transform.init(constant[0]), constant)[1][-1]
+    last = updates_of(transform, constant)[-1]
     return "box", float(jnp.abs(last).max()) / value

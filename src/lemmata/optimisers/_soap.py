@@ -48,8 +48,9 @@ def scale_by_soap(
         zeros = jax.tree.map(jnp.zeros_like, params)
         square = lambda axis: lambda p: jnp.zeros((as_matrix(p).shape[axis],) * 2, p.dtype)
         basis = lambda axis: lambda p: jnp.eye(as_matrix(p).shape[axis], dtype=p.dtype)
-        sides = (jax.tree.map(make(axis), params) for make in (square, basis) for axis in (0, 1))
-        return SoapState(jnp.zeros((), jnp.int32), *sides, zeros, zeros)
+        one, two = (jax.tree.map(square(axis), params) for axis in (0, 1))
+        left, right = (jax.tree.map(basis(axis), params) for axis in (0, 1))
+        return SoapState(jnp.zeros((), jnp.int32), one, two, left, right, zeros, zeros)
 
     def update(updates, state, params=None):
         del params
@@ -72,8 +73,8 @@ def scale_by_soap(
         right = jax.tree.map(lambda s, g: b2 * s + (1 - b2) * g.T @ g, state.right, matrices)
         vectors = lambda sides: jax.tree.map(lambda s: jnp.linalg.eigh(s)[1], sides)
         renewed, kept = lambda: (vectors(left), vectors(right)), lambda: (one, two)
-        bases = jax.lax.cond(count % every == 0, renewed, kept)
-        return steps, SoapState(count + 1, left, right, *bases, mean, square)
+        one, two = jax.lax.cond(count % every == 0, renewed, kept)
+        return steps, SoapState(count + 1, left, right, one, two, mean, square)
 
     return optax.GradientTransformation(init, update)
 

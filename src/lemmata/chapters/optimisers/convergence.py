@@ -4,12 +4,15 @@ This theory controls Adam on one convex game and the length of a step for any gr
 why neither is often seen in training.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, Limit, Source, Status
+from lemmata.optimisers import updates_of
 from lemmata.problems._gradient_games import PeriodicGame, PeriodicGames
 from lemmata.problems._moment_rates import GradientHistories, GradientHistory
 
@@ -23,7 +26,8 @@ def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -
     def one(carry, row):
         at, state = carry
         slope, t = row
-        step, state = method.update(slope, state)
+        found: tuple[Any, Any] = method.update(slope, state)
+        step, state = found
         return (jnp.clip(at - problem.rate / jnp.sqrt(t) * step, -1.0, 1.0), state), slope * (at + 1)
 
     rows = (problem.gradient(number), number.astype(problem.start.dtype))
@@ -82,8 +86,7 @@ class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
 def _last_step(problem: GradientHistory, gradients: Float[Array, " t"]) -> Float[Array, ""]:
     """The length of the last step of Adam, in units of its learning rate."""
     method = optax.scale_by_adam(b1=problem.b1, b2=problem.b2, eps=0.0)
-    one = lambda state, slope: method.update(slope, state)[::-1]
-    return jnp.abs(jax.lax.scan(one, method.init(gradients[0]), gradients)[1][-1])
+    return jnp.abs(updates_of(method, gradients)[-1])
 
 
 def _supremum(problem: GradientHistory) -> Float[Array, ""]:

@@ -10,7 +10,7 @@ import abc
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, ArrayLike, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Limit, Source
 from lemmata.problems._decayed_quadratics import DecayedQuadratic, DecayedQuadratics, DecayedRun, DecayedRuns
@@ -19,9 +19,9 @@ _STEPS = (60.0, 600.0, 6000.0)
 _NEAR = Limit("steps", _STEPS, margin=0.02, resolution=0.02, relative=False)
 
 
-def _schedule(count: Float[Array, ""]) -> Float[Array, ""]:
+def _schedule(count: ArrayLike) -> Array:
     """Steps that tend to 0 with an infinite sum."""
-    return 0.05 / jnp.sqrt(1 + count / 20)
+    return 0.05 / jnp.sqrt(1 + jnp.asarray(count) / 20)
 
 
 def _adam(decay: Float[Array, ""] | float) -> optax.GradientTransformation:

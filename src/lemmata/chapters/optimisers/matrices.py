@@ -11,7 +11,7 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Equal, Source
-from lemmata.optimisers import scale_by_shampoo, scale_by_soap
+from lemmata.optimisers import scale_by_shampoo, scale_by_soap, updates_of
 from lemmata.problems._gradient_matrices import GradientMatrices, GradientSequences, PositiveTable, PositiveTables
 
 _WHOLE = -1
@@ -21,7 +21,8 @@ _LEAST = 0.01
 
 
 def _factors(matrix: Float[Array, "m n"]) -> tuple[Array, Array, Array]:
-    return jnp.linalg.svd(matrix, full_matrices=False)
+    left, values, right = jnp.linalg.svd(matrix, full_matrices=False)
+    return left, values, right
 
 
 def _squared_condition(problem: GradientMatrices) -> Array:
@@ -51,7 +52,7 @@ class ShampooStepIsPolar(Claim[GradientMatrices]):
 
     def measure(self, problem: GradientMatrices, key: Key[Array, ""]) -> Array:
         method = scale_by_shampoo(eps=_FLOOR)
-        return method.update(problem.gradients[0], method.init(problem.gradients[0]))[0]
+        return updates_of(method, problem.gradients[:1])[0]
 
     def condition(self, problem: GradientMatrices) -> Array:
         """Eigenvalues of G G' are rounded like its largest; directions without a gradient are magnified by
@@ -93,11 +94,7 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
     def measure(self, problem: GradientMatrices, key: Key[Array, ""]) -> Array:
         gradients = _square(problem)
         method = scale_by_soap(b1=0.95, b2=0.95, eps=0.0, every=len(gradients) + 1)
-        state, steps = method.init(gradients[0]), []
-        for gradient in gradients:
-            step, state = method.update(gradient, state)
-            steps.append(step)
-        return jnp.stack(steps[1:])
+        return updates_of(method, gradients)[1:]
 
     def condition(self, problem: GradientMatrices) -> Array:
         """Singular vectors turn by the rounding over the smallest gap of the squares; small entries are divided by."""
@@ -110,8 +107,7 @@ class SoapIsRotatedAdam(Claim[GradientMatrices]):
 
 def _adam_steps(gradients: Float[Array, "t m n"]) -> Float[Array, "t m n"]:
     method = optax.scale_by_adam(b1=0.95, b2=0.95, eps=0.0)
-    one = lambda state, gradient: method.update(gradient, state)[::-1]
-    return jax.lax.scan(one, method.init(gradients[0]), gradients)[1]
+    return updates_of(method, gradients)
 
 
 def _scalar_steps(values: Array | np.ndarray) -> Array | np.ndarray:
@@ -123,7 +119,7 @@ def _scalar_steps(values: Array | np.ndarray) -> Array | np.ndarray:
 
 def _muon_step(matrix: Float[Array, "m n"]) -> Float[Array, "m n"]:
     method = optax.contrib.scale_by_muon(ns_coeffs=_QUINTIC, ns_steps=5, eps=0.0)
-    return method.update(matrix, method.init(matrix))[0]
+    return updates_of(method, matrix[None])[0]
 
 
 class MuonStepBySingularValues(Claim[GradientMatrices]):

@@ -4,12 +4,15 @@ This theory controls variances and weights of linear recursions, and the order o
 noise that is independent from step to step; it leaves unexplained the noise of data.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Key
 
 from lemmata.claims import Claim, Control, Equal, EqualInMean, Source
+from lemmata.optimisers import updates_of
 from lemmata.problems._noisy_steps import (
     MixedMemories,
     MixedMemory,
@@ -57,7 +60,11 @@ class HutchinsonVariance(Claim[ProbedHessian]):
         method = optax.contrib.hutchinson_estimator_diag_hessian(key)
         loss = lambda x: x @ problem.hessian @ x / 2
         at = jnp.zeros(len(problem.hessian))
-        one = lambda state, _: method.update(at, state, at, obj_fn=loss)[::-1]
+
+        def one(state: Any, _: None) -> tuple[Any, Any]:
+            found, state = method.update(at, state, at, obj_fn=loss)
+            return state, found
+
         found = jax.lax.scan(one, method.init(at), None, length=_PROBES)[1]
         return jnp.mean((found - jnp.diag(problem.hessian)) ** 2, axis=0)
 
@@ -99,8 +106,7 @@ class TwoMemories(Claim[MixedMemory]):
             b1=problem.fast, b2=0.999, b3=problem.slow, alpha=problem.alpha, eps=_LINEAR
         )
         impulse = jnp.zeros(problem.steps).at[0].set(1.0)
-        one = lambda state, slope: method.update(slope, state)[::-1]
-        return _LINEAR * jax.lax.scan(one, method.init(impulse[0]), impulse)[1]
+        return _LINEAR * updates_of(method, impulse)
 
     def condition(self, problem: MixedMemory) -> Array:
         """Powers are rounded in each step, and 1 - b loses digits of b."""

@@ -10,6 +10,7 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import AtMost, Claim, Control, Limit, Rate, Source, Status
+from lemmata.optimisers import updates_of
 from lemmata.problems._gradient_games import GradientGame, GradientGames, TurningGame, TurningGames
 from lemmata.problems._noisy_steps import RareFeatures, TwoFeatures
 
@@ -130,9 +131,5 @@ class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
             jnp.sqrt(problem.moment) * jax.random.normal(one, size) * jax.random.bernoulli(two, problem.often, size)
         )
         method = optax.scale_by_rss(initial_accumulator_value=0.0, eps=0.0)
-        last = jax.lax.scan(
-            lambda state, slope: (method.update(slope, state)[1], None), method.init(slopes[0]), slopes
-        )[0]
-        probe = 1e-6 * jnp.ones(2)
-        rates = method.update(probe, last)[0] / probe
+        rates = updates_of(method, jnp.concatenate([slopes, 1e-6 * jnp.ones((1, 2))]))[-1]
         return rates[0] / rates[1]
