@@ -123,9 +123,12 @@ def compare_optimisers(
     Raises:
         SettingError: fewer than two optimisers or trials, a range that is not 0 < low <= high.
 
-    >>> loss = lambda w: jnp.sum(jnp.arange(1.0, 4.0) * (w - 1) ** 2) >>> rates = {"learning_rate": (1e-3, 1e-1)} >>>
-    compared = compare_optimisers(loss, jnp.zeros(3), {"sgd": (optax.sgd, rates), "adam": (optax.adam, rates)},
-    trials=6) >>> [len(losses) for losses in compared.losses.values()], 0 < compared.luck <= 1 ([6, 6], True)
+    >>> loss = lambda w: jnp.sum(jnp.arange(1.0, 4.0) * (w - 1) ** 2)
+    >>> rates = {"learning_rate": (1e-3, 1e-1)}
+    >>> pair = {"sgd": (optax.sgd, rates), "adam": (optax.adam, rates)}
+    >>> compared = compare_optimisers(loss, jnp.zeros(3), pair, trials=6)
+    >>> [len(losses) for losses in compared.losses.values()], 0 < compared.luck <= 1
+    ([6, 6], True)
     """
     if len(transforms) < 2 or trials < 2:
         raise SettingError(

