@@ -1,0 +1,70 @@
+"""Adam-mini: Adam with one second moment a block of parameters."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+
+class AdamMiniState(NamedTuple):
+    """The mean of the gradients, and the mean square of each block's."""
+
+    count: Any
+    mean: Any
+    square: Any
+
+
+def scale_by_adam_mini(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> optax.GradientTransformation:
+    """Adam whose second moment is the mean of g² over a block: a row of a matrix or tensor, the whole of a vector.
+
+    The rows of a weight matrix that are neurons, heads or tokens share their scale; the second moment takes one number
+    a row where Adam's takes one a parameter.
+
+    Args:
+        b1: the rate of the mean of the gradients.
+        b2: the rate of the mean of their squares.
+        eps: added to the root of the second moment.
+
+    >>> step = scale_by_adam_mini()
+    >>> G = jnp.array([[3.0, 4.0], [0.0, 1.0]])
+    >>> update, state = step.update(G, step.init(G))
+    >>> state.square.shape, [round(float(size), 3) for size in jnp.linalg.norm(update, axis=1)]
+    ((2, 1), [1.414, 1.414])
+    """
+
+    def blocks(g):
+        axes = tuple(range(1, g.ndim)) if g.ndim > 1 else tuple(range(g.ndim))
+        return jnp.mean(g**2, axis=axes, keepdims=True)
+
+    def init(params):
+        square = jax.tree.map(lambda p: jnp.zeros_like(blocks(p)), params)
+        return AdamMiniState(jnp.zeros((), jnp.int32), jax.tree.map(jnp.zeros_like, params), square)
+
+    def update(updates, state, params=None):
+        del params
+        mean = optax.tree.update_moment(updates, state.mean, b1, 1)
+        square = jax.tree.map(lambda s, g: b2 * s + (1 - b2) * blocks(g), state.square, updates)
+        count = state.count + 1
+        step = lambda m, v: m / (1 - b1**count) / (jnp.sqrt(v / (1 - b2**count)) + eps)
+        return jax.tree.map(step, mean, square), AdamMiniState(count, mean, square)
+
+    return optax.GradientTransformation(init, update)
+
+
+def adam_mini(
+    learning_rate: optax.ScalarOrSchedule,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+) -> optax.GradientTransformation:
+    """Adam-mini with a learning rate and decoupled weight decay; see `scale_by_adam_mini`.
+
+    >>> method = adam_mini(0.1)
+    >>> weights = jnp.ones((2, 3))
+    >>> method.update(weights, method.init(weights), weights)[0].shape
+    (2, 3)
+    """
+    decay = optax.add_decayed_weights(weight_decay) if weight_decay else optax.identity()
+    return optax.chain(scale_by_adam_mini(b1, b2, eps), decay, optax.scale_by_learning_rate(learning_rate))

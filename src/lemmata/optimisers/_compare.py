@@ -1,0 +1,192 @@
+"""Fair comparisons of optimisers: equal numbers of random trials, and the chance that the order is luck."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, PyTree
+
+from lemmata.errors import SettingError
+
+Family = tuple[Callable[..., optax.GradientTransformation], Mapping[str, tuple[float, float]]]
+_SHUFFLES = 2000
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What `compare_optimisers` found.
+
+    Args:
+        losses: the loss after training of every trial of each optimiser, infinite where it diverged. settings: the
+        settings of each trial, one row a trial. luck: the probability that identical optimisers, with as many trials
+        each, are as far apart: the expected best of
+            half of the trials of the first before that of the second, against shuffled trials.
+        seconds: for all trials of each, compilation included.
+        state_bytes: bytes of state of each, for these parameters.
+    """
+
+    losses: dict[str, np.ndarray]
+    settings: dict[str, list[dict[str, float]]]
+    luck: float
+    seconds: dict[str, float]
+    state_bytes: dict[str, int]
+
+    @property
+    def order(self) -> list[str]:
+        """The names by the expected best of half of the trials, the best first."""
+        half = max(len(next(iter(self.losses.values()))) // 2, 1)
+        return sorted(self.losses, key=lambda name: expected_best(self.losses[name], half))
+
+    def best(self, name: str) -> dict[str, float]:
+        """The settings of the best trial."""
+        return self.settings[name][int(np.argmin(self.losses[name]))]
+
+    def curve(self, name: str, *, level: float = 0.9, seed: int = 0) -> np.ndarray:
+        """Expected best loss of k trials for k = 1, 2, ..: a row (value, low, high) each, the band by bootstrap."""
+        losses, rng = self.losses[name], np.random.default_rng(seed)
+        drawn = rng.choice(losses, (400, len(losses)))
+        rows = []
+        for k in range(1, len(losses) + 1):
+            ends = np.quantile(
+                [expected_best(row, k) for row in drawn], [(1 - level) / 2, (1 + level) / 2], method="nearest"
+            )
+            rows.append((expected_best(losses, k), *ends))
+        return np.array(rows)
+
+    def __str__(self) -> str:
+        half = max(len(next(iter(self.losses.values()))) // 2, 1)
+        lines = [f"{'optimiser':16} {f'best of {half}':>12} {'best':>12} {'diverged':>9} {'seconds':>8} {'state':>10}"]
+        for name in self.order:
+            losses = self.losses[name]
+            lines.append(
+                f"{name:16} {expected_best(losses, half):12.4g} {losses.min():12.4g} {np.isinf(losses).sum():9d} "
+                f"{self.seconds[name]:8.1f} {self.state_bytes[name]:10,d}"
+            )
+        return "\n".join([*lines, f"the first before the second by luck: probability {self.luck:.2g}"])
+
+
+def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
+    """The expected smallest of k losses that are drawn from these without replacement, from their order.
+
+    The i-th smallest of n is the best with probability C(n - i, k - 1)/C(n, k). Infinite where that can be all of them.
+
+    Raises:
+        SettingError: k below 1 or above n.
+
+    >>> expected_best(np.array([3.0, 1.0, 2.0]), 2)
+    1.3333333333333333
+    """
+    n = len(losses)
+    if not 1 <= k <= n:
+        raise SettingError("k", found=k, rule=f"from 1 to the number {n} of losses")
+    chances = _chances(n, k)
+    return float(np.sort(losses)[chances > 0] @ chances[chances > 0])
+
+
+def _chances(n: int, k: int) -> np.ndarray:
+    """That the i-th smallest of n losses is the best of k that are drawn from them."""
+    return np.array([math.comb(n - i, k - 1) for i in range(1, n + 1)]) / math.comb(n, k)
+
+
+def compare_optimisers(
+    loss: Callable[[PyTree], Float[Array, ""]],
+    params: PyTree,
+    transforms: Mapping[str, Family],
+    *,
+    trials: int = 16,
+    steps: int = 200,
+    evaluate: Callable[[PyTree], Float[Array, ""]] | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Train with each optimiser under as many random settings, and say who is best and whether that may be luck.
+
+    Of two identical optimisers with k_A and k_B trials the first has the best run with probability k_A/(k_A + k_B): so
+    all have the same number. Settings are drawn evenly on a logarithmic scale. The order is that of the expected best
+    of half of the trials, which depends on no single one.
+
+    Args:
+        loss: a scalar loss of the parameters, differentiable.
+        params: where every trial starts.
+        transforms: for each name a function that makes an optax transformation, and the range (low, high) of each of
+            its settings, by the names of its arguments.
+        trials: settings for each optimiser.
+        steps: of every trial.
+        evaluate: what is compared after training, where that is not the loss (the loss on held-out data, say).
+        seed: of the settings and of the shuffles.
+
+    Raises:
+        SettingError: fewer than two optimisers or trials, a range that is not 0 < low <= high.
+
+    >>> loss = lambda w: jnp.sum(jnp.arange(1.0, 4.0) * (w - 1) ** 2)
+    >>> rates = {"learning_rate": (1e-3, 1e-1)}
+    >>> pair = {"sgd": (optax.sgd, rates), "adam": (optax.adam, rates)}
+    >>> compared = compare_optimisers(loss, jnp.zeros(3), pair, trials=6)
+    >>> [len(losses) for losses in compared.losses.values()], 0 < compared.luck <= 1
+    ([6, 6], True)
+    """
+    if len(transforms) < 2 or trials < 2:
+        raise SettingError(
+            "compare_optimisers", found=f"{len(transforms)} optimisers, {trials} trials", rule="at least two of each"
+        )
+    losses, settings, seconds, stored = {}, {}, {}, {}
+    rng = np.random.default_rng(seed)
+    for name, (make, space) in transforms.items():
+        drawn = {key: _drawn(name, key, limits, trials, rng) for key, limits in space.items()}
+        began = time.perf_counter()
+        losses[name] = _final(loss, evaluate or loss, params, make, drawn, trials, steps)
+        seconds[name] = time.perf_counter() - began
+        settings[name] = [{key: float(values[row]) for key, values in drawn.items()} for row in range(trials)]
+        state = jax.eval_shape(make(**settings[name][0]).init, params)
+        stored[name] = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    return Comparison(losses, settings, _luck(losses, trials, rng), seconds, stored)
+
+
+def _drawn(name: str, key: str, limits: tuple[float, float], trials: int, rng: np.random.Generator) -> np.ndarray:
+    low, high = limits
+    if not 0 < low <= high < np.inf:
+        raise SettingError(f"{name}: {key}", found=limits, rule="a range 0 < low <= high")
+    return low * (high / low) ** rng.uniform(size=trials)
+
+
+def _final(
+    loss: Callable,
+    evaluate: Callable,
+    params: PyTree,
+    make: Callable[..., optax.GradientTransformation],
+    drawn: Mapping[str, np.ndarray],
+    trials: int,
+    steps: int,
+) -> np.ndarray:
+    """The value after training in every trial; one compilation for all."""
+
+    def trial(settings: dict[str, Any]) -> Array:
+        transform = make(**settings)
+
+        def one(_, carry):
+            at, state = carry
+            update, state = transform.update(jax.grad(loss)(at), state, at)
+            return optax.apply_updates(at, update), state
+
+        return evaluate(jax.lax.fori_loop(0, steps, one, (params, transform.init(params)))[0])
+
+    rows = {key: jnp.asarray(values) for key, values in drawn.items()}
+    run = jax.jit(lambda rows: jax.lax.map(trial, rows) if rows else jnp.repeat(trial({}), trials))
+    values = np.asarray(run(rows), float)
+    return np.where(np.isfinite(values), values, np.inf)
+
+
+def _luck(losses: dict[str, np.ndarray], trials: int, rng: np.random.Generator) -> float:
+    """A permutation test of the gap between the two best, on ranks, so that a diverged trial is only the last one."""
+    pooled = np.concatenate(list(losses.values()))
+    ranks = np.searchsorted(np.unique(pooled), pooled).astype(float)
+    shuffled = np.stack([ranks, *(rng.permutation(ranks) for _ in range(_SHUFFLES))])
+    best = np.sort(shuffled.reshape(-1, len(losses), trials), axis=2) @ _chances(trials, max(trials // 2, 1))
+    first, second = np.sort(best, axis=1)[:, :2].T
+    gaps = second - first
+    return float(np.mean(gaps >= gaps[0] - 1e-9))

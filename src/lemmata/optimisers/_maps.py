@@ -1,0 +1,77 @@
+"""Maps of a matrix of weights under which an optimiser may commute, and whether it does."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+
+Map = tuple[str, Callable, Callable, float]
+"""A name, the map, its inverse, a factor of the loss."""
+
+
+def maps_of(shape: tuple[int, int], rng: np.random.Generator) -> list[Map]:
+    """One random element of each group, the largest group first, then a change of the unit of the loss."""
+    m, n = shape
+    turn = lambda size: jnp.asarray(np.linalg.qr(rng.standard_normal((size, size)))[0])
+    whole, left, right = turn(m * n), turn(m), turn(n)
+    order, rows, columns = (rng.permutation(size) for size in (m * n, m, n))
+    signs = jnp.asarray(rng.choice([-1.0, 1.0], shape))
+    back, rows_back, columns_back = np.argsort(order), np.argsort(rows), np.argsort(columns)
+    return [
+        (
+            "all rotations",
+            lambda w: (whole @ w.ravel()).reshape(shape),
+            lambda w: (whole.T @ w.ravel()).reshape(shape),
+            1.0,
+        ),
+        ("rotations of rows and columns", lambda w: left @ w @ right, lambda w: left.T @ w @ right.T, 1.0),
+        (
+            "permutations of entries",
+            lambda w: w.ravel()[order].reshape(shape),
+            lambda w: w.ravel()[back].reshape(shape),
+            1.0,
+        ),
+        (
+            "permutations of rows and columns",
+            lambda w: w[rows][:, columns],
+            lambda w: w[rows_back][:, columns_back],
+            1.0,
+        ),
+        ("signs of entries", lambda w: signs * w, lambda w: signs * w, 1.0),
+        ("unit of the loss", lambda w: w, lambda w: w, 7.0),
+    ]
+
+
+def trained(
+    transform: optax.GradientTransformation, loss: Callable, start: Float[Array, "m n"], steps: int
+) -> Float[Array, "m n"]:
+    """The weights after some steps of full gradients."""
+
+    def one(_, carry):
+        weights, state = carry
+        update, state = transform.update(jax.grad(loss)(weights), state, weights)
+        return optax.apply_updates(weights, update), state
+
+    return jax.lax.fori_loop(0, steps, one, (start, transform.init(start)))[0]
+
+
+def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> dict[str, float]:
+    """How far training in mapped coordinates ends from the mapped end, in units of how far training moved.
+
+    Ten steps on mean (tanh(X W) - Y)², a loss without symmetries of its own.
+    """
+    rng = np.random.default_rng(seed)
+    draw = lambda *size: jnp.asarray(rng.standard_normal(size))
+    points, targets, start = draw(24, shape[0]), draw(24, shape[1]), draw(*shape)
+    loss = lambda w: jnp.mean((jnp.tanh(points @ w) - targets) ** 2)
+    run = lambda f, w: trained(transform, f, w, 10)
+    end = jax.jit(lambda w: run(loss, w))(start)
+    moved = jnp.linalg.norm(end - start)
+    found = {}
+    for name, forth, back, scale in maps_of(shape, rng):
+        other = jax.jit(lambda w, back=back, scale=scale: run(lambda v: scale * loss(back(v)), w))(forth(start))
+        found[name] = float(jnp.linalg.norm(other - forth(end)) / moved)
+    return found

@@ -1,0 +1,136 @@
+"""Experiments on an optimiser: impulses, longest steps, decay, stability, the shape of its steps."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+from scipy import optimize
+
+from ._updates import updates_of
+
+_STABLE = 2000
+_DIVERGED = 1e3  # a method that just diverges, by 0.2 % in h, gets there within the steps
+
+
+def impulse_response(
+    transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int
+) -> Float[Array, " window"]:
+    """The weight of a gradient of each age in the last of `window` updates, with the sign of a descent.
+
+    Gradients have entries +-1, and one of them is turned round: that changes no second moment, so that the half of the
+    difference of two updates, along the turned gradient, is its weight in the numerator.
+    """
+    signs = jax.random.rademacher(jax.random.key(seed), (window, *shape), jnp.zeros(()).dtype)
+    last = lambda gradients: updates_of(transform, gradients, jnp.zeros(shape))[-1]
+    straight = last(signs)
+
+    def weight(age):
+        number = window - 1 - age
+        turned = last(signs.at[number].multiply(-1.0))
+        return jnp.mean((turned - straight) * signs[number]) / 2
+
+    return jax.jit(lambda: jax.lax.map(weight, jnp.arange(window)))()
+
+
+def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int) -> float:
+    """The largest root mean square of an update over gradients a_t G with entries +-1 in G.
+
+    Infinite where it grows with G.
+
+    Searched among `window` gradients that grow or fade geometrically, a_t = r^t, over r: for Adam the exact supremum of
+    so many steps, for others a lower bound.
+    """
+    signs = jax.random.rademacher(jax.random.key(seed), shape, jnp.zeros(()).dtype)
+    ages = jnp.arange(window)[::-1]
+
+    @jax.jit
+    def size(ratio, scale):
+        gradients = scale * ratio**ages
+        update = updates_of(transform, gradients[:, None, None] * signs, jnp.zeros(shape))[-1]
+        return jnp.sqrt(jnp.mean(update**2))
+
+    if size(1.0, 1e3) > 100 * size(1.0, 1.0):
+        return np.inf
+    grid = np.concatenate([np.linspace(0.7, 1.1, 41), [0.999, 1.001]])
+    sizes = np.nan_to_num([float(size(ratio, 1.0)) for ratio in grid])
+    best = grid[int(np.argmax(sizes))]
+    found = optimize.minimize_scalar(
+        lambda ratio: -float(size(ratio, 1.0)), bounds=(best - 0.01, best + 0.01), method="bounded"
+    )
+    return float(max(sizes.max(), -found.fun))
+
+
+def stable_curvature(transform: optax.GradientTransformation) -> float:
+    """The largest h for which 2000 steps on h |x|²/2 from a matrix of ones stay bounded; infinite beyond 1e8."""
+
+    @jax.jit
+    def end(curvature):
+        def one(_, carry):
+            at, state = carry
+            update, state = transform.update(curvature * at, state, at)
+            return jnp.clip(at + update, -1e9, 1e9), state
+
+        start = jnp.ones((2, 2))
+        return jnp.abs(jax.lax.fori_loop(0, _STABLE, one, (start, transform.init(start)))[0]).max()
+
+    bounded = lambda curvature: bool(end(curvature) < _DIVERGED)
+    low, high = 1e-8, 1e8
+    if bounded(high):
+        return np.inf
+    while high / low > 1 + 1e-4:
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if bounded(middle) else (low, middle)
+    return float(low)
+
+
+def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> tuple[str, float]:
+    """How weights decay: 'none', 'decoupled' with the share of a weight a step, 'coupled' with lambda, or 'other'."""
+    keys = jax.random.split(jax.random.key(seed), 2)
+    at, gradient = jax.random.normal(keys[0], shape), jax.random.normal(keys[1], shape)
+    first: Callable[[Array, Array], Array] = jax.jit(lambda g, w: updates_of(transform, g[None], w)[0])
+    still = first(jnp.zeros(shape), at)
+    size = float(jnp.abs(still).max())
+    tiny = 1e-3 * float(jnp.abs(first(gradient, jnp.zeros(shape))).max()) * float(jnp.finfo(at.dtype).eps) ** 0.5
+    if size <= tiny:
+        return "none", 0.0
+    share = -float(jnp.sum(still * at) / jnp.sum(at * at))
+    near = lambda one, two: bool(jnp.abs(one - two).max() <= 1e-3 * jnp.abs(two).max())
+    coupled = _coupled(first, at)
+    gradients = jax.random.normal(keys[1], (5, *shape))
+    if coupled and near(updates_of(transform, gradients, at), updates_of(transform, gradients + coupled * at, 0 * at)):
+        return "coupled", coupled
+    added = first(gradient, at) - first(gradient, jnp.zeros(shape))
+    if share > 0 and near(still, -share * at) and near(added, still):
+        return "decoupled", share
+    return "other", np.nan
+
+
+def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
+    """The lambda for which the gradient -lambda w leaves w where it is, as it does where lambda w is added to it."""
+    pushed = lambda rate: float(jnp.sum(first(-rate * at, at) * at))
+    low, high = 1e-12, 1e6
+    if not (pushed(low) < 0 < pushed(high)):
+        return None
+    for _ in range(80):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if pushed(middle) < 0 else (low, middle)
+    return float(low)
+
+
+def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:
+    """What the tenth step on random gradients is: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'."""
+    gradients = jax.random.normal(jax.random.key(seed), (10, *shape))
+    last = jax.jit(lambda g: updates_of(transform, g, jnp.zeros(shape))[-1])
+    update, scaled = last(gradients), last(7 * gradients)
+    size = jnp.abs(update)
+    if float(jnp.abs(last(gradients + gradients[::-1]) - update - last(gradients[::-1])).max()) < 1e-4 * size.max():
+        return "linear"
+    if float(size.max() - size.min()) < 1e-3 * float(size.max()):
+        return "sign"
+    values = jnp.linalg.svd(update, compute_uv=False)
+    if float(values[-1]) > 0.5 * float(values[0]):
+        return "orthogonal"
+    return "bounded" if float(jnp.abs(scaled - update).max()) < 0.05 * float(size.max()) else "free"

@@ -1,0 +1,147 @@
+"""What an optimiser is, by experiment."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from lemmata.errors import SettingError
+
+from ._maps import deviations
+from ._probes import decay_of, impulse_response, longest_step, stable_curvature, step_shape
+from ._updates import updates_of
+
+_SHAPE = (6, 6)
+_LARGE = (64, 48)
+_HOLDS = 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """What `optimiser_profile` found; learning rate and schedule are part of the transformation, so all is in its unit.
+
+    Args:
+        symmetries: how far training in other coordinates ends from where it should, in units of the way that training
+            took; zero up to eps and rounding where the group is one of symmetries.
+        impulse: the weight of a gradient in a step by its age from 0 on; exact where the numerator is linear, else
+            the mean over random signs of gradients.
+        longest_step: the largest root mean square of a step that was found over gradients of any size; infinite where a
+            step grows with the gradient.
+        steps: the shape of a step: linear in the gradients; the sign of something; orthogonal, with nearly equal
+        singular
+            values; bounded, without regard to the unit of the loss; or free, none of these.
+        decay: none; box, decoupled from bounded steps; ridge, coupled, or decoupled from linear steps; other.
+        strength: for a box the half of its side, the longest constant step over the share of a weight that decays in a
+            step; for a ridge lambda in lambda |w|²/2; NaN where there is none.
+        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite where every h does.
+        state_bytes: bytes of state a parameter, for a matrix of 64 rows and 48 columns.
+    """
+
+    symmetries: dict[str, float]
+    impulse: np.ndarray
+    longest_step: float
+    steps: str
+    decay: str
+    strength: float
+    stable_curvature: float
+    state_bytes: float
+
+    @property
+    def mean_age(self) -> float:
+        """The mean age of the gradients in a step, weighted as there, within the window."""
+        return float(self.impulse @ np.arange(len(self.impulse)) / self.impulse.sum())
+
+    def commutes(self, group: str) -> bool:
+        """Whether a group, a name in `symmetries`, is one of symmetries: a deviation below 1/1000.
+
+        Raises:
+            SettingError: another name.
+        """
+        if group not in self.symmetries:
+            raise SettingError(f"group {group!r}", rule=f"one of {', '.join(self.symmetries)}")
+        return self.symmetries[group] < _HOLDS
+
+    def __str__(self) -> str:
+        held = [name for name in self.symmetries if self.commutes(name)]
+        longest = "grows with the gradient" if np.isinf(self.longest_step) else f"{self.longest_step:.4g}"
+        strength = {"box": f", |w| <= {self.strength:.4g}", "ridge": f", lambda {self.strength:.4g}"}.get(
+            self.decay, ""
+        )
+        stable = "every" if np.isinf(self.stable_curvature) else f"up to {self.stable_curvature:.4g}"
+        return "\n".join(
+            [
+                f"commutes with     {', '.join(held) or 'nothing that was tried'}",
+                f"steps             {self.steps}; longest {longest}",
+                f"memory            mean age {self.mean_age:.3g} steps, {self.state_bytes:.3g} bytes a parameter",
+                f"decay             {self.decay}{strength}",
+                f"stable curvature  {stable}",
+            ]
+        )
+
+
+def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 200, seed: int = 0) -> Profile:
+    """What an optax transformation does, by experiment alone: nothing is known of it but its `init` and `update`.
+
+    A matrix of 6 rows and columns is trained on random losses and fed with chosen gradients: which changes of
+    coordinates it does not notice, how long it remembers, how long its steps can be, how it decays weights, on which
+    quadratics it is stable, what its steps look like, what it stores. Methods that treat vectors otherwise than
+    matrices are profiled on matrices.
+
+    Args:
+        transform: the optimiser, with its learning rate; a schedule is profiled from its beginning.
+        window: steps over which the memory and the longest step are looked for; Adam's longest step needs several times
+            1/(1 - b2) of them.
+        seed: of the random losses, maps and gradients.
+
+    Raises:
+        SettingError: an object without `init` and `update`, a window below 2.
+
+    >>> profile = optimiser_profile(optax.sgd(0.5))
+    >>> profile.steps, profile.decay, round(profile.stable_curvature, 1), profile.mean_age
+    ('linear', 'none', 4.0, 0.0)
+    >>> profile.commutes("all rotations"), profile.commutes("unit of the loss")
+    (True, False)
+    """
+    if not (hasattr(transform, "init") and hasattr(transform, "update")):
+        raise SettingError(
+            "optimiser", found=type(transform).__name__, rule="an optax transformation: init(params), update(...)"
+        )
+    if window < 2:
+        raise SettingError("window", found=window, rule="at least 2 steps")
+    shape = step_shape(transform, _SHAPE, seed)
+    longest = longest_step(transform, _SHAPE, seed, window)
+    impulse = np.asarray(impulse_response(transform, _SHAPE, seed, window), float)
+    impulse = np.where(np.abs(impulse) > 1e-9 * np.abs(impulse).max(), impulse, 0.0)
+    decay, strength = _limit(*decay_of(transform, _SHAPE, seed), impulse, longest, transform)
+    state = jax.eval_shape(transform.init, jnp.zeros(_LARGE))
+    stored = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    return Profile(
+        symmetries=deviations(transform, _SHAPE, seed),
+        impulse=impulse,
+        longest_step=longest,
+        steps=shape,
+        decay=decay,
+        strength=strength,
+        stable_curvature=stable_curvature(transform),
+        state_bytes=stored / np.prod(_LARGE),
+    )
+
+
+def _limit(
+    kind: str, value: float, impulse: np.ndarray, longest: float, transform: optax.GradientTransformation
+) -> tuple[str, float]:
+    """A decay in words of where it leads: decoupled from bounded steps to a box, from linear ones to a ridge."""
+    if kind == "coupled":
+        return "ridge", value
+    if kind != "decoupled":
+        return kind, np.nan
+    if np.isinf(longest):
+        return "ridge", value / float(
+            impulse.sum()
+        )  # a constant gradient g moves by sum(impulse) g, the decay by value w
+    # where weights stand still at the edge, the gradient is constant: the step then is the one of a long constant run
+    constant = jnp.ones((400, *_SHAPE))
+    last = updates_of(transform, constant)[-1]
+    return "box", float(jnp.abs(last).max()) / value

@@ -1,0 +1,99 @@
+"""SOAP: Adam in the eigenbasis of Shampoo."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from ._matrices import as_matrix
+
+
+class SoapState(NamedTuple):
+    """Averages of G G' and G' G, their eigenvectors, and the two moments: the second in the rotated coordinates."""
+
+    count: Any
+    left: Any
+    right: Any
+    left_basis: Any
+    right_basis: Any
+    mean: Any
+    square: Any
+
+
+def scale_by_soap(
+    b1: float = 0.95, b2: float = 0.95, eps: float = 1e-8, every: int = 10
+) -> optax.GradientTransformation:
+    """Adam on Q_L' G Q_R, its step rotated back; Q_L, Q_R the eigenvectors of averages of G G' and G' G.
+
+    The bases come from earlier gradients than the one they turn: the first gradient makes them, and there is no step.
+    They are renewed in every `every`-th step; in between they stand still while the averages move. Momentum is kept in
+    the original coordinates, so that it survives a change of basis; the second moment is kept entry by entry, and what
+    it means changes with the basis. Vectors are matrices of one column.
+
+    Args:
+        b1: the rate of the mean of the gradients.
+        b2: the rate of the mean of their squares, and of the averages of G G' and G' G.
+        eps: added to the root of the second moment.
+        every: steps between two bases.
+
+    >>> step = scale_by_soap()
+    >>> G = jnp.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> nothing, state = step.update(G, step.init(G))
+    >>> bool(jnp.all(nothing == 0)), int(state.count)
+    (True, 1)
+    """
+
+    def init(params):
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        square = lambda axis: lambda p: jnp.zeros((as_matrix(p).shape[axis],) * 2, p.dtype)
+        basis = lambda axis: lambda p: jnp.eye(as_matrix(p).shape[axis], dtype=p.dtype)
+        one, two = (jax.tree.map(square(axis), params) for axis in (0, 1))
+        left, right = (jax.tree.map(basis(axis), params) for axis in (0, 1))
+        return SoapState(jnp.zeros((), jnp.int32), one, two, left, right, zeros, zeros)
+
+    def update(updates, state, params=None):
+        del params
+        first, count = state.count == 0, state.count
+        one, two = state.left_basis, state.right_basis
+        rotate = lambda g, q, p: (q.T @ as_matrix(g) @ p).reshape(g.shape)
+        after = lambda new, old: jax.tree.map(lambda a, b: jnp.where(first, b, a), new, old)
+        mean = after(optax.tree.update_moment(updates, state.mean, b1, 1), state.mean)
+        turned = jax.tree.map(rotate, updates, one, two)
+        square = after(optax.tree.update_moment(turned, state.square, b2, 2), state.square)
+
+        def step(m, v, q, p):
+            number = jnp.maximum(count, 1)
+            scaled = rotate(m, q, p) / (1 - b1**number) / (jnp.sqrt(v / (1 - b2**number)) + eps)
+            return jnp.where(first, 0.0, (q @ as_matrix(scaled) @ p.T).reshape(m.shape))
+
+        steps = jax.tree.map(step, mean, square, one, two)
+        matrices = jax.tree.map(as_matrix, updates)
+        left = jax.tree.map(lambda s, g: b2 * s + (1 - b2) * g @ g.T, state.left, matrices)
+        right = jax.tree.map(lambda s, g: b2 * s + (1 - b2) * g.T @ g, state.right, matrices)
+        vectors = lambda sides: jax.tree.map(lambda s: jnp.linalg.eigh(s)[1], sides)
+        renewed, kept = lambda: (vectors(left), vectors(right)), lambda: (one, two)
+        one, two = jax.lax.cond(count % every == 0, renewed, kept)
+        return steps, SoapState(count + 1, left, right, one, two, mean, square)
+
+    return optax.GradientTransformation(init, update)
+
+
+def soap(
+    learning_rate: optax.ScalarOrSchedule,
+    b1: float = 0.95,
+    b2: float = 0.95,
+    eps: float = 1e-8,
+    every: int = 10,
+    weight_decay: float = 0.0,
+) -> optax.GradientTransformation:
+    """SOAP with a learning rate and decoupled weight decay; see `scale_by_soap`.
+
+    >>> method = soap(0.1, weight_decay=0.01)
+    >>> weights = jnp.ones((2, 3))
+    >>> update, _ = method.update(weights, method.init(weights), weights)
+    >>> update.shape
+    (2, 3)
+    """
+    decay = optax.add_decayed_weights(weight_decay) if weight_decay else optax.identity()
+    return optax.chain(scale_by_soap(b1, b2, eps, every), decay, optax.scale_by_learning_rate(learning_rate))
