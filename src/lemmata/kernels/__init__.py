@@ -11,8 +11,10 @@ from ._dot_product import ExponentialDotProduct as ExponentialDotProduct
 from ._dot_product import Linear as Linear
 from ._dot_product import Polynomial as Polynomial
 from ._gram import gram as gram
+from ._open_gram import open_gram as open_gram
 from ._plan import GramPlan as GramPlan
 from ._plan import gram_plan as gram_plan
+from ._problem_digest import problem_digest as problem_digest
 from ._softmax import SoftmaxTangent as SoftmaxTangent
 from ._stationary import RBF as RBF
 from ._stationary import Laplace as Laplace

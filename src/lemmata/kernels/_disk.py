@@ -1,26 +1,25 @@
 """Gram matrices on disk: computed tile by tile into a zarr array, and continued where they were interrupted."""
 
-import hashlib
 import pathlib
-import re
 import shutil
 import sys
+import uuid
+from concurrent.futures import Executor
 from types import ModuleType
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.core import available_bytes
-from lemmata.errors import DataError, MemoryPlanError, SettingError
+from lemmata.core import available_bytes, check_executor, completed, float64_enabled, refusing_disk_errors
+from lemmata.errors import DataError, MemoryPlanError
 
 from ._base import AbstractKernel
 from ._plan import GramPlan, check_blocks, gram_plan, size
 from ._points import checked_problem
+from ._problem_digest import problem_digest
+from ._stored_tiles import FORMAT, chunks_of, compute_tile, load_zarr, share_points, tile_name, write_tile
 from ._tiles import tile_of
-
-_FORMAT = "lemmata gram matrix 1"
 
 
 def gram_on_disk(
@@ -31,6 +30,7 @@ def gram_on_disk(
     path: str | pathlib.Path,
     block: int | None = None,
     working_set: int | None = None,
+    executor: Executor | None = None,
 ) -> Any:
     """The matrix of `gram` as a zarr array (n, m) at `path`, without ever holding it in memory.
 
@@ -40,22 +40,31 @@ def gram_on_disk(
     kernel's description are compared by their digest, and the first finished tile, computed again, by its values; of
     the other finished tiles only the size is checked. Needs the extra `disk`.
 
+    With an `executor` its workers compute the tiles and write them, each into chunks of its own; a tile whose worker
+    died has no mark, and is computed by the worker that the executor gives it to next, or by the next call. Workers
+    read the points from the folder, which they see under the same path: on one machine, or on storage that all share.
+    On processors of one kind and the same threads the matrix is, bit for bit, that of a call without executor.
+
     Args:
         kernel: the kernel K.
         x: points, one a row.
         y: other points; `None` means `x` itself.
         path: the folder of the array; one that is there is continued, with the tiles that it has.
         block: rows of a tile; a folder that is continued keeps its own, and a note on standard error says so.
-        working_set: bytes that the work beside the points may take; `None` is 256 MiB.
+        working_set: bytes that the work beside the points may take, of each worker; `None` is 256 MiB.
+        executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
+            computes here.
 
     Returns:
         The array (`zarr.Array`), opened for reading; `zarr.open_array(path)` opens it later.
 
     Raises:
         DataError: where the folder holds something else, a damaged array (names the tile), or the matrix of another
-            problem.
+            problem; where the disk is full or the folder closed.
         MemoryPlanError: where memory does not hold a tile, or the disk not the matrix; says the plan.
-        SettingError: where zarr is not installed, or as `gram`.
+        SettingError: where zarr is not installed, the executor is none, or as `gram`.
+        SolverError: where the executor died or a worker did not answer; names the tile. What is finished stays, and the
+            same call with a working executor goes on.
         ShapeError: as `gram`.
 
     Example:
@@ -67,12 +76,13 @@ def gram_on_disk(
         >>> matrix.shape, matrix.chunks, float(matrix[4, 4])
         ((5, 5), (2, 2), 1.0)
     """
-    zarr = _zarr()
+    zarr = load_zarr("gram_on_disk")
+    check_executor(executor)
     x, y, _ = checked_problem(kernel, x, y)
     other = x if y is None else y
     if 0 in (len(x), len(other)):
         raise DataError("points", found="none", rule="at least one row")
-    folder, digest = pathlib.Path(path), _digest(kernel, x, y)
+    folder, digest = pathlib.Path(path), problem_digest(kernel, x, y)
     check_blocks(block, working_set)
     stored = _stored(zarr, folder, digest) if folder.exists() and any(folder.iterdir()) else None
     if stored is not None:
@@ -82,60 +92,59 @@ def gram_on_disk(
     plan = gram_plan(kernel, x, y, block=block, working_set=working_set if block is None else None)
     _refuse_too_large(plan, folder)
     plan.announce()
-    if stored is None:
-        stored = zarr.create_array(
-            store=str(folder), shape=(plan.rows, plan.columns), chunks=(plan.block, plan.block), dtype=x.dtype.name,
-            compressors=None, fill_value=float("nan"), attributes={"format": _FORMAT, "digest": digest},
-        )  # fmt: skip
-        (folder / "done").mkdir()
-    _fill(stored, plan, folder / "done", (kernel, x, y))
+    with refusing_disk_errors(f"folder {folder}"):
+        if stored is None:
+            stored = zarr.create_array(
+                store=str(folder), shape=(plan.rows, plan.columns), chunks=(plan.block, plan.block),
+                dtype=x.dtype.name, compressors=None, fill_value=float("nan"),
+                attributes={"format": FORMAT, "digest": digest, "symmetric": plan.symmetric},
+            )  # fmt: skip
+        (folder / "done").mkdir(exist_ok=True)
+    _fill(stored, plan, folder, (kernel, x, y), executor)
     return zarr.open_array(str(folder), mode="r")
 
 
-def _fill(stored: Any, plan: GramPlan, done: pathlib.Path, problem: tuple[AbstractKernel, Array, Array | None]) -> None:
-    """Compute the missing tiles; compare the first of the finished ones."""
-    done.mkdir(exist_ok=True)
-    finished = {entry.name for entry in done.iterdir()}
-    _check_chunks(plan, done, finished)
+def _fill(
+    stored: Any,
+    plan: GramPlan,
+    folder: pathlib.Path,
+    problem: tuple[AbstractKernel, Array, Array | None],
+    executor: Executor | None,
+) -> None:
+    """Compare the first of the finished tiles; compute the missing ones, here or on the workers of an executor."""
+    finished = {entry.name for entry in (folder / "done").iterdir()}
+    missing = [place for place in plan.tiles if tile_name(*place) not in finished]
+    _check_chunks(plan, folder, finished)
     tile, b = tile_of(*problem, plan.block), plan.block
-    compared = False
-    for i, j in plan.tiles:
-        rows, columns = slice(i * b, (i + 1) * b), slice(j * b, (j + 1) * b)
-        if (name := f"{i}.{j}") in finished:
-            if not compared:
-                _compare(np.asarray(tile(i, j)), stored[rows, columns], done.parent)
-            compared = True
-            continue
-        values = np.asarray(tile(i, j))
-        chunks = _chunks(plan, done.parent, i, j)
-        for chunk in chunks:
-            chunk.unlink(missing_ok=True)  # zarr reads what is there, damaged or not, before it writes a part
-        stored[rows, columns] = values
-        if plan.symmetric and i < j:
-            stored[columns, rows] = values.T
-        # Chunks are written whole or not at all, and this after them; one of nothing but nan is not written.
-        if all(chunk.is_file() for chunk in chunks):
-            (done / name).touch()
+    if (first := next((place for place in plan.tiles if tile_name(*place) in finished), None)) is not None:
+        i, j = first
+        _compare(np.asarray(tile(i, j)), stored[i * b : (i + 1) * b, j * b : (j + 1) * b], folder)
+    if executor is None:
+        for i, j in missing:
+            write_tile(stored, plan, folder, i, j, np.asarray(tile(i, j)))
+        return
+    kernel, x, y = problem
+    share_points(folder, x, y)
+    call = uuid.uuid4().hex  # a scheduler that knows a task answers with what it came to before
+    where = str(folder.absolute())
+    tasks = ((where, plan, kernel, float64_enabled(), i, j, call) for i, j in missing)
+    for _ in completed(executor, compute_tile, tasks, lambda task: f"tile {tile_name(*task[4:6])} in {task[0]}"):
+        pass
+    _check_chunks(plan, folder, {tile_name(*place) for place in plan.tiles})
 
 
-def _chunks(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[pathlib.Path]:
-    """The files of a tile and of its transpose."""
-    places = [(i, j), (j, i)] if plan.symmetric and i < j else [(i, j)]
-    return [folder / "c" / str(row) / str(column) for row, column in places]
-
-
-def _check_chunks(plan: GramPlan, done: pathlib.Path, finished: set[str]) -> None:
+def _check_chunks(plan: GramPlan, folder: pathlib.Path, finished: set[str]) -> None:
     """Refuse finished tiles whose files are missing or of another size: uncompressed, each is a whole tile."""
     expected = plan.block**2 * plan.itemsize
     for i, j in plan.tiles:
-        for chunk in _chunks(plan, done.parent, i, j) if f"{i}.{j}" in finished else ():
+        for chunk in chunks_of(plan, folder, i, j) if tile_name(i, j) in finished else ():
             found = chunk.stat().st_size if chunk.is_file() else None
             if found != expected:
                 raise DataError(
-                    f"tile {i}.{j} in {done.parent}",
-                    rule=f"{expected} bytes in {chunk.relative_to(done.parent)}",
+                    f"tile {tile_name(i, j)} in {folder}",
+                    rule=f"{expected} bytes in {chunk.relative_to(folder)}",
                     found="no file" if found is None else f"a damaged array: {found} bytes",
-                    remedy=f"remove {done / f'{i}.{j}'}: the same call then computes this tile again",
+                    remedy=f"remove {folder / 'done' / tile_name(i, j)}: the same call then computes this tile again",
                 )
 
 
@@ -162,8 +171,8 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
             rule="a new folder, or one that gram_on_disk wrote",
             remedy="another path, or remove the folder",
         ) from error
-    if found != (_FORMAT, digest):
-        what = "a zarr array of another origin" if found[0] != _FORMAT else "the matrix of another kernel or points"
+    if found != (FORMAT, digest):
+        what = "a zarr array of another origin" if found[0] != FORMAT else "the matrix of another kernel or points"
         raise DataError(
             f"folder {folder}",
             found=what,
@@ -171,20 +180,6 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
             remedy="another path, or remove the folder",
         )
     return stored
-
-
-def _digest(kernel: AbstractKernel, x: Array, y: Array | None) -> str:
-    """SHA-256 of the points, the kernel's numbers and its structure (functions by name: their addresses change)."""
-    leaves, structure = jax.tree.flatten(kernel)
-    digest = hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", str(structure)).encode())
-    for leaf in (*leaves, x, *(() if y is None else (y,))):
-        array = np.asarray(leaf) if isinstance(leaf, jax.Array | np.ndarray) else None
-        if array is None:
-            digest.update(f"|{leaf!r}".encode())
-        else:
-            digest.update(f"|{array.dtype} {array.shape}|".encode())
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _refuse_too_large(plan: GramPlan, folder: pathlib.Path) -> None:
@@ -204,16 +199,3 @@ def _refuse_too_large(plan: GramPlan, folder: pathlib.Path) -> None:
             rule=f"at most the {size(free)} that are free at {parent}",
             remedy="another disk, fewer points, or float32",
         )
-
-
-def _zarr() -> ModuleType:
-    try:
-        import zarr
-    except ImportError as error:
-        raise SettingError(
-            "gram_on_disk",
-            found="no zarr",
-            rule="the extra `disk`",
-            remedy="pip install 'lemmata[disk]'",
-        ) from error
-    return zarr

@@ -14,6 +14,7 @@ from ._ensemble import Ensemble as Ensemble
 from ._ensemble import OtherPoints as OtherPoints
 from ._ensemble import gradient_descent_ensemble as gradient_descent_ensemble
 from ._ensemble import gradient_flow_ensemble as gradient_flow_ensemble
+from ._executor_operator import ExecutorOperator as ExecutorOperator
 from ._flow import gradient_descent as gradient_descent
 from ._flow import gradient_flow as gradient_flow
 from ._gaussian_process import Posterior as Posterior
@@ -45,5 +46,8 @@ from ._ridge import require_positive_semidefinite as require_positive_semidefini
 from ._ridge_path import RidgePath as RidgePath
 from ._ridge_path import ridge_path as ridge_path
 from ._stability import largest_learning_rate as largest_learning_rate
+from ._stored_operator import StoredOperator as StoredOperator
 from ._subset_of_regressors import CentredRidge as CentredRidge
 from ._subset_of_regressors import subset_of_regressors as subset_of_regressors
+from ._workers_plan import SharedWork as SharedWork
+from ._workers_plan import workers_plan as workers_plan

@@ -55,9 +55,6 @@ def normal_equations(
 
     Whitened last, sums cost half as much, and |L^-1|² multiplies their rounding: `moved_by_rounding`.
 
-    Kernel entries are computed by JAX. On the processor sums are NumPy's: a product of a matrix with its own transpose
-    costs half of one, which XLA does not see. The next block is computed while one is added.
-
     Args:
         kernel: the kernel K.
         factor: L.
@@ -66,6 +63,31 @@ def normal_equations(
         y: targets.
         rows: of a block.
         last: whether K(z, x_i) is summed as it stands, and whitened at the end.
+    """
+    sums = summed_blocks(kernel, None if last else factor, z, x, y, rows)
+    return whitened(*sums, factor if last else None)
+
+
+def summed_blocks(
+    kernel: AbstractKernel,
+    factor: Float[Array, "p p"] | None,
+    z: Float[Array, "p d"],
+    x: Float[Array, "n d"],
+    y: Float[Array, "n k"],
+    rows: int,
+) -> tuple[Any, Any]:
+    """The sums of f_i f_i^T and f_i y_i over blocks of rows, with f_i = L^-1 K(z, x_i), or K(z, x_i) without a factor.
+
+    Kernel entries are computed by JAX. On the processor sums are NumPy's: a product of a matrix with its own transpose
+    costs half of one, which XLA does not see. The next block is computed while one is added.
+
+    Args:
+        kernel: the kernel K.
+        factor: L, or None.
+        z: centres.
+        x: points.
+        y: targets.
+        rows: of a block.
     """
     square, product, following = 0.0, 0.0, _block(kernel, x[:rows], z)
     buffer = None  # fresh memory for every block's square costs as much as a tenth of the square
@@ -76,7 +98,7 @@ def normal_equations(
             begin = min(start + rows, len(x) - rows)
             following = _block(kernel, x[begin : begin + rows], z)
         features = (np.asarray(block) if host else block)[start - first : rows].T
-        if not last:
+        if factor is not None:
             features = _solved(factor, features, host)
         if host and buffer is not None:
             square += np.matmul(features, features.T, out=buffer)
@@ -84,7 +106,20 @@ def normal_equations(
             square = square + features @ features.T
             buffer = np.empty_like(square) if host else None
         product = product + features @ y[start : first + rows]
-    if last:
+    return square, product
+
+
+def whitened(
+    square: Any, product: Any, factor: Float[Array, "p p"] | None
+) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
+    """L^-1 times the sums (times L^-T, the square), which stay as they are without a factor; the square symmetric.
+
+    Args:
+        square: the sum of f_i f_i^T.
+        product: the sum of f_i y_i.
+        factor: L, or None.
+    """
+    if factor is not None:
         host = _on_host(square)
         square = _solved(factor, _solved(factor, square, host).T, host)
         product = _solved(factor, product, host)

@@ -1,7 +1,11 @@
 """Kernel ridge regression in the span of K(., z) for given centres z, solved directly ("subset of regressors")."""
 
 import contextlib
-from collections.abc import Sequence
+import functools
+import pathlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,7 +14,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from lemmata.core import known, require_float64
+from lemmata.core import check_executor, check_whole, known, require_float64
 from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError, SolverError
 from lemmata.kernels import AbstractKernel, gram
 
@@ -19,6 +23,7 @@ from ._checks import check_at_least, check_numbers, check_targets
 from ._normal_equations import largest, largest_of_inverse, moved_by_rounding, normal_equations
 from ._operators import kernel_product
 from ._ridge import factored
+from ._shared_equations import shared_normal_equations
 
 
 class CentredRidge(eqx.Module):
@@ -72,6 +77,9 @@ def subset_of_regressors(
     block: int | None = None,
     working_set: int | None = None,
     tolerance: float = 0.0,
+    executor: Executor | None = None,
+    tasks: int = 16,
+    folder: str | pathlib.Path | None = None,
 ) -> CentredRidge:
     """Minimise |K_nz alpha - y|² + ridge alpha^T (K_zz + jitter I) alpha for centres z, over blocks of rows.
 
@@ -91,6 +99,11 @@ def subset_of_regressors(
     Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
     float64 and one block, as `centres_plan` says; no n x p matrix is formed.
 
+    With an `executor` its workers sum a run of blocks each, which are added here in the order of the rows: the answer
+    does not depend on which worker summed what, and differs by rounding from that without executor. Points, factor and
+    sums pass through files of a folder. Where the caller names it, the sums of an interrupted call stay there, and the
+    same call goes on with the runs that are missing; whole ones alone have a name.
+
     Args:
         kernel: the kernel K.
         x: points, one a row.
@@ -101,15 +114,19 @@ def subset_of_regressors(
         working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|; 0 whitens every block of
             float64. 1e-4 halves the time, and changes a squared error of 1 % of the targets' by less than 1 in 400.
+        executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
+            computes here.
+        tasks: with an executor, at most so many runs of blocks; each writes a p x p matrix of float64.
+        folder: that all workers see under the same path; None is a folder of this machine.
 
     Raises:
         SettingError: for a negative ridge or tolerance, none or a table of ridges; where both block and working set are
-            given, or one is no whole number above 0.
+            given, or one is no whole number above 0; the same for tasks; where the executor is none.
         ShapeError: where x, y and centres do not fit or are empty.
-        DataError: for NaN.
+        DataError: for NaN; where the disk is full or the folder closed.
         MemoryPlanError: where the plan does not fit into the working set or into free memory; says its bytes.
         NotPositiveDefiniteError: where the kernel is not positive semidefinite on the centres.
-        SolverError: where no jitter of the ladder is enough.
+        SolverError: where no jitter of the ladder is enough; where the executor died or a worker did not answer.
         PrecisionError: without float64 switched on (float32 blocks are then still computed in float32).
 
     Example:
@@ -127,6 +144,8 @@ def subset_of_regressors(
     require_float64("least squares on centres")
     ridges = _checked(x, y, centres, ridge)
     check_at_least("tolerance", tolerance, 0.0)
+    check_executor(executor)
+    check_whole("tasks", tasks, 1)
     flat = jnp.asarray(y, jnp.float64).reshape(len(x), -1)
     plan = centres_plan(
         kernel, x, centres, outputs=flat.shape[1], ridges=ridges.size, block=block, working_set=working_set
@@ -134,7 +153,10 @@ def subset_of_regressors(
     plan.require(x)
     factor, jitter = _penalty(kernel, centres, float(jnp.finfo(x.dtype).eps), flat.shape[1])
     z = centres.astype(x.dtype)
-    parts = _found(kernel, factor, z, x, flat, ridges.reshape(-1), plan.block, tolerance)
+    sums = functools.partial(normal_equations, kernel, factor, z, x, flat, plan.block)
+    if executor is not None:
+        sums = shared_normal_equations(kernel, factor, z, x, flat, plan.block, executor, tasks, folder)
+    parts = _found(sums, factor, x, flat, ridges.reshape(-1), tolerance)
     alpha, shift, residual, condition, gain = (jnp.stack(part) for part in zip(*parts, strict=True))
     error = (jnp.sum(flat**2) - gain) / len(x)
     shift, residual, condition, error = (part.reshape(ridges.shape) for part in (shift, residual, condition, error))
@@ -169,13 +191,13 @@ def _penalty(
 
 
 def _found(
-    kernel: AbstractKernel, factor: Array, z: Array, x: Array, y: Array, ridges: Array, rows: int, tolerance: float
+    sums: Callable[..., Any], factor: Array, x: Array, y: Array, ridges: Array, tolerance: float
 ) -> list[tuple[Array, ...]]:
     """What `_solved` says for each ridge, from sums that are whitened last where that is allowed and was enough."""
     single = x.dtype != jnp.float64
     traced = any(known(part) is None for part in (factor[0, 0], x[0, 0], y[0, 0], ridges))
     if not traced and (single or tolerance > 0) and bool(jnp.all(ridges > 0)):
-        square, product = normal_equations(kernel, factor, z, x, y, rows, last=True)
+        square, product = sums(last=True)
         with contextlib.suppress(NotPositiveDefiniteError, SolverError):
             parts = [_solved(square, product, factor, value) for value in ridges]
             if all(
@@ -184,7 +206,7 @@ def _found(
             ):
                 return parts
         del square, product
-    square, product = normal_equations(kernel, factor, z, x, y, rows, last=False)
+    square, product = sums(last=False)
     return [_solved(square, product, factor, value) for value in ridges]
 
 

@@ -1,4 +1,4 @@
-"""Floor 1: eigensystems of Gram matrices, what a target looks like in them, and the learning curve they predict."""
+"""Floor 1: eigensystems of Gram matrices and the learning curve they predict; operators known by products."""
 
 from ._alignment import cumulative_alignment as cumulative_alignment
 from ._alignment import target_power as target_power
@@ -8,12 +8,19 @@ from ._eigensystem import Spectrum as Spectrum
 from ._eigensystem import condition_number as condition_number
 from ._eigensystem import effective_dimension as effective_dimension
 from ._eigensystem import spectrum as spectrum
+from ._lanczos import LargestEigenvalues as LargestEigenvalues
+from ._lanczos import largest_eigenvalues as largest_eigenvalues
 from ._measured import MeasuredCurve as MeasuredCurve
 from ._measured import measured_curve as measured_curve
 from ._omniscient import OmniscientCurve as OmniscientCurve
 from ._omniscient import omniscient_curve as omniscient_curve
+from ._products import gauss_newton_product as gauss_newton_product
+from ._products import hessian_product as hessian_product
 from ._regularisation import effective_regularisation as effective_regularisation
 from ._regularisation import population_regularisation as population_regularisation
+from ._sharpness import sharpness as sharpness
+from ._trace import TraceEstimate as TraceEstimate
+from ._trace import trace_estimate as trace_estimate
 from ._validation import gcv as gcv
 from ._validation import leave_one_out as leave_one_out
 from ._zonal import SphereSpectrum as SphereSpectrum

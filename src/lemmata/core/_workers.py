@@ -1,0 +1,92 @@
+"""Work on the workers of any `concurrent.futures.Executor`: results as they come, and errors that name their task."""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import Any, NoReturn
+
+from lemmata.errors import LemmataError, SettingError, SolverError
+
+# Tasks that wait at an executor: enough for some hundred workers, few enough for a scheduler's memory.
+WAITING = 1024
+
+
+def check_executor(executor: object) -> None:
+    """Refuse what is no executor.
+
+    Args:
+        executor: what must be one; None is the caller's own process.
+
+    Raises:
+        SettingError: for anything else.
+    """
+    if executor is not None and not isinstance(executor, Executor):
+        raise SettingError(
+            "executor",
+            found=f"a {type(executor).__name__}",
+            rule="a concurrent.futures.Executor, or None",
+            remedy="ProcessPoolExecutor(2, mp_context=get_context('spawn')), or client.get_executor() of a Dask client",
+        )
+
+
+def completed(
+    executor: Executor, function: Callable[..., Any], tasks: Iterable[tuple], name: Callable[[tuple], str]
+) -> Iterator[tuple[tuple, Any]]:
+    """Each task with function(*task), in the order in which they come back.
+
+    At most 1,024 tasks wait at the executor. The first error ends it: tasks that have not begun are cancelled.
+
+    Args:
+        executor: where the function runs; it must be found by its name there.
+        function: what runs.
+        tasks: its arguments.
+        name: what a task is called in an error.
+
+    Raises:
+        LemmataError: what a task raised, with its name in front; SolverError for what is no error of this library: a
+            worker that died, an executor that was shut down, an argument that cannot be sent.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> with ThreadPoolExecutor(2) as two:
+        ...     sorted(completed(two, pow, [(2, 3), (5, 2)], str))
+        [((2, 3), 8), ((5, 2), 25)]
+    """
+    left, waiting = iter(tasks), {}
+    try:
+        while True:
+            for task in itertools.islice(left, WAITING - len(waiting)):
+                try:
+                    waiting[executor.submit(function, *task)] = task
+                except Exception as error:  # an executor that is shut down, or broken, refuses at once
+                    _fail(error, name(task))
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                task = waiting.pop(future)
+                yield task, _result(future, name(task))
+    finally:
+        for future in waiting:
+            with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
+                future.cancel()
+
+
+def _result(future: Future, name: str) -> Any:
+    try:
+        return future.result()
+    except Exception as error:
+        _fail(error, name)
+
+
+def _fail(error: Exception, name: str) -> NoReturn:
+    if isinstance(error, LemmataError):
+        what = error.what if error.what.startswith(name) else f"{name}: {error.what}"
+        raise type(error)(what, found=error.found, rule=error.rule, remedy=error.remedy) from error
+    said = next(iter(str(error).splitlines()), "")
+    raise SolverError(
+        f"{name} on a worker",
+        found=f"{type(error).__name__}{': ' * bool(said)}{said}",
+        rule="an answer: the executor lives, its workers see the folder, what is sent is named in a module",
+        remedy="the same call with a working executor",
+    ) from error

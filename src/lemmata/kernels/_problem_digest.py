@@ -1,0 +1,30 @@
+"""What tells one kernel on points from another, also in a later process."""
+
+import hashlib
+import re
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from ._base import AbstractKernel
+
+
+def problem_digest(kernel: AbstractKernel, x: Array, y: Array | None = None) -> str:
+    """SHA-256 of the points, the kernel's numbers and its structure (functions by name: their addresses change).
+
+    Args:
+        kernel: the kernel.
+        x: points.
+        y: other points; None means `x` itself.
+    """
+    leaves, structure = jax.tree.flatten(kernel)
+    digest = hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", str(structure)).encode())
+    for leaf in (*leaves, x, *(() if y is None else (y,))):
+        array = np.asarray(leaf) if isinstance(leaf, jax.Array | np.ndarray) else None
+        if array is None:
+            digest.update(f"|{leaf!r}".encode())
+        else:
+            digest.update(f"|{array.dtype} {array.shape}|".encode())
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,153 @@
+"""One tile of a Gram matrix on disk, computed and written by whichever process is asked for it."""
+
+import pathlib
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import read_array, refusing_disk_errors, write_array
+from lemmata.errors import SettingError
+
+from ._base import AbstractKernel
+from ._plan import GramPlan
+from ._tiles import tile_of
+
+FORMAT = "lemmata gram matrix 1"
+
+
+def load_zarr(what: str) -> ModuleType:
+    """The package zarr.
+
+    Args:
+        what: asks for it, for the message.
+
+    Raises:
+        SettingError: where it is not installed.
+    """
+    try:
+        import zarr
+    except ImportError as error:
+        raise SettingError(
+            what, found="no zarr", rule="the extra `disk`", remedy="pip install 'lemmata[disk]'"
+        ) from error
+    return zarr
+
+
+def tile_name(i: int, j: int) -> str:
+    """The name of a tile's mark: tile row and tile column.
+
+    Args:
+        i: tile row.
+        j: tile column.
+    """
+    return f"{i}.{j}"
+
+
+def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[pathlib.Path]:
+    """The files of a tile and of its transpose.
+
+    Args:
+        plan: of the matrix.
+        folder: of the array.
+        i: tile row.
+        j: tile column.
+    """
+    places = [(i, j), (j, i)] if plan.symmetric and i < j else [(i, j)]
+    return [folder / "c" / str(row) / str(column) for row, column in places]
+
+
+def write_tile(
+    stored: Any, plan: GramPlan, folder: pathlib.Path, i: int, j: int, values: Float[np.ndarray, "a b"]
+) -> None:
+    """Write a tile and its transpose, and its mark when both stand.
+
+    Args:
+        stored: the zarr array.
+        plan: of the matrix.
+        folder: of the array.
+        i: tile row.
+        j: tile column.
+        values: the tile.
+
+    Raises:
+        DataError: where the disk is full or the folder closed; names the tile.
+    """
+    rows, columns = (slice(k * plan.block, (k + 1) * plan.block) for k in (i, j))
+    with refusing_disk_errors(f"tile {tile_name(i, j)} in {folder}"):
+        for chunk in chunks_of(plan, folder, i, j):
+            for draft in chunk.parent.glob(f"{chunk.name}.*.partial"):  # of a writer that was killed
+                draft.unlink(missing_ok=True)
+            # Zarr reads what is there before it writes a part. A whole chunk stays until the new one takes its place:
+            # another process, taken for dead, may have written it and its mark.
+            if chunk.is_file() and chunk.stat().st_size != plan.block**2 * plan.itemsize:
+                chunk.unlink(missing_ok=True)
+        stored[rows, columns] = values
+        if plan.symmetric and i < j:
+            stored[columns, rows] = values.T
+        (folder / "done" / tile_name(i, j)).touch()
+
+
+def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Array, "m *shape"] | None) -> None:
+    """Put the points where workers read them, unless they are there.
+
+    Args:
+        folder: of the array.
+        x: points.
+        y: other points, or None.
+
+    Raises:
+        DataError: where the disk is full or the folder closed.
+    """
+    for name, points in (("x", x), ("y", y)):
+        file = _points_file(folder, name)
+        if points is not None and not _holds(file, np.asarray(points)):
+            write_array(file, np.asarray(points))
+
+
+def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: bool, i: int, j: int, call: str) -> None:
+    """What a worker does: compute one tile from the points in the folder, and write it.
+
+    Args:
+        folder: of the array.
+        plan: of the matrix.
+        kernel: the kernel.
+        float64: whether the caller's JAX computes in float64.
+        i: tile row.
+        j: tile column.
+        call: which call asks.
+    """
+    import zarr
+
+    place = pathlib.Path(folder)
+    with jax.enable_x64(float64):
+        left, down = _rows(place, "x", plan, i)
+        if plan.symmetric and i == j:
+            right, across, tile = None, down, tile_of(kernel, left, None, plan.block)
+        else:
+            right, across = _rows(place, "x" if plan.symmetric else "y", plan, j)
+            tile = tile_of(kernel, left, right, plan.block)
+        values = np.asarray(tile(0, 0))[down:, across:]
+    write_tile(zarr.open_array(folder, mode="r+"), plan, place, i, j, values)
+
+
+def _rows(folder: pathlib.Path, name: str, plan: GramPlan, i: int) -> tuple[Array, int]:
+    """The points of a tile row, and how many of them stand before it, as in `tile_of`."""
+    points = read_array(_points_file(folder, name))
+    first = min(i * plan.block, max(len(points) - plan.block, 0))
+    return jnp.asarray(points[first : first + plan.block]), i * plan.block - first
+
+
+def _points_file(folder: pathlib.Path, name: str) -> pathlib.Path:
+    return folder / "points" / f"{name}.npy"
+
+
+def _holds(file: pathlib.Path, points: np.ndarray) -> bool:
+    try:
+        found = read_array(file)
+    except (OSError, ValueError):
+        return False
+    return found.dtype == points.dtype and found.shape == points.shape and np.array_equal(found, points)

@@ -1,0 +1,133 @@
+"""Products with a kernel's Gram matrix on the workers of any executor, its blocks computed on the fly."""
+
+import contextlib
+import functools
+import pathlib
+from concurrent.futures import Executor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_executor, check_whole, float64_enabled, read_array, write_array
+from lemmata.errors import SettingError
+from lemmata.kernels import AbstractKernel
+
+from ._checks import check_numbers
+from ._operators import KernelOperator, kernel_product, rows_of_a_block
+from ._shared_vectors import runs_of_rows, scratch, shared_product
+
+
+class ExecutorOperator:
+    """The Gram matrix of a kernel on points, whose products are computed in blocks by the workers of an executor.
+
+    The blocks are those of a `KernelOperator` with the same `block`, computed when they are needed and dropped. A task
+    is a run of blocks; a task whose worker died is computed by another where the executor gives it to one, as Dask
+    does. Points are read by each worker once, and each vector once a product, from a folder that all see under the same
+    path: they do not pass through a scheduler. The product does not depend on which workers computed it, to the bit on
+    processors of one kind with the same threads. Use it as a context: outside of it the folder is gone.
+
+    Args:
+        kernel: the kernel K.
+        x: points, one a row.
+        executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
+        block: rows of a block; None means as many as fill 128 MiB.
+        tasks: at most so many a product; some four a worker keep all of them busy.
+        folder: where workers on other machines see the points; None is a folder of this machine.
+
+    Raises:
+        ShapeError, DataError, PrecisionError: for points, as `KernelOperator`; DataError also where the folder cannot
+            be written to.
+        SettingError: where tasks or block is no whole number above 0, or the executor is none.
+        SolverError: the product, where the executor died or a worker did not answer; names the rows.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> import jax.numpy as jnp
+        >>> from lemmata.kernels import Linear
+        >>> from lemmata.solvers import ExecutorOperator, conjugate_gradients
+        >>> with ThreadPoolExecutor(2) as two, ExecutorOperator(Linear(), jnp.eye(3), two, block=1) as operator:
+        ...     found = conjugate_gradients(operator, jnp.ones(3), 1.0)
+        >>> found.coefficients.tolist()
+        [0.5, 0.5, 0.5]
+    """
+
+    def __init__(
+        self,
+        kernel: AbstractKernel,
+        x: Float[Array, "n d"],
+        executor: Executor,
+        *,
+        block: int | None = None,
+        tasks: int = 64,
+        folder: str | pathlib.Path | None = None,
+    ) -> None:
+        check_numbers("points x", x)
+        check_whole("tasks", tasks, 1)
+        if executor is None:
+            raise SettingError("executor", found="None", rule="a concurrent.futures.Executor",
+                               remedy="KernelOperator(kernel, x) computes here")  # fmt: skip
+        check_executor(executor)
+        self.kernel, self.x, self.executor = kernel, x, executor
+        self.block = min(rows_of_a_block(block, len(x), x.dtype.itemsize), len(x))
+        self._runs = runs_of_rows(len(x), self.block, tasks)
+        self._stack = contextlib.ExitStack()
+        self._folder: pathlib.Path | None = self._stack.enter_context(scratch(folder))
+        try:
+            write_array(self._folder / "x.npy", np.asarray(x))
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.x)
+
+    def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+        """The product with v."""
+        if self._folder is None:
+            raise SettingError("the operator", found="its folder is gone", rule="used inside of its context")
+        given = (str(self._folder / "x.npy"), self.kernel, float64_enabled(), self.block)
+        return jnp.asarray(shared_product(self.executor, _kernel_rows, self._folder, np.asarray(v), self._runs, given))
+
+    def columns(self, index: Array) -> Float[Array, "n b"]:
+        """The columns of those numbers, computed here."""
+        return KernelOperator(self.kernel, self.x).columns(index)
+
+    def diagonal(self) -> Float[Array, " n"]:
+        """The diagonal."""
+        return self.kernel.diagonal(self.x)
+
+    def close(self) -> None:
+        """Remove the folder; the executor stays."""
+        self._folder = None
+        self._stack.close()
+
+    def __enter__(self) -> "ExecutorOperator":
+        """The operator."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the folder."""
+        self.close()
+
+
+def _kernel_rows(
+    vector: str, start: int, end: int, points: str, kernel: AbstractKernel, float64: bool, block: int
+) -> np.ndarray:
+    """What a worker does: rows of K(x, x) v, in the blocks of `kernel_product`."""
+    with jax.enable_x64(float64):
+        x, v = _kept(points), jnp.asarray(read_array(vector))
+        parts = []
+        for row in range(start, end, block):
+            first = min(row, len(x) - block)
+            part = kernel_product(kernel, x[first : first + block], x, v, block=block)
+            parts.append(np.asarray(part)[row - first :])
+        return np.concatenate(parts)
+
+
+@functools.lru_cache(maxsize=1)
+def _kept(points: str) -> Array:
+    """The points, read once by a process; folders have new names, so that a name means the same points for ever."""
+    return jnp.asarray(read_array(points))

@@ -1,0 +1,128 @@
+"""The normal equations of least squares on centres, a run of rows on each worker, kept until all of them are there."""
+
+import contextlib
+import hashlib
+import pathlib
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import completed, read_array, write_array
+from lemmata.kernels import AbstractKernel, problem_digest
+
+from ._normal_equations import summed_blocks, whitened
+from ._shared_vectors import runs_of_rows, scratch
+
+Sums = Callable[..., tuple[Float[Array, "p p"], Float[Array, "p k"]]]
+_PARTS = ("x", "y", "z", "factor")
+
+
+def shared_normal_equations(
+    kernel: AbstractKernel,
+    factor: Float[Array, "p p"],
+    z: Float[Array, "p d"],
+    x: Float[Array, "n d"],
+    y: Float[Array, "n k"],
+    rows: int,
+    executor: Executor,
+    tasks: int,
+    folder: str | pathlib.Path | None,
+) -> Sums:
+    """The function `normal_equations(..., last=)` of this problem, computed by the workers of an executor.
+
+    Args:
+        kernel: the kernel K.
+        factor: L.
+        z: centres.
+        x: points.
+        y: targets.
+        rows: of a block.
+        executor: where the runs are summed.
+        tasks: at most so many runs.
+        folder: that workers see; what is found there of the same problem is not computed again. None is a folder of
+            this machine.
+
+    Raises:
+        DataError, SolverError: the function, as `lemmata.core.completed`.
+    """
+    arrays: dict[str, np.ndarray] = dict(zip(_PARTS, map(np.asarray, (x, y, z, factor)), strict=True))
+    shape = (len(z), len(z) + y.shape[1])
+    runs = runs_of_rows(len(x), rows, tasks)
+
+    def sums(*, last: bool) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
+        with _place(folder, lambda: _name(kernel, arrays, rows, runs, last)) as place:
+            for name, array in arrays.items():
+                write_array(place / f"{name}.npy", array)
+            files = [place / f"rows-{start}-{end}.npy" for start, end in runs]
+            given, call = (kernel, rows, last), uuid.uuid4().hex
+            missing = [
+                (str(place), *run, *given, call)
+                for run, file in zip(runs, files, strict=True)
+                if not _is_whole(file, shape)
+            ]
+            for _ in completed(executor, _sum_run, missing, lambda task: f"the sum over rows {task[1]} to {task[2]}"):
+                pass
+            both = np.zeros(shape)
+            for file in files:  # in the order of the rows, whoever came first
+                both += read_array(file)
+        return whitened(both[:, : len(z)], both[:, len(z) :], factor if last else None)
+
+    return sums
+
+
+def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int, last: bool, call: str) -> None:
+    """What a worker does: sum the blocks of some rows, and write square and product side by side.
+
+    `call` names which call asks: a scheduler that knows a task answers with what it came to before.
+    """
+    folder = pathlib.Path(place)
+    with jax.enable_x64(True):
+        x, y, z, factor = (read_array(folder / f"{name}.npy") for name in _PARTS)
+        sums = summed_blocks(
+            kernel,
+            None if last else jnp.asarray(factor),
+            jnp.asarray(z),
+            jnp.asarray(x[start:end]),
+            jnp.asarray(y[start:end]),
+            min(rows, end - start),
+        )
+        write_array(folder / f"rows-{start}-{end}.npy", np.concatenate([np.asarray(part) for part in sums], axis=1))
+
+
+@contextlib.contextmanager
+def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterator[pathlib.Path]:
+    """A folder for the files of a problem: one that stays until the sums are whole, or a temporary one."""
+    if folder is None:
+        with scratch(None) as place:
+            yield place
+        return
+    place = pathlib.Path(folder).absolute() / name()
+    yield place
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _name(
+    kernel: AbstractKernel, arrays: dict[str, np.ndarray], rows: int, runs: list[tuple[int, int]], last: bool
+) -> str:
+    """A name that no other problem has; some values of the kernel stand for functions, known by their names alone."""
+    x, z = jnp.asarray(arrays["x"]), jnp.asarray(arrays["z"])
+    digest = hashlib.sha256(problem_digest(kernel, x, z).encode())
+    digest.update(np.asarray(kernel.cross(x[:16], z[:16])).tobytes())
+    for name in ("y", "factor"):
+        digest.update(f"{arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
+    digest.update(f"{rows} {runs} {last}".encode())
+    return f"sums-{digest.hexdigest()[:16]}"
+
+
+def _is_whole(file: pathlib.Path, shape: tuple[int, int]) -> bool:
+    try:
+        return read_array(file).shape == shape
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,83 @@
+"""Products that workers share by runs of rows: vectors go through files, results come back and are put in order."""
+
+import contextlib
+import pathlib
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from lemmata.core import completed, refusing_disk_errors, write_array
+from lemmata.errors import ShapeError
+
+
+def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
+    """First row and end of at most so many runs of whole blocks, which do not depend on how many workers there are.
+
+    Args:
+        rows: how many there are.
+        block: rows of a block.
+        most: runs.
+    """
+    blocks = -(-rows // block)
+    step = block * -(-blocks // most)
+    return [(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+@contextlib.contextmanager
+def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
+    """A new folder inside of the one that workers see, removed at the end; None is one of this machine.
+
+    Args:
+        folder: that workers see.
+
+    Raises:
+        DataError: where it cannot be made.
+    """
+    with contextlib.ExitStack() as stack:
+        with refusing_disk_errors(f"folder {folder or tempfile.gettempdir()}"):
+            if folder is not None:
+                pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+            made = tempfile.TemporaryDirectory(prefix="lemmata-", dir=folder, ignore_cleanup_errors=True)
+            place = pathlib.Path(stack.enter_context(made)).absolute()
+            if folder is not None:  # open to those to whom the caller opened the folder: workers may be another user's
+                place.chmod(pathlib.Path(folder).stat().st_mode & 0o777)
+        yield place
+
+
+def shared_product(
+    executor: Executor,
+    multiply: Callable[..., np.ndarray],
+    folder: pathlib.Path,
+    v: np.ndarray,
+    runs: list[tuple[int, int]],
+    given: tuple[Any, ...],
+) -> np.ndarray:
+    """The rows of a product with v, a run of them a task.
+
+    Args:
+        executor: where the tasks run.
+        multiply: (file of v, first row, end, *given) -> these rows of the product.
+        folder: that workers see.
+        v: one row a column of the matrix.
+        runs: first row and end of each task.
+        given: what `multiply` takes besides.
+
+    Raises:
+        ShapeError: where v has another number of rows.
+        DataError, SolverError: as `lemmata.core.completed`.
+    """
+    if len(v) != (rows := runs[-1][1]):
+        raise ShapeError("v", found=f"{v.shape}", rule=f"one row for each of the {rows} points")
+    file = folder / f"{uuid.uuid4().hex}.npy"  # a new name a product: what a worker keeps of a name stays true
+    write_array(file, v)
+    try:
+        tasks = ((str(file), start, end, *given) for start, end in runs)
+        name = lambda task: f"rows {task[1]} to {task[2]} of the product"
+        parts = {task[1]: part for task, part in completed(executor, multiply, tasks, name)}
+    finally:
+        file.unlink(missing_ok=True)
+    return np.concatenate([parts[start] for start, _ in runs])

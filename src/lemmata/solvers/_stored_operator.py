@@ -1,0 +1,94 @@
+"""Products with a Gram matrix that is stored in tiles, here or on the workers of any executor."""
+
+import pathlib
+from concurrent.futures import Executor
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_executor, check_whole, read_array
+from lemmata.errors import DataError, ShapeError
+from lemmata.kernels import open_gram
+
+from ._shared_vectors import runs_of_rows, scratch, shared_product
+
+
+class StoredOperator:
+    """The symmetric matrix that `gram_on_disk` wrote, whose products read it tile by tile.
+
+    Of the matrix two tiles are in memory at a time, in each worker. With an executor a task is a run of tile rows; a
+    worker reads the tiles of them from the folder, which it sees under the same path, and the vector from a file there.
+    Every row is summed in the same order, so the product is, bit for bit on processors of one kind with the same
+    threads, that without an executor. Products cost the reading of n² numbers; where a kernel is computed faster than
+    it is read, `ExecutorOperator` is the better one.
+
+    Args:
+        path: the folder of the array.
+        executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
+            computes here.
+        tasks: at most so many a product.
+
+    Raises:
+        DataError: where there is no finished matrix of `gram_on_disk`; says how many of its tiles are there.
+        ShapeError: where it is not symmetric (a matrix of two sets of points).
+        SettingError: where tasks is no whole number above 0, the executor is none, or zarr is not installed.
+        SolverError: the product, where the executor died or a worker did not answer; names the rows.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import jax.numpy as jnp
+        >>> from lemmata.kernels import Linear, gram_on_disk
+        >>> from lemmata.solvers import StoredOperator, conjugate_gradients
+        >>> folder = pathlib.Path(tempfile.mkdtemp()) / "gram"
+        >>> matrix = gram_on_disk(Linear(), jnp.eye(3), path=folder, block=2)
+        >>> conjugate_gradients(StoredOperator(folder), jnp.ones(3), 1.0).coefficients.tolist()
+        [0.5, 0.5, 0.5]
+    """
+
+    def __init__(self, path: str | pathlib.Path, *, executor: Executor | None = None, tasks: int = 64) -> None:
+        check_whole("tasks", tasks, 1)
+        check_executor(executor)
+        self.matrix, self.executor = open_gram(path), executor
+        if not self.matrix.attrs.get("symmetric"):
+            raise ShapeError(f"folder {path}", found=f"a cross matrix {self.matrix.shape}",
+                             rule="the Gram matrix of one set of points")  # fmt: skip
+        self._folder = pathlib.Path(path).absolute()
+        self._runs = runs_of_rows(len(self), self.matrix.chunks[0], tasks)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return self.matrix.shape[0]
+
+    def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+        """The product with v."""
+        given = np.asarray(v)
+        if self.executor is None:
+            if len(given) != len(self):
+                raise ShapeError("v", found=f"{given.shape}", rule=f"one row for each of the {len(self)} points")
+            parts = [_rows(self.matrix, given, start, end) for start, end in self._runs]
+            return jnp.asarray(np.concatenate(parts))
+        with scratch(self._folder / "vectors") as folder:
+            return jnp.asarray(
+                shared_product(self.executor, _stored_rows, folder, given, self._runs, (str(self._folder),))
+            )
+
+
+def _stored_rows(vector: str, start: int, end: int, path: str) -> np.ndarray:
+    """What a worker does: rows of the product with the stored matrix."""
+    import zarr
+
+    return _rows(zarr.open_array(path, mode="r"), np.array(read_array(vector)), start, end)
+
+
+def _rows(matrix: Any, v: np.ndarray, start: int, end: int) -> np.ndarray:
+    block, parts = matrix.chunks[0], []
+    for first in range(start, end, block):
+        rows = slice(first, min(first + block, end))
+        parts.append(sum(matrix[rows, j : j + block] @ v[j : j + block] for j in range(0, len(v), block)))
+    found = np.concatenate(parts)
+    if not np.all(np.isfinite(found)):
+        raise DataError(f"rows {start} to {end} of the product", found="numbers that are not finite",
+                        rule="a finite vector and a matrix that is not damaged")  # fmt: skip
+    return found

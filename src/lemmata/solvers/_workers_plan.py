@@ -1,0 +1,144 @@
+"""What a kernel on many points costs on many machines, counted before anything runs."""
+
+import dataclasses
+import math
+
+from lemmata.core import check_whole
+from lemmata.errors import SettingError
+
+from ._shared_vectors import runs_of_rows
+
+
+@dataclasses.dataclass(frozen=True)
+class SharedWork:
+    """One computation that machines share through a folder, counted.
+
+    A machine keeps what it has read, so that files count once a machine and not once a task.
+
+    Attributes:
+        name: what is computed.
+        tasks: that the scheduler hands out.
+        entries: kernel entries that are evaluated.
+        operations: of floating-point numbers with them, by all workers together; kernel entries apart.
+        written: bytes that go to the folder.
+        read: bytes that come from it, to all machines and to the caller.
+        kept: bytes that stay in the folder.
+        answered: bytes that come back to the caller through the scheduler.
+    """
+
+    name: str
+    tasks: int
+    entries: int
+    operations: int
+    written: int
+    read: int
+    kept: int
+    answered: int = 0
+
+    @property
+    def network(self) -> int:
+        """All bytes that pass between machines, folder and caller."""
+        return self.written + self.read + self.answered
+
+    def seconds(self, cores: int, *, entry: float, operations: float, storage: float) -> float:
+        """Seconds at these rates, nothing at the same time as anything else: what overlaps makes it less.
+
+        Args:
+            cores: of all machines together.
+            entry: seconds of one core for a kernel entry.
+            operations: a second of one core.
+            storage: bytes a second, of the folder to all machines together.
+        """
+        return (self.entries * entry + self.operations / operations) / cores + self.network / storage
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.tasks} tasks, {self.entries:.3g} kernel entries, {self.operations:.3g} operations, "
+            f"{_bytes(self.read)} read, {_bytes(self.written)} written, {_bytes(self.answered)} answered, "
+            f"{_bytes(self.kept)} kept"
+        )
+
+
+def workers_plan(
+    points: int,
+    columns: int,
+    machines: int,
+    *,
+    centres: int,
+    outputs: int = 1,
+    block: int = 4096,
+    rows: int = 1024,
+    tasks: int = 64,
+    itemsize: int = 8,
+) -> tuple[SharedWork, SharedWork, SharedWork, SharedWork]:
+    """What n points cost on so many machines: the matrix on disk, a product either way, the direct solution on centres.
+
+    With B = ceil(n/b) tiles in a row, the symmetric matrix (`gram_on_disk`) is B (B+1)/2 tasks of b² entries, and B² b²
+    numbers that are written, since tiles at its edge are stored whole. A product with it (`StoredOperator`) reads them
+    all; computed on the fly (`ExecutorOperator`) it evaluates every entry, and reads points and the vector alone. The
+    direct solution on p centres (`subset_of_regressors`, whitened last) evaluates n p entries, and sums p² numbers a
+    task; p³ operations of the caller come after, 3 p³ or so, and are not shared.
+
+    Args:
+        points: n.
+        columns: d.
+        machines: that read the folder, each with any number of workers.
+        centres: p, at most n.
+        outputs: columns of the vector or targets.
+        block: b, rows of a tile on disk.
+        rows: of a block that is computed on the fly, for products and centres.
+        tasks: at most so many a product, and runs of rows of the direct solution.
+        itemsize: bytes of a number; sums on centres have 8.
+
+    Raises:
+        SettingError: where one of them is no whole number above 0, or there are more centres than points.
+
+    Example:
+        >>> from lemmata.solvers import workers_plan
+        >>> for work in workers_plan(1_000_000, 10, 100, centres=10_000, tasks=100):
+        ...     print(work.name, f"{work.entries:.2g} entries, {work.network / 1e9:.0f} GB")
+        matrix on disk 5.1e+11 entries, 8076 GB
+        product, stored 0 entries, 8057 GB
+        product, on the fly 1e+12 entries, 9 GB
+        direct on centres 1e+10 entries, 238 GB
+    """
+    given = {
+        "points": points, "columns": columns, "machines": machines, "centres": centres, "outputs": outputs,
+        "block": block, "rows": rows, "tasks": tasks, "itemsize": itemsize,
+    }  # fmt: skip
+    for name, value in given.items():
+        check_whole(name, value, 1)
+    if centres > points:
+        raise SettingError("centres", found=centres, rule=f"at most the {points} points")
+    block, rows = min(block, points), min(rows, points)
+    tiles = math.ceil(points / block)
+    across, down = tiles * (tiles + 1) // 2, math.ceil(points / rows)
+    matrix = tiles**2 * block**2 * itemsize
+    x, v = points * columns * itemsize, points * outputs * itemsize
+    stored_runs, runs = (len(runs_of_rows(points, size, tasks)) for size in (block, rows))
+    square = 8 * centres * (centres + outputs)
+    fixed = (points * outputs + centres**2) * 8 + centres * columns * itemsize
+    return (
+        SharedWork(
+            "matrix on disk", across, across * block**2, 0, matrix + x,
+            (2 * across - tiles) * block * columns * itemsize, matrix + x,
+        ),
+        SharedWork(
+            "product, stored", stored_runs, 0, 2 * points**2 * outputs, v, matrix + machines * v, 0, v,
+        ),
+        SharedWork(
+            "product, on the fly", runs, down * rows * points, 2 * down * rows * points * outputs, x + v,
+            machines * (x + v), 0, v,
+        ),
+        SharedWork(
+            "direct on centres", runs, down * rows * centres, points * centres * (centres + 2 * outputs),
+            x + fixed + runs * square,
+            x + 8 * points * outputs + machines * (fixed - 8 * points * outputs) + runs * square, 0,
+        ),
+    )  # fmt: skip
+
+
+def _bytes(count: int) -> str:
+    unit, name = next((unit, name) for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1, "bytes"))
+                      if count >= unit or unit == 1)  # fmt: skip
+    return f"{count / unit:.3g} {name}"

@@ -1,0 +1,117 @@
+"""Krylov spaces of a symmetric operator: the three-term recurrence without a basis, and Arnoldi with one."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Key, PyTree
+from matfree import decomp
+from scipy import linalg
+
+from ._products import Product, flattened
+
+
+class RitzValues(NamedTuple):
+    """Eigenvalues of the operator in a Krylov space, the largest first.
+
+    Args:
+        values: the eigenvalues of the tridiagonal matrix.
+        weights: its eigenvectors, one a column.
+        residuals: the length of A x - value x for each Ritz vector x.
+        asymmetry: the largest u'Av - v'Au that was met, for unit u and v.
+        whole: whether the space is invariant: no value is missed, but for copies.
+    """
+
+    values: Float[np.ndarray, " k"]
+    weights: Float[np.ndarray, "j k"]
+    residuals: Float[np.ndarray, " k"]
+    asymmetry: float
+    whole: bool
+
+
+def ritz_values(
+    diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], skews: Float[np.ndarray, " k"], eps: float
+) -> RitzValues:
+    """Of the tridiagonal matrix with `beside` next to its diagonal; the last number of `beside` leads out of the space.
+
+    It is cut where a vector was as short as rounding: there the space is invariant, and what follows is noise.
+
+    Args:
+        diagonal: of the matrix.
+        beside: the lengths of the new directions.
+        skews: the asymmetry that was met in each step.
+        eps: of the precision of the products.
+    """
+    scale = np.nanmax(np.abs(diagonal) + np.abs(beside), initial=0.0)
+    rounding = 8 * eps * scale
+    ends = np.flatnonzero(~(beside > rounding))
+    k = int(ends[0]) + 1 if len(ends) else len(diagonal)
+    if not np.isfinite(diagonal[:k]).all():
+        return RitzValues(diagonal[:k], np.eye(k), diagonal[:k], np.nan, False)
+    if k == 1:
+        values, vectors = diagonal[:1], np.ones((1, 1))
+    else:
+        values, vectors = linalg.eigh_tridiagonal(diagonal[:k], beside[: k - 1])
+    order = np.argsort(values)[::-1]
+    out = 0.0 if len(ends) else beside[-1]
+    residuals = np.maximum(np.abs(out * vectors[-1]), rounding)[order]
+    return RitzValues(values[order], vectors[:, order], residuals, float(np.abs(skews[:k]).max()), bool(len(ends)))
+
+
+@eqx.filter_jit
+def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[Array, Array, Array]:
+    """Lanczos' recurrence from a uniformly random direction, with three vectors in memory.
+
+    Vectors lose their orthogonality to old ones where a Ritz value has converged, and values then come in
+    copies; the largest is as accurate as with a basis (Paige 1976).
+
+    Returns:
+        The diagonal, the numbers beside it, and the asymmetry in each step.
+    """
+    apply = flattened(product, like)
+    start = _direction(like, key)
+
+    def step(carry, _):
+        now, before, length = carry
+        moved = apply(now)
+        skew = jnp.where(length > 0, before @ moved - length, 0.0)
+        moved = moved - length * before
+        along = now @ moved
+        moved = moved - along * now
+        size = jnp.linalg.norm(moved)
+        return (moved / size, now, size), (along, size, skew)
+
+    carry = (start, jnp.zeros_like(start), jnp.zeros((), start.dtype))
+    return jax.lax.scan(step, carry, None, length=steps)[1]
+
+
+@eqx.filter_jit
+def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[PyTree, Array, Array]:
+    """Arnoldi with full orthogonalisation, from a uniformly random direction.
+
+    Returns:
+        The basis, with a first axis for its vectors; the Hessenberg matrix, tridiagonal up to rounding where the
+        operator is symmetric; the length of the vector that leads out of the space.
+    """
+    unravel = ravel_pytree(like)[1]
+    run = decomp.hessenberg(steps, reortho="full", custom_vjp=False)
+    found = run(product, unravel(_direction(like, key)))
+    return found.Q_tall, jnp.asarray(found.J_small), jnp.linalg.norm(ravel_pytree(found.residual)[0])
+
+
+@eqx.filter_jit
+def dense(product: Product, like: PyTree) -> Float[Array, "n n"]:
+    """The matrix itself, by one product for each column."""
+    return jax.lax.map(flattened(product, like), jnp.eye(ravel_pytree(like)[0].size, dtype=_dtype(like)))
+
+
+def _direction(like: PyTree, key: Key[Array, ""]) -> Float[Array, " n"]:
+    drawn = jax.random.normal(key, (ravel_pytree(like)[0].size,), _dtype(like))
+    return drawn / jnp.linalg.norm(drawn)
+
+
+def _dtype(like: PyTree):
+    return ravel_pytree(like)[0].dtype

@@ -1,0 +1,224 @@
+"""The largest eigenvalues of a symmetric operator from its products, and how much larger they may be."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import PyTree
+
+from lemmata.answers import Condition, inside, whole
+from lemmata.core import available_bytes, key_from
+from lemmata.errors import DataError, MemoryPlanError, SettingError
+
+from ._krylov import RitzValues, dense, ritz_values, three_term, with_basis
+from ._products import Product, check_product, check_vector
+
+_CLAIMS = ("optimisers.curvature.lanczos_from_random_start",)
+_COPIES = 4  # the basis, its transpose, the pytrees made of it, and what the compiler holds
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LargestEigenvalues:
+    """What `largest_eigenvalues` found.
+
+    Args:
+        values: the largest first; up to rounding each is at most the eigenvalue of its rank.
+        upper: the largest eigenvalue is at most this, but with probability `failure` over the random start.
+        failure: that probability.
+        residuals: the length of A x - value x: an eigenvalue is as near to each value.
+        smallest: the smallest value that was met; the smallest eigenvalue is at most this.
+        products: how many were taken.
+        dimension: of the vectors.
+        vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None where
+            no basis was stored.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    values: tuple[float, ...]
+    upper: float
+    failure: float
+    residuals: tuple[float, ...]
+    smallest: float
+    products: int
+    dimension: int
+    vectors: PyTree | None
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    @property
+    def largest(self) -> float:
+        """The first of the values."""
+        return self.values[0]
+
+    def __str__(self) -> str:
+        lines = [
+            f"largest eigenvalue {self.largest:.6g}, at most {self.upper:.6g} with probability {1 - self.failure:g}",
+            f"residual {self.residuals[0]:.2g}, {self.products} products in {self.dimension:,} dimensions",
+        ]
+        if len(self.values) > 1:
+            lines.append("then " + ", ".join(f"{value:.6g}" for value in self.values[1:]))
+        return "\n".join(lines)
+
+
+def largest_eigenvalues(
+    product: Product,
+    like: PyTree,
+    count: int = 1,
+    *,
+    tolerance: float = 0.01,
+    failure: float = 0.01,
+    products: int | None = None,
+    vectors: bool = False,
+    seed: int = 0,
+) -> LargestEigenvalues:
+    """The largest eigenvalues of a symmetric operator A that is known by its products alone, by Lanczos' method.
+
+    The value from k products with a start that is uniform on the sphere in n dimensions is below the largest
+    eigenvalue by at most e times the width of the spectrum, but with probability p, where
+
+        e = ( log(1.648 sqrt(n) / p) / (2 k - 1) )²
+
+    (Kuczynski and Wozniakowski 1992). It holds for every spectrum, so that most are found far more exactly, and
+    `residuals` says how exactly. The same bound at the other end gives the width, so that
+
+        value <= lambda_max <= value + e/(1 - 2 e) (value - smallest),
+
+    each end with half of `failure`. One eigenvalue needs three vectors in memory; several, or eigenvectors, need a
+    basis of k vectors that is kept orthogonal. An eigenvalue that is repeated counts once. With no more dimensions than
+    products the matrix is written out, and all is exact up to rounding. The precision is that of `like`.
+
+    Args:
+        product: v -> A v, linear and symmetric, in JAX. What is compiled is kept for equal functions; `hessian_product`
+            gives products that share it.
+        like: a vector or a pytree of floating-point arrays, of the shapes of v; its values do not matter.
+        count: how many eigenvalues.
+        tolerance: the distance of `upper`, as a share of the width of the spectrum that was met; sets the products.
+        failure: the probability with which the largest eigenvalue may be above `upper`.
+        products: how many, in place of those of the tolerance.
+        vectors: whether eigenvectors are wanted.
+        seed: of the random start.
+
+    Raises:
+        DataError: numbers that are not real, or products that are not finite or not symmetric.
+        ShapeError: products in other shapes than the vectors.
+        SettingError: a setting out of its bounds.
+        MemoryPlanError: a basis that does not fit into memory.
+
+    >>> A = jnp.diag(jnp.linspace(0.0, 5.0, 400))
+    >>> found = largest_eigenvalues(lambda v: A @ v, jnp.zeros(400))
+    >>> bool(found.largest <= 5.0 <= found.upper <= 5.1), found.products
+    (True, 45)
+    """
+    check_vector("like", like)
+    n = ravel_pytree(like)[0].size
+    inside("tolerance", tolerance, 0.0, 1.0)
+    inside("failure", failure, 0.0, 1.0)
+    whole("count", count, 1)
+    whole("seed", seed)
+    if count > n:
+        raise SettingError("count", found=count, rule=f"at most the dimension {n}")
+    k = max(_needed(n, tolerance, failure), count + 1) if products is None else whole("products", products, count + 1)
+    check_product(product, like)
+    if n <= k:
+        return _exact(product, like, count, failure, n)
+    key, eps = key_from(seed, "lanczos"), float(jnp.finfo(ravel_pytree(like)[0].dtype).eps)
+    if count == 1 and not vectors:
+        diagonal, beside, skews = (np.asarray(part, float) for part in three_term(product, like, key, k))
+        ritz, basis = ritz_values(diagonal, beside, skews, eps), None
+    else:
+        ritz, basis = _stored(product, like, key, k, n, eps)
+    return _answer(ritz, basis, count, k, n, failure, eps)
+
+
+def _needed(n: int, tolerance: float, failure: float) -> int:
+    """The products after which e/(1 - 2e) is at most the tolerance."""
+    share = tolerance / (1 + 2 * tolerance)
+    return math.ceil((_logarithm(n, failure) / math.sqrt(share) + 1) / 2)
+
+
+def _logarithm(n: int, failure: float) -> float:
+    return math.log(1.648 * math.sqrt(n) / (failure / 2))  # half of the failures at each end
+
+
+def _stored(product: Product, like: PyTree, key, k: int, n: int, eps: float) -> tuple[RitzValues, PyTree]:
+    needed = _COPIES * k * n * ravel_pytree(like)[0].dtype.itemsize
+    if needed > available_bytes():
+        raise MemoryPlanError(
+            f"a basis of {k} vectors with {n} numbers",
+            found=f"{needed / 2**30:.1f} GiB, of which {available_bytes() / 2**30:.1f} are there",
+            remedy="fewer products, or one eigenvalue without its vector, which needs no basis",
+        )
+    basis, matrix, out = with_basis(product, like, key, k)
+    matrix = np.asarray(matrix, float)
+    beside = np.append(np.diag(matrix, -1), float(out))
+    skews = np.abs(np.triu(matrix, 1) - np.tril(matrix, -1).T).max(axis=0)
+    return ritz_values(np.diag(matrix), beside, skews, eps), basis
+
+
+def _answer(
+    ritz: RitzValues, basis: PyTree, count: int, k: int, n: int, failure: float, eps: float
+) -> LargestEigenvalues:
+    _check(ritz.values, ritz.asymmetry, eps)
+    share = (_logarithm(n, failure) / (2 * k - 1)) ** 2
+    width = float(ritz.values[0] - ritz.values[-1])
+    upper = float(ritz.values[0]) + (share / (1 - 2 * share) * width if share < 0.5 else math.inf)
+    if ritz.whole:
+        upper = float(ritz.values[0] + ritz.residuals[0])
+    vectors = None
+    if basis is not None:
+        weights = ritz.weights[:, :count]
+        combine = lambda leaf: jnp.tensordot(jnp.asarray(weights, leaf.dtype).T, leaf[: len(weights)], axes=1)
+        vectors = jax.tree.map(combine, basis)
+    return LargestEigenvalues(
+        values=tuple(map(float, ritz.values[:count])),
+        upper=upper,
+        failure=failure,
+        residuals=tuple(map(float, ritz.residuals[:count])),
+        smallest=float(ritz.values[-1]),
+        products=min(k, len(ritz.values)) if ritz.whole else k,
+        dimension=n,
+        vectors=vectors,
+        conditions=_conditions(ritz.asymmetry),
+    )
+
+
+def _exact(product: Product, like: PyTree, count: int, failure: float, n: int) -> LargestEigenvalues:
+    matrix = np.asarray(dense(product, like), float)
+    eps = float(jnp.finfo(ravel_pytree(like)[0].dtype).eps)
+    _check(matrix, float(np.abs(matrix - matrix.T).max()), eps)
+    values, columns = np.linalg.eigh((matrix + matrix.T) / 2)
+    rounding = 8 * eps * float(np.abs(values).max())
+    unravel = ravel_pytree(like)[1]
+    rows = jnp.asarray(columns[:, ::-1][:, :count].T, ravel_pytree(like)[0].dtype)
+    return LargestEigenvalues(
+        values=tuple(map(float, values[::-1][:count])),
+        upper=float(values[-1]) + rounding,
+        failure=failure,
+        residuals=(rounding,) * count,
+        smallest=float(values[0]),
+        products=n,
+        dimension=n,
+        vectors=jax.vmap(unravel)(rows),
+        conditions=_conditions(float(np.abs(matrix - matrix.T).max())),
+    )
+
+
+def _check(numbers: np.ndarray, asymmetry: float, eps: float) -> None:
+    if not np.isfinite(numbers).all() or not np.isfinite(asymmetry):
+        raise DataError("products", found="NaN or infinity", rule="finite products", remedy="look at the operator")
+    scale = float(np.abs(numbers).max())
+    if asymmetry > 4 * math.sqrt(eps) * scale:
+        raise DataError(
+            "product", found=f"|u'Av - v'Au| = {asymmetry:.2g} beside {scale:.2g}", rule="a symmetric operator"
+        )
+
+
+def _conditions(asymmetry: float) -> tuple[Condition, ...]:
+    return (
+        Condition("products are symmetric", asymmetry, True, "|u'Av - v'Au| for the unit vectors that were met"),
+        Condition("the start is uniform on the sphere", None, True, "drawn from the seed; the bound averages over it"),
+    )

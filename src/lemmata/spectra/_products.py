@@ -1,0 +1,118 @@
+"""Symmetric operators that are known by their products with vectors: Hessians and Gauss-Newton matrices."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PyTree
+
+from lemmata.errors import DataError, ShapeError
+
+Product = Callable[[PyTree], PyTree]
+
+
+def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) -> Product:
+    """The product v -> H v with the Hessian of a loss at some parameters, exact, without the matrix.
+
+    The gradient is linearised once, so that each product costs about as much as two gradients and what the layers
+    computed is kept. Compiled once for each function `loss`, whatever the parameters: give the same function again.
+
+    Args:
+        loss: a scalar of the parameters, twice differentiable.
+        params: an array, or a pytree of arrays.
+
+    Raises:
+        DataError: parameters that are no arrays of float32 or float64.
+        ShapeError: a loss that is no scalar.
+
+    >>> product = hessian_product(lambda w: jnp.sum(w**4), jnp.array([1.0, 2.0]))
+    >>> product(jnp.array([1.0, 1.0]))
+    Array([12., 48.], dtype=float64)
+    """
+    check_vector("parameters", params)
+    check_scalar(loss, params)
+    return _hessian(loss, params)
+
+
+def gauss_newton_product(
+    outputs: Callable[[PyTree], PyTree], loss: Callable[[PyTree], Float[Array, ""]], params: PyTree
+) -> Product:
+    """The product v -> J' H J v with the Gauss-Newton matrix of loss(outputs(params)).
+
+    J is the Jacobian of the outputs, H the Hessian of the loss in them; where the loss is convex in the outputs,
+    the matrix is positive semidefinite. It is the Hessian without the curvature of the outputs.
+
+    Args:
+        outputs: what the loss takes, as a function of the parameters.
+        loss: a scalar of the outputs, twice differentiable.
+        params: an array, or a pytree of arrays.
+
+    Raises:
+        DataError: parameters that are no arrays of float32 or float64.
+        ShapeError: a loss that is no scalar.
+
+    >>> product = gauss_newton_product(jnp.sin, lambda z: jnp.sum(z**2) / 2, jnp.zeros(2))
+    >>> product(jnp.array([1.0, 2.0]))
+    Array([1., 2.], dtype=float64)
+    """
+    check_vector("parameters", params)
+    check_scalar(lambda p: loss(outputs(p)), params)
+    return _gauss_newton(outputs, loss, params)
+
+
+@eqx.filter_jit
+def _hessian(loss: Callable, params: PyTree) -> Product:
+    return jax.linearize(jax.grad(loss), params)[1]
+
+
+@eqx.filter_jit
+def _gauss_newton(outputs: Callable, loss: Callable, params: PyTree) -> Product:
+    found, forward = jax.linearize(outputs, params)
+    backward = jax.linear_transpose(forward, params)
+    inner = jax.linearize(jax.grad(loss), found)[1]
+    return jax.tree_util.Partial(_sandwich, forward, inner, backward)
+
+
+def _sandwich(forward: Callable, inner: Callable, backward: Callable, vector: PyTree) -> PyTree:
+    return backward(inner(forward(vector)))[0]
+
+
+def check_vector(name: str, like: PyTree) -> None:
+    """A pytree of arrays in single or double precision with at least one number, or DataError."""
+    leaves = jax.tree_util.tree_leaves_with_path(like)
+    for path, leaf in leaves:
+        if not (eqx.is_array_like(leaf) and jnp.result_type(leaf) in (jnp.float32, jnp.float64)):
+            raise DataError(
+                f"{name}{jax.tree_util.keystr(path)}",
+                found=getattr(leaf, "dtype", type(leaf).__name__),
+                rule="arrays of float32 or float64",
+                remedy="cast them, or split off the rest, with equinox.partition for example",
+            )
+    if sum(jnp.size(leaf) for _, leaf in leaves) == 0:
+        raise DataError(name, found="no numbers", rule="at least one")
+
+
+def check_scalar(loss: Callable, params: PyTree) -> None:
+    """A loss whose value is one number, or ShapeError."""
+    shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter_eval_shape(loss, params))]
+    if shapes != [()]:
+        raise ShapeError("loss", found=f"values of shapes {shapes}", rule="one number")
+
+
+def check_product(product: Any, like: PyTree) -> None:
+    """A product that maps vectors like this one to such vectors, or ShapeError."""
+    shape = lambda tree: jax.tree.map(lambda leaf: jnp.shape(leaf), tree)
+    found = eqx.filter_eval_shape(product, like)
+    if jax.tree.structure(found) != jax.tree.structure(like) or shape(found) != shape(like):
+        raise ShapeError(
+            "product", found=f"shapes {shape(found)}", rule=f"a vector like the one it is given, {shape(like)}"
+        )
+
+
+def flattened(product: Product, like: PyTree) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
+    """The product on vectors without structure."""
+    unravel = ravel_pytree(like)[1]
+    return lambda vector: ravel_pytree(product(unravel(vector)))[0]

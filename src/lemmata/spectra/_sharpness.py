@@ -1,0 +1,52 @@
+"""The sharpness of a loss: the largest eigenvalue of its Hessian."""
+
+from collections.abc import Callable
+
+from jaxtyping import Array, Float, PyTree
+
+from ._lanczos import LargestEigenvalues, largest_eigenvalues
+from ._products import hessian_product
+
+
+def sharpness(
+    loss: Callable[[PyTree], Float[Array, ""]],
+    params: PyTree,
+    *,
+    tolerance: float = 0.01,
+    failure: float = 0.01,
+    products: int | None = None,
+    seed: int = 0,
+) -> LargestEigenvalues:
+    """The largest eigenvalue of the Hessian of a loss, certain up to a tolerance that is given beforehand.
+
+    Descent with steps above 2/sharpness is unstable where the loss is quadratic. The number of products follows from
+    the tolerance and grows with the logarithm of the number of parameters: for a million of them 65 at one per cent
+    and 23 at ten, after which the value itself mostly is exact to far less; `residuals` tells. Memory is that of a
+    gradient and a few copies of the parameters. For more than one eigenvalue, eigenvectors, or the Gauss-Newton
+    matrix, see `largest_eigenvalues` with `hessian_product` and `gauss_newton_product`; for the trace `trace_estimate`.
+
+    Sharpness is a number of the parameters, not of the function: rescaled layers that compute the same function have
+    another one.
+
+    Args:
+        loss: a scalar of the parameters, twice differentiable; give the same function again to compile once.
+        params: an array, or a pytree of floating-point arrays.
+        tolerance: the distance of `upper`, as a share of the width of the spectrum.
+        failure: the probability with which the largest eigenvalue may be above `upper`.
+        products: how many, in place of those of the tolerance.
+        seed: of the random start.
+
+    Raises:
+        DataError: parameters that are not real floating-point arrays, or a Hessian that is not finite.
+        ShapeError: a loss that is no scalar.
+        SettingError: a setting out of its bounds.
+
+    >>> import jax.numpy as jnp
+    >>> scales = jnp.linspace(1.0, 3.0, 200)
+    >>> found = sharpness(lambda w: jnp.sum(scales * jnp.cosh(w)), jnp.zeros(200))
+    >>> bool(2.95 < found.largest <= 3.0 <= found.upper)
+    True
+    """
+    return largest_eigenvalues(
+        hessian_product(loss, params), params, tolerance=tolerance, failure=failure, products=products, seed=seed
+    )

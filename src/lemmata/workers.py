@@ -1,0 +1,378 @@
+"""Floor 1: tasks with keys on whatever executor is given; processes that share the cores; a Dask scheduler's workers.
+
+A task is a function of a module with arguments that can be sent. It is pure: one that is lost with its worker is run
+again by another.
+"""
+
+import atexit
+import concurrent.futures
+import contextlib
+import dataclasses
+import logging
+import multiprocessing
+import os
+import pathlib
+import queue
+import signal
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar
+
+from lemmata.core import check_whole, float64_enabled, one_blas_thread
+from lemmata.errors import SettingError
+
+ATTEMPTS = 3
+"""Processes that one task may bring down before it is given up."""
+_HELD = 3 * 2**29  # bytes, of which one process ends and another follows: compiled functions fill its memory
+_AHEAD = 64  # tasks under way where an executor does not say how many workers it has
+_PATIENCE = 5  # seconds for a scheduler to answer, and as many for one of its workers to come
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lost:
+    """A task that has no result.
+
+    Args:
+        key: of the task.
+        error: what happened, in one line.
+    """
+
+    key: Any
+    error: str
+
+
+def finished(
+    executor: Executor | None, function: Callable[..., Any], tasks: Iterable[tuple[Key, tuple]]
+) -> Iterator[tuple[Key, Any]]:
+    """Run tasks on an executor, and give each key with its result as it is finished.
+
+    What goes wrong is a result as well, a `Lost`, and the other tasks go on. Where the executor dies, the tasks that it
+    had been given are lost, at most two for each of its workers, and the rest runs here. Where the caller stops
+    listening, tasks that were not begun are cancelled. float64 is on where it is on here; BLAS has one thread.
+
+    Args:
+        executor: any executor of `concurrent.futures`; None runs the tasks here, one after the other.
+        function: of a module, so that a worker finds it.
+        tasks: keys, each with the arguments of its call; drawn when there is room for them.
+
+    >>> dict(finished(None, divmod, [("a", (7, 2)), ("b", (1, 0))]))
+    {'a': (3, 1), 'b': Lost(key='b', error='ZeroDivisionError: integer division or modulo by zero')}
+    """
+    waiting, running = iter(tasks), dict[Future, Any]()
+    float64, room = float64_enabled(), 2 * getattr(executor, "_max_workers", _AHEAD // 2)
+    task = next(waiting, None)
+    try:
+        while task is not None or running:
+            while executor is not None and task is not None and len(running) < room:
+                try:
+                    running[submitted(executor, _run, float64, function, *task)] = task[0]
+                except RuntimeError:  # it died, or was shut down
+                    executor = None
+                else:
+                    task = next(waiting, None)
+            for future in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)[0]:
+                key = running.pop(future)
+                yield key, _result(key, future)
+            if executor is None and task is not None and not running:
+                yield task[0], _run(float64, function, *task)
+                task = next(waiting, None)
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any) -> Future:
+    """A call given to an executor.
+
+    Raises:
+        RuntimeError: it takes no more. Dask's would, and never answer, when its scheduler is gone.
+    """
+    client = getattr(executor, "_client", None)
+    if getattr(client, "status", "running") != "running":
+        raise BrokenExecutor("the scheduler is gone")
+    return executor.submit(function, *arguments)
+
+
+def _run(float64: bool, function: Callable[..., Any], key: Any, arguments: tuple) -> Any:
+    """One task, wherever it is: an exception is sent as words, since not every class can be sent."""
+    import jax
+
+    with jax.enable_x64(float64), one_blas_thread():
+        try:
+            return function(*arguments)
+        except (Exception, SystemExit) as error:
+            return Lost(key, _line(error))
+
+
+def _result(key: Any, future: Future) -> Any:
+    """What a finished future holds; what it raises, the executor or a worker has said, and not the task."""
+    try:
+        return future.result()
+    except (Exception, concurrent.futures.CancelledError) as error:
+        return Lost(key, _line(error))
+
+
+def _line(error: BaseException) -> str:
+    said = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+@contextlib.contextmanager
+def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]:
+    """An executor for the time of this context: None for one job, `Processes`, or the workers of a Dask cluster.
+
+    Args:
+        jobs: how many processes of this machine.
+        dask: instead of them, the address of a scheduler of Dask's, such as tcp://10.0.0.1:8786.
+
+    Raises:
+        SettingError: both are given, or the scheduler does not answer, or has no worker, within seconds.
+    """
+    if dask is not None:
+        if jobs != 1:
+            raise SettingError("--jobs and --dask", rule="one of them", remedy="a scheduler has workers of its own")
+        with _cluster(dask) as executor:
+            yield executor
+    elif jobs == 1:
+        yield None
+    else:
+        with Processes(jobs) as executor:
+            yield executor
+
+
+@contextlib.contextmanager
+def _cluster(address: str) -> Iterator[Executor]:
+    """The workers behind a scheduler's address."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise SettingError("--dask", found="no package distributed", remedy="pip install 'lemmata[scale]'") from error
+    try:
+        if not address:
+            raise ValueError("no address")
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except Exception as error:  # OSError, ValueError and others, by what is wrong with the address
+        raise SettingError(
+            f"scheduler {address}", found=_line(error)[:120], rule="a Dask scheduler that answers",
+            remedy="`dask scheduler` starts one, and prints its address",
+        ) from error  # fmt: skip
+    with _quiet("distributed.client"), client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except Exception as error:
+            remedy = f"`dask worker {address}` starts one"
+            raise SettingError(
+                f"scheduler {address}", found="no worker", rule="at least one worker", remedy=remedy
+            ) from error
+        executor: Any = client.get_executor(pure=False)
+        threads: Any = client.nthreads()
+        executor._max_workers = sum(threads.values())
+        yield executor
+
+
+@contextlib.contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """What a package logs is not shown: that a worker or a scheduler is gone is told with the tasks."""
+    logger = logging.getLogger(name)
+    logger.disabled, before = True, logger.disabled
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+class Processes(Executor):
+    """An executor of processes that share this machine's cores; one that ends is replaced, and its task run again.
+
+    Each process is started afresh (a script guards what it runs by `if __name__ == "__main__":`), and JAX has its share
+    of the cores in it, so that two processes on two cores do not get into each other's way. A task whose process ends
+    three times, killed or out of memory, has a `BrokenExecutor` for its result; the others go on.
+
+    Args:
+        jobs: how many processes.
+
+    Raises:
+        SettingError: jobs is no whole number above 0.
+    """
+
+    def __init__(self, jobs: int):
+        check_whole("jobs", jobs, 1, "processes")
+        self._max_workers = int(jobs)
+        self._tasks: queue.SimpleQueue[tuple[Future, tuple] | None] = queue.SimpleQueue()
+        self._closed, self._ended, self._lock = False, False, threading.Lock()
+        self._children: dict[int, _Child] = {}
+        self._threads = [threading.Thread(target=self._work, args=(k,), daemon=True) for k in range(jobs)]
+        for thread in self._threads:
+            thread.start()
+        atexit.register(self.end)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        """A call, for the next process that is free."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the processes were shut down")
+            future: Future = Future()
+            self._tasks.put((future, (fn, args, kwargs)))
+            return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; wait for those that were taken, or cancel those that were not begun."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                waiting = self._waiting() if cancel_futures else []
+                for _ in self._threads:
+                    self._tasks.put(None)
+                for future in waiting:
+                    future.cancel()
+                    future.set_running_or_notify_cancel()
+        if wait:
+            for thread in self._threads:
+                thread.join()
+            atexit.unregister(self.end)
+
+    def _waiting(self) -> list[Future]:
+        """The tasks that no process has begun, taken away."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            while (task := self._tasks.get_nowait()) is not None:
+                found.append(task[0])
+        return found
+
+    def end(self) -> None:
+        """End the processes at once, whatever they do."""
+        with self._lock:
+            self._ended = True
+        self.shutdown(wait=False, cancel_futures=True)
+        for child in list(self._children.values()):
+            child.process.terminate()
+        self.shutdown(wait=True)
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        """Wait for what is under way; where the context was left by an error, end it."""
+        self.shutdown() if kind is None else self.end()
+
+    def _work(self, number: int) -> None:
+        """One thread for each process: it gives it tasks, and starts another where it ends."""
+        while (task := self._tasks.get()) is not None:
+            future, call = task
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(self._answer(number, call))
+            except BaseException as error:
+                future.set_exception(error)
+        if number in self._children:
+            self._children.pop(number).close()
+
+    def _answer(self, number: int, call: tuple) -> Any:
+        code = None
+        for _ in range(ATTEMPTS):
+            child = self._child(number)
+            if child is None:
+                break
+            try:
+                child.end.send(call)
+                answer, error, lasts = child.end.recv()
+            except (EOFError, OSError):
+                code = self._children.pop(number).close()
+                continue
+            if not lasts:
+                self._children.pop(number).close()
+            if error is not None:
+                raise error
+            return answer
+        raise BrokenExecutor("the processes were ended" if self._ended else
+                             f"{ATTEMPTS} processes ended with the task, the last with exit code {code}")  # fmt: skip
+
+    def _child(self, number: int) -> "_Child | None":
+        """The process of that number, started where there is none; None after the end."""
+        with self._lock:
+            if self._ended:
+                return None
+            if number not in self._children:
+                self._children[number] = _Child(max(1, (os.cpu_count() or 1) // self._max_workers), number)
+            return self._children[number]
+
+
+class _Child:
+    """A process, and the connection to it."""
+
+    def __init__(self, threads: int, number: int):
+        context = multiprocessing.get_context("spawn")
+        self.end, there = context.Pipe()
+        # Not a daemon, since those may have no processes of their own; it ends with this one in other ways.
+        self.process = context.Process(target=_serve, args=(there, threads, number))
+        self.process.start()
+        there.close()  # so that either side sees the other's end
+
+    def close(self) -> int | None:
+        """Let it end; its exit code."""
+        self.end.close()
+        self.process.join()
+        return self.process.exitcode
+
+
+def _serve(end: Connection, threads: int, number: int) -> None:
+    """Answer calls until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    share_cores(threads, number)
+    lasts = True
+    with contextlib.suppress(EOFError, OSError):
+        while lasts:
+            try:
+                function, args, kwargs = end.recv()
+                answer, error = function(*args, **kwargs), None
+            except EOFError:
+                return
+            except (Exception, SystemExit) as found:  # also of what cannot be found in this process
+                answer, error = None, found
+            lasts = _resident() < _HELD
+            try:
+                end.send((answer, error, lasts))
+            except OSError:
+                return
+            except Exception as found:
+                end.send((None, RuntimeError(f"no answer: {_line(error or found)}"), lasts))
+
+
+def end_with_parent() -> None:
+    """End this process where the one that started it was killed, also in the middle of a task."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def share_cores(threads: int, number: int) -> None:
+    """Start JAX in a process with its share of the threads: its pool has one for each core that it may use then.
+
+    The threads may run on any core afterwards, as others may use these.
+
+    Args:
+        threads: how many.
+        number: of the process, from 0 on.
+    """
+    import jax
+
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    if not hasattr(os, "sched_setaffinity"):
+        jax.devices()
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[(number * threads + k) % len(cores)] for k in range(threads)})
+    jax.devices()
+    for thread in pathlib.Path("/proc/self/task").iterdir():
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), cores)
+
+
+def _resident() -> int:
+    """The bytes that this process holds in memory; 0 without Linux's table of processes."""
+    table = pathlib.Path("/proc/self/statm")
+    return int(table.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if table.exists() else 0
