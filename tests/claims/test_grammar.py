@@ -225,6 +225,12 @@ def test_a_claim_is_found_by_the_end_of_its_name_and_a_near_miss_is_named():
         find("generalisation.concentration.hoefding_held_out")
 
 
+def test_a_chapter_is_meant_before_the_end_of_a_claim_of_that_name():
+    assert len(find("robustness")) > 1
+    assert {claim.name.partition(".")[0] for claim in find("robustness")} == {"robustness"}
+    assert len(find("inexact_proximal_gradient.robustness")) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"), [(None, "existing Python file"), ("1/0", "ZeroDivisionError"), ("x = 1", "at least one class")]
 )
@@ -288,7 +294,7 @@ def test_several_claims_stop_at_ctrl_c_and_share_the_level():
 
 
 def test_a_refutation_that_the_family_does_not_allow_is_inconclusive():
-    from lemmata.claims._verify import _held_against
+    from lemmata.claims._together import _held_against
 
     refuted = verify(synthetic.SkewedMean(shift=0.2), progress=False)
     alone = _held_against(refuted, refuted.p_value / 2, False)

@@ -1,9 +1,14 @@
 """Calibration: how often the engine refutes what is true, supports what it should not, and misses what is false."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any
 
 import numpy as np
+
+from lemmata.workers import Lost, finished
 
 from ._claim import Status
 from ._families import FAMILIES, Family
@@ -27,6 +32,7 @@ class Calibration:
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
         least: the share that is asked for: 1 - level; 1 - 2 level for the coverage of two one-sided binomial limits;
             0.95 for power.
+        error: why nothing was measured, where the family was lost with its worker.
     """
 
     family: Family
@@ -35,11 +41,12 @@ class Calibration:
     rate: float
     limits: tuple[float, float]
     least: float
+    error: str = ""
 
     @property
     def passed(self) -> bool:
         """The repetitions do not contradict what is asked for."""
-        return self.limits[1] >= self.least
+        return not self.error and self.limits[1] >= self.least
 
 
 def calibrate(
@@ -47,6 +54,7 @@ def calibrate(
     seed: int = 0,
     families: Sequence[Family] = FAMILIES,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    executor: Executor | None = None,
 ) -> list[Calibration]:
     """Judge each family many times, on independent trials.
 
@@ -59,20 +67,36 @@ def calibrate(
         seed: seed of all randomness.
         families: which families.
         progress: told how many families of how many are done.
+        executor: where families are judged, each a task; None is here. The rates are the same.
     """
-    found = []
-    for number, family in enumerate(families):
-        progress(number, len(families))
-        rng = np.random.default_rng([seed, number])
-        level = HIGH if family.asked == "refuted" else LOW
-        right = sum(as_asked(family, family.sample(rng), level) for _ in range(repeats))
-        wrong = failure_limits(repeats - right, repeats, 1e-3)
-        limits = (1 - wrong[1], 1 - wrong[0])
-        sides = 2 if family.asked == "covered" and family.relation.label in ("upper", "lower") else 1
-        least = 0.95 if family.asked == "refuted" else 1 - sides * level
-        found.append(Calibration(family, level, repeats, right / repeats, limits, least))
-    progress(len(families), len(families))
-    return found
+    place = lambda family: next((k for k, own in enumerate(FAMILIES) if own is family), family)
+    tasks = [(number, (place(family), number, repeats, seed)) for number, family in enumerate(families)]
+    here = ((number, _calibrated(*given)) for number, given in tasks)
+    found: dict[int, Calibration] = {}
+    progress(0, len(families))
+    for number, own in here if executor is None else finished(executor, _calibrated, tasks):
+        if isinstance(own, Lost):
+            own = {"level": _level(families[number]), "repeats": 0, "rate": math.nan, "limits": (0.0, 1.0),
+                   "least": math.nan, "error": f"family {number}: {own.error}"}  # fmt: skip
+        found[number] = Calibration(families[number], **own)
+        progress(len(found), len(families))
+    return [found[number] for number in range(len(families))]
+
+
+def _calibrated(family: Family | int, number: int, repeats: int, seed: int) -> dict[str, Any]:
+    """How one family came out, which is sent as its place in `FAMILIES`: these hold closures."""
+    family = FAMILIES[family] if isinstance(family, int) else family
+    rng, level = np.random.default_rng([seed, number]), _level(family)
+    right = sum(as_asked(family, family.sample(rng), level) for _ in range(repeats))
+    wrong = failure_limits(repeats - right, repeats, 1e-3)
+    limits = (1 - wrong[1], 1 - wrong[0])
+    sides = 2 if family.asked == "covered" and family.relation.label in ("upper", "lower") else 1
+    least = 0.95 if family.asked == "refuted" else 1 - sides * level
+    return {"level": level, "repeats": repeats, "rate": right / repeats, "limits": limits, "least": least}
+
+
+def _level(family: Family) -> float:
+    return HIGH if family.asked == "refuted" else LOW
 
 
 def as_asked(family: Family, sample: Sample, level: float) -> bool:

@@ -1,27 +1,20 @@
 """Entries of the catalogue: what a claim says, its last verdict, and the fingerprint of the code that it rests on."""
 
-import concurrent.futures
 import dataclasses
 import hashlib
 import importlib.metadata
 import inspect
 import math
-import multiprocessing
 import sys
-import warnings
-from collections.abc import Iterator
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-import jax
-
 from lemmata.catalogue import entries, fingerprint
-from lemmata.errors import EntryPointWarning
 
 from ._claim import Claim, Status, name_of
 from ._family import budget_of
-from ._registry import registry
 from ._verdict import ControlVerdict, Corner, Verdict, plain_json
-from ._verify import verify
 
 # What every verdict rests on besides the claim's own code.
 ENGINE = (
@@ -31,13 +24,20 @@ ENGINE = (
     ("lemmata.claims._judge", "with_corners"),
     ("lemmata.claims._settings", "Space"),
 )
-_A_PROCESS = 40  # claims that a process judges before another takes its place: compiled functions fill its memory
 
 
 def fingerprint_of(claim: Claim) -> str:
-    """The hash of the code that a claim's verdict rests on: the claim's, and the engine's."""
-    nodes = ((type(claim).__module__, type(claim).__name__), *ENGINE)
-    return hashlib.sha256(" ".join(fingerprint(*node) for node in nodes).encode()).hexdigest()[:16]
+    """The hash of the code that a claim's verdict rests on: the claim's, and the engine's.
+
+    Of a claim outside lemmata it is that of its whole file, and not of what the file imports.
+    """
+    module = type(claim).__module__
+    nodes = ((module, type(claim).__name__), *ENGINE)
+    told = " ".join(fingerprint(*node) for node in nodes)
+    file = inspect.getsourcefile(type(claim).predict)
+    if module.partition(".")[0] != "lemmata" and file is not None:
+        told += Path(file).read_text(encoding="utf-8")
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def is_stale(claim: Claim) -> bool:
@@ -97,7 +97,12 @@ def recorded(claim: Claim) -> Verdict | None:
     entry = entries().get(claim.name, {})
     if "verdict" not in entry:
         return None
-    known = dict(entry["verdict"])
+    return verdict_from(claim, entry["verdict"])
+
+
+def verdict_from(claim: Claim, record: Mapping[str, Any]) -> Verdict:
+    """A verdict on a claim from its record, as `Verdict.to_json` gives it."""
+    known = {name: value for name, value in record.items() if name not in ("name", "source", "remedy")}
     known["status"] = Status(known["status"])
     known["control"] = ControlVerdict(**{**known["control"], "status": Status(known["control"]["status"])})
     known["violated"] = tuple(known["violated"])
@@ -116,36 +121,3 @@ def recorded(claim: Claim) -> Verdict | None:
 def _number(value: float | None, missing: float) -> float:
     """The number, or what JSON has no number for."""
     return missing if value is None else float(value)
-
-
-def verdicts_of(claims: list[Claim], seed: int, jobs: int, progress: bool | None = None) -> Iterator[Verdict]:
-    """Verify registered claims one after the other, or in several processes; verdicts come as they are finished.
-
-    Args:
-        claims: registered claims.
-        seed: seed of all randomness.
-        jobs: how many processes; 1 runs them here.
-        progress: show a progress bar for each claim that runs here.
-    """
-    if jobs == 1:
-        for claim in claims:
-            yield verify(claim, seed=seed, progress=progress)
-        return
-    # New processes for every block, not `max_tasks_per_child`: with that, pools of Python 3.11 can wait for ever.
-    context = multiprocessing.get_context("spawn")
-    for start in range(0, len(claims), jobs * _A_PROCESS):
-        with concurrent.futures.ProcessPoolExecutor(jobs, context) as pool:
-            try:
-                block = claims[start : start + jobs * _A_PROCESS]
-                waiting = [pool.submit(_by_name, claim.name, seed) for claim in block]
-                for done in concurrent.futures.as_completed(waiting):
-                    yield done.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _by_name(name: str, seed: int) -> Verdict:
-    """A verdict made in a process of its own; the first process has said what is left out."""
-    with warnings.catch_warnings(), jax.enable_x64(True):
-        warnings.simplefilter("ignore", EntryPointWarning)
-        return verify(registry()[name], seed=seed, progress=False)

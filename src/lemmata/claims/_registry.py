@@ -11,13 +11,16 @@ import pathlib
 import pkgutil
 import types
 import warnings
+import weakref
 from collections.abc import Iterator
+from typing import Any
 
 from lemmata.errors import ClaimError, EntryPointWarning, UnknownNameError
 
 from ._claim import Claim
 
 ENTRY_POINTS = "lemmata.claims"
+_FILES: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()  # of claims that `load_file` has loaded
 _ASKED = ("source", "population", "relation", "control")
 
 
@@ -79,7 +82,8 @@ def registry() -> dict[str, Claim]:
     return found
 
 
-def _own(point: importlib.metadata.EntryPoint) -> bool:
+def _own(point: Any) -> bool:
+    # No class is named: packages that import importlib_metadata put its entry points in the place of Python's.
     return point.value.startswith("lemmata.") and (point.dist is None or point.dist.name == "lemmata")
 
 
@@ -88,7 +92,7 @@ def _incomplete(found: str) -> ClaimError:
     return ClaimError("lemmata's own claims cannot be loaded", found=found, remedy=remedy)
 
 
-def _with_claims_of(found: dict[str, Claim], point: importlib.metadata.EntryPoint) -> dict[str, Claim]:
+def _with_claims_of(found: dict[str, Claim], point: Any) -> dict[str, Claim]:
     """The claims with those of one more entry point; none of these where one of them is amiss."""
     known, together = {type(claim) for claim in found.values()}, dict(found)
     for claim in _loaded(point.load()):
@@ -145,7 +149,13 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
         raise ClaimError(
             f"claim file '{path}'", rule="it defines at least one class that derives from lemmata.claims.Claim"
         )
+    _FILES.update((type(claim), str(path.resolve())) for claim in claims)
     return found
+
+
+def file_of(claim: Claim) -> str | None:
+    """The file that `load_file` loaded the claim from; None for a claim of a module."""
+    return _FILES.get(type(claim))
 
 
 def find(name: str) -> list[Claim]:
@@ -169,11 +179,11 @@ def find(name: str) -> list[Claim]:
     matches = [claim for full, claim in known.items() if full == name or full.endswith("." + name)]
     exact = [claim for claim in matches if claim.name == name] or matches
     exact = exact or [claim for claim in known.values() if type(claim).__name__ == name]
+    section = [claim for full, claim in known.items() if full.startswith(name + ".")]
+    if section and not any(claim.name == name for claim in exact):  # a chapter is meant before the end of a path
+        return section
     if len(exact) == 1:
         return exact
-    section = [claim for full, claim in known.items() if full.startswith(name + ".")]
-    if section and not exact:
-        return section
     stated = [claim for claim in known.values() if claim.source.states(name)]
     if stated and not exact:
         return stated

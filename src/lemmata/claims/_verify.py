@@ -5,19 +5,21 @@ import contextlib
 import dataclasses
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lemmata.core import require_float64
 from lemmata.errors import SettingError
+from lemmata.workers import Lost, finished
 
+from ._apart import TrialExecutor, in_order, received, run_came_back, sent, sent_run, trials_apart
 from ._claim import Claim, Status
 from ._family import LEVEL, budget_of
 from ._judge import corner_of, judge_trials, with_corners
-from ._statistics import holm
-from ._trials import run_trials
+from ._together import at_family_level
+from ._trials import Trials, run_trials
 from ._verdict import Corner, Verdict
 
 CORNERS = 3
@@ -37,6 +39,7 @@ def verify(
     seed: int = 0,
     executor: concurrent.futures.Executor | None = None,
     progress: bool | None = None,
+    run: Callable[..., Trials] = run_trials,
 ) -> Verdict:
     """Run a claim on sampled problems and judge it.
 
@@ -52,8 +55,10 @@ def verify(
         corners: how many other settings to judge; None is 3, and none where a setting is given.
         level: probability of refuting a true statement.
         seed: seed of all randomness.
-        executor: where trials of claims that are not written in JAX run; None runs them here.
+        executor: where trials run: the settings of a claim in JAX apart from each other, single trials of other claims;
+            None runs them here. The verdict is the same.
         progress: show a progress bar on stderr; None shows it on a terminal.
+        run: what runs trials, as `run_trials` does: one that writes them into a ledger, say.
 
     Raises:
         SettingError, UnknownNameError: a setting, the budget or the level is out of bounds.
@@ -69,15 +74,14 @@ def verify(
     resolved = space.resolve(setting)
     others = space.corners((0 if setting else CORNERS) if corners is None else corners, seed)
     start = time.perf_counter()
-    with _progress(claim.name, trials + len(others) * min(trials, CORNER_TRIALS), progress) as report:
-        finished = run_trials(claim, resolved, trials, seed, executor, report)
-        verdict = judge_trials(claim, resolved, finished, seed, level / 2, time.perf_counter() - start)
+    wanted = [(resolved, trials), *((other, min(trials, CORNER_TRIALS)) for other in others)]
+    with _progress(claim.name, sum(count for _, count in wanted), progress) as report:
+        at = _in_turn(claim, wanted, seed, executor, run, report)
+        first = next(at)
+        verdict = judge_trials(claim, resolved, first, seed, level / 2, time.perf_counter() - start)
         judged: list[Corner] = []
         if verdict.status not in (Status.REFUTED, Status.FAILED) and not verdict.interrupted:
-            for other in others:
-                done = trials + len(judged) * min(trials, CORNER_TRIALS)
-                moved = lambda count, total, done=done: report(done + count, total)
-                own = run_trials(claim, other, min(trials, CORNER_TRIALS), seed, executor, moved)
+            for other, own in zip(others, at, strict=True):
                 there = judge_trials(claim, other, own, seed, level / 2 / len(others), 0.0)
                 judged.append(corner_of(claim, there, own))
                 if own.interrupted:
@@ -87,36 +91,95 @@ def verify(
     return dataclasses.replace(verdict, level=level, seconds=time.perf_counter() - start)
 
 
+def _in_turn(
+    claim: Claim, wanted: list[tuple[dict, int]], seed: int, executor: concurrent.futures.Executor | None,
+    run: Callable[..., Trials], report: Callable[[int, int], None],
+) -> Iterator[Trials]:  # fmt: skip
+    """The trials at one setting after the other; those of a claim in JAX have all run in the executor before."""
+    done = 0
+
+    def moved(count: int, total: int = 0) -> None:
+        report(done + count, total)
+
+    if executor is not None and claim.traced:
+        yield from trials_apart(executor, run, claim, wanted, seed, moved)
+        return
+    single = None if executor is None else TrialExecutor(executor)
+    for setting, trials in wanted:
+        yield in_order(run(claim, setting, trials, seed, single, moved))
+        done += trials
+
+
+def verdicts_of(
+    claims: Iterable[Claim], seed: int = 0, executor: concurrent.futures.Executor | None = None,
+    progress: bool | None = None, run: Callable[..., Trials] = run_trials, *, budget: int | None = None,
+    level: float = LEVEL,
+) -> Iterator[Verdict]:  # fmt: skip
+    """Verify claims one after the other, or each in an executor; verdicts come as they are finished.
+
+    A claim that is lost, since its worker ended again and again or the executor died, is failed, and the rest goes on.
+
+    Args:
+        claims: of different names; drawn when there is a worker for them.
+        seed: of all randomness.
+        executor: where claims are verified; None is here.
+        progress: show a progress bar for each claim that runs here.
+        run: what runs trials, as of `verify`. Workers get it as it is, or, where it has a method `sent`, what that
+            gives for a claim and a seed, which comes back with the verdict and is given to its method `add`.
+        budget: number of trials, as of `verify`.
+        level: probability of refuting a true statement.
+    """
+    if executor is None:
+        for claim in claims:
+            yield verify(claim, budget=budget, level=level, seed=seed, progress=progress, run=run)
+        return
+    asked = {"budget": budget, "level": level, "seed": seed, "progress": False}
+    known: dict[str, Claim] = {}
+
+    def tasks() -> Iterator[tuple[str, tuple]]:
+        for claim in claims:
+            known[claim.name] = claim
+            yield claim.name, (sent(claim), sent_run(run, claim, seed), asked)
+
+    for name, found in finished(executor, verified, tasks()):
+        if isinstance(found, Lost):
+            error = f"{name}: {found.error}"
+            lost = lambda claim, setting, trials, *_, error=error: Trials(trials, errors=[error])
+            yield verify(known[name], corners=0, run=lost, **asked)
+        else:
+            run_came_back(run, found[1])
+            yield found[0]
+
+
+def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tuple[Verdict, Callable[..., Trials]]:
+    """A verdict, and what ran the trials: it may have kept them."""
+    return verify(received(claim), run=run, **asked), run
+
+
 def verify_all(
-    claims: list[Claim], *, budget: int | None = None, level: float = LEVEL, seed: int = 0, progress: bool | None = None
-) -> list[Verdict]:
+    claims: list[Claim], *, budget: int | None = None, level: float = LEVEL, seed: int = 0,
+    progress: bool | None = None, run: Callable[..., Trials] = run_trials,
+    executor: concurrent.futures.Executor | None = None,
+) -> list[Verdict]:  # fmt: skip
     """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
 
     Each claim is verified at `level`; a refutation stands where Holm's procedure rejects, too, and is inconclusive
-    elsewhere. Ctrl-C ends the run: the claims that were not begun are missing from the list.
+    elsewhere. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the family.
+    Arguments are those of `verify`; in an executor each claim is a task.
 
     Returns:
         A verdict for each claim; its level is the one that Holm's procedure held its p-value against.
     """
-    verdicts: list[Verdict] = []
-    for claim in claims:
-        verdicts.append(verify(claim, budget=budget, level=level, seed=seed, progress=progress))
-        if verdicts[-1].interrupted:
-            break
-    return at_family_level(verdicts, level)
-
-
-def at_family_level(verdicts: list[Verdict], level: float) -> list[Verdict]:
-    """The verdicts with those refutations that Holm's procedure does not allow made inconclusive."""
-    levels = holm({verdict.name: verdict.p_value for verdict in verdicts}, level)
-    return [_held_against(verdict, *levels[verdict.name]) for verdict in verdicts]
-
-
-def _held_against(verdict: Verdict, level: float, rejected: bool) -> Verdict:
-    if verdict.status is not Status.REFUTED or rejected:
-        return dataclasses.replace(verdict, level=level)
-    reason = f"{verdict.reason}; refuted alone (p = {verdict.p_value:.2g}), but not beside the other claims"
-    return dataclasses.replace(verdict, level=level, status=Status.INCONCLUSIVE, reason=reason)
+    found: dict[str, Verdict] = {}
+    try:
+        for verdict in verdicts_of(claims, seed, executor, progress, run, budget=budget, level=level):
+            found[verdict.name] = verdict
+            if verdict.interrupted:
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+    return at_family_level([found[claim.name] for claim in claims if claim.name in found], level, len(claims))
 
 
 @contextlib.contextmanager

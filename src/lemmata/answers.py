@@ -1,0 +1,116 @@
+"""What every answer to one's own numbers says beside its number, which numbers are refused, and limits of shares."""
+
+import dataclasses
+import math
+
+import numpy as np
+from scipy import stats
+
+from lemmata.errors import SettingError
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A condition that a number rests on.
+
+    Args:
+        name: the condition in words.
+        value: what was found; None where nothing can be.
+        holds: whether it holds; None where it cannot be told.
+        why: what depends on it.
+
+    >>> print(Condition("draws are independent"))
+    draws are independent: cannot be checked
+    >>> print(Condition("ties", 3.0, False, "with ties the divergence is smaller"))
+    ties: fails (3)
+    """
+
+    name: str
+    value: float | None = None
+    holds: bool | None = None
+    why: str = ""
+
+    def __str__(self) -> str:
+        word = {True: "holds", False: "fails", None: "cannot be checked"}[self.holds]
+        return f"{self.name}: {word}" + ("" if self.value is None else f" ({self.value:.3g})")
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number above 0, or SettingError.
+
+    Args:
+        name: what it is, for the message.
+        value: the number.
+    """
+    number = _number(name, value)
+    if not (math.isfinite(number) and number > 0):
+        raise SettingError(name, found=f"{number:g}", rule="a finite number above 0")
+    return number
+
+
+def inside(name: str, value: object, low: float, high: float) -> float:
+    """A number strictly between two others, or SettingError.
+
+    Args:
+        name: what it is, for the message.
+        value: the number.
+        low: the lower end.
+        high: the upper end.
+    """
+    number = _number(name, value)
+    if not low < number < high:
+        raise SettingError(name, found=f"{number:g}", rule=f"strictly between {low:g} and {high:g}")
+    return number
+
+
+def probability(name: str, value: object) -> float:
+    """A probability in [0, 1], or SettingError.
+
+    Args:
+        name: what it is, for the message.
+        value: the number.
+    """
+    number = _number(name, value)
+    if not 0 <= number <= 1:
+        raise SettingError(name, found=f"{number:g}", rule="a probability between 0 and 1")
+    return number
+
+
+def whole(name: str, value: object, least: int = 0) -> int:
+    """A whole number of at least `least`, or SettingError.
+
+    Args:
+        name: what it is, for the message.
+        value: the number.
+        least: the smallest that makes sense.
+    """
+    number = _number(name, value)
+    if not (math.isfinite(number) and number == int(number) and number >= least):
+        raise SettingError(name, found=f"{number:g}", rule=f"a whole number of at least {least}")
+    return int(number)
+
+
+def share_interval(successes: float, failures: float, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's exact limits of a probability, each at (1 - level)/2.
+
+    Args:
+        successes: how often it was seen; a fraction stands for a survey's effective sample.
+        failures: how often it was not.
+        level: their confidence.
+
+    >>> [round(limit, 3) for limit in share_interval(3, 17, 0.9)]
+    [0.042, 0.344]
+    """
+    tail = (1 - level) / 2
+    low = float(stats.beta.ppf(tail, successes, failures + 1)) if successes > 0 else 0.0
+    high = float(stats.beta.ppf(1 - tail, successes + 1, failures)) if failures > 0 else 1.0
+    return low, high
+
+
+def _number(name: str, value: object) -> float:
+    if np.ndim(value) != 0 or isinstance(value, str | bytes | bool):  # type: ignore[arg-type]
+        raise SettingError(name, found=repr(value), rule="a number")
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise SettingError(name, found=repr(value), rule="a number") from error

@@ -1,0 +1,128 @@
+"""Trials in other processes and on other machines: how claims get there, and what comes back."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any
+
+import jax
+import numpy as np
+
+from lemmata.errors import EntryPointWarning
+from lemmata.workers import Lost, finished, submitted
+
+from ._claim import Claim
+from ._registry import file_of, find
+from ._trials import Outcome, Trials, _untraced
+
+Run = Callable[..., Trials]
+
+
+def sent(claim: Claim) -> Claim | str:
+    """What is sent of a claim: itself, or the file and class of one that no module has."""
+    file = file_of(claim)
+    return claim if file is None else f"{file}:{type(claim).__name__}"
+
+
+def received(claim: Claim | str) -> Claim:
+    """The claim that was sent; the process that sent it has said what is amiss with other packages."""
+    if isinstance(claim, Claim):
+        return claim
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EntryPointWarning)
+        return find(claim)[0]
+
+
+def sent_run(run: Run, claim: Claim, seed: int) -> Run:
+    """What runs trials on a worker: the same, or what it sends of itself."""
+    own = getattr(run, "sent", None)
+    return run if own is None else own(claim, seed)
+
+
+def run_came_back(run: Run, other: Run) -> None:
+    """What a worker's runner found is added to the one that it was sent by, where that keeps anything."""
+    if hasattr(run, "add"):
+        run.add(other)  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def trials_apart(
+    executor: Executor, run: Run, claim: Claim, wanted: list[tuple[dict, int]], seed: int, report: Callable[[int], None]
+) -> list[Trials]:
+    """Trials of a claim in JAX at several settings, each setting a task; those of a lost task have one error.
+
+    Args:
+        executor: where they run.
+        run: what runs trials, as `run_trials` does.
+        claim: the claim.
+        wanted: settings, each with the number of trials.
+        seed: of all randomness.
+        report: told how many trials have come back.
+    """
+    own = sent_run(run, claim, seed)
+    tasks = [(place, (sent(claim), setting, trials, seed, own)) for place, (setting, trials) in enumerate(wanted)]
+    found, done = [Trials(trials, interrupted=True) for _, trials in wanted], 0
+    try:
+        for place, back in finished(executor, _trials_at, tasks):
+            setting, trials = wanted[place]
+            if isinstance(back, Lost):
+                found[place] = Trials(trials, errors=[f"trials 0 to {trials - 1} at {setting}: {back.error}"])
+            else:
+                found[place] = back[0]
+                run_came_back(run, back[1])
+            done += trials
+            report(done)
+    except KeyboardInterrupt:  # settings that did not come back stay interrupted
+        pass
+    return found
+
+
+def _trials_at(claim: Claim | str, setting: dict, trials: int, seed: int, run: Run) -> tuple[Trials, Run]:
+    return run(received(claim), setting, trials, seed), run
+
+
+def in_order(found: Trials) -> Trials:
+    """Trials by their numbers, and not as they were finished: sums depend on the order of what is added."""
+    order = np.argsort(found.numbers, kind="stable")
+    rows = None if found.stacked is None else jax.tree.map(lambda leaf: leaf[order], found.stacked)
+    errors = sorted(found.errors, key=lambda said: (len(said.partition(":")[0]), said))
+    return dataclasses.replace(found, stacked=rows, numbers=found.numbers[order], errors=errors)
+
+
+class TrialExecutor(Executor):
+    """An executor for single trials of a claim that is not written in JAX: one that is lost is an error with its key.
+
+    Args:
+        executor: where they run.
+    """
+
+    def __init__(self, executor: Executor):
+        self._executor = executor
+
+    def submit(self, fn: Callable[..., Outcome | str], /, *args: Any, **kwargs: Any) -> Future:
+        """A trial, as `run_trials` submits it: of claim, setting, seed, number and precision."""
+        assert fn is _untraced
+        claim, *rest = args
+        outer: Future = Future()
+        outer.set_running_or_notify_cancel()
+
+        def told(inner: Future) -> None:
+            if inner.cancelled():
+                outer.set_result(f"trial {args[3]}: cancelled with its executor")
+            elif (error := inner.exception()) is not None:
+                said = " ".join(str(error).split())[:300]
+                outer.set_result(f"trial {args[3]}: {type(error).__name__}: {said}")
+            else:
+                outer.set_result(inner.result())
+
+        try:
+            submitted(self._executor, _one_trial, sent(claim), *rest).add_done_callback(told)
+        except RuntimeError as error:  # it died, maybe of a trial like this one, which is not run here for that reason
+            outer.set_result(
+                f"trial {args[3]}: not begun, {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            )
+        return outer
+
+
+def _one_trial(claim: Claim | str, *rest: Any) -> Outcome | str:
+    return _untraced(received(claim), *rest)

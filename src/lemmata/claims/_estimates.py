@@ -1,0 +1,46 @@
+"""Estimates: a prediction that comes with an interval, which should hold what is measured as often as it says."""
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from ._bounds import AbstractBound
+from ._relations import Sample, columns
+
+LOW, VALUE, HIGH = range(3)
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate(AbstractBound):
+    """The predicted interval holds the measured value with probability at least 1 - delta.
+
+    Prediction and measurement are three numbers, (low, value, high): the interval was declared before the measurement,
+    and the measurement's own interval is shown and does not decide. An interval that is infinite says nothing; one that
+    is at least as wide as the trivial value is vacuous.
+    """
+
+    delta: float = 0.1
+    label: ClassVar[str] = "estimate"
+
+    def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
+        """How far the measured value is outside the predicted interval."""
+        value = measured[:, VALUE]
+        return np.maximum(predicted[:, LOW] - value, value - predicted[:, HIGH])[:, None]
+
+    def empty(self, predicted: np.ndarray) -> np.ndarray:
+        """An infinite end."""
+        return np.isinf(predicted).any(axis=1)[:, None]  # pyright: ignore
+
+    def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
+        """At least as wide as the trivial value."""
+        ends = columns(predicted)
+        width = ends[:, HIGH] - ends[:, LOW]
+        return width[:, None] >= columns(trivial)[:, :1]
+
+    def shown(self, sample: Sample) -> tuple[float, float]:
+        """The two values."""
+        return float(columns(sample.predicted)[0, VALUE]), float(columns(sample.measured)[0, VALUE])
+
+    def __str__(self) -> str:
+        return f"the predicted interval holds what is measured with probability >= {1 - self.delta:g}"

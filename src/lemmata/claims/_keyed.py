@@ -1,0 +1,305 @@
+"""Claims judged in processes of their own, which are ended where a trial takes too long."""
+
+import contextlib
+import dataclasses
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import jax
+
+from lemmata.errors import DataError, EntryPointWarning
+from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cores
+
+from ._apart import run_came_back, sent, sent_run
+from ._claim import Claim, Status
+from ._entries import fingerprint_of
+from ._family import LEVEL
+from ._registry import find, registry
+from ._trials import Trials, run_trials
+from ._verdict import Verdict
+from ._verify import verified, verify
+
+_A_PROCESS = 40  # claims that a process judges before another takes its place: compiled functions fill its memory
+_START = 600.0  # seconds within which a process has imported the claims
+_LOOK = 1.0  # seconds after which it is seen at the latest that a trial has had its time
+_METHOD = "spawn"  # JAX has threads, which a copy of this process would lack
+_clock = time.monotonic
+Run = Callable[..., Trials]
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A claim to judge.
+
+    Args:
+        claim: the claim.
+        name: by which `find` finds it in another process.
+        seed, budget, corners, level: as of `verify`.
+    """
+
+    claim: Claim
+    name: str
+    seed: int = 0
+    budget: int | None = None
+    corners: int | None = None
+    level: float = LEVEL
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `verify` is given."""
+        return {"seed": self.seed, "budget": self.budget, "corners": self.corners, "level": self.level}
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A task that is done.
+
+    Args:
+        task: the claim.
+        verdict: on it; failed, with the key of the trial, where it was stopped.
+        unrecorded: why its trials could not be kept; empty where they were.
+    """
+
+    task: Task
+    verdict: Verdict
+    unrecorded: str = ""
+
+
+def run_keyed(
+    tasks: Iterable[Task],
+    *,
+    limit: float | None = None,
+    jobs: int = 1,
+    run: Run = run_trials,
+    around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
+    executor: Executor | None = None,
+) -> Generator[Judged]:
+    """Judge claims, each in a process that is ended where a trial takes longer than the limit; the others go on.
+
+    A trial of a claim in JAX is one of the compiled call that it is part of, so that the limit is that of a call with
+    its compilation. A process that ends by itself, killed or out of memory, is reported in the same way: the verdict is
+    `failed`, and names setting, seed and trial.
+
+    Args:
+        tasks: drawn when a process is free, so that a generator may end with the time that there is.
+        limit: seconds a trial; None for any, and in this process where there is one job.
+        jobs: how many processes.
+        run: what runs trials, which must be able to be sent; where it raises a `DataError` (a ledger on a full disk),
+            trials run without it.
+        around: a context that each process enters, which must be able to be sent.
+        executor: where claims are judged instead, without a limit.
+    """
+    if executor is not None:
+        yield from _apart(tasks, executor, run)
+        return
+    if limit is None and jobs == 1:
+        for task in tasks:
+            yield _judged(task, task.claim, run)
+        return
+    waiting, workers = iter(tasks), [_Worker(limit, run, around, (number, jobs)) for number in range(jobs)]
+    try:
+        while True:
+            for worker in workers:
+                if worker.task is None and (task := next(waiting, None)) is not None:
+                    worker.give(task)
+            busy = [worker for worker in workers if worker.task is not None]
+            if not busy:
+                return
+            ready = wait([worker.end for worker in busy], _LOOK)
+            for worker in busy:
+                done = worker.read() if worker.end in ready else worker.late()
+                if done is not None:
+                    yield done
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _apart(tasks: Iterable[Task], executor: Executor, run: Run) -> Iterator[Judged]:
+    """Judge claims in an executor."""
+    known: dict[str, Task] = {}
+
+    def given() -> Iterator[tuple[str, tuple]]:
+        for task in tasks:
+            known[task.name] = task
+            asked = task.options | {"progress": False}
+            yield task.name, (sent(task.claim), sent_run(run, task.claim, task.seed), asked)
+
+    for name, found in finished(executor, verified, given()):
+        if isinstance(found, Lost):
+            yield Judged(known[name], _failure(known[name], {}, None, 0.0, found.error))
+            continue
+        unrecorded = ""
+        try:
+            run_came_back(run, found[1])
+        except DataError as error:  # of the ledger
+            unrecorded = str(error)
+        yield Judged(known[name], found[0], unrecorded)
+
+
+class _Worker:
+    """A process, what it does, and when it is late."""
+
+    def __init__(self, limit: float | None, run: Run, around: Callable, place: tuple[int, int]):
+        self._limit, self._given, self._tries = limit, (run, around, place), 0
+        self._process: Any = None
+        self._judged, self.task, self._begun = 0, None, 0.0
+        self.end: Any = None
+        self.deadline, self._allowed = 0.0, _START
+        self._place: tuple[dict, int | None] = ({}, None)
+
+    def give(self, task: Task) -> None:
+        if self._process is not None and self._judged >= _A_PROCESS:
+            self.stop()
+        if self._process is None:
+            context = multiprocessing.get_context(_METHOD)
+            self.end, there = context.Pipe()
+            registered = ".py:" not in task.name
+            # No daemon, which could not have processes of its own: a thread in it sees the end of this one.
+            self._process = context.Process(target=_serve, args=(there, *self._given, registered))
+            self._process.start()
+            there.close()
+            self._judged = 0
+        self.task, self._place, self._begun, self._tries = task, ({}, None), _clock(), 0
+        self._allow(_START)
+        with contextlib.suppress(OSError):  # it has ended, which is seen when it is read
+            self.end.send((task.name, task.options))
+
+    def read(self) -> Judged | None:
+        """What it says: that it begins a trial, or a verdict."""
+        assert self.task is not None
+        try:
+            said, *more = self.end.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            code = self._process.exitcode
+            by = f"signal {-code}" if code < 0 else f"exit code {code}"
+            if (tries := self._tries + 1) < ATTEMPTS:  # killed from outside, maybe: another one takes the task
+                again = self.task
+                self.stop()
+                self.give(again)
+                self._tries = tries
+                return None
+            return self._failed(f"the process ended by itself ({by})")
+        if said == "trial":
+            self._place = (more[0], more[1])
+            self._allow(self._limit or float("inf"))
+            return None
+        task, self.task = self.task, None
+        self._judged += 1
+        if said == "error":
+            return Judged(task, _failure(task, *self._place, _clock() - self._begun, more[0]))
+        return Judged(task, *more)
+
+    def late(self) -> Judged | None:
+        """The verdict where a trial has had its time."""
+        if _clock() < self.deadline:
+            return None
+        return self._failed(f"stopped after {self._allowed:g} s without a result")
+
+    def _allow(self, seconds: float) -> None:
+        self._allowed, self.deadline = seconds, _clock() + seconds
+
+    def _failed(self, reason: str) -> Judged:
+        task, self.task = self.task, None
+        assert task is not None
+        self.stop()
+        return Judged(task, _failure(task, *self._place, _clock() - self._begun, reason))
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self.end.close()
+            self._process = None
+
+
+def _failure(task: Task, setting: dict, number: int | None, seconds: float, reason: str) -> Verdict:
+    """The verdict on a claim that gave none, with the key of the trial."""
+    setting = setting or task.claim.population.settings().default
+    trial = "before the first trial" if number is None else f"in trial {number}"
+    if number is not None and task.claim.traced:
+        trial = f"in the compiled call of the trials from {number}"
+    values = "".join(f", {name}={value}" for name, value in setting.items())
+    reason = f"{reason}, {trial} (seed {task.seed}{values})"
+    facts = (task.claim.name, task.claim.source, setting, task.seed, task.level, task.budget or 0, number or 0)
+    return Verdict(*facts, seconds, Status.FAILED, reason)
+
+
+def _judged(task: Task, claim: Claim, run: Run, told: Callable[[dict, int], None] = lambda setting, number: None):
+    """The verdict on a claim, in this process."""
+    amiss = []
+
+    def watched(claim: Claim, setting: dict, trials: int, seed: int, executor: Any, progress: Callable) -> Trials:
+        def moved(done: int, total: int) -> None:
+            if claim.traced:
+                told(setting, done)
+            progress(done, total)
+
+        told(setting, 0)
+        with _Announced(setting, told) as own:
+            given = (claim, setting, trials, seed, None if claim.traced else own, moved)
+            try:
+                return run(*given)
+            except DataError as error:  # of the ledger: what a claim raises is a verdict already
+                amiss.append(str(error))
+                return run_trials(*given)
+
+    verdict = verify(claim, **task.options, progress=False, run=watched)
+    return Judged(task, verdict, amiss[0] if amiss else "")
+
+
+class _Announced(ThreadPoolExecutor):
+    """One thread, which tells the number of each trial before it runs it."""
+
+    def __init__(self, setting: dict, told: Callable[[dict, int], None]):
+        super().__init__(1)
+        self._setting, self._told = setting, told
+
+    def submit(self, fn: Callable, /, *args: Any, **options: Any) -> Future:
+        """A trial: of claim, setting, seed, number and precision."""
+
+        def announced() -> Any:
+            self._told(self._setting, args[3])
+            return fn(*args, **options)
+
+        return super().submit(announced)
+
+
+def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int], registered: bool) -> None:
+    """Judge claims until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    lock = threading.Lock()
+
+    def say(*words: Any) -> None:
+        with lock:
+            end.send(words)
+
+    share_cores(max(1, (os.cpu_count() or 1) // place[1]), place[0])
+    jax.config.update("jax_enable_x64", True)
+    with warnings.catch_warnings(), around():
+        warnings.simplefilter("ignore", EntryPointWarning)
+        if registered:
+            registry()
+        while True:
+            try:
+                name, options = end.recv()
+            except (EOFError, OSError):
+                return
+            try:
+                (claim,) = find(name)
+                fingerprint_of(claim)  # a ledger asks for it, and reading the code is no part of a trial
+                done = _judged(Task(claim, name, **options), claim, run, lambda *place: say("trial", *place))
+                say("verdict", done.verdict, done.unrecorded)
+            except (Exception, SystemExit) as error:
+                say("error", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")

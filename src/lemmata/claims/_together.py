@@ -1,0 +1,58 @@
+"""Verdicts of one family: which refutations stand beside all the others."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from ._claim import Status
+from ._evidence import p_of
+from ._statistics import holm
+from ._verdict import Verdict
+
+_SPEAKS = (Status.SUPPORTED, Status.VACUOUS, Status.REFUTED, Status.INCONCLUSIVE)
+
+
+def at_family_level(
+    verdicts: list[Verdict], level: float, size: int | None = None, evidence: Mapping[str, float] | None = None
+) -> list[Verdict]:
+    """The verdicts with those refutations that Holm's procedure does not allow made inconclusive.
+
+    The probability that any true claim is refuted is at most `level`. Claims of the family that were not judged count
+    with the p-value 1, and so do verdicts that say nothing about their statement (failed, inapplicable, outside).
+
+    Args:
+        verdicts: of claims of different names.
+        level: of the family.
+        size: how many claims the family has; None where all were judged.
+        evidence: e-values by name. Where they are given they decide instead of the p-values of one session: at every
+            moment of a run that is continued, the probability that a true claim was ever refuted is at most `level`.
+    """
+    p_values = {verdict.name: p_of(evidence[verdict.name]) if evidence else verdict.p_value for verdict in verdicts}
+    silent = {verdict.name for verdict in verdicts if verdict.status not in _SPEAKS}
+    p_values = {name: 1.0 if name in silent else value for name, value in p_values.items()}
+    unjudged = {f" {place}": 1.0 for place in range(len(verdicts), size or 0)}  # no claim's name begins with a blank
+    levels = holm(p_values | unjudged, level)
+    if evidence is None:
+        return [_held_against(verdict, *levels[verdict.name]) for verdict in verdicts]
+    return [_weighed(verdict, evidence[verdict.name], *levels[verdict.name]) for verdict in verdicts]
+
+
+def _held_against(verdict: Verdict, level: float, rejected: bool) -> Verdict:
+    if verdict.status is not Status.REFUTED or rejected:
+        return dataclasses.replace(verdict, level=level)
+    reason = f"{verdict.reason}; refuted alone (p = {verdict.p_value:.2g}), but not beside the other claims"
+    return dataclasses.replace(verdict, level=level, status=Status.INCONCLUSIVE, reason=reason)
+
+
+def _weighed(verdict: Verdict, e_value: float, level: float, rejected: bool) -> Verdict:
+    """The verdict of the last session, corrected by the evidence of all."""
+    if verdict.status not in _SPEAKS:
+        return dataclasses.replace(verdict, level=level)
+    held = dataclasses.replace(verdict, level=level, p_value=p_of(e_value))
+    said = f"evidence of all sessions e = {e_value:.3g}, refuting from {1 / level:.3g}"
+    if rejected and verdict.status is not Status.REFUTED:
+        reason = f"{said}; the last session alone is {verdict.status}: {verdict.reason}"
+        return dataclasses.replace(held, status=Status.REFUTED, reason=reason)
+    if not rejected and verdict.status is Status.REFUTED:
+        reason = f"{verdict.reason}; the last session alone refutes it, but {said}"
+        return dataclasses.replace(held, status=Status.INCONCLUSIVE, reason=reason)
+    return dataclasses.replace(held, reason=f"{verdict.reason}; {said}")

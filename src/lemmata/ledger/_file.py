@@ -1,0 +1,218 @@
+"""The ledger's file: an SQLite database with a write-ahead log, a row a trial and a row a verdict."""
+
+import contextlib
+import datetime
+import importlib.metadata
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import platformdirs
+
+from lemmata.errors import DataError
+
+_APPLICATION = 0x6C656D61  # "lema"
+_VERSION = 1
+_WAIT = 60.0  # seconds that one process waits for another to finish a write
+_HEADER = b"SQLite format 3\x00"
+_TABLES = """
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY, began TEXT, command TEXT, seed INTEGER, versions TEXT, device TEXT
+);
+CREATE TABLE trials (
+    claim TEXT, fingerprint TEXT, setting TEXT, seed INTEGER, number INTEGER, size INTEGER, run INTEGER, holds INTEGER,
+    undefined INTEGER, hypotheses TEXT, arrays BLOB, shapes TEXT, dtype TEXT, seconds REAL,
+    PRIMARY KEY (claim, fingerprint, setting, seed, number)
+) WITHOUT ROWID;
+CREATE TABLE verdicts (
+    id INTEGER PRIMARY KEY, run INTEGER, claim TEXT, fingerprint TEXT, setting TEXT, seed INTEGER, status TEXT,
+    reason TEXT, record TEXT, seconds REAL
+);
+CREATE INDEX verdicts_of_runs ON verdicts (run, claim);
+"""
+TRIAL = ("claim", "fingerprint", "setting", "seed", "number", "size", "run", "holds", "undefined", "hypotheses",
+         "arrays", "shapes", "dtype", "seconds")  # fmt: skip
+
+
+def default_path() -> Path:
+    """The ledger in the platform's directory for data; `LEMMATA_DATA_DIR` names another directory."""
+    folder = os.environ.get("LEMMATA_DATA_DIR") or platformdirs.user_data_dir("lemmata", appauthor=False)
+    return Path(folder) / "ledger.sqlite"
+
+
+class Ledger:
+    """An open ledger; `open_ledger` opens one.
+
+    Every write is a transaction of its own: a process that is killed loses what it has not written, and nothing else.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection):
+        self.path = path
+        self._connection = connection
+
+    def query(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        """The rows that a query finds.
+
+        Raises:
+            DataError: the file is damaged.
+        """
+        with _told(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    def add_trials(self, rows: list[dict[str, Any]]) -> None:
+        """Write finished trials, all of them or none; those that are known already stay as they are."""
+        marks = ", ".join("?" * len(TRIAL))
+        with _told(self.path), self._connection:
+            self._connection.executemany(
+                f"INSERT OR IGNORE INTO trials ({', '.join(TRIAL)}) VALUES ({marks})",
+                [[row[name] for name in TRIAL] for row in rows],
+            )
+
+    def add_verdict(self, run: int, fingerprint: str, record: dict[str, Any]) -> None:
+        """Write a verdict: its record as JSON, with what is asked for most in columns."""
+        own = [record[name] for name in ("seed", "status", "reason")]
+        setting, text = json.dumps(record["setting"], sort_keys=True), json.dumps(record)
+        with _told(self.path), self._connection:
+            self._connection.execute(
+                "INSERT INTO verdicts (run, claim, fingerprint, setting, seed, status, reason, record, seconds) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [run, record["name"], fingerprint, setting, *own, text, record["seconds"]],
+            )
+
+    def begin(self, command: str, seed: int) -> int:
+        """Write that a run begins, with versions and device; its number."""
+        versions = {name: importlib.metadata.version(name) for name in ("lemmata", "jax", "numpy")}
+        device = str(jax.devices()[0])
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        with _told(self.path), self._connection:
+            found = self._connection.execute(
+                "INSERT INTO runs (began, command, seed, versions, device) VALUES (?, ?, ?, ?, ?)",
+                [now, command, seed, json.dumps(versions), device],
+            )
+        assert found.lastrowid is not None
+        return found.lastrowid
+
+    def check(self) -> list[str]:
+        """What SQLite finds wrong with the file, in its words; nothing where all is well."""
+        return [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
+
+    def export(self, path: str | Path) -> int:
+        """Write all trials to a Parquet file, arrays as lists of numbers; how many there are."""
+        import polars as pl
+
+        from ._recorded import numbers_of
+
+        rows = [dict(row) for row in self.query(f"SELECT {', '.join(TRIAL)} FROM trials")]
+        frame = [{**{k: v for k, v in row.items() if k not in ("arrays", "shapes")}, **numbers_of(row)} for row in rows]
+        try:
+            pl.DataFrame(frame, infer_schema_length=None).write_parquet(path)
+        except OSError as error:
+            raise DataError(f"file {path} cannot be written", found=str(error), remedy="another place") from error
+        return len(rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+@contextlib.contextmanager
+def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
+    """Open a ledger, which is made where there is none.
+
+    Args:
+        path: of the file; None is the one in the platform's directory for data.
+
+    Raises:
+        DataError: the file is no ledger, is damaged, is of a newer version, or cannot be written; it is left as it is.
+    """
+    path = default_path() if path is None else Path(path)
+    existed = _recognised(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+    with _told(path):
+        connection = sqlite3.connect(path, timeout=_WAIT)
+        connection.row_factory = sqlite3.Row
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if not existed:
+                _make(connection)
+            ledger = Ledger(path, connection)
+        except BaseException:
+            connection.close()
+            raise
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    """Make the tables, unless another process has just made them."""
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in _TABLES.split(";"):
+                if statement.strip():
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _recognised(path: Path) -> bool:
+    """Whether a ledger stands there; looked at without changing it.
+
+    Raises:
+        DataError: something else stands there.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_HEADER))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+    if not head:
+        return False
+    if head != _HEADER:
+        raise DataError(f"ledger {path}", found="another kind of file", rule="a ledger that lemmata wrote",
+                        remedy="--ledger PATH names another file")  # fmt: skip
+    with _told(path), contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as own:
+        application = own.execute("PRAGMA application_id").fetchone()[0]
+        version = own.execute("PRAGMA user_version").fetchone()[0]
+        own.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if (application, version) == (0, 0):
+        own = os.path.getsize(path)
+        return _foreign(path, "a database without tables of a ledger") if own > 4096 else False
+    if application != _APPLICATION:
+        return _foreign(path, "a database of another program")
+    if version > _VERSION:
+        raise DataError(f"ledger {path}", found=f"version {version}", rule=f"at most {_VERSION}",
+                        remedy="a newer lemmata wrote it: upgrade, or name another file with --ledger")  # fmt: skip
+    return True
+
+
+def _foreign(path: Path, found: str) -> bool:
+    raise DataError(f"ledger {path}", found=found, rule="a ledger that lemmata wrote", remedy="--ledger PATH")
+
+
+def _unwritable(path: Path, found: str) -> DataError:
+    return DataError(f"ledger {path}", found=found, rule="a file that can be read and written", remedy="--ledger PATH")
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """SQLite's errors in the house's form."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise _unwritable(path, str(error)) from error
+    except sqlite3.DatabaseError as error:
+        raise DataError(f"ledger {path}", found=str(error), rule="a whole SQLite file",
+                        remedy="restore it from a copy, or name another file with --ledger") from error  # fmt: skip
