@@ -1,0 +1,13 @@
+"""Floor 4: the search for counterexamples, inside the hypotheses of a claim."""
+
+from ._ablation import Needed as Needed
+from ._ablation import ablate as ablate
+from ._found import Counterexample as Counterexample
+from ._found import Survived as Survived
+from ._found import load_counterexample as load_counterexample
+from ._search import refute as refute
+from ._spread import searches as searches
+from ._tightness import Tightness as Tightness
+from ._tightness import from_neighbour as from_neighbour
+from ._tightness import has_tightness as has_tightness
+from ._tightness import measure_tightness as measure_tightness

@@ -1,0 +1,39 @@
+"""The inner search without derivatives: the covariance matrix adaptation evolution strategy."""
+
+from collections.abc import Callable
+
+import cmaes
+import numpy as np
+from jaxtyping import Float
+
+_MOST = 400  # numbers; the covariance matrix is that wide
+_LARGE = 1e30  # entries that the strategy does not take
+
+Vector = Float[np.ndarray, " p"]
+
+
+def evolve(height: Callable[[Vector], float], start: Vector, seed: int, generations: int = 40) -> tuple[Vector, float]:
+    """The highest point that was met, and its height.
+
+    Args:
+        height: of a point; -inf where it does not count.
+        start: where the first generation is centred.
+        seed: of the strategy.
+        generations: at most.
+    """
+    best, highest = start, height(start)
+    if not 1 < len(start) <= _MOST or not np.all(np.abs(start) < _LARGE):
+        return best, highest
+    strategy = cmaes.CMA(mean=start, sigma=0.3 * max(float(np.sqrt(np.mean(start**2))), 1e-2), seed=seed)
+    for _ in range(generations):
+        told = []
+        for _ in range(strategy.population_size):
+            z = strategy.ask()
+            found = height(z)
+            told.append((z, -found if np.isfinite(found) else 1e6))
+            if found > highest:
+                best, highest = z, found
+        strategy.tell(told)
+        if strategy.should_stop():
+            break
+    return best, highest
