@@ -5,6 +5,7 @@ import jax
 import numpy as np
 import pytest
 
+from lemmata.answers import Condition
 from lemmata.architectures import AveragePool, Conv, Dense, Flatten, Relu, Serial
 from lemmata.certificates import METHODS, backdoor_report, certify, partition_certificate, read_network, smooth
 from lemmata.claims import registry
@@ -72,7 +73,8 @@ def test_pooling_of_lemmata():
 
 def test_the_claims_that_certificates_name_exist():
     votes, rows = partition_certificate([0, 0, 1]), np.random.default_rng(0).normal(size=(20, 4))
-    found = [certify([(np.eye(2), np.zeros(2))], [1.0, 0.0], 0.1, method=method).claim for method in METHODS]
-    found += [votes.claim, backdoor_report(rows, np.zeros(20, int)).claim]
-    found.append(smooth(lambda z: np.zeros(len(z), int), np.zeros(2), 1.0, n=10).claim)
-    assert set(found) <= set(registry())
+    found = [certify([(np.eye(2), np.zeros(2))], [1.0, 0.0], 0.1, method=method) for method in METHODS]
+    found += [votes, backdoor_report(rows, np.zeros(20, int))]
+    found.append(smooth(lambda z: np.zeros(len(z), int), np.zeros(2), 1.0, n=10))
+    assert {claim for one in found for claim in one.claims} <= set(registry())
+    assert all(isinstance(rule, Condition) for one in found for rule in one.conditions)

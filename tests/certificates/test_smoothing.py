@@ -1,26 +1,32 @@
-"""Randomised smoothing against statsmodels, exact probabilities and counted coverage."""
+"""Randomised smoothing against exact binomial tests, exact probabilities and counted coverage."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.certificates import lower_limit, smooth, smoothed_radius
+from lemmata.certificates import smooth, smoothed_radius
 from lemmata.errors import SettingError, ShapeError
 
 
-@pytest.mark.parametrize(("count", "n", "alpha"), [(0, 10, 0.05), (7, 10, 0.01), (999, 1000, 0.001), (50, 50, 0.05)])
-def test_limits_are_those_of_statsmodels(count, n, alpha):
-    proportion = pytest.importorskip("statsmodels.stats.proportion")
-    expected = proportion.proportion_confint(count, n, 2 * alpha, method="beta")[0]
-    assert lower_limit(count, n, alpha) == pytest.approx(expected, abs=1e-12)
+@pytest.mark.parametrize(
+    ("share", "n", "alpha"), [(0.0, 10, 0.05), (0.7, 10, 0.01), (0.99, 1000, 0.001), (1.0, 50, 0.05)]
+)
+def test_limits_are_those_of_the_exact_binomial_test(share, n, alpha):
+    found = smooth(lambda z: (stats.norm.cdf(z[:, 0]) < share).astype(int), np.zeros(1), 1.0, n=n, alpha=alpha)
+    expected = stats.binomtest(found.count, n).proportion_ci(1 - 2 * alpha, method="exact").low
+    assert found.p_lower == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize(("n", "p"), [(50, 0.7), (200, 0.9), (500, 0.99)])
-def test_the_limit_is_above_the_truth_with_probability_alpha_at_most(n, p):
-    """Summed over the binomial law, without draws."""
-    counts = np.arange(n + 1)
-    above = np.array([lower_limit(int(count), n, 0.05) > p for count in counts])
-    assert 0.01 < stats.binom.pmf(counts, n, p)[above].sum() <= 0.05
+def test_the_certificate_is_above_the_truth_with_probability_alpha_at_most(n, p):
+    """Summed over the binomial law of the second draws, whose count is all that the certificate uses."""
+    above = np.empty(n + 1, bool)
+    for count in range(n + 1):
+        answers = iter([np.zeros(100, int), (np.arange(n) >= count).astype(int)])
+        found = smooth(lambda z, answers=answers: next(answers), np.zeros(1), 1.0, n=n, alpha=0.05)
+        assert found.count == count
+        above[count] = found.p_lower > p
+    assert 0.01 < stats.binom.pmf(np.arange(n + 1), n, p)[above].sum() <= 0.05
 
 
 def test_a_half_space_is_certified_up_to_its_boundary():
@@ -58,10 +64,9 @@ def test_radius_of_two_probabilities():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: lower_limit(11, 10, 0.05), "at most n"),
-        (lambda: lower_limit(-1, 10, 0.05), "count"),
-        (lambda: lower_limit(1, 10, 1.5), "alpha"),
-        (lambda: lower_limit(1, 10, 0.0), "alpha"),
+        (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), 1.0, alpha=0.0), "alpha"),
+        (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), 1.0, alpha=0.5), "alpha"),
+        (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), 1.0, selection=0), "selection"),
         (lambda: smoothed_radius(1.2, 1.0), "between 0 and 1"),
         (lambda: smoothed_radius(-0.1, 1.0), "between 0 and 1"),
         (lambda: smoothed_radius(0.8, 1.0, 0.3), "sum at most 1"),

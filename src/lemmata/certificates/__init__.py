@@ -5,7 +5,6 @@ from ._certify import METHODS as METHODS
 from ._certify import Certificate as Certificate
 from ._certify import certify as certify
 from ._certify import largest_radius as largest_radius
-from ._conditions import Condition as Condition
 from ._network import ReluNetwork as ReluNetwork
 from ._poisoning import BackdoorReport as BackdoorReport
 from ._poisoning import ClassSpectrum as ClassSpectrum
@@ -26,6 +25,5 @@ from ._relaxation import interval_bounds as interval_bounds
 from ._relaxation import optimised as optimised
 from ._relaxation import pre_activation_bounds as pre_activation_bounds
 from ._smoothing import SmoothCertificate as SmoothCertificate
-from ._smoothing import lower_limit as lower_limit
 from ._smoothing import smooth as smooth
 from ._smoothing import smoothed_radius as smoothed_radius

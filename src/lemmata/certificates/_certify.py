@@ -7,10 +7,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from lemmata.answers import Condition, positive
 from lemmata.errors import SettingError, ShapeError
 
 from ._attack import attack
-from ._conditions import Condition, as_point, check_positive
+from ._inputs import as_point
 from ._network import ReluNetwork
 from ._programs import exact, triangle
 from ._reading import read_network
@@ -42,7 +43,7 @@ class Certificate:
             "unknown".
         radius, norm, method: as asked.
         conditions: what the numbers rest on.
-        claim: the claim that states the bound.
+        claims: which state the bound.
     """
 
     label: int
@@ -55,7 +56,7 @@ class Certificate:
     norm: str
     method: str
     conditions: tuple[Condition, ...]
-    claim: str
+    claims: tuple[str, ...]
 
     @property
     def bound(self) -> float:
@@ -91,13 +92,13 @@ def certify(
 
     Args:
         network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its params; a
-            `torch.nn.Sequential` or an Equinox `Sequential` or `MLP`. Layers are affine ones (dense, convolution,
-            average pooling) and ReLU.
+            `torch.nn.Sequential`, an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch, linen with its
+            variables as params, or nnx. Layers are affine ones (dense, convolution, average pooling) and ReLU.
         x: one input, of the shape that the network reads.
         radius: of the ball, above 0.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
-        params: the parameters of a `Serial`.
+        params: the parameters of a `Serial`, the variables of a linen module.
         label: the class to keep; the network's own answer without it.
         seconds: time limit of "exact".
 
@@ -116,7 +117,7 @@ def certify(
     ball = _ball(read, center, radius, norm, method)
     chosen, rows, rivals = _margins(read, ball, label)
     bounds = pre_activation_bounds(read, ball)
-    margins, starts, ended = _lower(read, ball, bounds, rows, method, check_positive("seconds", seconds))
+    margins, starts, ended = _lower(read, ball, bounds, rows, method, positive("seconds", seconds))
     found, points = attack(read, ball, rows, starts)
     # a bound above what was found is rounding, or the tolerance of a programme
     margins = np.minimum(margins, found)
@@ -128,7 +129,7 @@ def certify(
         conditions += (Condition("searches that ended in time", float(ended), ended == len(rows), why),)
     adversary = points[found.argmin()]
     return Certificate(
-        chosen, rivals, margins, found, adversary, verdict, float(radius), norm, method, conditions, _CLAIMS[method]
+        chosen, rivals, margins, found, adversary, verdict, float(radius), norm, method, conditions, (_CLAIMS[method],)
     )
 
 
@@ -142,7 +143,7 @@ def _ball(network: ReluNetwork, center: np.ndarray, radius: object, norm: str, m
         raise SettingError("norm", found=repr(norm), rule=f"{method} is a programme over a box", remedy=remedy)
     if network.inputs != len(center):
         raise ShapeError("x", found=f"{len(center)} coordinates", rule=f"the network reads {network.inputs}")
-    return Ball(center, check_positive("radius", radius), norm)
+    return Ball(center, positive("radius", radius), norm)
 
 
 def _margins(network: ReluNetwork, ball: Ball, label: int | None):
@@ -197,7 +198,7 @@ def largest_radius(
         x: one input.
         norm: "linf" or "l2".
         method: as for `certify`.
-        params: the parameters of a `Serial`.
+        params: as for `certify`.
         label: the class to keep.
         tolerance: relative.
 
@@ -209,7 +210,7 @@ def largest_radius(
         >>> round(largest_radius([(np.eye(2), np.zeros(2))], [1.0, 0.0], method="crown"), 2)
         0.5
     """
-    tolerance = check_positive("tolerance", tolerance)
+    tolerance = positive("tolerance", tolerance)
     robust = lambda radius: certify(network, x, radius, norm, method, params=params, label=label).verdict == "robust"
     size = float(np.abs(as_point(x)).max()) or 1.0
     low, high = 0.0, size

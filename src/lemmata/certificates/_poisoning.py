@@ -8,10 +8,9 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy import integrate, optimize
 
+from lemmata.answers import Condition, positive, probability, whole
 from lemmata.core import check_numbers
 from lemmata.errors import DataError, SettingError, ShapeError
-
-from ._conditions import Condition, check_count, check_positive, check_probability
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,13 +21,17 @@ class PartitionCertificate:
         label: the class with the most votes, the smallest of equal ones.
         counts: votes of each class.
         rows: how many training rows may be changed, each within its part, without changing the label.
-        claim: the claim that states it.
+        conditions: what the number rests on.
+        claims: which state it.
     """
 
     label: int
     counts: tuple[int, ...]
     rows: int
-    claim: str = "robustness.backdoors.votes_that_survive"
+    conditions: tuple[Condition, ...] = (
+        Condition("the models saw disjoint parts of the rows", why="a row that two of them saw changes two votes"),
+    )
+    claims: tuple[str, ...] = ("robustness.backdoors.votes_that_survive",)
 
     def __str__(self) -> str:
         won = f"class {self.label} with {self.counts[self.label]} of {sum(self.counts)} votes"
@@ -63,7 +66,7 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
         raise DataError(
             "votes", found=f"{given.dtype}, smallest {given.min()}", rule="classes are whole numbers from 0"
         )
-    total = max(int(given.max()) + 1, 2) if classes is None else check_count("classes", classes, 2)
+    total = max(int(given.max()) + 1, 2) if classes is None else whole("classes", classes, 2)
     if given.max() >= total:
         raise DataError("votes", found=int(given.max()), rule=f"a class below classes = {total}")
     counts = np.bincount(given, minlength=total)
@@ -112,11 +115,19 @@ class BackdoorReport:
 
     Args:
         classes: one record a class.
-        claim: the claim that states the threshold and the overlap.
+        claims: which state the threshold and the overlap.
     """
 
     classes: tuple[ClassSpectrum, ...]
-    claim: str = "robustness.backdoors.overlap_of_the_top_eigenvector"
+    claims: tuple[str, ...] = (
+        "robustness.backdoors.overlap_of_the_top_eigenvector",
+        "robustness.backdoors.top_eigenvalue_of_abackdoor",
+    )
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those of all classes."""
+        return tuple(rule for own in self.classes for rule in own.conditions)
 
     def __str__(self) -> str:
         lines = []
@@ -163,9 +174,9 @@ def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.
     >>> round(rows_to_see(0.05, 5.0, 200), 1)
     141.8
     """
-    fraction = check_probability("fraction", fraction)
-    spike = fraction * (1 - fraction) * check_positive("shift", shift) ** 2 / check_positive("noise", noise)
-    return check_count("dimension", dimension, 1) / spike**2 if spike else float("inf")
+    fraction = probability("fraction", fraction)
+    spike = fraction * (1 - fraction) * positive("shift", shift) ** 2 / positive("noise", noise)
+    return whole("dimension", dimension, 1) / spike**2 if spike else float("inf")
 
 
 def backdoor_report(features: ArrayLike, labels: ArrayLike) -> BackdoorReport:

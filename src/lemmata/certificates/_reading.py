@@ -1,9 +1,9 @@
-"""Reading networks of lemmata, Equinox and PyTorch into affine maps and ReLUs."""
+"""Reading networks of lemmata, Equinox, Flax and PyTorch into affine maps and ReLUs."""
 
 import copy
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -14,12 +14,13 @@ import numpy as np
 from lemmata.architectures import AveragePool, Dense, Flatten, GlobalAveragePool, Patches, Relu, Serial
 from lemmata.errors import SettingError, ShapeError
 
-from ._conditions import check_vector
+from ._inputs import check_vector
 from ._network import ReluNetwork
+from ._tracing import RULE, read_function
 
-_RULE = "layers that can be bounded are ReLU and affine ones: dense, convolution, average pooling, flattening"
 _OWN = (Patches, Flatten, AveragePool, GlobalAveragePool)
 _EQUINOX = (eqx.nn.Conv1d, eqx.nn.Conv2d, eqx.nn.Conv3d, eqx.nn.AvgPool1d, eqx.nn.AvgPool2d, eqx.nn.AvgPool3d)
+_NNX = frozenset(("Linear", "Conv", "BatchNorm", "Dropout"))
 _TORCH = "Linear Conv1d Conv2d Conv3d AvgPool1d AvgPool2d AvgPool3d Flatten Identity"
 
 
@@ -43,8 +44,9 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
 
     Args:
         network: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a `Serial` with its
-            `params`; a `torch.nn.Sequential`, an `eqx.nn.Sequential` or `eqx.nn.MLP`, nested ones, too.
-        params: the parameters of a `Serial`, as its `init` returns them.
+            `params`; a `torch.nn.Sequential`, an `eqx.nn.Sequential` or `eqx.nn.MLP`, nested ones, too; a module of
+            Flax that takes a batch of inputs, linen with its variables as `params`, or nnx.
+        params: the parameters of a `Serial` or the variables of a linen module, as its `init` returns them.
         shape: that of an input, for a network that begins with a ReLU or reads fields.
 
     Raises:
@@ -58,15 +60,22 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
             remedy = "certify(network, x, radius, params=params)"
             raise SettingError("params", found="None", rule="the parameters of the Serial", remedy=remedy)
         return _composed(_serial_steps(network, params, "Serial"), shape)
+    if isinstance(network, eqx.Module) and not type(network).__module__.startswith("equinox.") and callable(network):
+        if shape is None:
+            raise SettingError("shape", found="None", rule=f"the shape of an input of {type(network).__name__}")
+        return read_function(jax.vmap(network), shape, type(network).__name__)
     if isinstance(network, eqx.Module):
         return _composed(_equinox_steps(network, type(network).__name__), shape)
-    if any(cls.__module__ == "torch.nn.modules.module" for cls in type(network).__mro__):
+    kinds = {f"{cls.__module__}.{cls.__name__}" for cls in type(network).__mro__}
+    if "torch.nn.modules.module.Module" in kinds:
         return _composed(_torch_steps(network, type(network).__name__), shape)
+    if kinds & {"flax.linen.module.Module", "flax.nnx.module.Module"}:
+        return _of_flax(network, params, shape)
     is_list = isinstance(network, Sequence) and not isinstance(network, str) and len(network) > 0
     if is_list and all(isinstance(layer, Sequence) and len(layer) == 2 for layer in network):
         pairs = [(np.asarray(weight, float), np.asarray(bias, float)) for weight, bias in network]
         return _of_vectors(ReluNetwork(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)), shape)
-    rule = "a list of (weight, bias), a Serial with its params, a Sequential of PyTorch or Equinox"
+    rule = "a list of (weight, bias), a Serial with its params, a Sequential of PyTorch or Equinox, a module of Flax"
     raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
 
 
@@ -76,8 +85,28 @@ def _of_vectors(network: ReluNetwork, shape: tuple[int, ...] | None) -> ReluNetw
     return network
 
 
+def _of_flax(network: Any, params: Any, shape: tuple[int, ...] | None) -> ReluNetwork:
+    """A module of Flax as the function of a batch that it is."""
+    name = type(network).__name__
+    if shape is None:
+        raise SettingError("shape", found="None", rule=f"the shape of an input of {name}")
+    if not hasattr(network, "apply"):
+        from flax import nnx  # a user's module brings it
+
+        # what is traced does not know the names of nnx's layers
+        own = [(".".join(map(str, path)), type(part)) for path, part in nnx.iter_modules(network)]
+        layers = [(path, kind.__name__) for path, kind in own if kind.__module__.startswith("flax.nnx.nn.")]
+        others = [f"{path}: {kind}" for path, kind in layers if kind not in _NNX]
+        return read_function(network, shape, f"{name} ({', '.join(others)})" if others else name)
+    if not isinstance(params, Mapping) or not params:
+        remedy = "certify(network, x, radius, params=network.init(key, batch))"
+        raise SettingError("params", found=type(params).__name__, rule=f"the variables of {name}", remedy=remedy)
+    variables = params if "params" in params else {"params": params}
+    return read_function(lambda x: network.apply(variables, x), shape, name)
+
+
 def _refused(path: str, layer: Any, why: str = "") -> SettingError:
-    return SettingError(f"layer {path}: {type(layer).__name__}", found=why or None, rule=_RULE)
+    return SettingError(f"layer {path}: {type(layer).__name__}", found=why or None, rule=RULE)
 
 
 def _serial_steps(network: Serial, params: Any, path: str) -> list[_Step]:

@@ -9,9 +9,10 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from lemmata.answers import Condition, inside, positive, probability, share_interval, whole
 from lemmata.errors import SettingError, ShapeError
 
-from ._conditions import Condition, as_point, check_count, check_positive, check_probability, check_vector
+from ._inputs import as_point, check_vector
 
 _BATCH = 4096
 
@@ -30,37 +31,13 @@ def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float
     >>> smoothed_radius(0.5, 1.0), round(smoothed_radius(0.9, 0.5), 4)
     (0.0, 0.6408)
     """
-    p, sigma = check_probability("p", p), check_positive("sigma", sigma)
-    other = 1 - p if rival is None else check_probability("rival", rival)
+    p, sigma = probability("p", p), positive("sigma", sigma)
+    other = 1 - p if rival is None else probability("rival", rival)
     if p + other > 1 + 1e-12:
         raise SettingError(
             "p and rival", found=f"{p:g} and {other:g}", rule="probabilities of two classes, sum at most 1"
         )
     return max(0.0, sigma / 2 * float(stats.norm.ppf(p) - stats.norm.ppf(other)))
-
-
-def lower_limit(count: int, n: int, alpha: float) -> float:
-    """The exact (Clopper-Pearson) lower limit at level 1 - alpha of a probability seen `count` times in n.
-
-    Args:
-        count: how often.
-        n: of how many.
-        alpha: the probability that the limit is above the truth.
-
-    Raises:
-        SettingError: for counts that are no whole numbers or larger than n, and an alpha that is not inside (0, 1).
-
-    >>> round(lower_limit(100, 100, 0.05), 4), lower_limit(0, 10, 0.05)
-    (0.9705, 0.0)
-    """
-    n = check_count("n", n, 1)
-    count = check_count("count", count)
-    if count > n:
-        raise SettingError("count", found=count, rule=f"at most n = {n}")
-    alpha = check_probability("alpha", alpha)
-    if alpha in (0.0, 1.0):
-        raise SettingError("alpha", found=alpha, rule="above 0 and below 1", remedy="0.001, say")
-    return float(stats.beta.ppf(alpha, count, n - count + 1)) if count else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +55,7 @@ class SmoothCertificate:
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
         sigma, alpha: as asked.
         conditions: what the numbers rest on.
-        claim: the claim that states the radius.
+        claims: which state the radius.
     """
 
     label: int | None
@@ -93,7 +70,7 @@ class SmoothCertificate:
     sigma: float
     alpha: float
     conditions: tuple[Condition, ...]
-    claim: str = "robustness.smoothing.radius_from_counts"
+    claims: tuple[str, ...] = ("robustness.smoothing.radius_from_counts", "robustness.smoothing.smoothed_radius")
 
     def __str__(self) -> str:
         seen = f"{self.count} of {self.n} draws, probability at least {self.p_lower:.4g}"
@@ -124,12 +101,12 @@ def smooth(
         x: one input.
         sigma: the standard deviation of the noise.
         n: draws that bound the probability.
-        alpha: the probability that the certificate is wrong.
+        alpha: the probability that the certificate is wrong, below 1/2.
         selection: draws that choose the class.
         seed: of the draws.
 
     Raises:
-        SettingError: for a sigma that is not positive, an alpha that is not inside (0, 1), counts that are no counts.
+        SettingError: for a sigma that is not positive, an alpha outside (0, 1/2), counts that are no counts.
         ShapeError: for answers of f that are neither classes nor scores.
 
     Example:
@@ -137,15 +114,14 @@ def smooth(
         >>> print(smooth(lambda x: (x[:, 0] > 0).astype(int), np.array([1.0, 0.0]), 0.5, n=10_000))
         class 1 within 0.9615 in l2 (at most 1.599 from 10000 draws): 9777 of 10000 draws, probability at least 0.9728
     """
-    point, sigma = as_point(x), check_positive("sigma", sigma)
+    point, sigma = as_point(x), positive("sigma", sigma)
     check_vector(point)
-    n, selection = check_count("n", n, 1), check_count("selection", selection, 1)
-    lower_limit(0, n, alpha)  # refuses a wrong alpha before f is called
+    n, selection, alpha = whole("n", n, 1), whole("selection", selection, 1), inside("alpha", alpha, 0.0, 0.5)
     generator = np.random.default_rng(seed)
     classes, frequencies = np.unique(_answers(f, point, sigma, selection, generator), return_counts=True)
     candidate = int(classes[frequencies.argmax()])
     count = int((_answers(f, point, sigma, n, generator) == candidate).sum())
-    p_lower = lower_limit(count, n, alpha)
+    p_lower = share_interval(float(count), float(n - count), 1 - 2 * alpha)[0]
     radius = smoothed_radius(p_lower, sigma) if p_lower > 0.5 else 0.0
     ceiling = max(0.0, sigma * float(stats.norm.ppf(alpha ** (1 / n))))
     why = "of the class that was chosen on other draws; else it abstains"
@@ -161,7 +137,7 @@ def smooth(
         l1=radius,
         ceiling=ceiling,
         sigma=sigma,
-        alpha=float(alpha),
+        alpha=alpha,
         conditions=conditions,
     )
 

@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, PyTree
 
 from lemmata.errors import SettingError
 
+from ._figure import best_curves, table_and_picture
+
 Family = tuple[Callable[..., optax.GradientTransformation], Mapping[str, tuple[float, float]]]
 _SHUFFLES = 2000
 
@@ -23,10 +25,10 @@ class Comparison:
     """What `compare_optimisers` found.
 
     Args:
-        losses: the loss after training of every trial of each optimiser, infinite where it diverged. settings: the
-        settings of each trial, one row a trial. luck: the probability that identical optimisers, with as many trials
-        each, are as far apart: the expected best of
-            half of the trials of the first before that of the second, against shuffled trials.
+        losses: the loss after training of every trial of each optimiser, infinite where it diverged.
+        settings: the settings of each trial, one row a trial.
+        luck: the probability that identical optimisers, with as many trials each, are as far apart: the expected best
+            of half of the trials of the first before that of the second, against shuffled trials.
         seconds: for all trials of each, compilation included.
         state_bytes: bytes of state of each, for these parameters.
     """
@@ -58,6 +60,19 @@ class Comparison:
             )
             rows.append((expected_best(losses, k), *ends))
         return np.array(rows)
+
+    def figure(self, *, level: float = 0.9) -> Any:
+        """The expected best loss of k trials against k, a line an optimiser with its bootstrap band: an Altair chart.
+
+        Numbers of trials that are all expected to diverge are left out.
+
+        Args:
+            level: of the bands.
+        """
+        return best_curves({name: self.curve(name, level=level) for name in self.order})
+
+    def _repr_html_(self) -> str:
+        return table_and_picture(str(self), self.figure())
 
     def __str__(self) -> str:
         half = max(len(next(iter(self.losses.values()))) // 2, 1)

@@ -60,7 +60,7 @@ def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int]
     found = optimize.minimize_scalar(
         lambda ratio: -float(size(ratio, 1.0)), bounds=(best - 0.01, best + 0.01), method="bounded"
     )
-    return float(max(sizes.max(), -found.fun))
+    return float(max(sizes.max(), -found.fun))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def stable_curvature(transform: optax.GradientTransformation) -> float:

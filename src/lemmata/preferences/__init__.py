@@ -1,5 +1,7 @@
 """Floor 2: what preferences can tell: rewards from comparisons, the best of n, how far a policy has gone, DPO."""
 
+from lemmata.answers import Condition as Condition
+
 from ._best_of_n import BestOfN as BestOfN
 from ._best_of_n import best_of_n as best_of_n
 from ._coverage import Coverage as Coverage
@@ -15,4 +17,3 @@ from ._policies import divergence as divergence
 from ._policies import tilted as tilted
 from ._rewards import Rewards as Rewards
 from ._rewards import fit_rewards as fit_rewards
-from ._statements import Condition as Condition

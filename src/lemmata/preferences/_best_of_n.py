@@ -10,9 +10,11 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from lemmata.answers import Condition, inside
 from lemmata.core import whole
 from lemmata.errors import DataError, SettingError
 
+from ._draws import as_log_probabilities, as_vector, check_same_length
 from ._order_statistics import best_of_n_law
 from ._selection_curve import (
     RankedSample,
@@ -23,7 +25,6 @@ from ._selection_curve import (
     win_rate,
     without_each,
 )
-from ._statements import Condition, as_log_probabilities, as_vector, check_level, check_same_length
 from ._tails import tail_index
 
 _CLAIMS = (
@@ -116,7 +117,7 @@ def best_of_n(
         >>> found.divergence.round(3).tolist(), found.divergence_bound.round(3).tolist()
         ([0.0, 0.121, 0.325, 0.522], [0.0, 0.193, 0.432, 0.636])
     """
-    check_level(level)
+    level = inside("level", level, 0.0, 1.0)
     count = whole("n", n)
     if count < 1:
         raise SettingError("n", found=count, rule="at least 1 draw")
@@ -227,5 +228,5 @@ def _conditions(size: int, n: int, ties: int) -> tuple[Condition, ...]:
     return (
         Condition("draws for each best of n", each, each >= _DRAWS_EACH, "below 20 the intervals are too short"),
         Condition("draws with the reward of another", float(ties), ties == 0, "with ties the divergence is smaller"),
-        Condition("draws are independent, of one reference", float("nan"), None, "all intervals"),
+        Condition("draws are independent, of one reference", why="all intervals"),
     )

@@ -7,14 +7,9 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from ._statements import (
-    Condition,
-    as_log_probabilities,
-    check_level,
-    check_positive,
-    check_same_length,
-    mean_interval,
-)
+from lemmata.answers import Condition, inside, positive
+
+from ._draws import as_log_probabilities, check_same_length, mean_interval
 
 _CLAIMS = (
     "preferences.coverage.divergence_estimators",
@@ -98,9 +93,9 @@ def coverage(
         >>> round(found.overestimation, 3), found.vacuous
         (0.577, False)
     """
-    check_level(level)
-    check_positive("error_sd", error_sd)
-    check_positive("error_range", error_range)
+    level = inside("level", level, 0.0, 1.0)
+    error_sd = None if error_sd is None else positive("error_sd", error_sd)
+    error_range = None if error_range is None else positive("error_range", error_range)
     policy, ref = as_log_probabilities("logp", logp, _FEWEST), as_log_probabilities("logp_ref", logp_ref, _FEWEST)
     check_same_length(logp=policy, logp_ref=ref)
     ratio = policy - ref
@@ -130,7 +125,7 @@ def coverage(
         conditions=(
             Condition("largest share of one draw in chi²", share, share <= _LARGEST_SHARE, "one draw decides it"),
             Condition("reference mass where the policy draws", seen, seen_high >= 1, "what is missed is not estimated"),
-            Condition("answers are drawn from the policy", float("nan"), None, "no mean is right for other draws"),
+            Condition("answers are drawn from the policy", why="no mean is right for other draws"),
         ),
     )
 

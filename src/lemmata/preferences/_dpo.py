@@ -6,19 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
+from lemmata.answers import Condition, inside, positive, share_interval
 from lemmata.core import check_numbers
 from lemmata.errors import SettingError, ShapeError
 
-from ._statements import (
-    Condition,
-    as_log_probabilities,
-    as_vector,
-    check_level,
-    check_positive,
-    check_same_length,
-    mean_interval,
-    share_interval,
-)
+from ._draws import as_log_probabilities, as_vector, check_same_length, mean_interval
 
 _CLAIMS = (
     "preferences.direct.dpo_gradient",
@@ -98,8 +90,7 @@ def dpo_report(
         >>> found.accuracy[0], found.fallen[0], found.both_fallen[0], round(found.pull, 3), round(found.loss[0], 3)
         (0.75, 0.75, 0.5, 0.469, 0.635)
     """
-    check_level(level)
-    check_positive("beta", beta)
+    level, beta = inside("level", level, 0.0, 1.0), positive("beta", beta)
     gaps, chosen = as_vector("margins", margins), as_log_probabilities("logp_chosen", logp_chosen)
     ref = as_log_probabilities("logp_chosen_ref", logp_chosen_ref)
     check_same_length(margins=gaps, logp_chosen=chosen, logp_chosen_ref=ref)
@@ -108,11 +99,11 @@ def dpo_report(
     pull, losses = expit(-beta * gaps), -log_expit(beta * gaps)
 
     def share(found: np.ndarray) -> Share:
-        return float(found.mean()), *share_interval(int(found.sum()), len(gaps), level)
+        return float(found.mean()), *share_interval(float(found.sum()), float((~found).sum()), level)
 
     conditions = (
-        Condition("pairs are independent", float("nan"), None, "several pairs of one prompt are not"),
-        Condition("the step is on the pair itself", float("nan"), None, "other pairs move the same weights"),
+        Condition("pairs are independent", why="several pairs of one prompt are not"),
+        Condition("the step is on the pair itself", why="other pairs move the same weights"),
     )
     return DpoReport(
         accuracy=share(gaps > 0),

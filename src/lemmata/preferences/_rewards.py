@@ -9,10 +9,10 @@ from jaxtyping import Float
 from scipy import stats
 from scipy.special import expit, xlogy
 
+from lemmata.answers import Condition, inside
 from lemmata.errors import DataError, UnknownNameError
 
 from ._comparison_graph import bradley_terry, laplacian, separated_part
-from ._statements import Condition, check_level
 
 _CLAIMS = (
     "preferences.comparisons.bradley_terry_existence",
@@ -105,7 +105,7 @@ def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
         >>> round(found.p_value, 3), [round(value, 3) for value in found.probability("a", "c")]
         (1.0, [0.9, 0.814, 0.949])
     """
-    check_level(level)
+    level = inside("level", level, 0.0, 1.0)
     pairs = _pairs(comparisons)
     items = _items(pairs)
     index = {item: number for number, item in enumerate(items)}
@@ -216,5 +216,5 @@ def _conditions(games: np.ndarray, rarest: float, freedom: int) -> tuple[Conditi
         Condition("the rarest expected count of wins", rarest, rarest >= _EXPECTED, "intervals and test are for many"),
         Condition("pairs beyond those that rewards need", float(freedom), freedom > 0, "else nothing is tested"),
         Condition("least over most comparisons of a pair", least, even, "then rewards follow Borda"),
-        Condition("comparisons are independent", float("nan"), None, "the same person twice is not"),
+        Condition("comparisons are independent", why="the same person twice is not"),
     )

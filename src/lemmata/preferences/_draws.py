@@ -1,6 +1,5 @@
-"""What every tool of this room says beside its numbers: conditions with their values; and the intervals they share."""
+"""Numbers that come one a draw: which are refused, and the interval of their mean."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,24 +8,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from lemmata.core import check_numbers
-from lemmata.errors import DataError, SettingError, ShapeError
-
-
-@dataclasses.dataclass(frozen=True)
-class Condition:
-    """A condition that a number rests on.
-
-    Args:
-        name: in words.
-        value: what was found; NaN where data cannot tell.
-        holds: whether it holds; None where data cannot tell.
-        why: what depends on it.
-    """
-
-    name: str
-    value: float
-    holds: bool | None
-    why: str
+from lemmata.errors import DataError, ShapeError
 
 
 def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.ndarray, " n"]:
@@ -82,33 +64,6 @@ def check_same_length(**arrays: np.ndarray | None) -> None:
         raise ShapeError("lengths", found=found, rule="one entry of each for every answer")
 
 
-def check_positive(name: str, value: float | None) -> None:
-    """Refuse a number that is not finite and positive; None passes.
-
-    Args:
-        name: what it is, for the message.
-        value: the number.
-
-    Raises:
-        SettingError: where it is not.
-    """
-    if value is not None and not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
-        raise SettingError(name, found=repr(value), rule="a finite number above 0")
-
-
-def check_level(level: float) -> None:
-    """Refuse a confidence level that is no probability strictly between 0 and 1.
-
-    Args:
-        level: of the intervals.
-
-    Raises:
-        SettingError: where it is not.
-    """
-    if not (np.ndim(level) == 0 and 0 < level < 1):
-        raise SettingError("level", found=repr(level), rule="a probability between 0 and 1", remedy="0.95, say")
-
-
 def mean_interval(values: Float[np.ndarray, " n"], level: float) -> tuple[float, float]:
     """A two-sided interval of a mean, corrected for skewness by Hall's transformation of the t statistic.
 
@@ -129,17 +84,3 @@ def mean_interval(values: Float[np.ndarray, " n"], level: float) -> tuple[float,
         return mean - deviation * 3 / skewness * float(np.cbrt(cube) - 1)
 
     return moved(quantile), moved(-quantile)
-
-
-def share_interval(count: int, total: int, level: float) -> tuple[float, float]:
-    """The exact (Clopper-Pearson) interval of a probability.
-
-    Args:
-        count: how often it was seen.
-        total: of how many.
-        level: its confidence.
-    """
-    tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, count, total - count + 1)) if count else 0.0
-    high = float(stats.beta.ppf(1 - tail, count + 1, total - count)) if count < total else 1.0
-    return low, high

@@ -1,0 +1,62 @@
+"""What can be fitted to labels again and again: estimators, and functions that fit."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from lemmata.errors import DataError, SettingError, ShapeError
+
+_LEAST = 16
+Fit = Callable[[np.ndarray, np.ndarray], Callable[[np.ndarray], np.ndarray]]
+
+
+def as_fit(fit: Any) -> Fit:
+    """A function (rows, labels) -> predict, from an estimator with `fit` and `predict`, or from such a function.
+
+    Args:
+        fit: an estimator, cloned for every call; or fit(x, y), which returns a function of rows or what has `predict`.
+
+    Raises:
+        SettingError: for what is neither.
+    """
+    if hasattr(fit, "fit") and hasattr(fit, "predict") and not isinstance(fit, type):
+        return lambda x, y: _checked(clone(fit, safe=False).fit(x, y).predict)
+    if callable(fit) and not isinstance(fit, type):
+        return lambda x, y: _checked(_predict_of(fit(x, y)))
+    remedy = "LogisticRegression(), say, or a function fit(x, y) that returns a function of rows"
+    raise SettingError("fit", found=repr(fit), rule="an estimator or a function", remedy=remedy)
+
+
+def _predict_of(fitted: Any) -> Any:
+    predict = getattr(fitted, "predict", fitted)
+    if not callable(predict):
+        rule = "a function of rows, or what has predict"
+        raise SettingError("what fit(x, y) returns", found=type(fitted).__name__, rule=rule)
+    return predict
+
+
+def _checked(predict: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], np.ndarray]:
+    def checked(x: np.ndarray) -> np.ndarray:
+        found = np.asarray(predict(x))
+        if found.shape == (len(x), 1):
+            found = found[:, 0]
+        if found.shape != (len(x),):
+            raise ShapeError("predictions", found=f"shape {found.shape}", rule=f"one for each of {len(x)} rows")
+        return found
+
+    return checked
+
+
+def check_enough(n: int) -> None:
+    """Refuse fewer than 16 rows: labellings with one class alone are drawn again, which below 1 in 2^15 is no matter.
+
+    Args:
+        n: rows.
+
+    Raises:
+        DataError: for fewer.
+    """
+    if n < _LEAST:
+        raise DataError("x", found=f"{n} rows", rule=f"at least {_LEAST}", remedy="a ball, or more rows")

@@ -1,0 +1,180 @@
+"""Models with Gaussian noise on their weights: the prior around one fit, the posterior on the way to another.
+
+A family holds two fits, w0 from the prior's rows and w1 from all rows, and answers for N(w0 + t (w1 - w0), sigma² S):
+its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights they are exact, also for
+a kernel, whose weights are a function f with the Gaussian process of covariance sigma² K around it; for networks they
+come from draws.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ._gibbs import gaussian_error
+
+_BATCH = 32
+Errors = Callable[[float, float, int, int], np.ndarray]
+"""(step, sigma, draws, seed) to the errors on given rows, one for each draw, or the expected one."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinearRules:
+    """Rules whose outputs are linear in Gaussian weights.
+
+    Args:
+        distance: (w1 - w0)' S^-1 (w1 - w0).
+        outputs: of rows: those of w0 (n, k), those of w1, and the deviation of each output at sigma = 1, (n,).
+    """
+
+    distance: float
+    outputs: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+    exact: bool = True
+
+    def errors_on(self, x: np.ndarray, labels: Int[np.ndarray, " n"]) -> Errors:
+        """The expected error over rows, exactly; numbers of draws and seeds are not needed."""
+        first, last, spread = self.outputs(x)
+
+        def errors(step: float, sigma: float, draws: int, seed: int) -> np.ndarray:
+            return gaussian_error(first + step * (last - first), sigma * spread, labels).mean(keepdims=True)
+
+        return errors
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SampledRules:
+    """Rules whose errors come from draws of their weights.
+
+    Args:
+        first, last: w0 and w1, lists of arrays.
+        scales: the deviation of each array at sigma = 1.
+        wrong: weights (lists of arrays, one a draw), rows and labels to the share of errors of each draw.
+    """
+
+    first: list[np.ndarray]
+    last: list[np.ndarray]
+    scales: list[float]
+    wrong: Callable[[list[list[np.ndarray]], np.ndarray, np.ndarray], np.ndarray]
+    exact: bool = False
+
+    @property
+    def distance(self) -> float:
+        """(w1 - w0)' S^-1 (w1 - w0)."""
+        arrays = zip(self.first, self.last, self.scales, strict=True)
+        return float(sum(np.sum((last - first) ** 2) / scale**2 for first, last, scale in arrays))
+
+    def errors_on(self, x: np.ndarray, labels: Int[np.ndarray, " n"]) -> Errors:
+        """The share of wrong rows for each draw of the weights."""
+
+        def errors(step: float, sigma: float, draws: int, seed: int) -> np.ndarray:
+            generator, found = np.random.default_rng(seed), []
+            means = [first + step * (last - first) for first, last in zip(self.first, self.last, strict=True)]
+            noisy = lambda: [
+                mean + sigma * scale * generator.standard_normal(mean.shape)
+                for mean, scale in zip(means, self.scales, strict=True)
+            ]
+            for start in range(0, draws, _BATCH):
+                found.append(self.wrong([noisy() for _ in range(min(_BATCH, draws - start))], x, labels))
+            return np.concatenate(found)
+
+        return errors
+
+
+GaussianRules = LinearRules | SampledRules
+
+
+def scale_of(weights: np.ndarray, otherwise: float = 1.0) -> float:
+    """The root mean square of weights, the natural unit of noise on them; another one where all are 0.
+
+    Args:
+        weights: of the prior's mean.
+        otherwise: the unit then.
+    """
+    size = float(np.sqrt(np.mean(np.asarray(weights, float) ** 2))) if np.size(weights) else 0.0
+    return size if size > 0 else otherwise
+
+
+def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"], features: Callable) -> LinearRules:
+    """Rules x -> features(x) w, the noise of every weight of the size of the prior's weights.
+
+    Args:
+        first: w0.
+        last: w1.
+        features: rows to (n, p).
+    """
+    scale = scale_of(first)
+
+    def outputs(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        phi = features(x)
+        return phi @ first, phi @ last, scale * np.linalg.norm(phi, axis=1)
+
+    return LinearRules(float(np.sum((last - first) ** 2)) / scale**2, outputs)
+
+
+def estimator_rules(first: Any, last: Any, names: tuple[str, ...], transform: Callable) -> SampledRules:
+    """Rules of a fitted scikit-learn estimator, whose weights stand in attributes that are lists of arrays.
+
+    Args:
+        first: fitted to the prior's rows.
+        last: fitted to all rows.
+        names: of the attributes.
+        transform: what precedes the estimator.
+    """
+    read = lambda fitted: [np.asarray(array, float) for name in names for array in getattr(fitted, name)]
+    probe = copy.deepcopy(first)
+
+    def wrong(draws: list[list[np.ndarray]], x: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        rows, found = transform(x), []
+        for weights in draws:
+            start = 0
+            for name in names:
+                count = len(getattr(first, name))
+                setattr(probe, name, weights[start : start + count])
+                start += count
+            found.append(np.mean(probe.predict(rows) != first.classes_[labels]))
+        return np.asarray(found)
+
+    weights = read(first)
+    common = scale_of(np.concatenate([array.ravel() for array in weights]))
+    return SampledRules(weights, read(last), [scale_of(array, common) for array in weights], wrong)
+
+
+def module_rules(first: eqx.Module, last: eqx.Module) -> SampledRules:
+    """Rules of an Equinox module that maps one input to one output for each class.
+
+    Args:
+        first: trained on the prior's rows.
+        last: trained on from there on all rows.
+    """
+    parameters, static = eqx.partition(first, eqx.is_inexact_array)
+    leaves, tree = jax.tree.flatten(parameters)
+    after = jax.tree.leaves(eqx.filter(last, eqx.is_inexact_array))
+    dtype = leaves[0].dtype
+
+    @jax.jit
+    def shares(weights: list[Array], x: Array, labels: Array) -> Array:
+        def one(own: list[Array]) -> Array:
+            outputs = jax.vmap(eqx.combine(jax.tree.unflatten(tree, own), static))(x)
+            return jnp.mean(module_classes(outputs) != labels)
+
+        return jax.lax.map(one, weights)
+
+    def wrong(draws: list[list[np.ndarray]], x: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        stacked = [jnp.asarray(np.stack(arrays), dtype) for arrays in zip(*draws, strict=True)]
+        return np.asarray(shares(stacked, jnp.asarray(x, dtype), jnp.asarray(labels)), float)
+
+    weights = [np.asarray(leaf, float) for leaf in leaves]
+    common = scale_of(np.concatenate([array.ravel() for array in weights]))
+    scales = [scale_of(array, common) for array in weights]
+    return SampledRules(weights, [np.asarray(leaf, float) for leaf in after], scales, wrong)
+
+
+def module_classes(outputs: Array) -> Array:
+    """The class of the largest output, or of the sign where there is one alone."""
+    return (outputs[..., 0] > 0).astype(int) if outputs.shape[-1] == 1 else jnp.argmax(outputs, axis=-1)

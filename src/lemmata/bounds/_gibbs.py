@@ -1,0 +1,47 @@
+"""How often a rule with Gaussian outputs errs: exactly, by one integral for each row."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import ndtr
+
+_REACH = 8.5
+_NODES = 69  # the trapezoidal rule with a quarter of a deviation between nodes is exact to 1e-12 for such integrands
+
+
+def gaussian_error(
+    outputs: Float[np.ndarray, "n k"], spread: Float[np.ndarray, " n"], labels: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """P(wrong class) in each row where output c is normal of mean outputs[:, c] and deviation spread, independently.
+
+    One output (k = 1) names class 1 where it is positive: Phi(-y f/s) with y = -1, 1. With several outputs the largest
+    one decides: 1 - integral of phi(u) prod_(c != y) Phi(u + (f_y - f_c)/s).
+
+    Args:
+        outputs: means.
+        spread: deviations, one a row; 0 gives the error of the means.
+        labels: classes 0, 1, ...
+
+    >>> gaussian_error(np.array([[1.0]]), np.array([1.0]), np.array([1])).round(4)
+    array([0.1587])
+    >>> gaussian_error(np.zeros((1, 4)), np.array([1.0]), np.array([2])).round(4)
+    array([0.75])
+    """
+    if outputs.shape[1] == 1:
+        margins = np.where(labels == 1, outputs[:, 0], -outputs[:, 0])
+        return ndtr(-_ratio(margins, spread))
+    own = np.take_along_axis(outputs, labels[:, None], axis=1)
+    gaps = _ratio(own - outputs, spread[:, None])
+    np.put_along_axis(gaps, labels[:, None], np.inf, axis=1)
+    nodes = np.linspace(-_REACH, _REACH, _NODES)
+    weights = np.exp(-(nodes**2) / 2)
+    right = np.zeros(len(outputs))
+    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+        right += weight * ndtr(node + gaps).prod(axis=1)
+    return np.clip(1 - right, 0.0, 1.0)
+
+
+def _ratio(values: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """values/spread; without spread an infinity of the sign of the value, and an error for a tie."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = values / spread
+    return np.where(spread > 0, ratio, np.where(values > 0, np.inf, -np.inf))

@@ -1,0 +1,84 @@
+"""Rows with classes: what every tool of this room reads, and what none of them accepts."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, ShapeError
+
+
+def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
+    """Finite rows as float64.
+
+    Args:
+        x: one point a row.
+        name: what it is, for messages.
+
+    Raises:
+        ShapeError, DataError: where they are not.
+    """
+    rows = np.asarray(x)
+    if rows.ndim < 2:
+        raise ShapeError(name, found=f"shape {rows.shape}", rule="one point a row, shape (n, d)")
+    check_numbers(name, rows)
+    return rows.astype(float)
+
+
+def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape"], Int[np.ndarray, " n"], np.ndarray]:
+    """Rows, their classes as 0, 1, ..., and the classes by these numbers.
+
+    Args:
+        x: one point a row.
+        y: their classes, at least two different ones.
+
+    Raises:
+        ShapeError, DataError: where they do not fit.
+    """
+    rows = as_rows(x)
+    given = _one_each("y", y, len(rows))
+    classes, labels = np.unique(given, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError("y", found=f"the class {classes[0]!r} alone", rule="at least two classes")
+    if np.issubdtype(classes.dtype, np.floating) and len(classes) > max(20, len(rows) // 4):
+        found = f"{len(classes)} different numbers in {len(rows)} rows"
+        raise DataError("y", found=found, rule="classes", remedy="bounds on errors need classes: cut the target first")
+    return rows, labels.astype(int), classes
+
+
+def as_held(
+    held: object, rows: np.ndarray, classes: np.ndarray
+) -> tuple[Float[np.ndarray, "n *shape"], Int[np.ndarray, " n"]]:
+    """Held rows and their classes by the numbers of the training rows; a new class is an error of every rule, -1.
+
+    Args:
+        held: a pair of rows and classes.
+        rows: the training rows.
+        classes: theirs.
+
+    Raises:
+        ShapeError, DataError: where they do not fit.
+    """
+    if not (isinstance(held, tuple | list) and len(held) == 2):
+        raise ShapeError("held", found=type(held).__name__, rule="a pair of rows and classes")
+    points = as_rows(held[0], "held rows")
+    if points.shape[1:] != rows.shape[1:]:
+        found = f"points of shape {points.shape[1:]}"
+        raise ShapeError("held rows", found=found, rule=f"like the training rows, {rows.shape[1:]}")
+    given = _one_each("held classes", held[1], len(points))
+    unknown = ~np.isin(given, classes)
+    if unknown.any():
+        found = f"{given[unknown][0]!r}"
+        raise DataError("held classes", found=found, rule="classes of the training rows")
+    return points, np.searchsorted(classes, given)
+
+
+def _one_each(name: str, y: ArrayLike, count: int) -> np.ndarray:
+    given = np.asarray(y)
+    if given.shape != (count,):
+        raise ShapeError(name, found=f"shape {given.shape}", rule=f"one class for each of {count} rows")
+    if np.issubdtype(given.dtype, np.number):
+        check_numbers(name, given)
+    elif given.dtype == object and any(value is None or value != value for value in given):
+        raise DataError(name, found="a missing class", rule="a class for each row")
+    return given

@@ -1,0 +1,117 @@
+"""A short description that fits many rows: the bound of Occam's razor."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lemmata.answers import Condition, inside
+from lemmata.errors import SettingError, ShapeError
+
+from ._divergences import kl_upper
+from ._labelled import as_labelled
+
+_CLAIMS = ("generalisation.finite_classes.description_length",)
+
+
+@dataclasses.dataclass(frozen=True)
+class OccamBound:
+    """A bound on the error of a rule from the length of its description.
+
+    Args:
+        bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
+        trivial: what guessing gives, 1 - 1/classes.
+        vacuous: what made the bound no better than that, in words; empty where it is.
+        error: on the training rows.
+        bits: of the description.
+        rows: how many.
+        delta: as asked.
+        conditions: what the bound rests on.
+        claims: which state it.
+    """
+
+    bound: float
+    trivial: float
+    vacuous: str
+    error: float
+    bits: float
+    rows: int
+    delta: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        word = "vacuous: " if self.vacuous else ""
+        found = f"{word}error at most {self.bound:.3f} with probability {1 - self.delta:g}: "
+        found += f"{self.error:.3f} on {self.rows} rows, {self.bits:.4g} bits"
+        return found + (f"\n- {self.vacuous}" if self.vacuous else "")
+
+
+def occam_bound(
+    model: Any, x: ArrayLike, y: ArrayLike, bits: float | int | bytes, *, delta: float = 0.05
+) -> OccamBound:
+    """A bound on the error of a rule that has a short description, from the rows that it was fitted to.
+
+    Descriptions of rules are words of a code, fixed before the rows are seen, of which none begins another. With b bits
+    and n rows, every rule of the code at once has
+
+        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n   wherever its error is the larger of the two,
+
+    which is at least as good as training error + sqrt((b ln 2 + ln(1/delta)) / (2n)).
+
+    Args:
+        model: a fitted estimator with `predict`, or a function of rows, that gives classes as in y.
+        x: the training rows.
+        y: their classes.
+        bits: the length of the model's description, or the description itself as bytes, to which then the bits are
+            added that say how long it is (Elias's gamma code of the number of bytes + 1), since files begin others.
+        delta: the probability that the bound is wrong.
+
+    Raises:
+        SettingError: for no or negative bits, a delta outside (0, 1), a model that cannot be called.
+        ShapeError, DataError: for rows and classes that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(size=(500, 2))
+        >>> print(occam_bound(lambda rows: rows[:, 0] > 0, x, x[:, 0] > 0.1, bits=12))
+        error at most 0.075 with probability 0.95: 0.026 on 500 rows, 12 bits
+    """
+    delta, length = inside("delta", delta, 0.0, 1.0), _length(bits)
+    rows, labels, classes = as_labelled(x, y)
+    error = float(np.mean(_predicted(model, rows) != classes[labels]))
+    budget = (length * math.log(2) + math.log(1 / delta)) / len(rows)
+    bound, trivial = float(kl_upper(error, budget)), 1 - 1 / len(classes)
+    vacuous = ""
+    if bound >= trivial:
+        vacuous = f"{length:.4g} bits are too many for {len(rows)} rows"
+        if error >= trivial or float(kl_upper(error, math.log(1 / delta) / len(rows))) >= trivial:
+            vacuous = f"the rule errs on {error:.3f} of the rows: no description is short enough"
+    why = "a code that is made to fit the rows says nothing"
+    conditions = (
+        Condition("rows are independent draws of one law, and new rows are of the same"),
+        Condition("the code was fixed before the rows were seen, and no word begins another", why=why),
+    )
+    return OccamBound(bound, trivial, vacuous, error, length, len(rows), delta, conditions)
+
+
+def _length(bits: float | int | bytes) -> float:
+    if isinstance(bits, bytes | bytearray):
+        return 8.0 * len(bits) + 2 * math.floor(math.log2(len(bits) + 1)) + 1
+    if isinstance(bits, bool | str) or np.ndim(bits) != 0 or not (math.isfinite(bits) and bits > 0):
+        remedy = "len(zlib.compress(weights.tobytes())) * 8, say, or the bytes themselves"
+        raise SettingError("bits", found=repr(bits), rule="a finite number above 0, or bytes", remedy=remedy)
+    return float(bits)
+
+
+def _predicted(model: Any | Callable, rows: np.ndarray) -> np.ndarray:
+    predict = getattr(model, "predict", model)
+    if not callable(predict):
+        raise SettingError("model", found=type(model).__name__, rule="a fitted estimator or a function of rows")
+    found = np.asarray(predict(rows))
+    if found.shape != (len(rows),):
+        raise ShapeError("predictions", found=f"shape {found.shape}", rule=f"one class for each of {len(rows)} rows")
+    return found

@@ -1,0 +1,144 @@
+"""Whether a learner fits labels that mean nothing, and what that says about its capacity."""
+
+import dataclasses
+import math
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lemmata.answers import Condition, inside, whole
+
+from ._fits import as_fit, check_enough
+from ._labelled import as_labelled
+
+_CLAIMS = ("generalisation.memorisation.random_label_identity",)
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomLabels:
+    """A learner on the true classes and on random ones.
+
+    Args:
+        true_accuracy: on the training rows, fitted to the true classes.
+        random_accuracy: on the training rows, fitted to independent classes of equal odds: the mean over repeats.
+        attainable: the largest accuracy that any rule of the learner has is at least this in expectation, at the level.
+        chance: 1/classes.
+        true_seconds, random_seconds: to fit once; the mean over repeats.
+        complexity: 2 random_accuracy - 1 for two classes: what it attained of the Rademacher complexity of the rules
+            that it chooses from; None for more classes.
+        complexity_lower: that complexity is at least this, at the level.
+        memorises: whether the attainable accuracy is at least halfway from chance to 1: for two classes a complexity
+            of 1/2, twice which is the whole range of an error.
+        repeats: how many random labellings.
+        level: confidence.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    true_accuracy: float
+    random_accuracy: float
+    attainable: float
+    chance: float
+    true_seconds: float
+    random_seconds: float
+    complexity: float | None
+    complexity_lower: float | None
+    memorises: bool
+    repeats: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        found = f"training accuracy {self.true_accuracy:.3f} on true labels, {self.random_accuracy:.3f} on random ones "
+        found += f"(chance {self.chance:.3f}; at least {self.attainable:.3f} attainable)"
+        if self.complexity is not None:
+            found += f"; Rademacher complexity at least {self.complexity_lower:.3f}"
+        if self.memorises:
+            found += "\n- vacuous: it fits random labels, so bounds that hold for all rules it can choose say nothing"
+        return found
+
+
+def random_label_test(
+    fit: Any, x: ArrayLike, y: ArrayLike, *, repeats: int = 10, level: float = 0.95, seed: int = 0
+) -> RandomLabels:
+    """Fit a learner to the true classes of training rows and to random ones.
+
+    For rules with values -1 and 1 the empirical Rademacher complexity on the rows is
+
+        1 - 2 E min error = 2 E max accuracy - 1
+
+    over uniform random labels. A learner reaches at most the largest accuracy, so its own is a bound from below. The
+    largest moves by 1/n where one label of n changes: with R repeats its expectation is at least the learner's mean
+    less sqrt(ln(1/(1 - level)) / (2 n R)), at the level, whatever the learner.
+
+    Args:
+        fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something
+            with `predict`. It sees the classes as they stand in y.
+        x: training rows.
+        y: their classes.
+        repeats: random labellings.
+        level: confidence of what is attainable.
+        seed: of the labellings.
+
+    Raises:
+        SettingError: for a learner that is none, no repeats, a level outside (0, 1).
+        ShapeError, DataError: for rows and classes that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> x = np.random.default_rng(0).normal(size=(100, 2))
+        >>> found = random_label_test(DecisionTreeClassifier(max_depth=1), x, x[:, 0] > 0)
+        >>> found.true_accuracy, round(found.random_accuracy, 3), round(found.complexity_lower, 3)
+        (1.0, 0.597, 0.117)
+        >>> random_label_test(DecisionTreeClassifier(), x, x[:, 0] > 0).memorises
+        True
+    """
+    rows, labels, classes = as_labelled(x, y)
+    learner, repeats, level = as_fit(fit), whole("repeats", repeats, 1), inside("level", level, 0.0, 1.0)
+    generator = np.random.default_rng(whole("seed", seed))
+    check_enough(len(rows))
+
+    def accuracy(given: np.ndarray) -> tuple[float, float]:
+        start = time.perf_counter()
+        predict = learner(rows, classes[given])
+        seconds = time.perf_counter() - start
+        return float(np.mean(predict(rows) == classes[given])), seconds
+
+    true_accuracy, true_seconds = accuracy(labels)
+    runs = [accuracy(_labelling(generator, len(rows), len(classes))) for _ in range(repeats)]
+    mean, seconds = (float(np.mean(values)) for values in zip(*runs, strict=True))
+    attainable = max(mean - math.sqrt(math.log(1 / (1 - level)) / (2 * len(rows) * repeats)), 0.0)
+    chance = 1 / len(classes)
+    conditions = (
+        Condition(
+            "random accuracy", mean, None, "equal to the largest that the rules allow only for a perfect learner"
+        ),
+        Condition("two classes", float(len(classes)), len(classes) == 2, "the identity speaks of two"),
+    )
+    two = len(classes) == 2
+    return RandomLabels(
+        true_accuracy=true_accuracy,
+        random_accuracy=mean,
+        attainable=attainable,
+        chance=chance,
+        true_seconds=true_seconds,
+        random_seconds=seconds,
+        complexity=2 * mean - 1 if two else None,
+        complexity_lower=max(2 * attainable - 1, 0.0) if two else None,
+        memorises=attainable >= (1 + chance) / 2,
+        repeats=repeats,
+        level=level,
+        conditions=conditions,
+    )
+
+
+def _labelling(generator: np.random.Generator, n: int, classes: int) -> np.ndarray:
+    """Independent classes of equal odds, drawn again where one class alone came: learners refuse it."""
+    while True:
+        given = generator.integers(classes, size=n)
+        if len(np.unique(given)) > 1:
+            return given

@@ -1,0 +1,126 @@
+"""Accountants of steps on sampled rows: dp-accounting's, and the central limit."""
+
+import contextlib
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lemmata.errors import SettingError
+
+from ._gaussian import budget
+
+FINE = 3.0  # the largest budget for which losses have the finest grid; in proportion above
+_GRID, _COARSEST = 1e-4, 50.0  # e^step has to be a number
+
+
+def budgets(noise: float, rate: float, steps: int, deltas: Sequence[float]) -> list[float]:
+    """The eps of `privacy_spent` at several deltas.
+
+    Args:
+        noise: standard deviation of the noise in units of the clipping norm.
+        rate: the probability with which a row takes part in a step.
+        steps: how many.
+        deltas: of the privacy.
+    """
+    if rate == 1:
+        return [budget(delta, math.sqrt(steps) / noise) for delta in deltas]
+    package = accountants(needed=True)
+    event = sampled_steps(noise, rate, steps, package)
+    renyi = [by_divergences(event, delta, package) for delta in deltas]
+    losses = by_losses(event, package, max(renyi))
+    return [min(rdp, eps_of(losses, delta)) for delta, rdp in zip(deltas, renyi, strict=True)]
+
+
+def central_ratio(noise: float, rate: float, steps: int) -> float:
+    """The mu of the normal law that the sum of losses tends to: rate sqrt(steps (e^(1/noise²) - 1)).
+
+    Args:
+        noise: standard deviation of the noise in units of the clipping norm.
+        rate: the probability with which a row takes part in a step.
+        steps: how many.
+    """
+    exponent = 1 / noise / noise
+    return rate * math.sqrt(steps * math.expm1(exponent)) if exponent < 700 else math.inf
+
+
+def sampled_steps(noise: float, rate: float, steps: int, package: Any) -> Any:
+    """The steps in dp-accounting's words.
+
+    Args:
+        noise: standard deviation of the noise in units of the clipping norm.
+        rate: the probability with which a row takes part in a step.
+        steps: how many.
+        package: of the accountants.
+    """
+    return package.SelfComposedDpEvent(package.PoissonSampledDpEvent(rate, package.GaussianDpEvent(noise)), steps)
+
+
+def by_divergences(event: Any, delta: float, package: Any) -> float:
+    """The eps by Rényi divergences.
+
+    Args:
+        event: the steps.
+        delta: of the privacy.
+        package: of the accountants.
+    """
+    with _quiet():
+        return float(package.rdp.RdpAccountant().compose(event).get_epsilon(delta))
+
+
+def by_losses(event: Any, package: Any, scale: float) -> Any:
+    """The losses' distribution, rounded up, on a grid in proportion to the budget; None where a step is too large.
+
+    Args:
+        event: the steps.
+        package: of the accountants.
+        scale: about the budget, from its divergences.
+    """
+    grid = _GRID * max(1.0, scale / FINE)
+    return None if grid > _COARSEST else package.pld.PLDAccountant(value_discretization_interval=grid).compose(event)
+
+
+def eps_of(losses: Any, delta: float) -> float:
+    """The eps by losses, infinite where there are none.
+
+    Args:
+        losses: of `by_losses`.
+        delta: of the privacy.
+    """
+    return math.inf if losses is None else float(losses.get_epsilon(delta))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings of Rényi orders whose series do not converge: they are left out, and the rest bounds."""
+    log = logging.getLogger("absl")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def accountants(needed: bool) -> Any:
+    """The package dp_accounting, None where it is missing and not needed.
+
+    Args:
+        needed: whether to refuse without it.
+
+    Raises:
+        SettingError: where it is missing and needed.
+    """
+    try:
+        import dp_accounting  # pyright: ignore[reportMissingImports]
+        from dp_accounting import pld, rdp  # noqa: F401  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        if not needed:
+            return None
+        raise SettingError(
+            "privacy of sampled rows",
+            found="no dp-accounting",
+            rule="the extra `privacy`, but at rate 1",
+            remedy="pip install 'lemmata[privacy]'",
+        ) from error
+    return dp_accounting

@@ -1,0 +1,137 @@
+"""A threshold attack: what the scores of a canary show of the privacy of trainings."""
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from lemmata.answers import inside
+from lemmata.errors import DataError, ShapeError
+
+
+@dataclasses.dataclass(frozen=True)
+class ThresholdAttack:
+    """The best threshold of scores, and how much privacy its errors refute.
+
+    Args:
+        eps: with confidence 1 - alpha the mechanism is not (e, delta)-private for any e below this.
+        ceiling: the largest eps that so many held-out scores can show.
+        threshold: chosen on the first half of the scores.
+        above: whether the event is a score above the threshold, or else one at or below it.
+        member: whether the event is the likelier one with the canary, or else without.
+        hits, trials: how often the event came in held-out runs where it is the likelier one.
+        false_hits, false_trials: how often in the others.
+        likelier: the lower limit of its probability where it is the likelier one.
+        rarer: the upper limit of its probability in the others.
+        delta, alpha: as asked.
+    """
+
+    eps: float
+    ceiling: float
+    threshold: float
+    above: bool
+    member: bool
+    hits: int
+    trials: int
+    false_hits: int
+    false_trials: int
+    likelier: float
+    rarer: float
+    delta: float
+    alpha: float
+
+    def at(self, delta: float) -> float:
+        """The lower bound of eps at another delta, with the same confidence for all of them together.
+
+        Args:
+            delta: of the privacy.
+        """
+        return max(math.log((self.likelier - delta) / self.rarer), 0.0) if self.likelier > delta else 0.0
+
+
+def threshold_attack(
+    with_canary: ArrayLike, without: ArrayLike, delta: float = 1e-5, alpha: float = 0.05
+) -> ThresholdAttack:
+    """A lower bound of eps from independent scores of a canary in runs with it and without it.
+
+    (eps, delta)-privacy asks P(E) <= e^eps Q(E) + delta of every event E, P and Q the laws with and without the canary
+    in either order. The event, a score beyond a threshold, is chosen on the first half of the scores; on the other half
+    p, the lower exact (Clopper-Pearson) limit of P(E), and q, the upper one of Q(E), each at alpha/2, give
+
+        eps >= log((p - delta)/q).
+
+    Args:
+        with_canary: scores of the canary after trainings with it.
+        without: after trainings without it.
+        delta: of the privacy, inside (0, 1).
+        alpha: the probability that the bound is above the truth, at most.
+
+    Raises:
+        ShapeError: for fewer than 4 scores.
+        DataError: for scores that are not finite.
+        SettingError: for a delta or alpha outside (0, 1).
+
+    Example:
+        >>> draw = np.random.default_rng(0)
+        >>> found = threshold_attack(draw.normal(3.0, 1.0, 1000), draw.normal(0.0, 1.0, 1000))
+        >>> round(found.eps, 2), round(found.ceiling, 2)
+        (4.16, 4.91)
+    """
+    delta, alpha = inside("delta", delta, 0.0, 1.0), inside("alpha", alpha, 0.0, 1.0)
+    groups = [_scores(name, values) for name, values in (("with_canary", with_canary), ("without", without))]
+    first, second = [own[: len(own) // 2] for own in groups], [own[len(own) // 2 :] for own in groups]
+    thresholds = np.unique(np.concatenate(first))
+    beyond = [len(own) - np.searchsorted(np.sort(own), thresholds, side="right") for own in first]
+    options = []
+    for above in (True, False):
+        counts = [count if above else len(own) - count for count, own in zip(beyond, first, strict=True)]
+        for member in (True, False):
+            likelier, other = (0, 1) if member else (1, 0)
+            sizes = len(first[likelier]), len(first[other])
+            low, high = _limits(counts[likelier], sizes[0], counts[other], sizes[1], alpha)
+            bounds = np.log(np.maximum(low - delta, 1e-300) / high)
+            place = int(bounds.argmax())
+            options.append((float(bounds[place]), float(thresholds[place]), above, member))
+    _, threshold, above, member = max(options)
+    held = second if member else second[::-1]
+    hits, false_hits = (int(((own > threshold) == above).sum()) for own in held)
+    trials, false_trials = (len(own) for own in held)
+    likelier, rarer = _limits(np.array([hits]), trials, np.array([false_hits]), false_trials, alpha)
+    surest, rarest = _limits(np.array([trials]), trials, np.array([0]), false_trials, alpha)
+    found = ThresholdAttack(
+        eps=0.0,
+        ceiling=max(math.log(max(surest[0] - delta, 1e-300) / rarest[0]), 0.0),
+        threshold=threshold,
+        above=above,
+        member=member,
+        hits=hits,
+        trials=trials,
+        false_hits=false_hits,
+        false_trials=false_trials,
+        likelier=float(likelier[0]),
+        rarer=float(rarer[0]),
+        delta=delta,
+        alpha=alpha,
+    )
+    return dataclasses.replace(found, eps=found.at(delta))
+
+
+def _limits(
+    hits: np.ndarray, trials: int, others: np.ndarray, size: int, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each count the lower limit of the first probability and the upper one of the second, each at alpha/2."""
+    low = np.where(hits > 0, stats.beta.ppf(alpha / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
+    high = np.where(others < size, stats.beta.isf(alpha / 2, others + 1, np.maximum(size - others, 1)), 1.0)
+    return low, high
+
+
+def _scores(name: str, values: ArrayLike) -> Float[np.ndarray, " n"]:
+    found = np.asarray(values, float)
+    if found.ndim != 1 or len(found) < 4:
+        raise ShapeError(name, found=f"shape {found.shape}", rule="a score a run, at least 4")
+    if not np.isfinite(found).all():
+        raise DataError(name, found=f"{(~np.isfinite(found)).sum()} that are not finite", rule="finite scores")
+    return found

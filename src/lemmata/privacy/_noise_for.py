@@ -1,0 +1,118 @@
+"""The noise for a budget."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+from scipy import optimize
+
+from lemmata.answers import Condition, positive
+from lemmata.errors import SettingError, SolverError
+
+from ._accountants import FINE, accountants, by_divergences, by_losses, eps_of, sampled_steps
+from ._gaussian import ratio_for
+from ._spent import CLAIMS, PrivacySpent, checked, privacy_spent
+
+_TOLERANCE, _LARGEST = 1e-3, 1e5
+_SEARCH = 4.0  # steps of the grid are so many times larger in a search
+
+
+@dataclasses.dataclass(frozen=True)
+class NoiseFor:
+    """The noise that keeps a budget.
+
+    Args:
+        noise: in units of the clipping norm; its own accounting, `spent`, is within the budget.
+        eps: the budget.
+        too_little: a smaller noise, which exceeds the budget by an accounting that is a little coarser below rate 1.
+        spent: what `noise` spends.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    noise: float
+    eps: float
+    too_little: float
+    spent: PrivacySpent
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = CLAIMS
+
+    def __str__(self) -> str:
+        return f"noise {self.noise:.5g} for eps <= {self.eps:g} ({self.too_little:.5g} is too little): {self.spent}"
+
+
+def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
+    """The least noise under which steps of DP-SGD stay within a budget, to a thousandth, from above.
+
+    At rate 1 it is sqrt(steps)/mu with mu from the exact curve. Below, it is a root of `privacy_spent` in the noise,
+    rounded up to where the accounting itself is within the budget.
+
+    Args:
+        eps: the budget, above 0.
+        rate: the probability with which a row takes part in a step, in (0, 1].
+        steps: how many, at least 1.
+        delta: inside (0, 1).
+
+    Raises:
+        SettingError: for settings outside their range; for a rate below 1 without the extra `privacy`.
+        SolverError: where no noise is found.
+
+    Example:
+        >>> print(noise_for(1.0, 1.0, 100, 1e-5).noise > 37.3)
+        True
+        >>> round(noise_for(2.0, 0.01, 1000, 1e-5).noise, 2)
+        0.96
+    """
+    eps, (_, rate, steps, delta) = positive("eps", eps), checked(1.0, rate, steps, delta)
+    if eps > _LARGEST:
+        raise SettingError("eps", found=f"{eps:g}", rule=f"at most {_LARGEST:g}", remedy="no noise: nothing is private")
+    if rate == 1:
+        noise = math.sqrt(steps) / ratio_for(eps, delta)
+        spent = privacy_spent(noise, rate, steps, delta)
+        return NoiseFor(noise, eps, noise * (1 - 1e-9), spent, spent.conditions)
+    package = accountants(needed=True)
+    event = lambda log_noise: sampled_steps(math.exp(log_noise), rate, steps, package)
+    renyi = lambda log_noise: by_divergences(event(log_noise), delta, package)
+
+    def enough(log_noise: float) -> float:
+        rdp = renyi(log_noise)
+        # a coarser grid rounds further up
+        return eps - min(rdp, eps_of(by_losses(event(log_noise), package, _SEARCH * max(rdp, FINE)), delta))
+
+    # what is enough for the cheaper accountant is enough; the least noise is a little below
+    start = math.log(_central_noise(eps, rate, steps, delta))
+    high = _climb(lambda log_noise: eps - renyi(log_noise), start, 0.05)
+    low, high = _least(enough, _climb(lambda log_noise: renyi(log_noise) - eps, high, -0.02), high)
+    while (spent := privacy_spent(math.exp(high), rate, steps, delta)).eps > eps:
+        high += _TOLERANCE / 4
+    return NoiseFor(math.exp(high), eps, math.exp(low), spent, spent.conditions)
+
+
+def _climb(wanted: Callable[[float], float], start: float, step: float) -> float:
+    """The first of start, start + step, start + 3 step, start + 7 step, ... where a function is at least 0."""
+    place = start
+    while wanted(place) < 0:
+        place, step = place + step, 2 * step
+        if abs(place - start) > 60:
+            raise SolverError(
+                "noise", found="none for this budget", rule="eps binds and can be kept", remedy="another eps"
+            )
+    return place
+
+
+def _least(enough: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """A point that is too little and one, a little above, that is enough; `high` is enough."""
+    step = 0.02
+    while enough(low) >= 0:
+        low, high, step = low - step, low, 2 * step
+    root = float(optimize.brentq(enough, low, high, xtol=_TOLERANCE / 4))  # pyright: ignore[reportArgumentType]
+    above, below = root, root
+    while enough(above) < 0:
+        below, above = above, above + _TOLERANCE / 4
+    while enough(below) >= 0:
+        below, above = below - _TOLERANCE / 4, below
+    return below, above
+
+
+def _central_noise(eps: float, rate: float, steps: int, delta: float) -> float:
+    return 1 / math.sqrt(math.log1p((ratio_for(eps, delta) / rate) ** 2 / steps))

@@ -1,0 +1,147 @@
+"""Any way of fitting: a function of (x, y) that returns something that predicts; rows and losses as arrays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+
+Fit = Callable[[Any, Any], Any]
+Loss = Callable[[np.ndarray, np.ndarray], ArrayLike]
+
+
+def _squared(predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return _summed((predicted - y) ** 2)
+
+
+def _absolute(predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return _summed(np.abs(predicted - y))
+
+
+def _zero_one(predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return _summed(predicted != y) > 0
+
+
+def _summed(values: np.ndarray) -> np.ndarray:
+    return values.reshape(len(values), -1).sum(axis=1)
+
+
+LOSSES: dict[str, Loss] = {"squared": _squared, "absolute": _absolute, "zero-one": _zero_one}
+
+
+def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and targets as arrays of equally many rows.
+
+    Args:
+        x: inputs, (n, ...); a data frame is taken by its values.
+        y: targets, (n,) or (n, k), numbers or labels.
+        names: of both, for messages.
+
+    Raises:
+        ShapeError, DataError: where they are not.
+    """
+    inputs, targets = np.asarray(x), np.asarray(y)
+    for name, values in zip(names, (inputs, targets), strict=True):
+        if values.ndim == 0:
+            raise ShapeError(name, found="a single value", rule="one row for each example")
+        if values.dtype.kind in "fiubc":
+            check_numbers(name, values)
+    if len(inputs) != len(targets):
+        rule = "as many rows of each"
+        raise ShapeError(" and ".join(names), found=f"{len(inputs)} and {len(targets)} rows", rule=rule)
+    if targets.ndim > 2:
+        raise ShapeError(names[1], found=f"shape {targets.shape}", rule="(n,) or (n, outputs)")
+    return inputs, targets
+
+
+def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
+    """The loss by its name, or the function itself.
+
+    Args:
+        loss: one of LOSSES, or a function of (predicted, y) that returns one number a row.
+        y: the targets, which are numbers unless the loss is "zero-one" or a function.
+
+    Raises:
+        SettingError: for an unknown name.
+        DataError: for labels where the loss needs numbers.
+    """
+    if callable(loss):
+        return loss
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise SettingError(
+            "loss", found=repr(loss), rule=f"one of {', '.join(LOSSES)}, or a function of (predicted, y)"
+        )
+    if loss != "zero-one" and y.dtype.kind not in "fiub":
+        remedy = 'loss="zero-one"'
+        raise DataError("y", found=f"entries of type {y.dtype}", rule=f"numbers for the {loss} loss", remedy=remedy)
+    return LOSSES[loss]
+
+
+def check_fit(fit: Any, name: str = "fit") -> None:
+    """Refuse what cannot be called with (x, y).
+
+    Args:
+        fit: what was given.
+        name: of it, for the message.
+
+    Raises:
+        SettingError: where it is no function.
+    """
+    if callable(fit) and not (isinstance(fit, type) or hasattr(fit, "predict")):
+        return
+    remedy = "lambda x, y: clone(model).fit(x, y)" if hasattr(fit, "predict") else "fit=lambda x, y: Ridge().fit(x, y)"
+    raise SettingError(name, found=f"{fit!r}"[:60], rule="a function of (x, y) that returns a fit", remedy=remedy)
+
+
+def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Callable[[np.ndarray], np.ndarray]:
+    """The predictions of a fit to rows, as a function of inputs that returns arrays of the shape of their targets.
+
+    Args:
+        fit: a function of (x, y) whose value has `.predict`, or is callable.
+        x: training inputs.
+        y: training targets.
+        name: of the fit, for messages.
+
+    Raises:
+        SettingError: where it returns nothing that predicts.
+        ShapeError, DataError: for predictions that are not finite numbers, one for each target.
+    """
+    model = fit(x, y)
+    predict = getattr(model, "predict", model)
+    if not callable(predict):
+        found = f"a {type(model).__name__}"
+        raise SettingError(f"{name}(x, y)", found=found, rule="something with .predict, or a function of x")
+
+    def predicted(inputs: np.ndarray) -> np.ndarray:
+        values = np.asarray(predict(inputs))
+        wanted = (len(inputs), *y.shape[1:])
+        if values.shape != wanted and values.size != np.prod(wanted):
+            rule = f"{wanted} for {len(inputs)} inputs, like the targets"
+            raise ShapeError(f"predictions of {name}", found=f"shape {values.shape}", rule=rule)
+        if values.dtype.kind in "fc" and not np.isfinite(values).all():
+            found = f"{int((~np.isfinite(values)).sum())} that are not finite"
+            raise DataError(f"predictions of {name}", found=found, rule="finite numbers")
+        return values.reshape(wanted)
+
+    return predicted
+
+
+def losses_of(loss: Loss, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """One finite number a row.
+
+    Args:
+        loss: of (predicted, y).
+        predicted: predictions.
+        y: targets.
+
+    Raises:
+        ShapeError, DataError: where the loss returns anything else.
+    """
+    values = np.asarray(loss(predicted, y))
+    if values.shape != (len(y),):
+        raise ShapeError("losses", found=f"shape {values.shape}", rule=f"one number a row, ({len(y)},)")
+    check_numbers("losses", values)
+    return values.astype(float)

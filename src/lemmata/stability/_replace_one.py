@@ -1,0 +1,76 @@
+"""Training rows replaced one at a time by rows that were not seen."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ._fits import Fit, Loss, losses_of, predictor
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReplaceOne:
+    """What replacing rows did to losses.
+
+    Args:
+        rows: the training rows that were replaced, one at a time.
+        by: the row of the pool that took the place of each.
+        changes: l(A(S^(i)), z_i) - l(A(S), z_i) of each, the loss at the row itself once it is replaced, less that
+            before.
+        new: l(A(S), z') - l(A(S^(i)), z') of each, the same of the row z' that takes the place.
+        others: the mean of l(A(S^(i)), z_j) - l(A(S), z_j) over the training rows, with 0 for j = i.
+        unseen: the mean of l(A(S^(i)), z) - l(A(S), z) over the rows of the pool but z'.
+        spread: the sample variance of that difference over those rows.
+        largest: max_z |l(A(S^(i)), z) - l(A(S), z)| of each, over the training rows and the pool.
+        train: losses of A(S) at the training rows.
+        pool: losses of A(S) at the pool.
+    """
+
+    rows: Int[np.ndarray, " r"]
+    by: Int[np.ndarray, " r"]
+    changes: Float[np.ndarray, " r"]
+    new: Float[np.ndarray, " r"]
+    others: Float[np.ndarray, " r"]
+    unseen: Float[np.ndarray, " r"]
+    spread: Float[np.ndarray, " r"]
+    largest: Float[np.ndarray, " r"]
+    train: Float[np.ndarray, " n"]
+    pool: Float[np.ndarray, " m"]
+
+
+def replace_one(
+    fit: Fit,
+    sample: tuple[np.ndarray, np.ndarray],
+    pool: tuple[np.ndarray, np.ndarray],
+    replaced: int,
+    loss: Loss,
+    generator: np.random.Generator,
+) -> ReplaceOne:
+    """Fit again with one training row replaced by a row of the pool, for rows chosen without replacement.
+
+    The mean of `changes` is an unbiased estimate of E[R(A(S)) - R_S(A(S))], for any algorithm and loss: with the i-th
+    row replaced, z_i is to A(S^(i)) what a new row is to A(S). Rows of the pool are used in turn, in random order.
+
+    Args:
+        fit: the algorithm A.
+        sample: inputs and targets of S.
+        pool: inputs and targets of rows of the same law that are not in S.
+        replaced: how many rows are replaced.
+        loss: of (predicted, y), one number a row.
+        generator: of the choice.
+    """
+    (x, y), (pool_x, pool_y) = sample, pool
+    every_x, every_y = np.concatenate([x, pool_x]), np.concatenate([y, pool_y])
+    before = losses_of(loss, predictor(fit, x, y)(every_x), every_y)
+    rows = generator.permutation(len(y))[:replaced]
+    by = np.resize(generator.permutation(len(pool_y)), len(rows))
+    found = np.empty((len(rows), 6))
+    for number, (row, new) in enumerate(zip(rows, by, strict=True)):
+        other_x, other_y = x.copy(), y.copy()
+        other_x[row], other_y[row] = pool_x[new], pool_y[new]
+        moved = losses_of(loss, predictor(fit, other_x, other_y)(every_x), every_y) - before
+        seen, unseen = moved[: len(y)], np.delete(moved[len(y) :], new)
+        others = (seen.sum() - seen[row]) / len(y)
+        found[number] = seen[row], -moved[len(y) + new], others, unseen.mean(), unseen.var(ddof=1), np.abs(moved).max()
+    changes, own, others, unseen, spread, largest = found.T
+    return ReplaceOne(rows, by, changes, own, others, unseen, spread, largest, before[: len(y)], before[len(y) :])

@@ -1,0 +1,221 @@
+"""The stability of any way of fitting under replacement of one row, and the generalisation gap that it implies."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import stats
+
+from lemmata.answers import Condition, inside, whole
+from lemmata.errors import DataError, ShapeError
+
+from ._fits import Fit, Loss, check_fit, checked_loss, checked_rows, losses_of, predictor
+from ._replace_one import ReplaceOne, replace_one
+
+_CLAIMS = ("stability.gaps.gap_is_instability",)
+_LEAST, _POOL = 10, 4
+_RESAMPLES = 2000
+_CAP = 4.0  # of studentised resamples: where few rows change at all, some resamples have hardly any spread
+# Intervals of level 0.9 with the Efron-Stein variance alone held 0.82 to 0.98 of the true gaps of six kinds of fit.
+_STRETCH = 1.2
+_FEW = 20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stability:
+    """How stable a way of fitting is, for samples of `n` rows.
+
+    Args:
+        gap: the expected generalisation gap, E[risk - training loss], that the replaced rows imply.
+        interval: of it.
+        average: the mean absolute change of the loss at a row when it is replaced.
+        uniform: the largest change of the loss that was seen at any row, for any row replaced. The supremum over
+            samples and rows, uniform stability itself, is at least that.
+        train: the mean loss of the fit at its own rows.
+        held_gap: the mean loss at rows that the fit has not seen, less `train`: the gap of this one fit.
+        held_interval: of the gap of this one fit, for the law of the rows.
+        rows: the rows of x that were replaced.
+        changes: of the loss at each of them when it is replaced. Large ones are those that the fit has memorised.
+        n: training rows.
+        unseen: rows that it has not seen, which replace others.
+        level: confidence of the intervals.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    gap: float
+    interval: tuple[float, float]
+    average: float
+    uniform: float
+    train: float
+    held_gap: float
+    held_interval: tuple[float, float]
+    rows: Int[np.ndarray, " r"]
+    changes: Float[np.ndarray, " r"]
+    n: int
+    unseen: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        share = f"{100 * self.level:g} % interval"
+        low, high = self.interval
+        held_low, held_high = self.held_interval
+        lines = [
+            f"gap {self.gap:.4g}, {share} {low:.4g} to {high:.4g}, from {len(self.rows)} of {self.n} rows replaced",
+            f"held-out gap of this fit {self.held_gap:.4g}, {share} {held_low:.4g} to {held_high:.4g}, "
+            f"on {self.unseen} rows",
+            f"one row moves a loss by at least {self.uniform:.4g} (uniform), its own by {self.average:.4g} on average",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+
+def stability(
+    fit: Fit | Any,
+    x: Any,
+    y: Any,
+    replaced: int | float = 50,
+    *,
+    held: tuple[Any, Any] | Any = None,
+    loss: str | Loss = "squared",
+    level: float | int = 0.9,
+    seed: int = 0,
+) -> Stability:
+    """How much any way of fitting notices that one row was replaced, and the generalisation gap that this implies.
+
+    For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)] with S^(i) the sample S
+    with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an unbiased
+    estimate of that gap: no hypothesis on A or l, only independent rows of one law. New rows are the held ones, or,
+        where
+    none are given, a tenth of the rows (at least 4) that is set aside; the gap is then that of fits to the others.
+
+    The gap is an expectation over samples; the held-out gap is that of this fit. They are compared in the conditions.
+
+    The interval is studentised: the spread is Efron and Stein's, half of the summed squared changes of the estimate
+    when a row is replaced, the quantiles are those of a bootstrap of the rows. On eight simulated laws and fits that
+    nothing was tuned on (60 to 150 rows), intervals of level 0.9 held the gap in 92 to 98 %; a plain bootstrap of the
+    changes holds it in 60 to 90 %, since changes that share a sample are not independent.
+
+    Args:
+        fit: a function of (x, y) whose value has `.predict` or is callable.
+        x: inputs, (n, ...).
+        y: targets, (n,) or (n, outputs).
+        replaced: how many rows are replaced, each with a fit of its own; all where there are fewer.
+        held: inputs and targets of at least 4 rows of the same law that are not among these.
+        loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number a row.
+        level: confidence of the intervals.
+        seed: of the rows that are chosen, and of the bootstrap.
+
+    Raises:
+        SettingError: for what is no fit, an unknown loss, fewer than 2 replaced rows, a level that is none.
+        DataError, ShapeError: for rows, predictions or losses that do not fit each other, or too few of them.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=(200, 3))
+        >>> y = x[:, 0] + rng.normal(size=200)
+        >>> nearest = lambda x, y: lambda new: y[((new[:, None] - x) ** 2).sum(axis=2).argmin(axis=1)]
+        >>> print(stability(nearest, x, y))
+        gap 1.439, 90 % interval 0.8526 to 2.162, from 50 of 180 rows replaced
+        held-out gap of this fit 2.4, 90 % interval 1.392 to 4.937, on 20 rows
+        one row moves a loss by at least 15 (uniform), its own by 1.439 on average
+    """
+    check_fit(fit)
+    level, replaced = inside("level", level, 0.0, 1.0), whole("replaced", replaced, 2)
+    inputs, targets = checked_rows(x, y)
+    generator = np.random.default_rng(seed)
+    kept, sample, pool = _parts(inputs, targets, held, generator)
+    measure = checked_loss(loss, targets)
+    found = replace_one(fit, sample, pool, replaced, measure, generator)
+    again = losses_of(measure, predictor(fit, *sample)(sample[0]), sample[1])
+    random = float(np.abs(again - found.train).max())
+    gap, train = float(found.changes.mean()), float(found.train.mean())
+    quantiles = _studentised(found.changes, level, generator)
+    error = _STRETCH * np.sqrt(efron_stein(found))
+    interval = gap - quantiles[1] * error, gap - quantiles[0] * error
+    held_gap = float(found.pool.mean()) - train
+    tails = _studentised(found.pool, level, generator) * found.pool.std(ddof=1) / np.sqrt(len(found.pool))
+    return Stability(
+        gap=gap, interval=interval, average=float(np.abs(found.changes).mean()), uniform=float(found.largest.max()),
+        train=train, held_gap=held_gap, held_interval=(held_gap - tails[1], held_gap - tails[0]),
+        rows=kept[found.rows], changes=found.changes, n=len(sample[1]), unseen=len(pool[1]), level=level,
+        conditions=_conditions(found, random, abs(gap - held_gap), error, sample),
+    )  # fmt: skip
+
+
+def _parts(x: np.ndarray, y: np.ndarray, held: Any, generator: np.random.Generator):
+    """Numbers of the training rows, the training rows, and those that are new to them."""
+    if held is None:
+        if len(y) < _LEAST:
+            raise DataError("x and y", found=f"{len(y)} rows", rule=f"at least {_LEAST}, or rows held out beside them")
+        order = generator.permutation(len(y))
+        aside = max(_POOL, round(len(y) / 10))
+        kept, new = np.sort(order[aside:]), np.sort(order[:aside])
+        return kept, (x[kept], y[kept]), (x[new], y[new])
+    if not isinstance(held, tuple | list) or len(held) != 2:
+        raise ShapeError("held", found=f"a {type(held).__name__}", rule="a pair (x, y) of rows that were held out")
+    new_x, new_y = checked_rows(*held, names=("held x", "held y"))
+    for name, ours, theirs in (("held x", x, new_x), ("held y", y, new_y)):
+        if ours.shape[1:] != theirs.shape[1:]:
+            raise ShapeError(name, found=f"shape {theirs.shape}", rule=f"like that of the training rows, {ours.shape}")
+    if len(new_y) < _POOL:
+        raise DataError("held", found=f"{len(new_y)} rows", rule=f"at least {_POOL}")
+    if len(y) < 2:
+        raise DataError("x and y", found=f"{len(y)} rows", rule="at least 2")
+    return np.arange(len(y)), (x, y), (new_x, new_y)
+
+
+def efron_stein(found: ReplaceOne) -> float:
+    """An estimate of the variance of the mean change over samples, from the changes themselves.
+
+    Efron and Stein: the variance of any function of n independent rows is at most half of the expected sum of its
+    squared changes when a row is replaced. A replaced row changes the mean change by its own term, by the losses of the
+    others before they are replaced (`others`), and by those after, which are losses at rows that were not seen
+    (`unseen`, a mean over the pool, whose own sampling variance is taken off).
+
+    Args:
+        found: rows that were replaced.
+    """
+    n, unseen, r = len(found.train), len(found.pool) - 1, len(found.rows)
+    delta = (found.changes - found.new) / n - found.unseen + found.others
+    between = n / 2 * float(np.mean(delta**2 - found.spread * (1 / unseen - 1 / n)))
+    own = float(found.changes.var(ddof=1))
+    return max(between, own / n) + own * max(1 / r - 1 / n, 0.0)
+
+
+def _studentised(values: np.ndarray, level: float, generator: np.random.Generator) -> np.ndarray:
+    """The two quantiles of a mean's studentised bootstrap; Student's own where the values are all equal."""
+    count, mean = len(values), values.mean()
+    drawn = values[generator.integers(0, count, (_RESAMPLES, count))]
+    spread = drawn.std(axis=1, ddof=1)
+    usable = spread > 1e-12 * max(np.abs(values).max(), 1e-300)
+    ends = np.array([(1 - level) / 2, (1 + level) / 2])
+    if usable.sum() < _RESAMPLES / 2:
+        return stats.t.ppf(ends, count - 1)
+    ratios = (drawn.mean(axis=1)[usable] - mean) / spread[usable] * np.sqrt(count)
+    return np.clip(np.quantile(ratios, ends), -_CAP, _CAP)
+
+
+def _conditions(
+    found: ReplaceOne, random: float, apart: float, error: float, sample: tuple[np.ndarray, np.ndarray]
+) -> tuple[Condition, ...]:
+    joint = np.sqrt(error**2 + found.pool.var(ddof=1) / len(found.pool))
+    distance = apart / joint if joint > 0 else 0.0
+    x, y = (part.reshape(len(part), -1).astype(str) for part in sample)
+    copies = len(y) - len(np.unique(np.concatenate([x, y], axis=1), axis=0))
+    largest, average = float(found.largest.max()), float(np.abs(found.changes).mean())
+    return (
+        Condition("rows are independent draws of one law", None, None, "else a replaced row is not like a new one"),
+        Condition("rows that are copies of others", float(copies), copies == 0, "the copy stays when a row goes"),
+        Condition("the same rows give the same fit (largest difference of a loss)", random, random == 0.0,
+                  "else uniform and average hold the chance of fitting; the gap does not"),
+        Condition("uniform is at least average (their ratio)", largest / average if average else 1.0,
+                  largest >= average, "the one is a largest, the other a mean"),
+        Condition("the gap agrees with the held-out gap (distance in standard errors)", float(distance),
+                  bool(distance <= 3), "else rows held out are of another law, or this sample is unusual"),
+        Condition("rows that were replaced", float(len(found.rows)), len(found.rows) >= _FEW,
+                  "the interval is for 20 or more"),
+    )  # fmt: skip
