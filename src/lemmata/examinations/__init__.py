@@ -1,0 +1,10 @@
+"""Floor 7: a trained model and its rows in, a Record of what theory predicts about it out."""
+
+from ._findings import Sign as Sign
+from ._findings import signs as signs
+from ._gauges import gauges_of as gauges_of
+from ._load import load_trained as load_trained
+from ._record import Record as Record
+from ._required import check_required as check_required
+from ._required import read_required as read_required
+from ._run import run_examination as run_examination

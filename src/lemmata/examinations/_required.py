@@ -1,0 +1,86 @@
+"""Conditions that a user sets on an examination: "held.error<0.1"."""
+
+import operator
+import re
+from collections.abc import Sequence
+
+from lemmata.errors import SettingError
+
+from ._record import Record
+
+_SIGNS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+_PLAIN = ("held.error", "train.error", "score.covered")
+_FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([-+.\de]+)\s*")
+
+
+def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tuple[str, str, str, float]]:
+    """Conditions taken apart, before anything is computed: text, name, sign and number of each.
+
+    A condition compares `held.error`, `train.error`, `score.covered`, or NAME.predicted, NAME.measured of a gauge by
+    the last part of its name, with a number by <, <=, > or >=.
+
+    Args:
+        conditions: as they were given.
+        gauges: full names of the gauges that will be posed.
+
+    Raises:
+        SettingError: for a condition of another form, or a name that is none of these.
+    """
+    found = []
+    for text in conditions:
+        parts = _FORM.fullmatch(text)
+        number = None if parts is None else _finite(parts[3])
+        if parts is None or number is None:
+            raise SettingError("--require", found=repr(text), rule='a name, a sign and a number: "held.error<0.1"')
+        own = parts[1]
+        front, _, kind = own.rpartition(".")
+        ends = [name.split(".")[-1] for name in gauges]
+        if own not in _PLAIN and not (kind in ("predicted", "measured") and (front in ends or front in gauges)):
+            known = ", ".join([*_PLAIN, *ends])
+            rule = f"one of {known}; gauges with .predicted or .measured"
+            raise SettingError("--require", found=repr(own), rule=rule)
+        found.append((text.strip(), own, parts[2], number))
+    return found
+
+
+def check_required(record: Record, conditions: Sequence[str]) -> list[str]:
+    """The conditions that do not hold, each in a sentence with the number that was found; see `read_required`.
+
+    What was not measured does not hold.
+    """
+    broken = []
+    for text, name, sign, asked in read_required(conditions, _names(conditions, record)):
+        value = _value(record, name)
+        if value is None:
+            broken.append(f"Required {text}: {name} was not measured.")
+        elif not _SIGNS[sign](value, asked):
+            broken.append(f"Required {text}: {name} is {value:.4g}.")
+    return broken
+
+
+def _names(conditions: Sequence[str], record: Record) -> list[str]:
+    """The gauges of a record; where a check failed and none was posed, whatever is asked for."""
+    if record.gauges and not record.interrupted:
+        return [own.name for own in record.gauges]
+    parts = (_FORM.fullmatch(text) for text in conditions)
+    return [own[1].rpartition(".")[0] for own in parts if own is not None]
+
+
+def _finite(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _value(record: Record, name: str) -> float | None:
+    if name == "held.error":
+        return None if record.held_error is None else record.held_error.value
+    if name == "train.error":
+        return record.train_error.value
+    if name == "score.covered":
+        return record.score.covered / record.score.tested if record.score.tested else None
+    front, _, kind = name.rpartition(".")
+    own = record.gauge(front)
+    ends = None if own is None else own.predicted if kind == "predicted" else own.measured
+    return None if ends is None else ends.value

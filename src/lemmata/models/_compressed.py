@@ -1,0 +1,145 @@
+"""The Gauss-Newton curvature of many outputs within the span of the rows that carry it, and the error of that.
+
+Rows of R J, R the roots of the losses' curvatures, are chosen one block after another where most of the diagonal of
+R J J' R is still outside the span of those before: a partial Cholesky factorisation by blocks, with pivots. Of the
+whole matrix only chosen columns are ever made. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge is
+replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms they differ by l + l^1/2 at most, relative to H', l the
+largest eigenvalue of what is left of R J J' R over the ridge; in what comes of it the first order in l^1/2 mostly
+cancels, and an error of the size l is what is seen.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+
+from ._factors import Factor
+from ._sharpness import largest_eigenvalue
+
+_AT_ONCE = 256
+_LEFT = 0.3  # of the ridge: S was then right to a thousandth
+MOST = 6000
+_ROUNDING = 1e-9  # of the largest square: what is smaller has no direction
+_NEAR = 0.1  # to which the largest eigenvalue is found
+_SMALL = 0.05  # of the largest pivot of a block: smaller ones wait
+
+
+@dataclasses.dataclass(frozen=True)
+class Compressed:
+    """The rows of J and of R J in an orthonormal basis of the span.
+
+    Args:
+        rows: of J, output after output.
+        weighted: of R J.
+        own: J_i J_i' of each row of data.
+        chosen: places of the rows of R J that span.
+        lower: Cholesky's factor of the Gram matrix of these.
+        left: t, the squared length of all of R J that is outside.
+    """
+
+    rows: Float[np.ndarray, "nC k"]
+    weighted: Float[np.ndarray, "nC k"]
+    own: Float[np.ndarray, "n C C"]
+    chosen: np.ndarray
+    lower: Float[np.ndarray, "k k"]
+    left: float
+
+    def curvature(self, ridge: float) -> Float[np.ndarray, "k k"]:
+        """Q J_w' J_w Q + ridge in the basis."""
+        found = self.weighted.T @ self.weighted
+        found[np.diag_indices_from(found)] += ridge
+        return found
+
+
+def compress(
+    found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float, left: float = _LEFT, most: int = MOST
+) -> Compressed:
+    """A span outside of which the squared length of R J is at most 0.3 of the ridge, or one of at most 6000 rows.
+
+    Args:
+        found: the Jacobian J as factors.
+        root: R of each row, symmetric.
+        ridge: n times the decay, above 0.
+        left: share of the ridge at which it ends.
+        most: rows that are chosen at most.
+    """
+    n, width = root.shape[:2]
+    size, most = n * width, min(most, n * width)
+    own = np.zeros(root.shape)
+    for part in found:
+        own += part.scale**2 * ((part.taken**2).sum(1)[:, None, None] * (part.pushed @ part.pushed.transpose(0, 2, 1)))
+    outside = np.einsum("iab,ibc,iac->ia", root, own, root).ravel()
+    rows, weighted = np.empty((2, size, most))
+    lower, chosen, k = np.zeros((most, most)), np.empty(most, int), 0
+    least = _ROUNDING * outside.max()
+    while outside.sum() > left * ridge and outside.max() > least and k < most:
+        tried = np.argsort(-outside, kind="stable")[: min(2 * _AT_ONCE, size)]
+        pairs = _weighted(found, root, tried)
+        products = ((a @ a.T) * (b @ b.T) for a, b in pairs)
+        block = np.sum([part.scale**2 * own for part, own in zip(found, products, strict=True)], axis=0)
+        factor, order = _pivoted(block - weighted[tried, :k] @ weighted[tried, :k].T, min(_AT_ONCE, most - k))
+        if not len(order):
+            break
+        taken, end = tried[order], k + len(order)
+        fresh = _columns(found, [(a[order], b[order]) for a, b in pairs]) - rows[:, :k] @ weighted[taken, :k].T
+        fresh = scipy.linalg.solve_triangular(factor, fresh.T, lower=True, overwrite_b=True).T
+        lower[k:end, :k], lower[k:end, k:end], chosen[k:end] = weighted[taken, :k], factor, taken
+        rows[:, k:end] = fresh
+        weighted[:, k:end] = (root @ fresh.reshape(n, width, -1)).reshape(size, -1)
+        outside = np.maximum(outside - (weighted[:, k:end] ** 2).sum(1), 0.0)
+        outside[taken] = 0.0
+        k = end
+    return Compressed(rows[:, :k], weighted[:, :k], own, chosen[:k], lower[:k, :k], float(outside.sum()))
+
+
+def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float) -> float:
+    """The largest relative error of H' as a quadratic form: l + l^1/2, the eigenvalue l by Lanczos' method.
+
+    Args:
+        span: what was kept.
+        found: the Jacobian J as factors.
+        root: R of each row, symmetric.
+        ridge: n times the decay, above 0.
+    """
+    shape = root.shape[:2]
+
+    def rest(v: np.ndarray) -> np.ndarray:
+        u = np.einsum("iab,ib->ia", root, v.reshape(shape))
+        moved = sum(part.scale**2 * part.pushed_along(part.slope(u)) for part in found)
+        return np.einsum("iab,ib->ia", root, moved).ravel() - span.weighted @ (span.weighted.T @ v)
+
+    if span.left <= 1e-12 * ridge:
+        return 0.0
+    start = np.random.default_rng(0).normal(size=root[..., 0].size)
+    largest = max(largest_eigenvalue(rest, start, _NEAR)[0], 0.0) / ridge
+    return largest + math.sqrt(largest)
+
+
+def _weighted(
+    found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], places: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows of R J, a pair a factor: what goes in, and derivatives in what comes out."""
+    row, output = np.divmod(places, root.shape[1])
+    return [(part.taken[row], (root[row, output][:, None, :] @ part.pushed[row])[:, 0, :]) for part in found]
+
+
+def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray]]) -> Float[np.ndarray, "nC k"]:
+    """Inner products of the rows of J with some of R J."""
+    n, width, _ = found[0].pushed.shape
+    total = np.zeros(1)
+    for part, (taken, pushed) in zip(found, pairs, strict=True):
+        term = (part.pushed.reshape(n * width, -1) @ pushed.T).reshape(n, width, -1)
+        term *= part.scale**2 * (part.taken @ taken.T)[:, None, :]
+        total = total + term
+    return np.reshape(total, (n * width, -1))
+
+
+def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
+    """Cholesky's factor of a block, the largest pivots first, and which places these are; small ones are left."""
+    (pivoted,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
+    factor, order, rank, _ = pivoted(block, lower=1)
+    pivots = np.diagonal(factor)[:rank]
+    count = min(int((pivots**2 >= _SMALL * pivots[0] ** 2).sum()) if rank else 0, most)
+    return np.tril(factor[:count, :count]), order[:count] - 1

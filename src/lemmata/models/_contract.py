@@ -1,0 +1,252 @@
+"""What theory asks of a trained model: its outputs, and four products with its derivatives."""
+
+import abc
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import scipy.special
+from jaxtyping import Bool, Float, Inexact
+
+from lemmata.errors import ShapeError
+
+BATCH = 256
+"""Rows that pass through a model at once."""
+_KEPT = 2**29
+SMALLEST = 1e-30
+"""A probability of 0 is read as this, so that its logarithm is finite."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """A parameter array of a model: its name and its shape."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return int(np.prod(self.shape, dtype=int))
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractModel(abc.ABC):
+    """A function f(theta, x) at its trained parameters theta, seen through five products.
+
+    Parameters are one flat vector of P numbers, in the order of `layers`, each array in C order; an array that is used
+    twice counts once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits, probabilities or
+    values. Rows pass in batches, so no product holds more than a batch of them beside vectors of P numbers, which are
+    in the model's own precision.
+
+    A row of a language model is a document, (T,) tokens, and its one output the loss of that document: the sum of
+    -log p(token | those before it) over all its tokens but the first. What the model itself gives, logits of shape
+    (n, T, V), stands for a batch at a time and never leaves a product. A token k that is fed to the model and does not
+    count (padding, a prompt) is written -1 - k.
+
+    Args:
+        kind: what wrote the model, in words.
+        theta: its parameters.
+        layers: their names and shapes.
+        decayed: which parameters the training's decay acts on; all, unless the model says otherwise.
+        scored: whether outputs tell more than a class; where they do not they are 1 for it and 0 for the others.
+        link: "identity"; "log" where the model gives probabilities: outputs are then their logarithms, whose softmax
+            they are; "documents" for a language model.
+        batch: rows that pass at once, see `rows_at_once`.
+    """
+
+    kind: str
+    theta: Inexact[np.ndarray, " P"] = dataclasses.field(repr=False)
+    layers: tuple[Layer, ...] = dataclasses.field(repr=False)
+    decayed: Bool[np.ndarray, " P"] | None = dataclasses.field(repr=False, default=None, kw_only=True)
+    scored: bool = dataclasses.field(default=True, kw_only=True)
+    link: str = dataclasses.field(default="identity", kw_only=True)
+    batch: int = dataclasses.field(default=BATCH, kw_only=True)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether there are derivatives."""
+        return len(self.theta) > 0
+
+    def at(self, theta: Inexact[np.ndarray, " P"]) -> "AbstractModel":
+        """The same function at other parameters; the user's own model stays as it is."""
+        return dataclasses.replace(self, theta=np.asarray(theta, self.theta.dtype))
+
+    def in_double(self) -> "AbstractModel":
+        """The same function at the same parameters, computed in float64."""
+        return dataclasses.replace(self, theta=self.theta.astype(np.float64))
+
+    def split(self, theta: Inexact[np.ndarray, " P"]) -> dict[str, np.ndarray]:
+        """A vector of parameters as arrays by the names of the layers."""
+        ends = np.cumsum([layer.size for layer in self.layers])
+        parts = np.split(theta, ends[:-1])
+        return {layer.name: part.reshape(layer.shape) for layer, part in zip(self.layers, parts, strict=True)}
+
+    def outputs(self, x: np.ndarray) -> Float[np.ndarray, "n C"]:
+        """f(theta, x_i), rows.
+
+        Raises:
+            ShapeError: for rows that the model does not take.
+        """
+        try:
+            return np.concatenate([self._outputs(self._own(rows)) for rows in self._batches(x)]).astype(float)
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:
+            why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            found = f"shape {np.shape(x)[1:]} each"
+            raise ShapeError("rows", found=found, rule=f"what the model takes: {why}") from error
+
+    def jvp(self, v: Inexact[np.ndarray, " P"], x: np.ndarray) -> Float[np.ndarray, "n C"]:
+        """J v: how each output moves as theta moves along v."""
+        own = self._own(v)
+        return np.concatenate([self._jvp(own, self._own(rows)) for rows in self._batches(x)]).astype(float)
+
+    def vjp(self, u: Float[np.ndarray, "n C"], x: np.ndarray) -> Float[np.ndarray, " P"]:
+        """J' u = sum_i J_i' u_i: the gradient of sum_i <u_i, f(theta, x_i)>."""
+        return self._summed(lambda rows, own: self._vjp(self._own(own), self._own(rows)), x, u)
+
+    def hvp(
+        self, v: Inexact[np.ndarray, " P"], x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str
+    ) -> Float[np.ndarray, " P"]:
+        """(sum_i Hessian of loss(f(theta, x_i), y_i)) v.
+
+        Args:
+            v: the direction.
+            x: rows.
+            y: targets: for "softmax" probabilities of classes (one-hot rows, say), for "squared" values.
+            loss: "softmax" is log sum exp f - <y, f>; "squared" is |f - y|²/2; "documents" the output itself.
+        """
+        own = self._own(v)
+        return self._summed(lambda rows, targets: self._hvp(own, self._own(rows), self._own(targets), loss), x, y)
+
+    def gauss_newton(self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str) -> Float[np.ndarray, " P"]:
+        """(sum_i J_i' Lambda_i J_i) v, Lambda_i the Hessian of the loss of row i in its outputs: never negative.
+
+        Of documents the outputs are here the logits of all tokens that count.
+        """
+        own = self._own(v)
+        if loss == "documents":
+            return self._summed(lambda rows, _: self._documents_gauss_newton(own, self._own(rows)), x, x)
+        pushed = self.jvp(v, x)
+        if loss == "softmax":
+            p = scipy.special.softmax(self.outputs(x), axis=1)
+            pushed = p * pushed - p * (p * pushed).sum(1, keepdims=True)
+        return self.vjp(pushed, x)
+
+    def loss_slope(
+        self, x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str
+    ) -> tuple[float, Float[np.ndarray, " P"]]:
+        """The sum of losses and its gradient in theta, in one pass; `loss` as in `hvp`."""
+        total, slope = 0.0, np.zeros_like(self.theta)
+        for rows, targets in zip(self._batches(x), self._batches(y), strict=True):
+            value, own = self._loss_slope(self._own(rows), self._own(targets), loss)
+            total += float(value)
+            slope += own
+        return total, slope
+
+    def input_vjp(self, u: Float[np.ndarray, "n C"], x: np.ndarray) -> Float[np.ndarray, "n *row"]:
+        """The gradients of <u_i, f(theta, x_i)> in x_i, row by row."""
+        parts = [
+            self._input_vjp(self._own(weights), self._own(rows))
+            for rows, weights in zip(self._batches(x), self._batches(u), strict=True)
+        ]
+        return np.concatenate(parts).astype(float)
+
+    def jacobian(self, x: np.ndarray) -> Float[np.ndarray, "n C P"]:
+        """J itself, n C P numbers: for small models, and few rows at a time."""
+        return np.concatenate([self._jacobian(self._own(rows)) for rows in batches(x, min(32, self.batch))]).astype(
+            float
+        )
+
+    def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
+        """Of matrices that rows pass, by name: what goes in, and the outputs' derivatives in what comes out.
+
+        Which matrices those are, a face says as far as it sees; `factors` looks whether it is right.
+        """
+        if self.link == "documents":
+            return {}
+        parts = [self._matrix_factors(self._own(rows)) for rows in self._batches(x)]
+        names = [name for name in parts[0] if all(name in part for part in parts)]
+        join = lambda name, place: np.concatenate([part[name][place] for part in parts]).astype(float)
+        return {name: (join(name, 0), join(name, 1)) for name in names}
+
+    def vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
+        """The shape of what the user's own function gives for these rows."""
+        return self._vocabulary(x)
+
+    def _batches(self, x: np.ndarray) -> Iterator[np.ndarray]:
+        return batches(x, self.batch)
+
+    def _own(self, array: np.ndarray) -> np.ndarray:
+        """Fractions in the model's own precision; whole numbers (tokens) as they are."""
+        array = np.asarray(array)
+        return np.asarray(array, self.theta.dtype) if array.dtype.kind == "f" else array
+
+    def _summed(
+        self, term: Callable[[np.ndarray, np.ndarray], np.ndarray], x: np.ndarray, u: np.ndarray
+    ) -> Float[np.ndarray, " P"]:
+        total = np.zeros_like(self.theta)
+        for rows, weights in zip(self._batches(x), self._batches(u), strict=True):
+            total += term(rows, weights)
+        return total
+
+    @abc.abstractmethod
+    def _saved_bytes(self, x: np.ndarray) -> int:
+        """Bytes that a gradient keeps between its two halves for these rows, those of the parameters included."""
+
+    @abc.abstractmethod
+    def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
+        """The shape of what the user's own function gives for these rows."""
+
+    @abc.abstractmethod
+    def _outputs(self, x: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def _jacobian(self, x: np.ndarray) -> np.ndarray: ...
+
+    def _matrix_factors(self, x: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        return {}
+
+    @abc.abstractmethod
+    def _jvp(self, v: np.ndarray, x: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def _documents_gauss_newton(self, v: np.ndarray, x: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]: ...
+
+    @abc.abstractmethod
+    def _input_vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray: ...
+
+
+def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
+    """How many rows of a model may pass at once: a power of 2, at most 256.
+
+    What a gradient keeps between its two halves is counted for one row and for two; as many rows pass as keep half a
+    GiB. A product with the Hessian keeps about four times that.
+
+    Args:
+        model: any.
+        x: rows, at least one.
+    """
+    if not model.differentiable:
+        return BATCH
+    for row in (x[:1], x[:1].astype(float)):
+        try:
+            one, two = (model._saved_bytes(model._own(np.repeat(row, count, axis=0))) for count in (1, 2))
+        except (TypeError, ValueError, RuntimeError, IndexError):
+            continue  # a row that it does not take so
+        fit = int(_KEPT / max(two - one, 1))
+        return min(BATCH, 1 << max(fit.bit_length() - 1, 0))
+    return BATCH  # `outputs` explains what it takes
+
+
+def batches(x: np.ndarray, rows: int = BATCH) -> Iterator[np.ndarray]:
+    """Rows in batches."""
+    return (x[i : i + rows] for i in range(0, len(x), rows))

@@ -1,0 +1,147 @@
+"""Documents that stand in the data twice, nearly: pairs whose sets of five tokens in a row are mostly the same.
+
+The tokens of a document as numbers say nothing of how near two documents are. What does is Jaccard's similarity of
+their sets of shingles, |A and B| / |A or B|, a shingle being five tokens in a row.
+"""
+
+import hashlib
+import math
+
+import numpy as np
+from jaxtyping import Int, UInt
+
+from lemmata.errors import ShapeError
+
+from ._copies import Copies
+
+LENGTH = 5
+"""Tokens of a shingle; a shorter document is one shingle."""
+ALIKE = 0.8
+"""The similarity from which on two documents are near copies."""
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: powers of it mix the bits of a product modulo 2^64
+
+
+def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
+    """Exact and near copies of documents.
+
+    Two documents are near copies where at least 0.8 of all shingles that one of them has are in both. No pair is
+    missed: of two sets so alike, each has one of its rarest fifth of shingles in common with the rarest fifth of the
+    other, and only pairs that share such a one are compared in full. Costs a sort of all shingles, and a comparison for
+    each pair that shares a rare one: the square of their number where many documents are near copies of each other.
+
+    Args:
+        x: training documents, tokens that do not count as -1 - k; what follows the last that counts is left out.
+        held: held-out documents.
+
+    Raises:
+        ShapeError: for rows that are no documents of one length.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.integers(0, 50, (4, 200))
+    >>> held = np.concatenate([x[:1], x[1:2], rng.integers(0, 50, (1, 200))])
+    >>> held[1, 100] = 50
+    >>> found = find_document_copies(x, held)
+    >>> found.within.any(), found.held.tolist(), found.exact_held
+    (np.False_, [True, True, False], 1)
+    """
+    others = x[:0] if held is None else held
+    if x.ndim != 2 or others.ndim != 2 or others.shape[1] != x.shape[1]:
+        raise ShapeError("documents", found=f"shapes {x.shape} and {others.shape}", rule="(n, T) tokens, one T")
+    texts = [_text(row) for row in (*x, *others)]
+    places: dict[bytes, int] = {}
+    own = np.array([places.setdefault(hashlib.blake2b(text, digest_size=16).digest(), len(places)) for text in texts])
+    first = np.unique(own, return_index=True)[1]  # a text of each kind, in the order of their first places
+    n, known = len(x), np.zeros(len(first), bool)
+    known[own[:n]] = True
+    counts = np.bincount(own[:n], minlength=len(first))
+    near = np.zeros(len(first), bool)
+    a, b = near_pairs([shingles(np.frombuffer(texts[i], np.int64)) for i in first]).T
+    near[a[known[b]]] = near[b[known[a]]] = True  # each has another that stands among training documents
+    exact, seen = counts[own[:n]] > 1, known[own[n:]]
+    return Copies(exact | near[own[:n]], seen | near[own[n:]], int(exact.sum()), int(seen.sum()))
+
+
+def _text(row: Int[np.ndarray, " T"]) -> bytes:
+    """The tokens of a document up to the last that counts."""
+    counted = np.flatnonzero(row >= 0)
+    row = row[: int(counted[-1]) + 1 if len(counted) else 0]
+    return np.where(row < 0, -1 - row, row).astype(np.int64).tobytes()
+
+
+def shingles(tokens: Int[np.ndarray, " t"], length: int = LENGTH) -> UInt[np.ndarray, " s"]:
+    """The set of `length` tokens in a row, each as a number of 64 bits, in order.
+
+    Args:
+        tokens: of one document.
+        length: of a shingle; all tokens where there are fewer.
+    """
+    length = min(length, len(tokens))
+    if not length:
+        return np.zeros(0, np.uint64)
+    rows = np.lib.stride_tricks.sliding_window_view(tokens.astype(np.uint64), length)
+    found = np.full(len(rows), length, np.uint64)
+    for column in rows.T:
+        found = (found ^ (column + np.uint64(1))) * _FACTOR
+        found ^= found >> np.uint64(29)
+    return np.unique(found)
+
+
+def similarity(a: UInt[np.ndarray, " s"], b: UInt[np.ndarray, " t"]) -> float:
+    """Jaccard's similarity of two sets in order."""
+    both = len(np.intersect1d(a, b, assume_unique=True))
+    return both / max(len(a) + len(b) - both, 1)
+
+
+def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, "pairs 2"]:
+    """All pairs of sets whose similarity is at least `alike`.
+
+    Such a pair shares at least alike |A| elements of A. In an order of all elements that is the same for both, it
+    therefore shares one of the first |A| - ceil(alike |A|) + 1 of A that is among as many of B: the first of what they
+    share cannot be later in either. The order is that of how many sets have an element, the rarest first.
+
+    Args:
+        sets: numbers of elements, each set in order and without repetitions.
+        alike: in (0, 1].
+    """
+    none = np.zeros((0, 2), int)
+    if sum(map(len, sets)) == 0:
+        return none
+    _, place, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), int)
+    rank[np.argsort(counts, kind="stable")] = np.arange(len(counts))
+    ends = np.cumsum([len(own) for own in sets])
+    heads = [np.sort(part)[: head_length(len(part), alike)] for part in np.split(rank[place], ends[:-1])]
+    element, owner = np.concatenate(heads), np.repeat(np.arange(len(sets)), [len(own) for own in heads])
+    order = np.argsort(element, kind="stable")
+    element, owner = element[order], owner[order]
+    found, left = [], np.arange(len(element) - 1)
+    for apart in range(1, len(element)):  # neighbours at growing distances among those that share an element
+        left = left[left + apart < len(element)]
+        left = left[element[left] == element[left + apart]]
+        if not len(left):
+            break
+        found.append(np.stack([owner[left], owner[left + apart]], axis=1))
+    pairs = np.unique(np.concatenate(found), axis=0) if found else none
+    sizes = np.array([len(own) for own in sets])[pairs]
+    pairs = pairs[sizes.min(1) >= alike * sizes.max(1)] if len(pairs) else pairs
+    near = [similarity(sets[a], sets[b]) >= alike for a, b in pairs.tolist()]
+    return pairs[np.array(near, bool)]
+
+
+def head_length(size: int, alike: float = ALIKE) -> int:
+    """How many of the rarest elements of a set of this size are looked at."""
+    return size - math.ceil(alike * size - 1e-9) + 1 if size else 0
+
+
+def kept_by_replacing(shingled: float, replaced: float, length: int = LENGTH) -> float:
+    """The similarity that a document of so many different shingles keeps at least where tokens are replaced.
+
+    A token is in at most `length` shingles, which are lost, and as many are new.
+
+    Args:
+        shingled: different shingles.
+        replaced: tokens.
+        length: of a shingle.
+    """
+    lost = min(length * replaced, shingled)
+    return float((shingled - lost) / (shingled + lost))

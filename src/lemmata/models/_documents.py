@@ -1,0 +1,80 @@
+"""Language models: rows that are documents, and losses in the place of outputs."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Int
+
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._contract import AbstractModel
+from ._task import Task
+
+LANGUAGE = Task("documents", "losses of documents")
+"""The task of a language model."""
+
+
+def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractModel:
+    """The same model with one output a row, the loss of the document.
+
+    Args:
+        model: from documents (n, T) to logits (n, T, V), those at t for the token at t + 1.
+        x: documents, see `read_documents`.
+
+    Raises:
+        SettingError: for a model without derivatives.
+        ShapeError: for one that gives something else.
+        DataError: for a token that no output stands for.
+    """
+    rule = "a module or function from tokens (n, T) to logits (n, T, vocabulary)"
+    if not model.differentiable:
+        raise SettingError("language model", found=f"a {model.kind}", rule=rule)
+    try:
+        shape = model.vocabulary(x[:1])
+    except (TypeError, ValueError, RuntimeError, IndexError, AssertionError) as error:
+        why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise ShapeError("documents", found=f"{x.shape[1]} tokens each", rule=f"what the model takes: {why}") from error
+    if len(shape) != 3 or shape[:2] != (1, x.shape[1]):
+        raise ShapeError("outputs of a language model", found=f"{shape} for {(1, x.shape[1])} tokens", rule=rule)
+    check_tokens(x, shape[2])
+    return dataclasses.replace(model, link="documents")
+
+
+def read_documents(x: np.ndarray, padding: int | None = None, name: str = "document") -> Int[np.ndarray, "n T"]:
+    """Documents as the contract has them: -1 - k for a token k that is fed to the model and does not count.
+
+    Args:
+        x: (n, T) tokens; those below 0 do not count already, -1 is padding.
+        padding: the token that fills documents up.
+        name: what a row is called in errors.
+
+    Raises:
+        ShapeError: for rows that are no sequences of at least two tokens.
+        DataError: for fractions, and for a document of which no token counts.
+
+    >>> read_documents(np.array([[5, 2, 7, 0, 0]]), padding=0).tolist()
+    [[5, 2, 7, -1, -1]]
+    """
+    if x.ndim != 2 or x.shape[1] < 2:
+        raise ShapeError(f"{name}s", found=f"shape {x.shape}", rule="(n, T) tokens, at least two in each")
+    if x.dtype.kind != "i":
+        tokens = x.astype(np.int64)
+        if not np.array_equal(tokens, x):
+            raise DataError(f"{name}s", found="fractions", rule="whole numbers, the tokens; or targets beside the rows")
+        x = tokens
+    if padding is not None:
+        x = np.where(x == padding, -1 - x, x)
+    empty = (x[:, 1:] < 0).all(1)
+    if empty.any():
+        row = int(np.flatnonzero(empty)[0])
+        raise DataError(f"{name} {row + 1}", found="no token after the first that counts", rule="at least one")
+    return x
+
+
+def check_tokens(x: Int[np.ndarray, "n T"], size: int, name: str = "document") -> None:
+    """DataError for a token that is beyond a vocabulary of that size."""
+    tokens = np.where(x < 0, -1 - x, x)
+    if tokens.max() >= size:
+        row = int(np.flatnonzero((tokens >= size).any(1))[0])
+        rule = f"below {size}, the size of the vocabulary"
+        raise DataError(f"{name} {row + 1}", found=f"token {tokens[row].max()}", rule=rule)

@@ -1,0 +1,141 @@
+"""Estimators of scikit-learn, rebuilt from their coefficients; and those of which only outputs are seen."""
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.errors import SettingError
+
+from ._contract import SMALLEST, AbstractModel
+from ._jax import jax_model
+
+_ACTIVATIONS = {
+    "relu": jax.nn.relu,
+    "tanh": jnp.tanh,
+    "logistic": jax.nn.sigmoid,
+    "identity": lambda x: x,
+}
+_LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet"}
+_LINEAR |= {"RidgeClassifier", "RidgeClassifierCV", "SGDRegressor"}
+_SCORES = ("predict_proba", "decision_function")
+_PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
+
+
+@dataclasses.dataclass(frozen=True)
+class BlackBox(AbstractModel):
+    """A model of which only outputs are seen; every other product raises SettingError.
+
+    Args:
+        call: from rows to outputs (n, C) or (n,).
+    """
+
+    call: Callable[[np.ndarray], np.ndarray] = dataclasses.field(repr=False)
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        found = np.asarray(self.call(x))
+        found = found.reshape(len(found), -1)
+        return found if self.link == "identity" else np.log(np.maximum(found, SMALLEST))
+
+    def _saved_bytes(self, x: np.ndarray) -> int:
+        return 0
+
+    def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
+        return np.shape(self.call(x))
+
+    def _none(self) -> np.ndarray:
+        remedy = "gauges that need none still run"
+        raise SettingError("derivatives", found=f"none of a {self.kind}", rule="a differentiable model", remedy=remedy)
+
+    def _jacobian(self, x: np.ndarray) -> np.ndarray:
+        return self._none()
+
+    def _jvp(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._none()
+
+    def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._none()
+
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
+        return self._none()
+
+    def _documents_gauss_newton(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._none()
+
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]:
+        return 0.0, self._none()
+
+    def _input_vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._none()
+
+
+def estimator_model(estimator: Any) -> AbstractModel:
+    """A model of a fitted estimator: classes are outputs, as logits where it has them.
+
+    A classifier of two classes has two outputs, half of its decision function with either sign, whose softmax are its
+    probabilities. In linear models the intercept is not decayed, as scikit-learn has it.
+
+    Raises:
+        SettingError: for an estimator that is not fitted, and for a pipeline, whose last step it is that was trained.
+    """
+    name = type(estimator).__name__
+    if hasattr(estimator, "steps"):
+        remedy = "pass pipeline[-1] with rows pipeline[:-1].transform(x)"
+        raise SettingError("model", found="a Pipeline", rule="its last step, on the rows that it reads", remedy=remedy)
+    if name in _LINEAR | _PERCEPTRONS and not (hasattr(estimator, "coef_") or hasattr(estimator, "coefs_")):
+        raise SettingError("model", found=f"a {name} without coefficients", rule="fitted", remedy="model.fit(x, y)")
+    if name in _LINEAR:
+        return _linear(estimator, name)
+    if name in _PERCEPTRONS:
+        return _perceptron(estimator, name)
+    call = _seen(estimator, name)
+    scored = not hasattr(estimator, "classes_") or any(map(partial(hasattr, estimator), _SCORES))
+    return BlackBox(f"scikit-learn {name}", np.zeros(0), (), call=call, scored=scored)
+
+
+def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Probabilities of classes, else scores of classes, else the classes themselves as 1 and 0; or values."""
+    classes = getattr(estimator, "classes_", None)
+    if hasattr(estimator, "predict_proba"):
+        return estimator.predict_proba
+    if not hasattr(estimator, "predict"):
+        raise SettingError("model", found=f"a {name}", rule="an estimator that predicts")
+    if classes is None:
+        return estimator.predict
+    if hasattr(estimator, "decision_function"):
+        score = lambda x: np.asarray(estimator.decision_function(x), float).reshape(len(x), -1)
+        return lambda x: score(x) if len(classes) > 2 else score(x) * np.array([-0.5, 0.5])
+    return lambda x: (np.asarray(estimator.predict(x))[:, None] == np.asarray(classes)).astype(float)
+
+
+def _linear(estimator: Any, name: str) -> AbstractModel:
+    weights = np.atleast_2d(np.asarray(estimator.coef_, float))
+    bias = np.broadcast_to(np.asarray(estimator.intercept_, float), len(weights))
+    params = {"bias": jnp.asarray(bias), "weights": jnp.asarray(weights)}
+    both = _both_signs(estimator, len(weights))
+    f = lambda own, x: both(x @ own["weights"].T + own["bias"])
+    return jax_model(f, params, f"scikit-learn {name}", {"bias": False, "weights": True})
+
+
+def _perceptron(estimator: Any, name: str) -> AbstractModel:
+    params = [(jnp.asarray(w), jnp.asarray(b)) for w, b in zip(estimator.coefs_, estimator.intercepts_, strict=True)]
+    activation = _ACTIVATIONS[estimator.activation]
+    both = _both_signs(estimator, params[-1][1].size)
+
+    def f(own: Any, x: Any) -> Any:
+        for weights, bias in own[:-1]:
+            x = activation(x @ weights + bias)
+        return both(x @ own[-1][0] + own[-1][1])
+
+    return jax_model(f, params, f"scikit-learn {name}", [(True, False)] * len(params))
+
+
+def _both_signs(estimator: Any, outputs: int) -> Callable[[Any], Any]:
+    """Two classes have one column of logits, which becomes two; other outputs stay."""
+    if outputs == 1 and len(getattr(estimator, "classes_", ())) == 2:
+        return lambda f: jnp.concatenate([-f, f], axis=1) / 2
+    return lambda f: f

@@ -1,0 +1,150 @@
+"""The Jacobian of a dense network as factors: what goes into each matrix, and how outputs move with what comes out.
+
+Where a row passes a matrix W once, as W h, the derivative of output c is b_c h', b_c that of the output in W h. The
+Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>, which never holds a vector of
+all parameters, and costs (n C)² widths instead of (n C)² P.
+"""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+from ._contract import AbstractModel
+
+_CHECKED = 4
+_ROUNDING = 1e-10
+_BLOCK = 2**28  # bytes of a block of rows of a Gram matrix
+
+
+@dataclasses.dataclass(frozen=True)
+class Factor:
+    """The derivatives of outputs in one array of parameters: pushed[i, c] taken[i]', times a scale.
+
+    Args:
+        taken: what goes in; 1 for constants.
+        pushed: derivatives of the outputs in what comes out.
+        turned: whether the array is (in, out), not (out, in).
+        scale: that the derivatives are multiplied by.
+    """
+
+    taken: Float[np.ndarray, "n b"]
+    pushed: Float[np.ndarray, "n C a"]
+    turned: bool = False
+    scale: float = 1.0
+
+    def jacobian(self) -> Float[np.ndarray, "n C Q"]:
+        """The derivatives themselves, Q = a b."""
+        n, width, _ = self.pushed.shape
+        letters = "nb,nca->ncba" if self.turned else "nca,nb->ncab"
+        both = (self.taken, self.pushed) if self.turned else (self.pushed, self.taken)
+        return (self.scale * np.einsum(letters, *both)).reshape(n, width, -1)
+
+    def slope(self, u: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "a b"]:
+        """sum_i sum_c u_ic df_ic/dW, without the scale."""
+        return np.einsum("nc,nca->na", u, self.pushed).T @ self.taken
+
+    def pushed_along(self, v: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "n C"]:
+        """How each output moves as W moves along v, without the scale."""
+        return np.einsum("nca,na->nc", self.pushed, self.taken @ v.T)
+
+    def rows(self, part: slice) -> "Factor":
+        """The same of some rows."""
+        return dataclasses.replace(self, taken=self.taken[part], pushed=self.pushed[part])
+
+
+def factors(
+    model: AbstractModel, x: np.ndarray, prior: Float[np.ndarray, " P"] | None = None
+) -> tuple[Factor, ...] | None:
+    """The Jacobian of all outputs as factors, one for each array; None for a model that is no dense network.
+
+    A factor is believed where it is the Jacobian itself on four of the rows, to 1e-10 of it: an array that is used in a
+    second place too, or twice, is none.
+
+    Args:
+        model: at its parameters.
+        x: rows.
+        prior: numbers that the derivatives in the parameters are multiplied by, the same within each array.
+    """
+    found = model.matrix_factors(x)
+    if not found or len(model.layers) > 2 * len(found):
+        return None
+    few = np.unique(np.linspace(0, len(x) - 1, _CHECKED).astype(int))
+    jacobian = model.jacobian(x[few])
+    size = float(np.abs(jacobian).max())
+    ends = np.cumsum([layer.size for layer in model.layers])
+    factored: list[Factor] = []
+    for layer, end in zip(model.layers, ends, strict=True):
+        part = slice(end - layer.size, end)
+        own = _believed(found, layer.name, layer.shape, jacobian[:, :, part], few, _ROUNDING * size)
+        scales = np.ones(1) if prior is None else prior[part]
+        if own is None or np.ptp(scales) > 0:
+            return None
+        factored.append(dataclasses.replace(own, scale=float(scales[0])))
+    return tuple(factored)
+
+
+def _believed(
+    found: dict[str, tuple[np.ndarray, np.ndarray]], name: str, shape: tuple[int, ...],
+    jacobian: Float[np.ndarray, "k C Q"], few: np.ndarray, most: float,
+) -> Factor | None:  # fmt: skip
+    """The factor of an array that gives its Jacobian on a few rows; that of constants is known by its numbers alone."""
+    if name in found:
+        tried = [Factor(*found[name], turned) for turned in (False, True)]
+    else:
+        ones = np.ones((len(next(iter(found.values()))[0]), 1))
+        tried = [Factor(ones, pushed) for _, pushed in found.values() if shape == pushed.shape[2:]]
+    for own in tried:
+        sizes = (own.pushed.shape[2], own.taken.shape[1])
+        if len(shape) == 2 and shape != (sizes[::-1] if own.turned else sizes):
+            continue
+        if np.abs(Factor(own.taken[few], own.pushed[few], own.turned).jacobian() - jacobian).max() <= most:
+            return own
+    return None
+
+
+def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -> Float[np.ndarray, "nC mC"]:
+    """The inner products of the derivatives of all outputs of some rows with those of others, or of their own.
+
+    Args:
+        left: factors of the rows.
+        right: of the others; None for the same.
+    """
+    other, width = left if right is None else right, left[0].pushed.shape[1]
+    n, m = len(left[0].taken), len(other[0].taken)
+    gram = np.empty((n * width, m * width))
+    step = max(_BLOCK // (8 * width**2 * max(m, 1)), 1)
+    for start in range(0, n, step):
+        end = min(start + step, n)
+        first = 0 if right is not None else start
+        block = np.zeros((end - start, width, m - first, width))
+        for a, b in zip(left, other, strict=True):
+            inner = (
+                a.pushed[start:end].reshape(-1, a.pushed.shape[2]) @ b.pushed[first:].reshape(-1, b.pushed.shape[2]).T
+            )
+            inner = inner.reshape(block.shape)
+            if a.taken.shape[1] > 1:
+                inner *= (a.scale * b.scale * (a.taken[start:end] @ b.taken[first:].T))[:, None, :, None]
+            else:
+                inner *= a.scale * b.scale
+            block += inner
+        rows, columns = slice(start * width, end * width), slice(first * width, m * width)
+        gram[rows, columns] = block.reshape((end - start) * width, -1)
+        if right is None:
+            gram[columns, rows] = gram[rows, columns].T
+    return gram
+
+
+def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.ndarray, "n m"]:
+    """The inner products of derivatives of the same output at two rows, their mean over outputs.
+
+    Args:
+        left: factors of rows.
+        right: of others.
+    """
+    width = left[0].pushed.shape[1]
+    flat = lambda own: own.pushed.reshape(len(own.pushed), -1)
+    terms = (
+        a.scale * b.scale * (a.taken @ b.taken.T) * (flat(a) @ flat(b).T) for a, b in zip(left, right, strict=True)
+    )
+    return np.sum(list(terms), axis=0) / width

@@ -1,0 +1,164 @@
+"""The Gauss-Newton matrix of a model on its training rows: its eigenvalues, its effective dimension, the evidence.
+
+M = J' Lambda J, J the Jacobian of all outputs and Lambda the Hessian of each row's loss in them. It has the eigenvalues
+of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
+"""
+
+import dataclasses
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from jaxtyping import Float
+from scipy import stats
+
+from ._compressed import compress
+from ._contract import AbstractModel
+from ._factors import factors
+from ._leave_one_out import EXACT, output_gram, planned_bytes, prior_of, roots
+from ._task import Task
+
+
+def gauss_newton_eigenvalues(model: AbstractModel, x: np.ndarray, task: Task) -> Float[np.ndarray, " k"]:
+    """All eigenvalues of M that can differ from 0, by the smaller of M and its dual; k = min(n C, P).
+
+    Where only some parameters decay, the others count as decaying by a ten-thousandth of it.
+
+    Args:
+        model: with derivatives.
+        x: training rows.
+        task: how outputs are read.
+
+    Raises:
+        MemoryPlanError: where n C outputs and P parameters are too many to be held.
+    """
+    return np.maximum(scipy.linalg.eigvalsh(_smaller(model, x, task), overwrite_a=True), 0.0)
+
+
+def gauss_newton_dimension(model: AbstractModel, x: np.ndarray, task: Task, ridge: float) -> float:
+    """The effective dimension tr M (M + ridge)^-1 = k - ridge |L^-1|², L Cholesky's factor of M + ridge or its dual's.
+
+    Where both are large and the Jacobian has factors, it is that within the span of the rows that carry M: too small,
+    by a thousandth at most.
+
+    Args:
+        model: with derivatives.
+        x: training rows.
+        task: how outputs are read.
+        ridge: n times the decay, above 0.
+
+    Raises:
+        MemoryPlanError: where n C outputs and P parameters are too many to be held.
+    """
+    f = model.outputs(x)
+    found = factors(model, x, prior_of(model)) if min(f.size, len(model.theta)) > EXACT else None
+    if found is None:
+        matrix = _smaller(model, x, task)
+        matrix[np.diag_indices_from(matrix)] += ridge
+    else:
+        planned_bytes(f.shape[0], f.shape[1], len(model.theta), True)
+        matrix = compress(found, roots(task.curvatures(f)), ridge).curvature(ridge)
+    lower = scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True)
+    (inverted,) = scipy.linalg.get_lapack_funcs(("trtri",), (lower,))
+    inverse, _ = inverted(lower, lower=1, overwrite_c=1)
+    return len(inverse) - ridge * float(np.einsum("ij,ij->", inverse, inverse))
+
+
+def _smaller(model: AbstractModel, x: np.ndarray, task: Task) -> Float[np.ndarray, "k k"]:
+    """M or its dual, whichever is smaller."""
+    f = model.outputs(x)
+    (n, width), root = f.shape, roots(task.curvatures(f))
+    planned_bytes(n, width, len(model.theta))
+    if len(model.theta) < f.size:
+        jacobian = model.jacobian(x) * prior_of(model)
+        weighted = np.einsum("iab,ibp->iap", root, jacobian).reshape(f.size, -1)
+        return weighted.T @ weighted
+    weighted = root @ output_gram(model, x, width).reshape(n, width, -1)
+    return (weighted.reshape(f.size, n, width).transpose(1, 0, 2) @ root).transpose(1, 0, 2).reshape(f.size, -1)
+
+
+@dataclasses.dataclass(frozen=True)
+class DimensionEstimate:
+    """The effective dimension tr M (M + ridge)^-1 from products alone.
+
+    Args:
+        value: the mean over probes.
+        parts: one a probe.
+        products: with M.
+    """
+
+    value: float
+    parts: Float[np.ndarray, " probes"]
+    products: int
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Student's interval over the probes."""
+        count = len(self.parts)
+        half = stats.t.ppf((1 + level) / 2, count - 1) * self.parts.std(ddof=1) / np.sqrt(count)
+        return max(self.value - float(half), 0.0), self.value + float(half)
+
+
+def dimension_by_products(
+    model: AbstractModel, x: np.ndarray, task: Task, ridge: float, *, probes: int, steps: int, seed: int
+) -> DimensionEstimate:
+    """The effective dimension by Lanczos' quadrature: for random signs u the mean of u' K (K + ridge)^-1 u.
+
+    K = R J J' R, with R the symmetric roots of the losses' curvatures, has the eigenvalues of M that are not 0, and
+    does not know in which order the parameters stand. After k products from u the eigenvalues of the tridiagonal
+    matrix, weighted by the squares of the first entries of its eigenvectors, integrate polynomials of degree 2 k - 1 as
+    the spectrum that u sees does. Memory is that of k arrays of outputs, and one vector of parameters.
+
+    Args:
+        model: with derivatives.
+        x: training rows.
+        task: how outputs are read.
+        ridge: n times the decay, above 0.
+        probes: random vectors.
+        steps: products a probe, fewer where the space is exhausted.
+        seed: of the probes.
+    """
+    values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x)))
+    root = np.einsum("iab,ib,icb->iac", vectors, np.sqrt(np.maximum(values, 0.0)), vectors)
+    prior, shape = prior_of(model), root.shape[:2]
+    rng, size, parts, products = np.random.default_rng([seed, 15]), root[..., 0].size, [], 0
+    curved = lambda flat: np.einsum("iab,ib->ia", root, flat.reshape(shape))
+    for _ in range(probes):
+        basis = np.zeros((min(steps, size), size))
+        vector = rng.choice([-1.0, 1.0], size) / np.sqrt(size)
+        diagonal, beside = [], []
+        for k in range(len(basis)):
+            basis[k] = vector
+            pushed = model.jvp(prior**2 * model.vjp(curved(vector), x), x)
+            vector, products = curved(pushed).ravel(), products + 1
+            diagonal.append(float(vector @ basis[k]))
+            for _ in range(2):  # twice is enough against rounding
+                vector = vector - basis[: k + 1].T @ (basis[: k + 1] @ vector)
+            beside.append(float(np.linalg.norm(vector)))
+            if beside[-1] <= 1e-10 * max(diagonal):
+                break
+            vector = vector / beside[-1]
+        nodes, weights = scipy.linalg.eigh_tridiagonal(diagonal, beside[: len(diagonal) - 1])
+        nodes = np.maximum(nodes, 0.0)
+        parts.append(size * float(weights[0] ** 2 @ (nodes / (nodes + ridge))))
+    return DimensionEstimate(float(np.mean(parts)), np.array(parts), products)
+
+
+def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[np.ndarray, " P"], n: int) -> float:
+    """The decay delta that maximises Laplace's evidence of weights that stay where they are.
+
+    -(n delta/2) |theta|² - (1/2) sum log(1 + lambda_i/(n delta)), the log loss left out, which does not depend on it.
+
+    Args:
+        eigenvalues: lambda_i, of M.
+        theta: decayed parameters.
+        n: training rows.
+    """
+    square = float(theta @ theta)
+
+    def against(log_ridge: float) -> float:
+        ridge = np.exp(log_ridge)
+        return ridge / 2 * square + np.log1p(eigenvalues / ridge).sum() / 2
+
+    top = max(float(eigenvalues.max()), 1e-300)
+    found = scipy.optimize.minimize_scalar(against, bounds=(np.log(top * 1e-12), np.log(top * 1e4)), method="bounded")
+    return float(np.exp(found.x)) / n

@@ -1,0 +1,92 @@
+"""Which labels the other rows contradict, and how many: a mixture fitted to leave-one-out outputs.
+
+Let q_i = softmax(f_i / T) with f_i the outputs at row i of a model that has not seen it. If a share e of the labels was
+replaced by another class at random, the label of row i is k with probability (1 - e) q_ik + e (1 - q_ik)/(C - 1). Both
+numbers are fitted by maximum likelihood; by Bayes' rule row i then has a wrong label with probability
+e (1 - q)/(C - 1) over that sum, at its own label.
+"""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import optimize, stats
+from scipy.special import softmax
+
+from lemmata.errors import ShapeError
+
+_SHARES = np.concatenate([[0.0], np.geomspace(1e-3, 0.9, 60)])
+_TEMPERATURES = (-3.0, 4.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelDoubts:
+    """How many labels are wrong, and which.
+
+    Args:
+        share: the most likely share e of wrong labels.
+        low, high: the shares that a likelihood-ratio test at 5 % does not reject.
+        evidence: log likelihood at `share` minus that at 0, the temperature fitted in both.
+        wrong: the probability that the label of each row is wrong.
+        own: q_i at the label of each row, by which rows are ranked also where no label need be wrong.
+    """
+
+    share: float
+    low: float
+    high: float
+    evidence: float
+    wrong: Float[np.ndarray, " n"]
+    own: Float[np.ndarray, " n"]
+
+    def area(self, planted: Bool[np.ndarray, " n"]) -> float:
+        """The probability that a planted row is more doubtful than another one, ties counted half.
+
+        Raises:
+            ShapeError: where all rows are planted, or none, or there is not one entry a row.
+        """
+        if planted.shape != self.wrong.shape or planted.all() or not planted.any():
+            found, rule = f"{int(planted.sum())} of {planted.size}", f"some and not all of {self.wrong.size} rows"
+            raise ShapeError("planted", found=found, rule=rule)
+        places = stats.rankdata(-self.own)[planted]
+        count = int(planted.sum())
+        return float((places.sum() - count * (count + 1) / 2) / (count * (planted.size - count)))
+
+
+def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> LabelDoubts:
+    """How many labels are wrong and which, from outputs of models that have not seen the row.
+
+    Args:
+        f: logits at each row without that row, as of `leave_one_out`.
+        y: the labels, one-hot rows.
+
+    Raises:
+        ShapeError: for another number of labels than rows, or fewer than two classes.
+
+    >>> f = np.repeat([[6.0, 0.0]], 20, axis=0)
+    >>> y = np.eye(2)[[0] * 19 + [1]]
+    >>> doubts = label_doubts(f, y)
+    >>> round(doubts.share, 2), int(doubts.wrong.argmax())
+    (0.05, 19)
+    """
+    if f.shape != y.shape or f.ndim != 2 or f.shape[1] < 2:
+        raise ShapeError("labels", found=f"shape {y.shape}", rule=f"one-hot rows, as the outputs {f.shape}")
+
+    def likelihoods(slope: float, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """At each label: q, the part of wrong labels, and the whole."""
+        q = (softmax(f * np.exp(-slope), axis=1) * y).sum(1)
+        other = share * (1 - q) / (f.shape[1] - 1)
+        return q, other, np.maximum((1 - share) * q + other, 1e-300)
+
+    def profile(share: float) -> tuple[float, float]:
+        """The best log likelihood at a share, and log T there."""
+        loss = lambda slope: -float(np.log(likelihoods(slope, share)[2]).sum())
+        found: optimize.OptimizeResult = optimize.minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")  # pyright: ignore
+        return -float(found.fun), float(found.x)
+
+    rows = [profile(share) for share in _SHARES]
+    values = np.array([value for value, _ in rows])
+    best = int(values.argmax())
+    inside = np.flatnonzero(values >= values[best] - stats.chi2.ppf(0.95, 1) / 2)
+    own, other, whole = likelihoods(rows[best][1], float(_SHARES[best]))
+    ends = float(_SHARES[inside[0]]), float(_SHARES[inside[-1]])
+    return LabelDoubts(float(_SHARES[best]), *ends, float(values[best] - values[0]), other / whole, own)

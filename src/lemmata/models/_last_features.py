@@ -1,0 +1,45 @@
+"""The last features of a model: what its readout is applied to, found by trial whatever wrote the model."""
+
+import numpy as np
+from jaxtyping import Float
+
+from ._contract import AbstractModel
+from ._readout import _is_linear
+
+_TRIED = 32
+
+
+def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
+    """Where in the parameters the last matrix of the outputs stands, (C, h); None where there is none, see `readout`.
+
+    Args:
+        model: at its parameters.
+        x: rows on which it is tried.
+    """
+    few = x[:_TRIED]
+    f, start = model.outputs(few), len(model.theta)
+    for layer in reversed(model.layers):
+        start -= layer.size
+        if len(layer.shape) != 2 or f.shape[1] not in layer.shape:
+            continue
+        places = np.arange(start, start + layer.size).reshape(layer.shape)
+        for own in (places, places.T):
+            if len(own) == f.shape[1] and _is_linear(model, few, f, own):
+                return own
+    return None
+
+
+def last_features(model: AbstractModel, places: np.ndarray, x: np.ndarray) -> Float[np.ndarray, "n h"]:
+    """Features phi of rows: output c is <w_c, phi> plus what does not depend on the readout, so phi is its slope.
+
+    Args:
+        model: at its parameters.
+        places: of the readout, as of `readout_places`.
+        x: rows; each feature costs a product with the Jacobian.
+    """
+    found = np.empty((len(x), places.shape[1]))
+    for k, place in enumerate(places[0].tolist()):
+        v = np.zeros_like(model.theta)
+        v[place] = 1.0
+        found[:, k] = model.jvp(v, x)[:, 0]
+    return found

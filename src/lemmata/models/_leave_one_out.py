@@ -1,0 +1,244 @@
+"""What a model would say about each training row had it not seen it: one Newton step of leaving the row out.
+
+At a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² the model without row i is, to first order in
+the row, theta + H^-1 J_i' (p_i - y_i) with the curvature H = sum J_i' Lambda_i J_i + n delta of Gauss and Newton. Its
+output at the row, with S_i = J_i H^-1 J_i' and the row's own curvature taken out of H, is
+
+    f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i).
+
+For squared loss and a linear model this is no approximation.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+
+from lemmata.errors import MemoryPlanError, SolverError
+
+from ._compressed import MOST, compress, form_error
+from ._contract import AbstractModel, batches
+from ._factors import Factor, factors, gram_of
+from ._task import Task
+
+_BYTES = 6 * 2**30
+_BLOCK = 2**28
+_COPIES = 5
+EXACT = 8000
+"""Outputs, or parameters where these are fewer, up to which no part of the curvature is left out."""
+_FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
+
+
+@dataclasses.dataclass(frozen=True)
+class LeftOut:
+    """Outputs at the training rows of models that have not seen them.
+
+    Args:
+        outputs: (n, C), row i without row i.
+        leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
+        dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all leverages.
+        movement: |J H^-1 g| / |f|, g the gradient of the objective times n: how far a Newton step would still move the
+            outputs, relative to them. 0 at a stationary point. Where units with kinks keep descent from a gradient of
+            0, this says what the gradient's length does not: whether the outputs are those of the minimiser.
+        error: the largest relative error of the curvature as a quadratic form, where only a part of it was computed.
+    """
+
+    outputs: Float[np.ndarray, "n C"]
+    leverage: Float[np.ndarray, " n"]
+    dimension: float
+    movement: float
+    error: float = 0.0
+
+
+def leave_one_out(
+    model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float
+) -> LeftOut:
+    """Leave-one-out outputs of a trained model, by one Newton step a row.
+
+    Args:
+        model: at a stationary point, which `movement` of the answer measures.
+        x: training rows.
+        y: their encoded targets.
+        task: how outputs are read.
+        decay: delta in mean loss + (delta/2) |theta|², above 0.
+
+    Raises:
+        MemoryPlanError: where n C outputs and P parameters are too many to be held.
+        SolverError: where a row's leverage is 1 to rounding: nothing else fixes what it says.
+    """
+    f = model.outputs(x)
+    n = len(f)
+    slope = task.means(f) - y
+    kept = 1.0 if model.decayed is None else model.decayed
+    gradient = model.vjp(slope, x) + n * decay * kept * model.theta
+    spread, step, error = _influence(model, x, task.curvatures(f), n * decay, gradient)
+    root = roots(task.curvatures(f))
+    inner = root @ spread @ root
+    shares, vectors = np.linalg.eigh((inner + inner.transpose(0, 2, 1)) / 2)
+    if shares.max() > 1 - 1e-9:
+        row = int(shares.max(1).argmax())
+        raise SolverError(f"row {row + 1}", found="leverage 1", rule="other rows or the decay fix every output")
+    # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, R the root of Lambda: symmetric, and Lambda may be singular
+    middle = (vectors / (1 - shares[:, None, :])) @ vectors.transpose(0, 2, 1)
+    pushed = spread + spread @ root @ middle @ root @ spread
+    moved = f + np.einsum("iab,ib->ia", pushed, slope)
+    movement = float(np.linalg.norm(step) / max(float(np.linalg.norm(f)), 1e-300))
+    return LeftOut(moved, shares.max(1), float(shares.sum()), movement, error)
+
+
+def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = False) -> int:
+    """Bytes that leaving one row out holds: the smaller Gram matrix of the Jacobian, its copies, and a block of it.
+
+    Args:
+        rows: of data.
+        outputs: of a row.
+        parameters: of the model.
+        factored: whether its Jacobian has factors, so that of a large Gram matrix only some columns are needed.
+
+    Raises:
+        MemoryPlanError: for more than 6 GiB.
+    """
+    wide = rows * outputs
+    small = min(wide, parameters)
+    size = 8 * (_COPIES * small**2 + rows * outputs**2) + 2 * min(8 * wide * parameters, _BLOCK)
+    if factored and small > EXACT:
+        size = 8 * (_COPIES * wide * min(MOST, small) + 2 * MOST**2)
+    if size > _BYTES:
+        found = f"{size / 2**30:.1f} GiB for {wide} outputs and {parameters} parameters"
+        raise MemoryPlanError("leaving one out", found=found, rule="at most 6 GiB", remedy="fewer training rows")
+    return size
+
+
+def _influence(
+    model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
+    gradient: Float[np.ndarray, " P"],
+) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float]:  # fmt: skip
+    """S_i = J_i H^-1 J_i' for H = J' Lambda J + ridge, J H^-1 gradient, and how wrong H may be.
+
+    By the smaller of the two Gram matrices; where both are large, within the span of the rows that carry H. None holds
+    the Jacobian: the one is summed over blocks of rows, the others need its factors or blocks of parameters.
+    """
+    (n, width), size = curvature.shape[:2], len(model.theta)
+    found = factors(model, x, prior_of(model)) if min(size, n * width) > EXACT else None
+    planned_bytes(n, width, size, found is not None)
+    if found is not None:
+        return _within_span(model, x, found, curvature, ridge, gradient)
+    return *(_by_outputs if size > n * width else _by_parameters)(model, x, curvature, ridge, gradient), 0.0
+
+
+def _within_span(
+    model: AbstractModel, x: np.ndarray, found: tuple[Factor, ...], curvature: Float[np.ndarray, "n C C"],
+    ridge: float, gradient: Float[np.ndarray, " P"],
+) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float]:  # fmt: skip
+    """With V the rows of J in the basis of the span and L L' = H' there: S = (J J' - V V')/ridge + V (L L')^-1 V'."""
+    (n, width), root = curvature.shape[:2], roots(curvature)
+    span = compress(found, root, ridge)
+    error = form_error(span, found, root, ridge)
+    if error >= 1:
+        told = f"its curvature within {len(span.chosen)} rows wrong by {error:.2g} times"
+        raise MemoryPlanError("leaving one out", found=told, rule="less than 1", remedy="fewer training rows")
+    along = model.jvp(prior_of(model) ** 2 * gradient, x)  # J g
+    rooted = np.einsum("iab,ib->ia", root, along).ravel()[span.chosen]
+    first = scipy.linalg.solve_triangular(span.lower, rooted, lower=True)  # g in the basis
+    lower = scipy.linalg.cholesky(span.curvature(ridge), lower=True, overwrite_a=True)
+    half = scipy.linalg.solve_triangular(lower, span.rows.T, lower=True)
+    inside = half.T @ scipy.linalg.solve_triangular(lower, first, lower=True)
+    step = inside + (along.ravel() - span.rows @ first) / ridge
+    blocks = [own.reshape(n, width, -1) for own in (half.T, span.rows)]
+    in_span, outside = (own @ own.transpose(0, 2, 1) for own in blocks)
+    return (span.own - outside) / ridge + in_span, step, error
+
+
+def prior_of(model: AbstractModel) -> Float[np.ndarray, " P"]:
+    """The scale in which every parameter has the same decay."""
+    if model.decayed is None:
+        return np.ones(len(model.theta))
+    return np.where(model.decayed, 1.0, np.sqrt(_FREE))
+
+
+def _by_parameters(
+    model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
+    gradient: Float[np.ndarray, " P"],
+) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"]]:  # fmt: skip
+    """By the Cholesky factor of H, P wide: once over the rows for it, and once for what it says of each."""
+    (n, width), size, prior = curvature.shape[:2], len(model.theta), prior_of(model)
+    few = max(_BLOCK // (8 * width * size), 1)
+    parts = [slice(i, min(i + few, n)) for i in range(0, n, few)]
+    jacobian = lambda part: model.jacobian(x[part]) * prior
+    whole = jacobian(slice(None)) if len(parts) == 1 else None
+    hessian, root = np.zeros((size, size)), roots(curvature)
+    for part in parts:
+        own = jacobian(part) if whole is None else whole
+        weighted = np.einsum("iab,ibp->iap", root[part], own).reshape(-1, size)
+        hessian += weighted.T @ weighted
+    hessian[np.diag_indices_from(hessian)] += ridge
+    lower = scipy.linalg.cholesky(hessian, lower=True)
+    along = scipy.linalg.solve_triangular(lower, gradient * prior, lower=True)
+    spread, step = np.empty_like(root), np.empty((n, width))
+    for part in parts:
+        own = jacobian(part) if whole is None else whole
+        half = scipy.linalg.solve_triangular(lower, own.reshape(-1, size).T, lower=True).T.reshape(own.shape)
+        spread[part] = np.einsum("iap,ibp->iab", half, half, optimize=True)
+        step[part] = half @ along
+    return spread, step.ravel()
+
+
+def _by_outputs(
+    model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
+    gradient: Float[np.ndarray, " P"],
+) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"]]:  # fmt: skip
+    """By K = J J', n C wide, and never P: with R the root of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge."""
+    (n, width), root, prior = curvature.shape[:2], roots(curvature), prior_of(model)
+    gram = output_gram(model, x, width)
+    along = model.jvp(prior**2 * gradient, x).ravel()
+    gram = gram.reshape(n, width, n, width)
+    weighted = np.einsum("iab,ibjc->iajc", root, gram).reshape(n * width, n * width)  # R K
+    both = np.einsum("iajc,jcd->iajd", weighted.reshape(n, width, n, width), root).reshape(n * width, -1)
+    both[np.diag_indices_from(both)] += ridge
+    lower = scipy.linalg.cholesky(both, lower=True)
+    half = scipy.linalg.solve_triangular(lower, weighted, lower=True)
+    rooted = np.einsum("iab,ib->ia", root, along.reshape(n, width)).ravel()
+    step = (along - half.T @ scipy.linalg.solve_triangular(lower, rooted, lower=True)) / ridge
+    half = half.T.reshape(n, width, -1)
+    own = gram[np.arange(n), :, np.arange(n), :]
+    return (own - np.einsum("iap,ibp->iab", half, half, optimize=True)) / ridge, step
+
+
+def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
+    """J J' for the Jacobian J of all outputs, parameters in units of their decay; never P wide.
+
+    By factors where the model is a dense network; else summed over blocks of parameters.
+
+    Args:
+        model: with derivatives.
+        x: rows.
+        width: outputs of a row.
+    """
+    prior = prior_of(model)
+    found = factors(model, x, prior)
+    if found is not None:
+        return gram_of(found)
+    gram = np.zeros((len(x) * width, len(x) * width))
+    for part, block in _blocks(model, x, width):
+        own = block * prior[part]
+        gram += own @ own.T
+    return gram
+
+
+def _blocks(model: AbstractModel, x: np.ndarray, width: int) -> Iterator[tuple[slice, Float[np.ndarray, "nC B"]]]:
+    """Columns of the Jacobian, as many as fit into a block; each costs the derivatives of all rows once more."""
+    n, size = len(x), len(model.theta)
+    columns = max(_BLOCK // (8 * n * width), 1)
+    few = max(min(_BLOCK // (8 * width * size), n), 1)
+    for start in range(0, size, columns):
+        part = slice(start, min(start + columns, size))
+        rows = (model.jacobian(own)[:, :, part] for own in batches(x, few))
+        yield part, np.concatenate(list(rows)).reshape(n * width, -1)
+
+
+def roots(curvature: Float[np.ndarray, "n C C"]) -> Float[np.ndarray, "n C C"]:
+    """Symmetric square roots."""
+    values, vectors = np.linalg.eigh(curvature)
+    return (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(0, 2, 1)

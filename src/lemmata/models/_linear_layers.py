@@ -1,0 +1,119 @@
+"""In which of its parameters a model is linear, and the model as a function of these alone."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+from jaxtyping import Bool, Inexact
+
+from ._contract import AbstractModel, Layer
+
+_ROWS = 32
+_ROUNDING = 1e-8
+
+
+@dataclasses.dataclass(frozen=True)
+class PartOfModel(AbstractModel):
+    """A model as a function of some layers, the others held where they are.
+
+    Args:
+        whole: the model.
+        chosen: which of its parameters, in whole layers.
+    """
+
+    whole: AbstractModel
+    chosen: Bool[np.ndarray, " whole"] = dataclasses.field(repr=False)
+
+    def _placed(self) -> AbstractModel:
+        theta = self.whole.theta.copy()
+        theta[self.chosen] = self.theta
+        return self.whole.at(theta)
+
+    def _spread(self, v: np.ndarray) -> np.ndarray:
+        whole = np.zeros(len(self.whole.theta), v.dtype)
+        whole[self.chosen] = v
+        return whole
+
+    def _saved_bytes(self, x: np.ndarray) -> int:
+        return self._placed()._saved_bytes(x)
+
+    def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
+        return self._placed()._vocabulary(x)
+
+    def _documents_gauss_newton(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self._placed()._documents_gauss_newton(self._spread(v), x))[self.chosen]
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        return self._placed()._outputs(x)
+
+    def _jacobian(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self._placed()._jacobian(x))[:, :, self.chosen]
+
+    def _jvp(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._placed()._jvp(self._spread(v), x)
+
+    def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self._placed()._vjp(u, x))[self.chosen]
+
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
+        return np.asarray(self._placed()._hvp(self._spread(v), x, y, loss))[self.chosen]
+
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]:
+        value, slope = self._placed()._loss_slope(x, y, loss)
+        return value, np.asarray(slope)[self.chosen]
+
+    def _input_vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._placed()._input_vjp(u, x)
+
+
+def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np.ndarray, " P"]:
+    """Which parameters the outputs are linear in, jointly: the readout of a network, all of a linear model.
+
+    A layer is taken where the outputs move along a random direction of it, and of those taken before, without second
+    difference, to 1e-8 of the movement; direction and layers are of the same length. Layers with an axis of as many
+    entries as there are outputs come first, since of two factors that are multiplied with each other one is the
+    readout.
+
+    Args:
+        model: at its parameters.
+        x: rows, of which the first 32 are looked at.
+        seed: of the directions.
+    """
+    rng, double, few = np.random.default_rng([seed, 13]), model.in_double(), x[:_ROWS]
+    ends = np.cumsum([0, *(layer.size for layer in model.layers)])
+    parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
+    middle = double.outputs(few)
+    reads = [middle.shape[1] in layer.shape for layer in model.layers]
+    taken = np.zeros(len(model.theta), bool)
+    for i in sorted(range(len(parts)), key=lambda i: not reads[i]):
+        tried = taken.copy()
+        tried[parts[i]] = True
+        if _is_linear(double, few, middle, _direction(rng, double.theta, tried)):
+            taken = tried
+    return taken
+
+
+def part_of(model: AbstractModel, chosen: Bool[np.ndarray, " P"]) -> PartOfModel:
+    """The model as a function of the chosen parameters alone, which are whole layers.
+
+    Args:
+        model: at its parameters.
+        chosen: which of them.
+    """
+    ends = np.cumsum([layer.size for layer in model.layers])
+    layers = tuple(Layer(own.name, own.shape) for own, end in zip(model.layers, ends, strict=True) if chosen[end - 1])
+    decayed = None if model.decayed is None else model.decayed[chosen]
+    return PartOfModel(model.kind, model.theta[chosen], layers, model, chosen, decayed=decayed, link=model.link)
+
+
+def _direction(rng: np.random.Generator, theta: Inexact[np.ndarray, " P"], tried: np.ndarray) -> np.ndarray:
+    """A random direction in the tried parameters, as long as they are."""
+    v = np.where(tried, rng.normal(size=len(theta)), 0.0)
+    size = float(np.linalg.norm(theta[tried])) or 1.0
+    return v * size / np.linalg.norm(v)
+
+
+def _is_linear(model: AbstractModel, x: np.ndarray, middle: np.ndarray, v: np.ndarray) -> bool:
+    ahead, behind = (model.at(model.theta + sign * v).outputs(x) for sign in (1.0, -1.0))
+    size = np.linalg.norm(ahead - middle) + np.linalg.norm(middle)
+    return bool(np.linalg.norm(ahead - 2 * middle + behind) <= _ROUNDING * max(size, 1e-300))

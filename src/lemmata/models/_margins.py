@@ -1,0 +1,88 @@
+"""Margins of training rows, what norm to measure them in, and whether the weights are made of their gradients."""
+
+import dataclasses
+
+import numpy as np
+import scipy.optimize
+from jaxtyping import Float
+
+from ._contract import AbstractModel
+
+_MOST = 200
+
+
+def margins(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
+    """The output of a row's class less the largest of the others.
+
+    Args:
+        f: outputs.
+        y: one-hot classes.
+    """
+    return (f * y).sum(1) - np.where(y > 0, -np.inf, f).max(1)
+
+
+def product_of_norms(model: AbstractModel) -> float:
+    """The product over weight arrays of their largest singular value; of arrays of more than two axes unfolded.
+
+    An array of a convolution is unfolded along its first axis and along its last, and the larger norm is taken.
+
+    Args:
+        model: the model; arrays of one axis, constants and scales, are left out.
+    """
+    found = 1.0
+    for array in model.split(model.theta.astype(float)).values():
+        if array.ndim > 1:
+            unfolded = [array.reshape(len(array), -1), array.reshape(-1, array.shape[-1])]
+            found *= max(float(np.linalg.norm(own, 2)) for own in unfolded)
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Directed:
+    """How far the weights are a combination of gradients of margins with coefficients at least 0.
+
+    Args:
+        cosine: of theta with the best such combination.
+        shuffled: the same for weights whose entries change places within each array, at the margins that they have.
+        used: coefficients above 0.
+        smallest: the smallest margin f_y - f_j.
+    """
+
+    cosine: float
+    shuffled: float
+    used: int
+    smallest: float
+
+
+def directed(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], seed: int) -> Directed:
+    """The cosine of theta with its projection on the cone of gradients of margins f_y - f_j, j not y.
+
+    Only the 200 smallest margins are taken, since others have no weight at the largest margin: the cosine is at
+    least this.
+
+    Args:
+        model: with derivatives.
+        x: training rows.
+        y: one-hot classes.
+        seed: of the order of the shuffled weights.
+    """
+    double, rng = model.in_double(), np.random.default_rng([seed, 14])
+    parts = (rng.permutation(array.ravel()) for array in double.split(double.theta).values())
+    shuffled = double.at(np.concatenate(list(parts)))
+    cosine, used, smallest = _projected(double, x, y)
+    return Directed(cosine, _projected(shuffled, x, y)[0], used, smallest)
+
+
+def _projected(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"]) -> tuple[float, int, float]:
+    f = model.outputs(x)
+    gaps = np.where(y > 0, np.inf, (f * y).sum(1)[:, None] - f)
+    order = np.argsort(gaps, axis=None, kind="stable")[: min(_MOST, gaps.size - len(x))]
+    rows, others = np.unravel_index(order, gaps.shape)
+    eye, gradients = np.eye(y.shape[1]), np.empty((len(model.theta), len(order)))
+    for place, (row, other) in enumerate(zip(rows, others, strict=True)):
+        gradients[:, place] = model.vjp((y[row] - eye[other])[None], x[row : row + 1])
+    orthogonal, upper = np.linalg.qr(gradients)
+    weights, _ = scipy.optimize.nnls(upper, orthogonal.T @ model.theta, maxiter=50 * len(order))
+    along = gradients @ weights
+    size = float(np.linalg.norm(along) * np.linalg.norm(model.theta))
+    return (float(along @ model.theta) / size if size else 0.0), int((weights > 0).sum()), float(gaps.min())

@@ -1,0 +1,33 @@
+"""Rows that stand as far from training rows as these do from each other: where a model is asked what it has not seen.
+
+Two solutions of one objective say the same of rows that both have seen, and may differ on all others. New rows show by
+how much; where there are none, or they are to be left alone, training rows that were moved do nearly as well.
+"""
+
+import numpy as np
+
+from ._copies import nearest_distances
+
+_STREAM = 17
+
+
+def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
+    """Each of at most 512 rows, moved in a random direction by its distance to the nearest other row.
+
+    Rows of whole numbers, which cannot be moved a little, and a single row are returned as they are.
+
+    Args:
+        x: rows (n, *row).
+        seed: of the directions.
+
+    >>> moved = nearby_rows(np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]))
+    >>> np.linalg.norm(moved - [[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]], axis=1).round(6).tolist()
+    [5.0, 5.0, 5.0]
+    """
+    if np.asarray(x).dtype.kind != "f" or len(x) < 2:
+        return np.asarray(x)
+    distances, places = nearest_distances(x)
+    rng, shape = np.random.default_rng([seed, _STREAM]), (len(places), *x.shape[1:])
+    direction = rng.normal(size=(len(places), int(np.prod(x.shape[1:], dtype=int))))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    return (x[places] + (distances[:, None] * direction).reshape(shape)).astype(x.dtype)

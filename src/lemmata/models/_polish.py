@@ -1,0 +1,104 @@
+"""How far a model is from a stationary point of its objective, and a copy that has been brought there.
+
+The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most of what theory
+says about a trained model it says about a stationary point; where the user stopped before, the hypothesis is made true
+on a copy instead of being deplored.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import scipy.optimize
+from jaxtyping import Float
+
+from ._contract import AbstractModel
+from ._task import Task
+
+STEPS = 600
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """Mean loss plus decay, of a model on its training rows.
+
+    Args:
+        model: the function.
+        x: training rows.
+        y: encoded targets.
+        task: the loss.
+        decay: delta, at least 0.
+    """
+
+    model: AbstractModel
+    x: np.ndarray
+    y: Float[np.ndarray, "n C"]
+    task: Task
+    decay: float
+
+    @property
+    def _kept(self) -> np.ndarray | float:
+        return 1.0 if self.model.decayed is None else self.model.decayed
+
+    def slope(self, model: AbstractModel) -> tuple[float, Float[np.ndarray, " P"]]:
+        """Mean loss and its gradient, without the decay."""
+        value, slope = model.loss_slope(self.x, self.y, self.task.loss)
+        return value / len(self.x), slope / len(self.x)
+
+    def value(self, theta: Float[np.ndarray, " P"]) -> tuple[float, Float[np.ndarray, " P"]]:
+        """The objective and its gradient at other parameters."""
+        loss, slope = self.slope(self.model.at(theta))
+        own = self._kept * theta
+        return loss + self.decay / 2 * float(own @ own), slope + self.decay * own
+
+    def residual(self) -> float:
+        """|grad L + delta theta| / (delta |theta|); without decay |grad L| times the square root of n, see `noise`."""
+        _, slope = self.slope(self.model)
+        own = self._kept * self.model.theta.astype(float)
+        size = self.decay * float(np.linalg.norm(own))
+        return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
+
+    def inferred_decay(self) -> float:
+        """-<theta, grad L>/|theta|² over decayed parameters: delta at a stationary point, whatever was stated."""
+        _, slope = self.slope(self.model)
+        own = self._kept * self.model.theta.astype(float)
+        return -float(own @ slope) / float(own @ own)
+
+
+@dataclasses.dataclass(frozen=True)
+class Polished:
+    """A copy at a stationary point.
+
+    Args:
+        model: the copy, in float64.
+        residual: |grad L + delta theta| / (delta |theta|) there.
+        steps: of L-BFGS.
+        moved: |theta' - theta| / |theta|.
+    """
+
+    model: AbstractModel
+    residual: float
+    steps: int
+    moved: float
+
+
+def polish(objective: Objective, steps: int = STEPS, tolerance: float = 1e-4) -> Polished:
+    """Bring a copy of a model to a stationary point of its objective by L-BFGS in float64.
+
+    Args:
+        objective: with a decay above 0.
+        steps: at most.
+        tolerance: the residual at which it ends.
+    """
+    double = dataclasses.replace(objective, model=objective.model.in_double())
+    start = double.model.theta
+    # The largest entry of a gradient is at most its norm, so this ends no earlier than the residual asks.
+    size = double.decay * float(np.linalg.norm(double._kept * start)) / math.sqrt(len(start))
+    found = scipy.optimize.minimize(
+        double.value, start, jac=True, method="L-BFGS-B",
+        options={"maxiter": steps, "maxfun": 2 * steps, "gtol": tolerance * size, "ftol": 1e-15, "maxcor": 30},
+    )  # fmt: skip
+    model = double.model.at(found.x)
+    size = float(np.linalg.norm(start))
+    moved = float(np.linalg.norm(found.x - start)) / size if size else math.inf
+    return Polished(model, dataclasses.replace(double, model=model).residual(), int(found.nit), moved)

@@ -1,0 +1,93 @@
+"""A model of whatever the user trained: a JAX function, a module of Equinox, Flax or PyTorch, an estimator."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from lemmata.errors import SettingError
+from lemmata.networks import equinox_function, flax_function
+
+from ._contract import AbstractModel
+from ._estimators import estimator_model
+from ._jax import jax_model
+from ._torch import torch_model
+
+_RULE = (
+    "(f, params) with f(params, x) on a batch; an Equinox, Flax or PyTorch module; or a fitted scikit-learn estimator"
+)
+
+
+def read_model(model: Any) -> AbstractModel:
+    """A trained model behind the five products of `AbstractModel`.
+
+    Args:
+        model: one of
+            (f, params): a JAX function of a pytree and a batch of rows;
+            an `equinox.Module` that is called with one row;
+            (module, variables): a Flax linen module and its variables, called with a batch; `module.bind(variables)`;
+            a Flax `nnx.Module`, called with a batch;
+            a `torch.nn.Module`, called with a batch;
+            a fitted estimator of scikit-learn: linear models and multi-layer perceptrons have derivatives, of all
+            others only outputs are seen.
+
+    Raises:
+        SettingError: for anything else.
+        PrecisionError: for parameters in half precision, or float64 where JAX computes in float32.
+
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> model = read_model((lambda w, x: x @ w, jnp.ones((3, 2))))
+    >>> model.outputs(np.ones((4, 3), np.float32)).shape, len(model.theta)
+    ((4, 2), 6)
+    """
+    if isinstance(model, AbstractModel):
+        return model
+    if isinstance(model, tuple):
+        return _pair_model(*model) if len(model) == 2 else _refuse(model)
+    if isinstance(model, eqx.Module):
+        f, params = equinox_function(model)
+        return jax_model(lambda own, x: jax.vmap(lambda row: f(own, row))(x), params, "Equinox")
+    if _is(model, "flax.linen.module"):
+        if model.scope is None:
+            remedy = "pass (module, variables), or module.bind(variables)"
+            raise SettingError("module", found="a Flax module without its variables", rule=_RULE, remedy=remedy)
+        own, variables = model.unbind()
+        f, params = flax_function(own, variables)
+        return jax_model(f, params, "Flax")
+    if _is(model, "flax.nnx.module"):
+        return _nnx_model(model)
+    if _is(model, "torch.nn.modules.module"):
+        return torch_model(model)
+    if _is(model, "sklearn.base"):
+        return estimator_model(model)
+    return _refuse(model)
+
+
+def _refuse(model: Any) -> AbstractModel:
+    raise SettingError("model", found=f"a {type(model).__name__}", rule=_RULE)
+
+
+def _pair_model(first: Any, params: Any) -> AbstractModel:
+    if _is(first, "flax.linen.module"):
+        f, own = flax_function(first, params)
+        return jax_model(f, own, "Flax")
+    return jax_model(first, params) if callable(first) else _refuse((first, params))
+
+
+def _is(model: Any, module: str) -> bool:
+    return any(cls.__module__ == module for cls in type(model).__mro__)
+
+
+def _nnx_model(module: Any) -> AbstractModel:
+    from flax import nnx  # a user's module brings it
+
+    graph, params, rest = nnx.split(module, nnx.Param, ...)
+    pure = nnx.to_pure_dict(params)
+
+    def f(own: Any, x: Any) -> Any:
+        state = jax.tree.map(lambda leaf: leaf, params)
+        nnx.replace_by_pure_dict(state, own)
+        return nnx.merge(graph, state, rest)(x)
+
+    return jax_model(f, pure, "Flax")

@@ -1,0 +1,216 @@
+"""A model, rows and what else is known of a training, as the user has them, as one `Trained`."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from lemmata.answers import positive, whole
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._contract import AbstractModel, rows_at_once
+from ._documents import LANGUAGE, check_tokens, language_model, read_documents
+from ._read import read_model
+from ._shift import check_deployed
+from ._task import Task, read_task
+from ._trained import Trained
+
+_TRIED = 32
+
+
+def read_trained(
+    model: Any, x: Any, y: Any, *, held: Any = None, labels: tuple[Any, ...] | None = None,
+    decay: float | None = None, start: Any = None, fit: Callable[..., Any] | None = None, rate: float | None = None,
+    deployed: Any = None, checkpoints: tuple[Any, ...] = (), claimed: tuple[float, float] | None = None,
+    noised: Any = None, corrected: Any = None, padding: int | None = None, scale: float | None = None,
+    sizes: tuple[Any, ...] = (), seed: int = 0,
+) -> Trained:  # fmt: skip
+    """A model as the user has it, with rows as the user has them.
+
+    Args:
+        model: see `read_model`.
+        x: training rows.
+        y: their targets; None for a language model, whose rows are documents.
+        held: rows and targets that the training has not seen, as a pair, or documents; None where there are none.
+        labels: the class of each output, where whole numbers from 0 or the sorted classes are not it.
+        decay: delta in mean loss + (delta/2) |theta|².
+        start: the model as training began, of the same kind.
+        fit: trains afresh.
+        rate: the step of the gradient descent on all rows that trained the model.
+        deployed: rows that the model meets in use, without targets.
+        checkpoints: the model at earlier times of its training, in their order, of the same kind.
+        claimed: (epsilon, delta) of the differential privacy that the training is said to have.
+        noised: the steps that should give it: {"sampling": probability with which a row took part in a step, "noise":
+            standard deviation of the noise in units of the clipping norm, "steps": how many}.
+        corrected: right targets of the training rows, where somebody has looked at them.
+        padding: the token that fills documents up.
+        scale: the largest size of an input, where all inputs have one unit (255 for pixels).
+        sizes: models of other sizes, trained alike on the same rows, in any order.
+        seed: of all that is chosen at random.
+
+    Raises:
+        ShapeError, DataError, SettingError: for rows, targets or a model that do not fit each other.
+    """
+    own = read_model(model)
+    rows = _rows("x", x)
+    if decay is not None and not (math.isfinite(decay) and decay >= 0):
+        raise SettingError("decay", found=f"{decay:g}", rule="a finite number, at least 0")
+    if labels is None and getattr(model, "classes_", None) is not None:
+        labels = tuple(np.asarray(model.classes_).tolist())  # of an estimator
+    if y is None:
+        own, task, rows, y, other = _language(own, rows, held, padding)
+    else:
+        own = dataclasses.replace(own, batch=rows_at_once(own, rows))
+        rows = _as_taken(own, rows)
+        task = read_task(own, rows, y, labels)
+        if task.outputs == "probabilities":
+            own = dataclasses.replace(own, link="log")
+        other = None if held is None else _unseen(held, task, rows, y)
+    begun = None if start is None else _earlier("start", start, own)
+    before = tuple(_earlier(f"checkpoint {i}", one, own) for i, one in enumerate(checkpoints, 1))
+    met = (
+        None
+        if deployed is None
+        else check_deployed(rows, _like(rows, _rows("deployed rows", deployed), "deployed rows"))
+    )
+    return Trained(
+        own, task, rows, task.encode(y), other, decay, begun, fit, y, _positive("rate", rate), met, before,
+        _privacy(claimed), _noised(noised), _corrected(corrected, task, rows), seed,
+        _positive("scale", scale), tuple(_sized(i, one, own, rows) for i, one in enumerate(sizes, 1)),
+    )  # fmt: skip
+
+
+def _language(
+    model: AbstractModel, rows: np.ndarray, held: Any, padding: int | None
+) -> tuple[AbstractModel, Task, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
+    """The model of losses, its task, documents and held-out ones; targets are the documents themselves."""
+    rows = read_documents(rows, padding)
+    own = language_model(model, rows)
+    own = dataclasses.replace(own, batch=rows_at_once(own, rows))
+    if held is None:
+        return own, LANGUAGE, rows, rows, None
+    if isinstance(held, tuple | list) and len(held) == 2 and held[1] is None:
+        held = held[0]
+    x = read_documents(_like(rows, _rows("held rows", held), "held rows"), padding, "held document")
+    check_tokens(x, model.vocabulary(rows[:1])[2], "held document")
+    return own, LANGUAGE, rows, rows, (x, LANGUAGE.encode(x))
+
+
+def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Held-out rows and their encoded targets, checked against those of training."""
+    if not isinstance(held, tuple | list) or len(held) != 2:
+        raise ShapeError("held", found=f"a {type(held).__name__}", rule="two arrays: rows and their targets")
+    x = _like(rows, _rows("held rows", held[0]), "held rows")
+    if np.shape(held[1])[:1] != (len(x),):
+        raise ShapeError("held targets", found=f"shape {np.shape(held[1])}", rule=f"one for each of {len(x)} rows")
+    targets = task.encode(held[1], "held row")
+    if targets.shape[1] != (len(task.labels) or task.encode(y).shape[1]):
+        raise ShapeError("held targets", found=f"{targets.shape[1]} values a row", rule="as many as in training")
+    return x, targets
+
+
+def _like(rows: np.ndarray, others: np.ndarray, name: str) -> np.ndarray:
+    """Other rows in the kind of numbers and the shape of the training rows."""
+    if rows.dtype.kind != others.dtype.kind:
+        kind = others.astype(rows.dtype)
+        if not np.array_equal(kind, others):
+            raise ShapeError(name, found="fractions", rule="whole numbers, as in training")
+        others = kind
+    if others.shape[1:] != rows.shape[1:]:
+        raise ShapeError(name, found=f"shape {others.shape[1:]}", rule=f"{rows.shape[1:]}, as in training")
+    return others
+
+
+def _earlier(name: str, model: Any, own: AbstractModel) -> AbstractModel:
+    found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
+    if found.layers != own.layers:
+        raise ShapeError(name, found="other parameters", rule="the model's own names and shapes")
+    return found
+
+
+def _sized(place: int, model: Any, own: AbstractModel, rows: np.ndarray) -> AbstractModel:
+    """A model of another size, which takes the same rows and gives as many outputs."""
+    found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
+    if not found.differentiable:
+        raise SettingError(f"model {place} of sizes", found=f"a {found.kind}", rule="one whose parameters are counted")
+    shape, few = own.outputs(rows[:2]).shape, found.outputs(rows[:2])
+    if few.shape != shape:
+        raise ShapeError(f"model {place} of sizes", found=f"{few.shape[1]} outputs", rule=f"{shape[1]}, as the model")
+    return found
+
+
+def _positive(name: str, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise SettingError(name, found=f"{value:g}", rule="a finite number above 0")
+    return value
+
+
+def _privacy(claimed: tuple[float, float] | None) -> tuple[float, float] | None:
+    if claimed is None:
+        return None
+    epsilon, delta = claimed
+    _positive("epsilon", epsilon)
+    if not 0 <= delta < 1:
+        raise SettingError("delta", found=f"{delta:g}", rule="a number at least 0 and below 1")
+    return float(epsilon), float(delta)
+
+
+def _noised(stated: Any) -> tuple[float, float, int] | None:
+    if stated is None:
+        return None
+    names = ("sampling", "noise", "steps")
+    if not isinstance(stated, Mapping) or set(stated) != set(names):
+        found = sorted(map(str, stated)) if isinstance(stated, Mapping) else type(stated).__name__
+        raise SettingError("steps of a private training", found=found, rule=f"a mapping of {', '.join(names)}")
+    sampling, noise = (positive(f"{name} of a private training", stated[name]) for name in names[:2])
+    if sampling > 1:
+        raise SettingError("sampling of a private training", found=f"{sampling:g}", rule="a probability in (0, 1]")
+    return sampling, noise, whole("steps of a private training", stated["steps"], 1)
+
+
+def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
+    if targets is None:
+        return None
+    if task.is_language:
+        raise DataError("corrected targets", found="documents", rule="classes or values: documents have none")
+    if np.shape(targets)[:1] != (len(rows),):
+        raise ShapeError(
+            "corrected targets", found=f"shape {np.shape(targets)}", rule=f"one for each of {len(rows)} rows"
+        )
+    return task.encode(targets, "corrected row")
+
+
+def _rows(name: str, x: Any) -> np.ndarray:
+    try:
+        rows = np.asarray(x)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ShapeError(name, found=f"a {type(x).__name__}: {str(error)[:120]}", rule="an array of rows") from error
+    if rows.ndim < 2 or not rows.size:
+        raise ShapeError(name, found=f"shape {rows.shape}", rule="one row a model's input, shape (n, *row)")
+    if rows.dtype.kind not in "fiub":
+        raise DataError(name, found=f"cells of the kind {rows.dtype}", rule="numbers, as the model takes them")
+    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise ShapeError(name, found=f"a cell that is not finite in row {at[0] + 1}", rule="finite numbers")
+    return rows
+
+
+def _as_taken(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
+    """Whole numbers stay where they are names of something (tokens): where the model takes no fractions in their place.
+
+    A model that says the same of 3 and of 3.0 is a function of numbers, and has derivatives in them.
+    """
+    if rows.dtype.kind == "f":
+        return rows
+    few = rows[:_TRIED]
+    try:
+        numbers = model.outputs(few.astype(float))
+    except ShapeError:
+        return rows
+    try:
+        whole = model.outputs(few)
+    except ShapeError:
+        return rows.astype(float)
+    return rows.astype(float) if np.allclose(whole, numbers, rtol=1e-4, equal_nan=True) else rows

@@ -1,0 +1,48 @@
+"""The readout of a model: the matrix that its outputs are linear in, one direction for each output."""
+
+import numpy as np
+from jaxtyping import Float
+
+from ._contract import AbstractModel
+
+_ROUNDING = 1e-3
+
+
+def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | None:
+    """The last matrix W = (w_1, ..., w_C) such that output c is <w_c, features> plus what does not depend on W.
+
+    It is found by trial: doubling one w_c must move output c alone, and by as much as leaving it out does.
+
+    Args:
+        model: at its parameters.
+        x: rows on which this is tried.
+
+    Returns:
+        The directions, rows; None where no parameter array is like that.
+    """
+    f = model.outputs(x)
+    outputs, start = f.shape[1], len(model.theta)
+    for layer in reversed(model.layers):
+        start -= layer.size
+        if len(layer.shape) != 2 or outputs not in layer.shape:
+            continue
+        places = np.arange(start, start + layer.size).reshape(layer.shape)
+        for own in (places, places.T):
+            if len(own) == outputs and _is_linear(model, x, f, own):
+                return model.theta[own].astype(float)
+    return None
+
+
+def _is_linear(model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"], places: np.ndarray) -> bool:
+    """Whether the first and the last direction move their own outputs, and nothing else, in proportion."""
+    scale = max(float(np.abs(f).max()), 1e-300)
+    for c in (0, len(places) - 1):
+        double, nothing = (model.theta.copy() for _ in range(2))
+        double[places[c]] *= 2
+        nothing[places[c]] = 0
+        up, down = model.at(double).outputs(x) - f, f - model.at(nothing).outputs(x)
+        others = np.arange(f.shape[1]) != c
+        apart = max(float(np.abs(up[:, others]).max(initial=0.0)), float(np.abs(up - down).max()))
+        if apart > _ROUNDING * scale or not np.abs(up[:, c]).max() > _ROUNDING * scale:
+            return False
+    return True

@@ -1,0 +1,100 @@
+"""Losses of documents from features and a readout, without the logits of a whole document at once.
+
+A language model that gives (features, matrix) or (features, matrix, bias) instead of logits, features (n, T, h), matrix
+(h, V) and bias (V,), has logits features @ matrix + bias. Here they stand for a chunk of tokens at a time, forwards
+and in every derivative: what is kept between the two halves of a gradient are the features.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+_CHUNK = 2**22  # logits of a chunk
+
+
+def is_factored(found: Any) -> bool:
+    """Whether a model gave features and a readout in the place of logits."""
+    return isinstance(found, tuple | list) and len(found) in (2, 3)
+
+
+def logits_shape(found: Any) -> tuple[int, ...]:
+    """The shape that the logits would have.
+
+    Raises:
+        ValueError: for features and a readout that do not fit each other.
+    """
+    shapes = [tuple(part.shape) for part in found]
+    fits = len(shapes[0]) == 3 and len(shapes[1]) == 2 and shapes[0][2] == shapes[1][0]
+    if not fits or (len(shapes) == 3 and shapes[2] != shapes[1][1:]):
+        raise ValueError(f"features (n, T, h), a matrix (h, vocabulary) and a bias (vocabulary,), not {shapes}")
+    return *shapes[0][:2], shapes[1][1]
+
+
+def factored_losses(found: Any, x: jax.Array, chunk: int = _CHUNK) -> jax.Array:
+    """(n, 1): sums of log sum exp f - f_token over tokens that count; the features at t are of the token at t + 1.
+
+    Args:
+        found: features, matrix and perhaps a bias.
+        x: documents.
+        chunk: logits that stand at once, at most; those of one token at least.
+    """
+    if logits_shape(found)[:2] != x.shape:
+        raise ValueError(f"features of a language model are (documents, tokens, h), not {found[0].shape}")
+    parts, tokens = _chunks(found, x, chunk)
+    readout = tuple(found[1:])
+
+    @jax.checkpoint
+    def losses(own: jax.Array, token: jax.Array) -> jax.Array:
+        f = _logits(own, readout)
+        at = jnp.take_along_axis(f, jnp.maximum(token, 0)[:, None], axis=1)[:, 0]
+        return jnp.where(token < 0, 0.0, jax.nn.logsumexp(f, axis=1) - at)
+
+    found = jax.lax.map(lambda own: losses(*own), (parts, tokens)).ravel()
+    return found[: x.shape[0] * (x.shape[1] - 1)].reshape(x.shape[0], -1).sum(1, keepdims=True)
+
+
+def factored_gauss_newton(
+    call: Callable[[jax.Array], Any], theta: jax.Array, v: jax.Array, x: jax.Array, chunk: int = _CHUNK
+) -> jax.Array:
+    """J' Lambda J v for the logits of all tokens that count.
+
+    Args:
+        call: from parameters to features, matrix and perhaps a bias.
+        theta: parameters.
+        v: the direction.
+        x: documents.
+        chunk: as of `factored_losses`.
+    """
+    found, moved = jax.jvp(call, (theta,), (v,))
+    (parts, tokens), (along, _) = _chunks(found, x, chunk), _chunks(moved, x, chunk)
+    readout, turned = tuple(found[1:]), tuple(moved[1:])
+
+    def add(total: Any, own: Any) -> tuple[Any, jax.Array]:
+        part, push, token = own
+        f, pushed = jax.jvp(_logits, (part, readout), (push, turned))
+        p = jax.nn.softmax(f) * (token >= 0)[:, None]
+        weights = p * (pushed - jnp.sum(p * pushed, axis=1, keepdims=True))
+        back, more = jax.vjp(_logits, part, readout)[1](weights)
+        return jax.tree.map(jnp.add, total, more), back
+
+    more, back = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, readout), (parts, along, tokens))
+    n, length, width = found[0].shape
+    back = back.reshape(-1, width)[: n * (length - 1)].reshape(n, length - 1, width)
+    whole = (jnp.pad(back, ((0, 0), (0, 1), (0, 0))), *more)
+    return jax.vjp(call, theta)[1](type(found)(whole))[0]
+
+
+def _logits(features: jax.Array, readout: tuple[jax.Array, ...]) -> jax.Array:
+    f = features @ readout[0]
+    return f + readout[1] if len(readout) == 2 else f
+
+
+def _chunks(found: Any, x: jax.Array, chunk: int) -> tuple[jax.Array, jax.Array]:
+    """Features and the tokens that they are for, (chunks, tokens of a chunk, ...), filled up with ones not counted."""
+    features, tokens = found[0][:, :-1].reshape(-1, found[0].shape[2]), x[:, 1:].ravel()
+    few = max(min(chunk // found[1].shape[1], len(tokens)), 1)
+    more = -len(tokens) % few
+    features, tokens = jnp.pad(features, ((0, more), (0, 0))), jnp.pad(tokens, (0, more), constant_values=-1)
+    return features.reshape(-1, few, features.shape[1]), tokens.reshape(-1, few)

@@ -1,0 +1,90 @@
+"""Models that the user's own program trains afresh, on other rows or other targets."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lemmata.errors import LemmataError, SettingError
+
+from ._contract import AbstractModel
+from ._read import read_model
+
+_ASSUMED = 600.0  # gradients of all rows that a training is taken to cost before one has been timed
+_RULE = "it returns a trained model of the same outputs, as build() does"
+_LOOSE = 1e-4
+_FEW = 8
+
+
+class Refits:
+    """Trains through fit(x, y, seed), remembers every model that it got, and what one has cost.
+
+    A fit that fails, or returns something that is no model with the same outputs, is a SettingError of one line.
+
+    Args:
+        fit: the user's own: rows, targets as the user has them, and a seed.
+        model: the one that is examined, whose number of outputs and link every other one shares.
+        x: training rows.
+        targets: theirs, as the user has them.
+    """
+
+    def __init__(self, fit: Callable[..., Any], model: AbstractModel, x: np.ndarray, targets: Any):
+        self.fit, self._model, self._x, self._targets = fit, model, x, np.asarray(targets)
+        self._known: dict[tuple[bytes, bytes, int], AbstractModel] = {}
+        self._seconds = 0.0
+        self._second = 0.0
+
+    def __call__(self, rows: np.ndarray, seed: int, targets: Any = None) -> AbstractModel:
+        """The model trained on some of the rows.
+
+        Args:
+            rows: their places.
+            seed: what the program is given.
+            targets: of these rows, in the place of their own.
+
+        Raises:
+            SettingError: fit fails or returns something else.
+        """
+        y = self._targets[rows] if targets is None else np.asarray(targets)
+        key = (rows.tobytes(), y.tobytes(), seed)
+        if key not in self._known:
+            begun = time.monotonic()
+            found = self._trained(self._x[rows], y, seed)
+            self._seconds = max(self._seconds, time.monotonic() - begun)
+            self._known[key] = found
+        return self._known[key]
+
+    @property
+    def passes(self) -> float:
+        """What one training costs in gradients of all rows: timed once there was one, and assumed before that."""
+        if not self._known or not self._model.differentiable:
+            return _ASSUMED
+        if not self._second:
+            slope = np.zeros((len(self._x), self._model.outputs(self._x[:1]).shape[1]))
+            self._model.vjp(slope[:_FEW], self._x[:_FEW])
+            begun = time.monotonic()
+            self._model.vjp(slope, self._x)
+            self._second = max(time.monotonic() - begun, 1e-6)
+        return self._seconds / self._second
+
+    def _trained(self, x: np.ndarray, y: np.ndarray, seed: int) -> AbstractModel:
+        name = "fit(x, y, seed)"
+        try:
+            model = read_model(self.fit(x, y, seed))
+            model = dataclasses.replace(model, link=self._model.link)
+            few = x[:_FEW]
+            once, again, own = model.outputs(few), model.outputs(few), self._model.outputs(few)
+        except (Exception, SystemExit) as error:  # the user's program may raise anything
+            words = (str(error).splitlines() or [""])[0][:200]
+            found = words if isinstance(error, LemmataError) else f"{type(error).__name__}: {words}"
+            raise SettingError(name, found=found, rule=_RULE) from error
+        if once.shape != own.shape:
+            raise SettingError(name, found=f"{once.shape[1]} outputs", rule=f"{own.shape[1]}, as the model has")
+        if not np.isfinite(once).all():
+            raise SettingError(name, found="a model whose outputs are not finite", rule=_RULE)
+        if np.abs(once - again).max() > _LOOSE * max(float(np.abs(once).max()), 1e-300):
+            remedy = "return module.eval(), or eqx.nn.inference_mode(module)"
+            raise SettingError(name, found="a model whose outputs depend on chance", rule=_RULE, remedy=remedy)
+        return model

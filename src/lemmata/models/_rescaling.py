@@ -1,0 +1,115 @@
+"""Units that can be rescaled: what goes in multiplied, what goes out divided, and the model stays the same function."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ._contract import AbstractModel
+
+_ROWS = 32
+_ROUNDING = 1e-7
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rescaling:
+    """A layer of units with positively homogeneous activations, found by its symmetry.
+
+    Multiplying all that goes into unit k by c > 0 and dividing all that leaves it by c changes no output.
+
+    Args:
+        names: of the array that goes in, of the constants (empty where there are none), and of the one that goes out.
+        units: for each parameter k + 1 where it goes into unit k, -(k + 1) where it leaves it, 0 elsewhere.
+    """
+
+    names: tuple[str, str, str]
+    units: Int[np.ndarray, " P"]
+
+    def charges(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, " k"]:
+        """For each unit |what goes in|² - |what goes out|².
+
+        The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0 with D = 1 on what goes in and
+        -1 on what goes out; gradient flow moves theta along -grad, so that theta' D theta stays as it is.
+        """
+        return np.bincount(np.abs(self.units), np.sign(self.units) * theta**2)[1:]
+
+    def sizes(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, "2 k"]:
+        """For each unit |what goes in|² and |what goes out|²."""
+        count = int(np.abs(self.units).max()) + 1
+        parts = ((sign * self.units).clip(0) for sign in (1, -1))
+        return np.stack([np.bincount(part, theta**2 * (part > 0), count)[1:] for part in parts])
+
+
+def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
+    """Every layer of units of a model whose rescaling changes no output.
+
+    Nothing is asked of names or of the order of axes: for each axis of each array the product J v is taken on a few
+    rows, v the array with its slices along the axis times one random number each, the same for every axis of that
+    length; a pair of axes, with constants of the same length or without, is a layer of units where
+    J v_in + J v_constants = J v_out.
+
+    Args:
+        model: with derivatives.
+        x: rows; the first 32 are looked at.
+    """
+    double, rows = model.in_double(), x[:_ROWS]
+    scale = float(np.linalg.norm(double.outputs(rows)))
+    pushed = {}
+    for place, layer in enumerate(double.layers):
+        for axis, length in enumerate(layer.shape):
+            if length > 1:
+                pushed[place, axis] = double.jvp(_along(double, place, axis), rows)
+    found, known = [], set()  # without constants, in and out cannot be told apart: one order is enough
+    arrays = [key for key in pushed if len(double.layers[key[0]].shape) > 1]
+    for a in arrays:
+        for b in arrays:
+            if a[0] == b[0] or _length(double, a) != _length(double, b) or (b, a) in known:
+                continue
+            alone = [key for key in pushed if len(double.layers[key[0]].shape) == 1]
+            own = [None, *(key for key in alone if _length(double, key) == _length(double, a))]
+            for c in own:
+                into = pushed[a] + (pushed[c] if c else 0.0)
+                if np.linalg.norm(into) > 1e-6 * scale and _equal(into, pushed[b]):
+                    found.append(_rescaling(double, a, c, b))
+                    known.add((a, b))
+                    break
+    return found
+
+
+def _equal(into: np.ndarray, out: np.ndarray) -> bool:
+    return bool(np.linalg.norm(into - out) <= _ROUNDING * np.linalg.norm(into))
+
+
+def _length(model: AbstractModel, key: tuple[int, int]) -> int:
+    return model.layers[key[0]].shape[key[1]]
+
+
+def _start(model: AbstractModel, place: int) -> int:
+    return sum(layer.size for layer in model.layers[:place])
+
+
+def _along(model: AbstractModel, place: int, axis: int) -> Float[np.ndarray, " P"]:
+    """Parameters of one array, its slices along an axis times random numbers; all others 0."""
+    layer, begin, v = model.layers[place], _start(model, place), np.zeros(len(model.theta))
+    numbers = np.random.default_rng(layer.shape[axis]).normal(size=layer.shape[axis])
+    own = model.theta[begin : begin + layer.size].reshape(layer.shape)
+    v[begin : begin + layer.size] = (np.moveaxis(np.moveaxis(own, axis, -1) * numbers, -1, axis)).ravel()
+    return v
+
+
+def _rescaling(model: AbstractModel, a: tuple[int, int], c: tuple[int, int] | None, b: tuple[int, int]) -> Rescaling:
+    units = np.zeros(len(model.theta), int)
+    for key, sign in ((a, 1), (c, 1), (b, -1)):
+        if key is None:
+            continue
+        shape, begin = model.layers[key[0]].shape, _start(model, key[0])
+        own = np.moveaxis(
+            np.broadcast_to(np.arange(1, shape[key[1]] + 1), (*_others(shape, key[1]), shape[key[1]])), -1, key[1]
+        )
+        units[begin : begin + own.size] = sign * own.ravel()
+    name = lambda key: "" if key is None else model.layers[key[0]].name
+    return Rescaling((name(a), name(c), name(b)), units)
+
+
+def _others(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(length for place, length in enumerate(shape) if place != axis)

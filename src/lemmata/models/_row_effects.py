@@ -1,0 +1,65 @@
+"""What single rows do to a model: descent from a stationary point to one without the row, for a few rows."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ._contract import AbstractModel
+from ._polish import Objective, polish
+
+if TYPE_CHECKING:
+    from ._trained import Trained
+
+SHOWN = 8
+STEPS = 100
+_TOLERANCE = 3e-2
+
+
+@dataclasses.dataclass(frozen=True)
+class RowEffects:
+    """How much the loss of each of some rows grows when the model is brought to a stationary point without it.
+
+    Args:
+        rows: their places.
+        effects: of each.
+    """
+
+    rows: Int[np.ndarray, " k"]
+    effects: Float[np.ndarray, " k"]
+
+
+def shown_rows(trained: "Trained") -> Int[np.ndarray, " k"]:
+    """The eight training rows of largest loss, and eight others at random."""
+    losses = trained.task.losses(trained.polished.model.outputs(trained.x), trained.y)
+    order = np.argsort(-losses, kind="stable")
+    others = np.random.default_rng([trained.seed, 11]).choice(order[SHOWN:], SHOWN, replace=False)
+    return np.concatenate([order[:SHOWN], others])
+
+
+def whole_and_without(trained: "Trained", rows: Int[np.ndarray, " k"]) -> Iterator[AbstractModel]:
+    """The model at a stationary point with all rows, and then without each of some rows in turn.
+
+    The objective without row i keeps its whole decay: sum of the other losses + n (delta/2) |theta|². The model with
+    all rows is brought to a stationary point by the same descent, so that what the two still lack cancels.
+    """
+    n, decay, task = len(trained.x), trained.objective.decay, trained.task
+    tolerance = _TOLERANCE / n
+    whole = polish(Objective(trained.polished.model, trained.x, trained.y, task, decay), STEPS, tolerance).model
+    yield whole
+    for row in rows:
+        rest = np.arange(n) != row
+        objective = Objective(whole, trained.x[rest], trained.y[rest], task, decay * n / (n - 1))
+        yield polish(objective, STEPS, tolerance).model
+
+
+def row_effects(trained: "Trained") -> RowEffects:
+    """The effects of the shown rows, by descent."""
+    shown = shown_rows(trained)
+    whole, *others = whole_and_without(trained, shown)
+    x, y = trained.x[shown], trained.y[shown]
+    before = trained.task.losses(whole.outputs(x), y)
+    after = np.diagonal([trained.task.losses(model.outputs(x), y) for model in others])
+    return RowEffects(shown, after - before)

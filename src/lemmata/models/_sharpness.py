@@ -1,0 +1,56 @@
+"""The largest eigenvalue of a symmetric operator whose products are numpy vectors of many parameters."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Inexact
+
+from lemmata.errors import SolverError
+from lemmata.spectra._krylov import ritz_values
+
+_MOST = 400
+
+
+def largest_eigenvalue(
+    product: Callable[[np.ndarray], np.ndarray], start: Inexact[np.ndarray, " P"], tolerance: float = 1e-3
+) -> tuple[float, int]:
+    """The largest eigenvalue by Lanczos' recurrence of three terms, and how many products it took.
+
+    No basis is stored: three vectors, in the precision of the start, are held beside a product. Vectors then lose their
+    orthogonality to those of eigenvalues that have converged, which come again as copies; the largest value is as
+    accurate as with a basis (Paige 1976). It ends where the residual |A x - value x| of the largest Ritz pair is at
+    most the tolerance times |value|; there is an eigenvalue as near as the residual.
+
+    Args:
+        product: v -> A v.
+        start: any vector but 0, which is the random direction of Lanczos' method.
+        tolerance: of the residual, relative to the value.
+
+    Raises:
+        SolverError: products that are not finite, a start of 0, or 400 products without an end.
+
+    >>> scales = np.linspace(0.0, 5.0, 60)
+    >>> value, products = largest_eigenvalue(lambda v: scales * v, np.ones(60))
+    >>> bool(abs(value - 5.0) < 5e-3), products < 60
+    (True, True)
+    """
+    size = float(np.linalg.norm(start))
+    if not (np.isfinite(size) and size > 0):
+        raise SolverError("the start of Lanczos' method", found=f"length {size:g}", rule="a direction")
+    now, before, length = start / np.asarray(size, start.dtype), np.zeros_like(start), 0.0
+    diagonal, beside, eps = [], [], float(np.finfo(start.dtype).eps)
+    for step in range(1, _MOST + 1):
+        moved = np.asarray(product(now), start.dtype)
+        moved = moved - start.dtype.type(length) * before
+        along = float(now @ moved)
+        moved -= start.dtype.type(along) * now
+        length = float(np.linalg.norm(moved))
+        diagonal.append(along)
+        beside.append(length)
+        if not np.isfinite(along + length):
+            raise SolverError("products with the Hessian", found="NaN or infinity", rule="finite ones")
+        found = ritz_values(np.array(diagonal), np.array(beside), np.zeros(step), eps)
+        if found.whole or found.residuals[0] <= tolerance * abs(found.values[0]):
+            return float(found.values[0]), step
+        before, now = now, moved / start.dtype.type(length)
+    raise SolverError("the largest eigenvalue", found=f"no end after {_MOST} products", rule="a residual that falls")

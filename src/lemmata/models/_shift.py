@@ -1,0 +1,238 @@
+"""Shift: whether rows in use come from the law of the rows that a model was judged on.
+
+A classifier is asked to tell the two apart from inputs, their squares and the model's outputs, each row by a fit that
+has not seen it. Its area under the curve is compared with what it is after the rows are dealt anew at random, which is
+exact for rows of one law: the p-value is at most alpha with a probability of at most alpha, whatever the law, the model
+and the classifier.
+"""
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+from scipy import stats
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import logsumexp
+
+from lemmata.answers import inside, share_interval
+from lemmata.errors import DataError, ShapeError
+
+if TYPE_CHECKING:
+    from ._trained import Trained
+
+LEVEL = 0.05
+"""A p-value of at most this is called a shift."""
+FEWEST = 20
+"""Fewer rows in use are refused."""
+_ENOUGH = 100  # held-out rows that are a reference
+_MOST = 1000  # rows of each kind that are looked at
+_DRAWS = 199  # with the rows as they are, 200: the level 0.05 is met exactly
+_FOLDS = 5
+_RIDGE = 1.0
+_COLUMNS = 4096
+
+
+@dataclasses.dataclass(frozen=True)
+class Shift:
+    """What a classifier sees between reference rows and rows in use.
+
+    Args:
+        area: under its curve, on rows that it was not fitted to; 1/2 is guessing.
+        nulls: the same after the rows are dealt anew, each an equally likely area where there is no shift.
+        reference: "held-out" or "training": which rows those in use are compared with.
+        rows, used: how many of each.
+    """
+
+    area: float
+    nulls: Float[np.ndarray, " draws"]
+    reference: str
+    rows: int
+    used: int
+
+    @property
+    def p_value(self) -> float:
+        """The share of areas at least as large, the one that was found included."""
+        return float(1 + (self.nulls >= self.area).sum()) / (1 + len(self.nulls))
+
+    @property
+    def limit(self) -> float:
+        """The largest area that is not called a shift: at it and below, the p-value is above 0.05."""
+        return float(np.sort(self.nulls)[-int(LEVEL * (1 + len(self.nulls)))])
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is a shift, at level 0.05."""
+        return self.p_value <= LEVEL
+
+
+def find_shift(trained: "Trained", *, training: bool = False, outputs: bool | None = None) -> Shift:
+    """Compare the rows in use with held-out rows, or with training rows where there are fewer than 100 of those.
+
+    The model's outputs on rows that it was trained on differ from those on new rows of the same law, so they are looked
+    at beside held-out rows alone.
+
+    Args:
+        trained: a model with rows in use.
+        training: compare with training rows whatever else there is.
+        outputs: whether outputs are looked at, too; None is as above.
+
+    Raises:
+        DataError: where there are no rows in use.
+    """
+    if trained.deployed is None:
+        raise DataError("rows in use", found="none", rule="rows that the model meets in use", remedy="--deploy")
+    name, own = ("training", trained.x) if training else reference_rows(trained)
+    rng = np.random.default_rng([trained.seed, 14])
+    first, second = (rows[rng.permutation(len(rows))[:_MOST]] for rows in (own, trained.deployed))
+    both = np.concatenate([first, second])
+    blocks = _inputs(both)
+    if outputs or (outputs is None and name == "held-out"):
+        blocks.append(_outputs(trained, both))
+    area, nulls = two_sample_areas(blocks, np.arange(len(both)) >= len(first), rng)
+    return Shift(area, nulls, name, len(first), len(second))
+
+
+def reference_rows(trained: "Trained") -> tuple[str, np.ndarray]:
+    """What rows in use are compared with: "held-out" rows that are no copies, or "training" rows without 100 of those.
+
+    Args:
+        trained: a model with its rows.
+    """
+    unseen = None if trained.held is None else trained.held[0][trained.fresh]
+    return ("held-out", unseen) if unseen is not None and len(unseen) >= _ENOUGH else ("training", trained.x)
+
+
+def _inputs(x: Shaped[np.ndarray, "n *row"]) -> list[Float[np.ndarray, "n d"]]:
+    """Inputs, and squares of their distances from the mean."""
+    flat = np.asarray(x, float).reshape(len(x), -1)
+    return [flat, (flat - flat.mean(0)) ** 2]
+
+
+def _outputs(trained: "Trained", x: np.ndarray) -> Float[np.ndarray, "n c"]:
+    """Outputs, and of classes the logarithm of the largest probability."""
+    f = trained.model.outputs(x)
+    if not trained.task.is_classification:
+        return f
+    return np.column_stack([f - f.mean(1, keepdims=True), f.max(1) - logsumexp(f, axis=1)])
+
+
+def two_sample_areas(
+    blocks: list[Float[np.ndarray, "n _"]], second: Bool[np.ndarray, " n"], rng: np.random.Generator
+) -> tuple[float, Float[np.ndarray, " draws"]]:
+    """The cross-fitted area under the curve of ridge regression on which sample a row is from, and its permutations.
+
+    Columns are divided by their spread over all rows and every block of columns counts the same, so that neither
+    depends on which sample a row is from. The scores are linear in the labels, which makes a permutation a product.
+
+    Args:
+        blocks: columns of all rows.
+        second: which rows are of the second sample.
+        rng: of folds and permutations.
+    """
+    labels = np.asarray(second, float)
+    dealt = np.column_stack([labels, *(rng.permutation(labels) for _ in range(_DRAWS))])
+    scores = _fitted_elsewhere(_kernel(blocks), rng) @ (dealt - labels.mean())
+    places = stats.rankdata(scores, axis=0)
+    count, others = labels.sum(), (1 - labels).sum()
+    areas = ((places * dealt).sum(0) - count * (count + 1) / 2) / (count * others)
+    return float(areas[0]), areas[1:]
+
+
+def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
+    """The mean over blocks of inner products of their standardised columns."""
+    n = len(blocks[0])
+    total = np.zeros((n, n))
+    for block in blocks:
+        own, used = np.zeros((n, n)), 0
+        for start in range(0, block.shape[1], _COLUMNS):
+            columns = block[:, start : start + _COLUMNS]
+            spread = columns.std(0)
+            moving = spread > 1e-12 * np.maximum(np.abs(columns).max(0), 1e-300)
+            columns = (columns[:, moving] - columns[:, moving].mean(0)) / spread[moving]
+            own, used = own + columns @ columns.T, used + columns.shape[1]
+        total += own / max(used, 1)
+    return total / len(blocks)
+
+
+def _fitted_elsewhere(kernel: Float[np.ndarray, "n n"], rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
+    """What labels are multiplied by for the score of each row, fitted to the rows of the other folds."""
+    n = len(kernel)
+    operator = np.zeros((n, n))
+    for fold in np.array_split(rng.permutation(n), _FOLDS):
+        rest = np.setdiff1d(np.arange(n), fold)
+        ridged = kernel[np.ix_(rest, rest)] + _RIDGE * np.eye(len(rest))
+        operator[np.ix_(fold, rest)] = cho_solve(cho_factor(ridged, lower=True), kernel[np.ix_(rest, fold)]).T
+    return operator
+
+
+def _bytes(x: np.ndarray) -> list[bytes]:
+    flat = np.ascontiguousarray(np.asarray(x, float).reshape(len(x), -1)) + 0.0  # -0 is 0
+    return [row.tobytes() for row in flat]
+
+
+def copied(reference: np.ndarray, used: np.ndarray) -> float:
+    """How many more of the rows in use stand among the reference rows than the law of the rows explains.
+
+    Args:
+        reference: rows (n, *row).
+        used: rows (m, *row).
+
+    Returns:
+        The share of rows in use that equal a reference row, less the share of those that equal another one.
+    """
+    own = _bytes(reference)
+    counts: dict[bytes, int] = {}
+    for row in own:
+        counts[row] = counts.get(row, 0) + 1
+    among = float(np.mean([row in counts for row in _bytes(used)]))
+    return among - float(np.mean([counts[row] > 1 for row in own]))
+
+
+def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
+    """Rows in use, or a refusal of what cannot be them.
+
+    Args:
+        x: training rows (n, *row).
+        deployed: rows in use (m, *row).
+
+    Raises:
+        ShapeError: for fewer than 20 rows.
+        DataError: where they are the training rows themselves.
+    """
+    if len(deployed) < FEWEST:
+        raise ShapeError("deployed rows", found=f"{len(deployed)}", rule=f"at least {FEWEST}, to be compared with")
+    if set(_bytes(deployed)) <= set(_bytes(x)) and copied(x, deployed) > 0.5:
+        rule = "rows that the model meets in use"
+        raise DataError("deployed rows", found="training rows, all of them", rule=rule, remedy="another file")
+    return deployed
+
+
+@functools.cache
+def labels_needed(half_width: float, level: float = 0.95) -> int:
+    """The fewest labelled rows whose exact limits are within `half_width` of the share of wrong ones, whatever it is.
+
+    Clopper and Pearson's limits are farthest from a share near one half.
+
+    Args:
+        half_width: the largest distance of a limit, below 1/2.
+        level: of confidence.
+
+    Raises:
+        SettingError: for a half-width outside (0, 1/2) or a level outside (0, 1).
+
+    >>> labels_needed(0.05), labels_needed(0.1)
+    (404, 106)
+    """
+    half_width, level = inside("half_width", half_width, 0.0, 0.5), inside("level", level, 0.0, 1.0)
+    rows = max(1, int((stats.norm.ppf((1 + level) / 2) / (2 * half_width)) ** 2) - 2)
+    while _farthest(rows, level) > half_width:
+        rows += 1
+    return rows
+
+
+def _farthest(rows: int, level: float) -> float:
+    """The largest distance of a limit from the share: that of a count a little below one half, or above."""
+    counts = range(rows // 3, rows // 2 + 1)
+    return max(share_interval(float(count), float(rows - count), level)[1] - count / rows for count in counts)

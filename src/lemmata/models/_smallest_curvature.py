@@ -1,0 +1,89 @@
+"""The smallest eigenvalue of the Hessian of an objective: whether a point without a gradient is a minimum."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import SolverError
+from lemmata.spectra._krylov import ritz_values
+
+from ._polish import Objective
+
+_MOST = 300
+_FOLDED = 1e3  # periods of a cosine in a typical entry
+
+
+@dataclasses.dataclass(frozen=True)
+class SmallestCurvature:
+    """An estimate from above, with how far below an eigenvalue may still be.
+
+    Args:
+        value: the smallest Ritz value of the Hessian: no eigenvalue that is the smallest is above it.
+        residual: |H v - value v|; there is an eigenvalue as near as this.
+        products: with the Hessian.
+    """
+
+    value: float
+    residual: float
+    products: int
+
+
+def smallest_curvature(
+    objective: Objective, tolerance: float, *, seed: int = 0, most: int = _MOST
+) -> SmallestCurvature:
+    """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² where the model is, by Lanczos' method.
+
+    The recurrence of three terms keeps three vectors. It ends where the residual of the smallest Ritz pair is at most
+    the tolerance, or after `most` products, with whatever residual it has then. Ritz values are never below the
+    smallest eigenvalue, so that one below 0 shows a saddle whatever the residual; one above 0 shows a minimum as far
+    as the residual is below it.
+
+    Args:
+        objective: with the model.
+        tolerance: of the residual, in the units of the Hessian; a hundredth of the decay, say.
+        seed: of the direction that it begins with.
+        most: products.
+
+    Raises:
+        SolverError: products that are not finite.
+    """
+    model, scale = objective.model, len(objective.x)
+    kept = 1 if model.decayed is None else model.decayed
+
+    def negative(v: np.ndarray) -> np.ndarray:
+        curved = model.hvp(v, objective.x, objective.y, objective.task.loss)
+        return -curved / scale - np.asarray(objective.decay, v.dtype) * kept * v
+
+    start = _direction(objective, seed)
+    now, before, length = start, np.zeros_like(start), 0.0
+    diagonal, beside, eps = [], [], float(np.finfo(start.dtype).eps)
+    value, residual = np.nan, np.inf
+    for step in range(1, min(most, 2 * len(start)) + 1):
+        moved = np.asarray(negative(now), start.dtype) - start.dtype.type(length) * before
+        along = float(now @ moved)
+        moved -= start.dtype.type(along) * now
+        length = float(np.linalg.norm(moved))
+        diagonal.append(along)
+        beside.append(length)
+        if not np.isfinite(along + length):
+            raise SolverError("products with the Hessian", found="NaN or infinity", rule="finite ones")
+        found = ritz_values(np.array(diagonal), np.array(beside), np.zeros(step), eps)
+        value, residual = -float(found.values[0]), float(found.residuals[0])
+        if found.whole or residual <= tolerance:
+            return SmallestCurvature(value, residual, step)
+        before, now = now, moved / start.dtype.type(length)
+    return SmallestCurvature(value, residual, len(diagonal))
+
+
+def _direction(objective: Objective, seed: int) -> Float[np.ndarray, " P"]:
+    """A unit vector that is like noise, and the same whatever order the parameters stand in.
+
+    J' u itself would lie where the curvature is large, and hardly see the directions that are looked for: so each entry
+    is turned into noise by a function of it alone.
+    """
+    model = objective.model
+    u = np.random.default_rng([seed, 21]).normal(size=objective.y.shape)
+    along = model.vjp(u, objective.x).astype(float)
+    noise = np.cos(_FOLDED * along / max(float(np.sqrt((along**2).mean())), 1e-300))
+    return (noise / np.linalg.norm(noise)).astype(model.theta.dtype)

@@ -1,0 +1,183 @@
+"""What a model was trained for: classes, values or documents, and how its outputs are read."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import softmax
+
+from lemmata.errors import DataError, ShapeError
+
+from ._contract import AbstractModel
+
+_ROUNDING = 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """How outputs and targets are read.
+
+    Args:
+        loss: "softmax" for classes: log sum exp f - f_y; "squared" for values: |f - y|²/2; "documents" for language
+            models, whose one output f is itself the loss of a document.
+        outputs: what the model gives: "logits", "probabilities", "values", "losses of documents", or "classes" alone,
+            without any score.
+        labels: the class that each output stands for; empty for values.
+    """
+
+    loss: str
+    outputs: str
+    labels: tuple[Any, ...] = ()
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether targets are classes."""
+        return self.loss == "softmax"
+
+    @property
+    def is_language(self) -> bool:
+        """Whether rows are documents, their own targets."""
+        return self.loss == "documents"
+
+    @property
+    def name(self) -> str:
+        """classification, regression or language."""
+        return {"softmax": "classification", "squared": "regression"}.get(self.loss, "language")
+
+    @property
+    def scored(self) -> bool:
+        """Whether outputs say how sure the model is, and losses mean something."""
+        return self.outputs != "classes"
+
+    def means(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
+        """What outputs predict: probabilities of classes, or the outputs themselves."""
+        return softmax(f, axis=1) if self.is_classification else f
+
+    def losses(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
+        """The loss of each row."""
+        if self.is_classification:
+            return np.asarray(jax.nn.logsumexp(f, axis=1)) - (y * f).sum(1)
+        if self.is_language:
+            return f[:, 0]
+        return ((f - y) ** 2).sum(1) / 2
+
+    def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
+        """1 where the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats a token."""
+        if self.is_classification:
+            return (f.argmax(1) != y.argmax(1)).astype(float)
+        if self.is_language:
+            return f[:, 0] / y[:, 0]
+        return ((f - y) ** 2).sum(1)
+
+    def curvatures(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C C"]:
+        """The Hessians of the loss in the outputs: diag p - p p' for classes, the identity for values, else 0."""
+        if self.is_language:
+            return np.zeros((*f.shape, f.shape[1]))
+        if not self.is_classification:
+            return np.broadcast_to(np.eye(f.shape[1]), (*f.shape, f.shape[1]))
+        p = self.means(f)
+        return p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
+
+    def encode(self, y: Any, row_name: str = "row") -> Float[np.ndarray, "n C"]:
+        """Targets as the loss reads them: one-hot rows of classes, columns of values, or how many tokens count.
+
+        Args:
+            y: targets as the user has them; of a language model the documents.
+            row_name: what a row is called in errors.
+
+        Raises:
+            DataError: for a class that no output stands for, with the first such row, or a value that is not finite.
+        """
+        y = np.asarray(y)
+        if self.is_language:
+            return (y[:, 1:] >= 0).sum(1, keepdims=True).astype(float)
+        if not self.is_classification:
+            try:
+                values = np.asarray(y, float).reshape(len(y), -1)
+            except (TypeError, ValueError) as error:
+                raise DataError(f"targets of {row_name}s", found=f"{y.dtype}", rule="numbers") from error
+            if not np.isfinite(values).all():
+                row = int(np.flatnonzero(~np.isfinite(values).all(1))[0])
+                raise DataError(f"target in {row_name} {row + 1}", found=f"{values[row]}", rule="finite values")
+            return values
+        if y.ndim == 2 and y.shape[1] == len(self.labels) > 1:
+            return np.asarray(y, float)
+        known = {label: k for k, label in enumerate(self.labels)}
+        own = [known.get(label) for label in y.ravel().tolist()]
+        if None in own:
+            row = own.index(None)
+            shown = ", ".join(map(str, self.labels[:12]))
+            remedy = f"its {len(known)} outputs are read as {shown}; others are told by labels=(...)"
+            raise DataError(
+                f"class {y.ravel().tolist()[row]!r} in {row_name} {row + 1}", rule="a class of the model", remedy=remedy
+            )
+        return np.eye(len(known))[np.asarray(own, int)]
+
+
+def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None = None) -> Task:
+    """The task of a model, from its outputs on rows and from their targets.
+
+    Whole numbers, words and Booleans are classes; fractions are values. Outputs that lie in [0, 1] with rows of sum 1
+    are probabilities, all others logits; a model that only names classes has neither.
+
+    Args:
+        model: the model.
+        x: rows.
+        y: their targets; rows of one-hot targets are classes.
+        labels: the class of each output in order; default 0, 1, ... for whole numbers, else the sorted classes.
+
+    Raises:
+        ShapeError: for another number of targets than rows, or of outputs than classes.
+    """
+    y = np.asarray(y)
+    if y.shape[:1] != (len(x),):
+        raise ShapeError("y", found=f"{len(y) if y.ndim else 'no'} targets", rule=f"one for each of the {len(x)} rows")
+    _check_targets(y)
+    f = model.outputs(x[: model.batch])
+    one_hot = y.ndim == 2 and y.shape[1] > 1 and bool(np.isin(y, (0, 1)).all() and (y.sum(1) == 1).all())
+    whole = y.dtype.kind in "biuUSO" or (y.dtype.kind == "f" and f.shape[1] > 1 and bool(np.all(y == np.round(y))))
+    if f.shape[1] == 1 and y.dtype.kind in "biuUSO" and len(set(y.ravel().tolist())) == 2:
+        remedy = "two logits: half of the one, with either sign; or targets that are fractions, for squared loss"
+        raise ShapeError("outputs", found="1 for 2 classes", rule="one a class", remedy=remedy)
+    if not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf")):
+        if y.reshape(len(y), -1).shape[1] != f.shape[1]:
+            found = f"{f.shape[1]} outputs for {y.reshape(len(y), -1).shape[1]} values a row"
+            raise ShapeError("outputs", found=found, rule="as many")
+        return Task("squared", "values")
+    if labels is None:
+        labels = (
+            tuple(range(f.shape[1])) if one_hot or y.dtype.kind in "biuf" else tuple(sorted(set(y.ravel().tolist())))
+        )
+    if len(labels) != f.shape[1]:
+        remedy = "labels=(...), the class of each output in order, where some do not occur in y"
+        raise ShapeError("outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one a class", remedy=remedy)
+    if not model.scored:
+        return Task("softmax", "classes", labels)
+    with np.errstate(invalid="ignore"):  # what is not finite, the examination names
+        sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
+    return Task("softmax", "probabilities" if sums else "logits", labels)
+
+
+def _check_targets(y: np.ndarray) -> None:
+    """DataError for a target that is missing or not finite, or targets that are words and numbers at once."""
+    if y.dtype.kind == "f":
+        missing = ~np.isfinite(y.reshape(len(y), -1)).all(1)
+    elif y.dtype.kind == "O":
+        missing = np.array([own is None or own != own for own in y.ravel().tolist()]).reshape(len(y), -1).any(1)
+        kinds = {isinstance(own, str) for own in y.ravel().tolist() if own is not None}
+        if len(kinds) > 1:
+            raise DataError("targets", found="words and numbers", rule="of one kind")
+    elif y.dtype.kind in "biuUS":
+        return
+    else:
+        raise DataError("targets", found=f"of the kind {y.dtype}", rule="classes or values")
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise DataError(f"target in row {row + 1}", found=f"{y[row]}", rule="a target in every row, and finite")
+
+
+def class_counts(y: Float[np.ndarray, "n C"]) -> Int[np.ndarray, " C"]:
+    """Rows of each class."""
+    return np.bincount(y.argmax(1), minlength=y.shape[1])

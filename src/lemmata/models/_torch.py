@@ -1,0 +1,219 @@
+"""Models that PyTorch differentiates, through torch.func."""
+
+import contextlib
+import copy
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from lemmata.errors import PrecisionError, SettingError
+
+from ._contract import SMALLEST, AbstractModel, Layer
+
+
+@dataclasses.dataclass(frozen=True)
+class TorchModel(AbstractModel):
+    """A PyTorch module; see `AbstractModel`. Parameters that need no gradient, and buffers, are part of the function.
+
+    Args:
+        module: the user's own, which nothing here changes.
+    """
+
+    module: Any = dataclasses.field(repr=False)
+
+    def in_double(self) -> AbstractModel:
+        """A copy of the module in float64, buffers too."""
+        double = copy.deepcopy(self.module).double()
+        return dataclasses.replace(self, module=double, theta=self.theta.astype(np.float64))
+
+    def _own_call(self, theta: Any, x: Any) -> Any:
+        """What the user's own module gives."""
+        torch = sys.modules["torch"]
+        # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
+        parts = theta.split([layer.size for layer in self.layers])
+        params = {layer.name: part.reshape(layer.shape) for layer, part in zip(self.layers, parts, strict=True)}
+        if self.module.training:  # statistics that a call would change are copies
+            params |= {name: leaf.clone() for name, leaf in self.module.named_buffers()}
+        with _differentiable():
+            return torch.func.functional_call(self.module, params, (x,))
+
+    def _call(self, theta: Any, x: Any) -> Any:
+        if self.link == "documents":
+            return document_losses(self._own_call(theta, _fed(x)), x)
+        found = self._own_call(theta, x)
+        found = found.reshape(len(found), -1)
+        return found if self.link == "identity" else found.clamp_min(SMALLEST).log()
+
+    def _here(self) -> Any:
+        return self._tensor(self.theta)
+
+    def _tensor(self, array: np.ndarray) -> Any:
+        return sys.modules["torch"].from_numpy(np.array(self._own(array)))  # a copy, which may be written to
+
+    def _saved_bytes(self, x: np.ndarray) -> int:
+        torch, kept = sys.modules["torch"], {}
+
+        def note(tensor: Any) -> Any:
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        # saved and not freed before the end, so that no storage stands for two
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            found = self._call(self._here().requires_grad_(), self._tensor(x))
+        del found
+        return sum(kept.values())
+
+    def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
+        torch = sys.modules["torch"]
+        with torch.no_grad():
+            found = self.module(torch.from_numpy(np.where(x < 0, -1 - x, x)))
+        if not hasattr(found, "shape"):
+            raise TypeError(f"logits, and not a {type(found).__name__}; features and a readout of JAX functions alone")
+        return tuple(found.shape)
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        with sys.modules["torch"].no_grad():
+            return self._call(self._here(), self._tensor(x)).numpy()
+
+    def _jacobian(self, x: np.ndarray) -> np.ndarray:
+        func = sys.modules["torch"].func
+        each = func.jacrev(lambda own, row: self._call(own, row[None])[0])
+        return func.vmap(each, in_dims=(None, 0), chunk_size=8)(self._here(), self._tensor(x)).detach().numpy()
+
+    def _matrix_factors(self, x: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        torch, rows, known = sys.modules["torch"], self._tensor(x), {layer.name for layer in self.layers}
+        taken, given = {}, {}
+
+        def listen(name: str, layer: Any, args: Any, out: Any) -> Any:
+            """0 is added to what comes out, so that derivatives in it can be asked for."""
+            if name in given or len(args) != 1 or out.ndim != 2 or len(out) != len(rows):
+                given[name] = None  # a row passes twice, or as something else than a vector
+                return out
+            taken[name], given[name] = args[0].detach().numpy(), torch.zeros_like(out, requires_grad=True)
+            return out + given[name]
+
+        hooks = [
+            layer.register_forward_hook(functools.partial(listen, f"{name}.weight".lstrip(".")))
+            for name, layer in self.module.named_modules()
+            if type(layer) is torch.nn.Linear and f"{name}.weight".lstrip(".") in known
+        ]
+        try:
+            found = self._call(self._here(), rows)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        names = [name for name, own in given.items() if own is not None]
+        if not names:
+            return {}
+        slopes = [
+            torch.autograd.grad(found[:, c].sum(), [given[name] for name in names], retain_graph=True,
+                                allow_unused=True, materialize_grads=True)
+            for c in range(found.shape[1])
+        ]  # fmt: skip
+        pushed = (torch.stack(own, 1).numpy() for own in zip(*slopes, strict=True))
+        return {name: (taken[name], own) for name, own in zip(names, pushed, strict=True)}
+
+    def _jvp(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        torch, rows = sys.modules["torch"], self._tensor(x)
+        push = torch.func.jvp(lambda own: self._call(own, rows), (self._here(),), (self._tensor(v),))
+        return push[1].detach().numpy()
+
+    def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
+        rows, weights = self._tensor(x), self._tensor(u)
+        return self._gradient(lambda own: (self._call(own, rows) * weights).sum(), self._here())
+
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
+        torch, rows, targets = sys.modules["torch"], self._tensor(x), self._tensor(y)
+        objective = lambda own: loss_of(loss, self._call(own, rows), targets)
+        own = self._here().requires_grad_()
+        slope = torch.autograd.grad(objective(own), own, create_graph=True)[0]
+        # A loss that is linear in every parameter has a slope without a graph: the product is 0.
+        if not slope.requires_grad:
+            return np.zeros(len(self.theta))
+        found = torch.autograd.grad(slope, own, self._tensor(v), allow_unused=True)[0]
+        return np.zeros(len(self.theta)) if found is None else found.numpy()
+
+    def _documents_gauss_newton(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        torch, rows = sys.modules["torch"], self._tensor(x)
+        logits = lambda own: self._own_call(own, _fed(rows))[:, :-1]
+        f, pushed = torch.func.jvp(logits, (self._here(),), (self._tensor(v),))
+        p = f.detach().softmax(2) * (rows[:, 1:] >= 0)[..., None]
+        weights = p * (pushed - (p * pushed).sum(2, keepdim=True))
+        return self._gradient(lambda own: (logits(own) * weights.detach()).sum(), self._here())
+
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]:
+        own = self._here().requires_grad_()
+        value = loss_of(loss, self._call(own, self._tensor(x)), self._tensor(y))
+        return value.item(), sys.modules["torch"].autograd.grad(value, own)[0].numpy()
+
+    def _input_vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
+        theta, weights = self._here(), self._tensor(u)
+        return self._gradient(lambda rows: (self._call(theta, rows) * weights).sum(), self._tensor(x))
+
+    def _gradient(self, function: Callable[[Any], Any], point: Any) -> np.ndarray:
+        point = point.requires_grad_()
+        return sys.modules["torch"].autograd.grad(function(point), point)[0].numpy()
+
+
+@contextlib.contextmanager
+def _differentiable() -> Iterator[None]:
+    """Attention by its formula: the fused kernels have neither forward nor second derivatives."""
+    torch = sys.modules["torch"]
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+def _fed(x: Any) -> Any:
+    """Tokens as the module takes them."""
+    return sys.modules["torch"].where(x < 0, -1 - x, x)
+
+
+def document_losses(logits: Any, x: Any) -> Any:
+    """(n, 1), as of a JAX model."""
+    if logits.ndim != 3 or logits.shape[:2] != x.shape:
+        raise ValueError(f"logits of a language model are (documents, tokens, vocabulary), not {tuple(logits.shape)}")
+    ahead, tokens = logits[:, :-1], x[:, 1:]
+    own = ahead.gather(2, tokens.clamp_min(0)[..., None])[..., 0]
+    return ((ahead.logsumexp(2) - own) * (tokens >= 0)).sum(1, keepdim=True)
+
+
+def loss_of(name: str, f: Any, y: Any) -> Any:
+    """The losses of a batch, summed, as of a JAX model."""
+    if name == "documents":
+        return f.sum()
+    if name == "softmax":
+        return (f.logsumexp(1) - (y * f).sum(1)).sum()
+    return ((f - y) ** 2).sum() / 2
+
+
+def torch_model(module: Any) -> TorchModel:
+    """A model of a PyTorch module.
+
+    Args:
+        module: a `torch.nn.Module` that takes a batch of rows and returns (n, C) or (n,).
+
+    Raises:
+        SettingError: for one without parameters that need gradients, or on a device that is not the processor.
+        PrecisionError: for half precision, or two precisions at once.
+    """
+    own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared ones once
+    if not own:
+        raise SettingError("parameters", found="none that requires a gradient", rule="at least one parameter")
+    if any(leaf.device.type != "cpu" for leaf in own.values()):
+        raise SettingError("module", found="parameters on a device", rule="on the processor", remedy="module.cpu()")
+    kinds = {str(leaf.dtype).removeprefix("torch.") for leaf in own.values()}
+    if len(kinds) > 1 or not kinds <= {"float32", "float64"}:
+        found, remedy = ", ".join(sorted(kinds)), "module.float() or module.double()"
+        raise PrecisionError("parameters", found=found, rule="all in float32, or all in float64", remedy=remedy)
+    theta = np.concatenate([leaf.detach().numpy().ravel() for leaf in own.values()])
+    layers = tuple(Layer(name, tuple(leaf.shape)) for name, leaf in own.items())
+    return TorchModel("PyTorch", theta, layers, module=module)

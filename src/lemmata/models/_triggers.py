@@ -1,0 +1,201 @@
+"""Triggers: the smallest change, the same for all rows, after which a model calls nearly every row one class.
+
+A mask m and a pattern p of the shape of a row change it to (1 - m) x + m p. For each class they are searched by
+projected gradient steps on
+
+    mean log loss of that class + lambda sum m,    0 <= m <= 1,    p within the range of each feature,
+
+where lambda rises while the change works and falls while it does not. A backdoor makes one class much cheaper to reach
+than the others; without one the sizes sum m of all classes are alike.
+"""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import softmax
+
+from lemmata.errors import DataError, ShapeError
+
+from ._contract import AbstractModel
+
+WORKS = 0.9
+"""The share of rows of other classes that a change must send to its class."""
+_ROWS = 48
+_FILLED = 8  # rows from which a mask is filled
+_STEPS = 160
+_EVEN = 0.15  # sizes whose logarithms differ by less are alike
+_WAIT = 6  # steps between two changes of lambda
+_RISE, _FALL = 1.5, 1.8
+_RATE = 0.08
+_SHRINK, _KEEP = 0.9, 0.999  # of Adam's averages
+
+
+@dataclasses.dataclass(frozen=True)
+class Triggers:
+    """The smallest change found for each class.
+
+    Args:
+        masks, patterns: (C, *row).
+        sizes: sum of each mask, in features; infinite for a class that was not reached.
+    """
+
+    masks: Float[np.ndarray, "C *row"]
+    patterns: Float[np.ndarray, "C *row"]
+    sizes: Float[np.ndarray, " C"]
+
+    @property
+    def smallest(self) -> int:
+        """The class that is cheapest to reach."""
+        return int(self.sizes.argmin())
+
+    @property
+    def unreached(self) -> float:
+        """The share of classes that no change was found for."""
+        return float(np.isinf(self.sizes).mean())
+
+    @property
+    def anomaly(self) -> float:
+        """How far the smallest size is below the median, in median distances of logarithms, of at least 0.15 each.
+
+        With l = log sizes: (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their ratios,
+        and where all are nearly equal a class a little below the others is no outlier. NaN where half of the classes
+        were not reached.
+        """
+        if self.unreached >= 0.5:
+            return float("nan")
+        logs = np.log(np.maximum(self.sizes, np.finfo(float).tiny))
+        middle = np.median(logs)
+        return float((middle - logs.min()) / max(np.median(np.abs(logs - middle)), _EVEN))
+
+    def nearest_rows(self, x: np.ndarray, c: int) -> Int[np.ndarray, " n"]:
+        """Places of rows in the order in which they carry the change of class c: sum of m |x - p|, the least first.
+
+        Args:
+            x: rows (n, *row), those of class c say.
+            c: the class.
+        """
+        away = self.masks[c] * np.abs(np.asarray(x, float) - self.patterns[c])
+        return np.argsort(away.reshape(len(x), -1).sum(1), kind="stable")
+
+    def rests(
+        self, model: AbstractModel, x: np.ndarray, others: np.ndarray, c: int, *, seed: int = 0
+    ) -> Float[np.ndarray, " n"]:
+        """How often each row loses class c where the mask of that class is filled from another row, of eight.
+
+        Args:
+            model: that was searched.
+            x: rows (n, *row) that it calls c.
+            others: at least one row of another class, from which the mask is filled.
+            c: the class.
+            seed: of which of them.
+        """
+        rng, lost = np.random.default_rng([seed, 19]), np.zeros(len(x))
+        for _ in range(_FILLED):
+            filled = (1 - self.masks[c]) * x + self.masks[c] * others[rng.integers(0, len(others), len(x))]
+            lost += model.outputs(filled.astype(x.dtype)).argmax(1) != c
+        return lost / _FILLED
+
+    def stamp(self, x: np.ndarray, c: int) -> Float[np.ndarray, "n *row"]:
+        """Rows with the change of class c."""
+        return (1 - self.masks[c]) * x + self.masks[c] * self.patterns[c]
+
+
+def parted(lost: Float[np.ndarray, " n"]) -> float:
+    """How far rows are of two kinds, those that lose their class and those that keep it: mean (l - p)² / (p (1 - p)).
+
+    l is how often each row loses it, p its mean. It is 1 where each row always does or never does, and 1/8 on average
+    where all rows do with the same probability; 0 where all of them do, or none.
+
+    Args:
+        lost: as of `Triggers.rests`.
+
+    >>> parted(np.array([1.0, 1.0, 0.0, 0.0])), parted(np.array([0.5, 0.5])), parted(np.array([0.0, 0.0]))
+    (1.0, 0.0, 0.0)
+    """
+    p = float(lost.mean()) if len(lost) else 0.0
+    return float(((lost - p) ** 2).mean()) / (p * (1 - p)) if 0 < p < 1 else 0.0
+
+
+def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: int = _STEPS) -> Triggers:
+    """The smallest change of rows for each class that sends 90 % of the rows of other classes there.
+
+    Deterministic for a seed. Costs two passes over 48 C rows a step.
+
+    Args:
+        model: with derivatives.
+        x: rows (n, *row) of fractions, some of which the model calls other classes.
+        seed: of which rows are searched on.
+        steps: of the search.
+
+    Raises:
+        DataError: for rows that are not fractions, or a model that calls all of them one class.
+        ShapeError: for fewer than two outputs.
+    """
+    if np.asarray(x).dtype.kind != "f":
+        raise DataError("rows", found=str(np.asarray(x).dtype), rule="fractions, which can be changed a little")
+    f = model.outputs(x)
+    if f.shape[1] < 2:
+        raise ShapeError("outputs", found=f"{f.shape[1]}", rule="one for each of at least two classes")
+    calls = f.argmax(1)
+    rows = _others(calls, f.shape[1], seed)
+    search = _Search(model, np.asarray(x, float)[rows], np.asarray(x, float))
+    for step in range(steps):
+        search.step(step)
+    return Triggers(search.best_mask, search.best_pattern, search.best_size)
+
+
+def _others(calls: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, "C r"]:
+    """For each class the same number of rows that the model calls something else."""
+    order = np.random.default_rng([seed, 11]).permutation(len(calls))
+    found = [order[calls[order] != c] for c in range(classes)]
+    if not all(map(len, found)):
+        c = next(c for c in range(classes) if not len(found[c]))
+        raise DataError("rows", found=f"all called class {c}", rule="rows that the model calls at least two classes")
+    count = min(_ROWS, max(map(len, found)))
+    return np.stack([np.resize(own[:count], count) for own in found])
+
+
+class _Search:
+    """Masks and patterns of all classes on their way, and the best so far."""
+
+    def __init__(self, model: AbstractModel, rows: Float[np.ndarray, "C r *row"], x: Float[np.ndarray, "n *row"]):
+        self.model, self.rows = model, rows
+        self.classes, self.count = rows.shape[:2]
+        self.targets = np.eye(self.classes).repeat(self.count, axis=0)
+        self.wide = (self.classes, *(1,) * (rows.ndim - 2))
+        self.low, self.high = x.min(0), x.max(0)
+        shape = (self.classes, *rows.shape[2:])
+        self.mask = np.full(shape, 0.3)
+        self.pattern = np.broadcast_to((self.low + self.high) / 2, shape).copy()
+        self.price = np.full(self.classes, 0.01)
+        self.moments = np.zeros((2, 2, *shape))
+        self.best_mask, self.best_pattern = self.mask.copy(), self.pattern.copy()
+        self.best_size = np.full(self.classes, np.inf)
+
+    def step(self, step: int) -> None:
+        """Look at what the change does, keep it where it is the smallest that works, and move."""
+        stamped = (1 - self.mask[:, None]) * self.rows + (self.mask * self.pattern)[:, None]
+        flat = stamped.reshape(-1, *stamped.shape[2:])
+        f = self.model.outputs(flat)
+        works = (f.argmax(1) == self.targets.argmax(1)).reshape(self.classes, -1).mean(1) >= WORKS
+        self._keep(works)
+        if step % _WAIT == 0:
+            self.price = np.where(works, self.price * _RISE, self.price / _FALL)
+        pull = self.model.input_vjp((softmax(f, axis=1) - self.targets) / self.count, flat).reshape(stamped.shape)
+        of_mask = (pull * (self.pattern[:, None] - self.rows)).sum(1) + self.price.reshape(self.wide)
+        of_pattern = pull.sum(1) * self.mask
+        moved = self._adam(step, np.stack([of_mask, of_pattern]))
+        self.mask = np.clip(self.mask - _RATE * moved[0], 0.0, 1.0)
+        self.pattern = np.clip(self.pattern - _RATE * (self.high - self.low) * moved[1], self.low, self.high)
+
+    def _keep(self, works: np.ndarray) -> None:
+        size = self.mask.reshape(self.classes, -1).sum(1)
+        for c in np.flatnonzero(works & (size < self.best_size)):
+            self.best_mask[c], self.best_pattern[c], self.best_size[c] = self.mask[c], self.pattern[c], size[c]
+
+    def _adam(self, step: int, slope: np.ndarray) -> np.ndarray:
+        first, second = self.moments
+        self.moments = np.stack([_SHRINK * first + (1 - _SHRINK) * slope, _KEEP * second + (1 - _KEEP) * slope**2])
+        first, second = self.moments[0] / (1 - _SHRINK ** (step + 1)), self.moments[1] / (1 - _KEEP ** (step + 1))
+        return first / (np.sqrt(second) + 1e-12)

@@ -1,0 +1,135 @@
+"""Parameters of a module by their names: what a file of weights holds, and how they are put back."""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from lemmata.errors import SettingError, ShapeError
+
+_SHOWN = 3
+_COLLECTION = "params."
+
+
+def weights(model: Any) -> dict[str, np.ndarray]:
+    """The arrays of a model by their names, as `lemmata model --weights` reads them from a safetensors file.
+
+    Save them with `safetensors.numpy.save_file(weights(model), "net.safetensors")`. In PyTorch names are those of
+    `state_dict()`, where parameters that are tied stand once; in JAX, Equinox and Flax they are paths in the tree of
+    arrays with dots between ("layers.0.weight"), and states of random numbers are left out.
+
+    Args:
+        model: (f, params), (module, variables) of Flax, or a module of Equinox, Flax or PyTorch.
+
+    Raises:
+        SettingError: for anything else.
+
+    >>> import jax.numpy as jnp
+    >>> params = {"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}
+    >>> {name: array.shape for name, array in weights((lambda own, x: x @ own["w"] + own["b"], params)).items()}
+    {'b': (2,), 'w': (3, 2)}
+    """
+    if _is_torch(model):
+        own = model.state_dict()
+        first = _first_of_tied(own)
+        return {name: np.array(leaf.numpy(force=True), order="C") for name, leaf in own.items() if first[name] == name}
+    tree, _ = _tree(model)
+    # a copy in C order, which is how safetensors writes whatever it is given
+    return {name: np.array(leaf, order="C") for name, leaf in _named(tree)}
+
+
+def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
+    """A model with other arrays in the place of its own, in its own precision; see `weights` for their names.
+
+    A module of PyTorch or Flax nnx is changed, and one of PyTorch is set to evaluate.
+
+    Args:
+        model: see `weights`.
+        arrays: by name.
+        name: of the file, for errors.
+
+    Raises:
+        SettingError: for a model that has no parameters by name.
+        ShapeError: for names or shapes that differ, with the first three.
+    """
+    if _is_torch(model):
+        own = model.state_dict()
+        first = _first_of_tied(own)
+        full = dict(arrays) | {tied: arrays[one] for tied, one in first.items() if tied not in arrays and one in arrays}
+        _check(name, {key: tuple(leaf.shape) for key, leaf in own.items()}, full)
+        torch = sys.modules["torch"]
+        model.load_state_dict({key: torch.from_numpy(np.array(full[key])).to(own[key].dtype) for key in own})
+        return model.eval()
+    tree, put = _tree(model)
+    leaves = _named(tree)
+    given = _collected(arrays, [key for key, _ in leaves])
+    _check(name, {key: tuple(np.shape(leaf)) for key, leaf in leaves}, given)
+    filled = [jax.numpy.asarray(given[key], np.asarray(leaf).dtype) for key, leaf in leaves]
+    return put(jax.tree.unflatten(jax.tree.structure(tree), filled))
+
+
+def _is_torch(model: Any) -> bool:
+    return any(cls.__module__ == "torch.nn.modules.module" for cls in type(model).__mro__)
+
+
+def _first_of_tied(own: Mapping[str, Any]) -> dict[str, str]:
+    """Of each entry of a state the first one that is the same memory in the same shape: itself where it is not tied."""
+    seen: dict[tuple[Any, ...], str] = {}
+    place = lambda leaf: (leaf.data_ptr(), tuple(leaf.shape), leaf.stride(), leaf.dtype)
+    return {name: seen.setdefault(place(leaf), name) if leaf.numel() else name for name, leaf in own.items()}
+
+
+def _named(tree: Any) -> list[tuple[str, Any]]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return [(jax.tree_util.keystr(way, simple=True, separator="."), leaf) for way, leaf in leaves]
+
+
+def _tree(model: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The arrays of a model as a tree, and how they are put back."""
+    if isinstance(model, tuple) and len(model) == 2:
+        first, params = model
+        return params, lambda own: (first, own)
+    if any(cls.__module__ == "flax.nnx.module" for cls in type(model).__mro__):
+        from flax import nnx
+
+        state = nnx.state(model, nnx.Not(nnx.RngState))
+
+        def put(own: Any) -> Any:
+            nnx.replace_by_pure_dict(state, own)
+            nnx.update(model, state)
+            return model
+
+        return nnx.to_pure_dict(state), put
+    own: Any = model
+    if any(cls.__module__ == "flax.linen.module" for cls in type(own).__mro__) and own.scope is not None:
+        module, variables = own.unbind()
+        return variables, lambda filled: module.bind(filled)
+    if isinstance(model, eqx.Module):
+        arrays, rest = eqx.partition(model, eqx.is_array)
+        return arrays, lambda own: eqx.combine(own, rest)
+    raise SettingError("weights", found=f"for a {type(model).__name__}", rule="a model that has parameters by name")
+
+
+def _collected(arrays: Mapping[str, np.ndarray], names: list[str]) -> dict[str, np.ndarray]:
+    """Flax's collection "params" in front of names, or missing there."""
+    own, given = (all(name.startswith(_COLLECTION) for name in some) for some in (names, arrays))
+    if own and not given and not any(name.startswith(_COLLECTION) for name in arrays):
+        return {_COLLECTION + name: array for name, array in arrays.items()}
+    if given and not any(name.startswith(_COLLECTION) for name in names):
+        return {name.removeprefix(_COLLECTION): array for name, array in arrays.items()}
+    return dict(arrays)
+
+
+def _check(name: str, own: Mapping[str, tuple[int, ...]], given: Mapping[str, np.ndarray]) -> None:
+    """ShapeError with the first three differences of names or shapes."""
+    found = [f"{key} is missing" for key in own if key not in given]
+    found += [f"{key} is unknown" for key in given if key not in own]
+    shapes = ((key, given[key].shape, shape) for key, shape in own.items() if key in given)
+    found += [f"{key} has shape {have}, asked {asked}" for key, have, asked in shapes if have != asked]
+    if found:
+        more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        rule = "the names and shapes of the model that build() returns"
+        raise ShapeError(f"{name} does not fit", found="; ".join(found[:_SHOWN]) + more, rule=rule)

@@ -1,0 +1,78 @@
+"""Before theory may speak: models that are no functions of one row are named, with the remedy."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.examinations import run_examination
+from lemmata.examinations._preflight import preflight
+from lemmata.models import read_trained
+
+RNG = np.random.default_rng(0)
+# PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+X = RNG.normal(size=(120, 4))
+W = RNG.normal(size=(4, 3))
+Y = (X @ W + 0.3 * RNG.normal(size=(120, 3))).argmax(1)
+
+
+def trained(f, **rest):
+    return read_trained((f, jnp.asarray(W)), X, Y, **rest)
+
+
+def failing(model, **rest):
+    return [check for check in preflight(model, **rest) if check.holds is False]
+
+
+def test_a_function_passes():
+    assert [check.holds for check in preflight(trained(lambda w, x: x @ w))] == [True] * 5
+
+
+@pytest.mark.parametrize(
+    ("f", "name", "remedy"),
+    [
+        (lambda w, x: (x - x.mean(0)) @ w, "whatever stands beside", "batch normalisation"),
+        (lambda w, x: x @ w + jnp.where(x[:, :1] > 1e9, 1.0, jnp.nan), "finite", "scaled"),
+        (lambda w, x: jnp.round(x @ w), "derivatives", "rounds"),
+    ],
+)
+def test_what_is_no_function_of_a_row_is_named(f, name, remedy):
+    (check,) = failing(trained(f))
+    assert name in check.name
+    assert remedy in check.remedy
+
+
+def test_nothing_else_is_run_then():
+    record = run_examination(trained(lambda w, x: (x - x.mean(0)) @ w))
+    assert not record.gauges
+    assert record.held_error is None
+
+
+def test_classes_in_another_order_are_found():
+    moved = lambda w, x: (x @ w)[:, jnp.array([1, 2, 0])]
+    (check,) = failing(trained(moved))
+    assert "in the order 1, 2, 0" in check.found
+    assert "labels=(1, 2, 0)" in check.remedy
+    assert not failing(trained(moved, labels=(1, 2, 0)))
+
+
+def test_another_call_is_not_the_model():
+    model = trained(lambda w, x: x @ w)
+    (check,) = failing(model, user=lambda rows: 1.01 * rows @ W)
+    assert check.name == "outputs are those of your own call"
+    assert not failing(model, user=lambda rows: rows @ W)
+
+
+def test_dropout_and_batch_normalisation_of_pytorch():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    dropped = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 3)).double()
+    (check,) = failing(read_trained(dropped, X, Y))
+    assert check.name == "the same rows give the same outputs"
+    normalised = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)).double()
+    before = normalised[1].running_mean.clone()
+    (check,) = failing(read_trained(normalised, X, Y))
+    assert check.name == "a row gives the same whatever stands beside it"
+    assert torch.equal(normalised[1].running_mean, before)
+    assert not failing(read_trained(normalised.eval(), X, Y))

@@ -1,0 +1,123 @@
+"""Wrong labels are seen in rows that are left out, and in held-out rows where leaving out hides them."""
+
+import dataclasses
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from lemmata.chapters.trained_models.leaving_out import predicted_share
+from lemmata.examinations._record import Gauge
+from lemmata.examinations._wrong_labels import of_held_rows, of_training_rows, wrong_labels
+from lemmata.models import LeftOut, Trained, read_model, read_task
+
+CLASSES, N = 5, 300
+
+
+def logits(rng, labels, sure):
+    """Outputs that know the class of a row, some surely and some less, but for normal noise.
+
+    Were all as sure, a temperature would explain wrong labels as well.
+    """
+    return sure * rng.uniform(0.3, 2.0, (len(labels), 1)) * np.eye(CLASSES)[labels] + rng.normal(
+        size=(len(labels), CLASSES)
+    )
+
+
+def posed(train, held, *, copies=0, known=True, seed=0):
+    """What the finding reads of a model: outputs at rows of which the shares `train` and `held` have a wrong label.
+
+    With `known` the outputs at training rows left out are those of a model that knows the classes; else it has learned
+    the labels by heart, wrong ones too.
+    """
+    rng = np.random.default_rng(seed)
+    right, new = rng.integers(0, CLASSES, N), rng.integers(0, CLASSES, N)
+    mixed = []
+    for labels, share in ((right, train), (new, held)):
+        hit = np.arange(N) < round(share * N)
+        mixed.append(np.where(hit, (labels + rng.integers(1, CLASSES, N)) % CLASSES, labels))
+    # a model that returns its rows, so that they are its outputs
+    model = read_model((lambda w, x: x @ w, jnp.eye(CLASSES)))
+    x, rows = logits(rng, right, 7.0), logits(rng, new, 7.0)
+    x[:copies] = rows[:copies]
+    task = read_task(model, x, mixed[0])
+    found = Trained(model, task, x, task.encode(mixed[0]), (rows, task.encode(mixed[1])))
+    outputs = logits(rng, right if known else mixed[0], 7.0)
+    vars(found)["left_out"] = LeftOut(outputs, np.zeros(N), 0.0, 0.0)
+    return found
+
+
+def spoke(status="agrees"):
+    """The gauge of the error from training rows alone."""
+    said = dict.fromkeys(("title", "theory", "controls", "source", "reason", "route", "control", "unexplained"), "")
+    return Gauge("held_out_error_from_training_rows", **said, status=status, hypotheses=[], predicted=None,
+                 measured=None, trivial=None, label="estimate", seconds=0.0)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_training_rows_tell_where_the_model_knows_better(seed):
+    found = wrong_labels(posed(0.15, 0.15, seed=seed), spoke())
+    assert found is not None
+    share, low, high = map(float, re.findall(r"([\d.]+) ?(?:%|to)", found.text)[:3])
+    assert low <= 15 <= high
+    assert abs(share - 15) < 6
+    assert "training labels look wrong" in found.text
+    assert "Of the held-out labels it is about" in found.text
+    rows = [int(row) for row in re.findall(r"\d+", found.text.split("look at rows")[1].split(" and others")[0])]
+    assert max(rows) <= 45  # the first 45 rows have wrong labels, and all that are named are among them
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_held_out_rows_tell_where_wrong_labels_are_learned_by_heart(seed):
+    model = posed(0.15, 0.15, known=False, seed=seed)
+    own = of_training_rows(model, spoke())
+    assert own is not None
+    assert own.share < 0.02
+    found = wrong_labels(model, spoke())
+    assert found is not None
+    assert "of the held-out labels look wrong" in found.text
+    assert "leaving rows out does not count them here" in found.text
+    rows = [int(row) for row in re.findall(r"\d+", found.text.split("held-out rows")[1].split(" and others")[0])]
+    assert 0 < min(rows) <= max(rows) <= 45
+    silent = spoke("inapplicable")
+    again = wrong_labels(model, silent)
+    assert again is not None
+    assert "puts rows" not in again.text
+    assert of_training_rows(model, silent) is None
+
+
+def test_right_labels_are_not_accused():
+    assert sum(wrong_labels(posed(0.0, 0.0, seed=seed), spoke()) is not None for seed in range(10)) == 0
+
+
+def test_rows_that_are_copies_and_few_rows_do_not_count():
+    assert wrong_labels(posed(0.0, 0.15), spoke()) is not None
+    assert wrong_labels(posed(0.0, 0.15, copies=45), spoke()) is None  # the wrong ones
+    some = wrong_labels(posed(0.0, 0.15, copies=10), spoke())
+    assert some is not None
+    rows = [int(row) for row in re.findall(r"\d+", some.text.split("held-out rows")[1].split(" and others")[0])]
+    assert 10 < min(rows) <= max(rows) <= 45
+    assert of_held_rows(posed(0.0, 0.15, copies=N - 99)) is None
+    assert of_held_rows(posed(0.0, 0.15, copies=N - 100)) is not None
+    assert of_held_rows(dataclasses.replace(posed(0.0, 0.15), held=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "n", "m", "share"), [(90.0, 300.0, 400, 0.1), (3.0, 50.0, 30, 0.4), (0.0, 40.0, 9, 0.2)]
+)
+def test_what_is_unsettled_widens_the_law_by_a_uniform_number(count, n, m, share):
+    """Against the convolution of the two laws, entry by entry."""
+    most, level = round(share * m), 0.9
+    pmf = np.convolve(stats.betabinom.pmf(np.arange(m + 1), m, count + 0.5, n - count + 0.5), np.ones(2 * most + 1))
+    reached = np.cumsum(pmf) / (2 * most + 1)
+    low, high = (np.flatnonzero(reached >= q)[0] - most for q in (0.05, 0.95))
+    np.testing.assert_allclose(
+        predicted_share(count, n, m, level, share), [max(low, 0) / m, count / n, min(high, m) / m]
+    )
+
+
+def test_without_it_the_law_is_the_beta_binomial_one():
+    law = stats.betabinom(200, 20.5, 80.5)
+    np.testing.assert_allclose(predicted_share(20.0, 100.0, 200), [law.ppf(0.025) / 200, 0.2, law.ppf(0.975) / 200])

@@ -1,0 +1,127 @@
+"""Parameters by name through a file of weights and back, for every kind of module."""
+
+import equinox as eqx
+import flax.linen as linen
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from safetensors.numpy import load_file, save_file
+
+from lemmata.errors import SettingError, ShapeError
+from lemmata.examinations._program import load_program
+from lemmata.models import read_model, weights, with_weights
+
+X = np.random.default_rng(0).normal(size=(5, 4))
+
+
+def function(seed):
+    params = {"w": jax.random.normal(jax.random.key(seed), (3, 4)).T, "b": jnp.arange(3.0) + seed}
+    return (lambda own, x: x @ own["w"] + own["b"]), params
+
+
+def equinox(seed):
+    return eqx.nn.MLP(4, 3, 6, 1, key=jax.random.key(seed))
+
+
+class Normalised(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        return linen.Dense(3)(linen.BatchNorm(use_running_average=True)(linen.Dense(6)(x)))
+
+
+def flax_pair(seed):
+    variables = Normalised().init(jax.random.key(seed), X)
+    return Normalised(), jax.tree.map(lambda leaf: leaf + 0.1 * seed, variables)
+
+
+class Nnx(nnx.Module):
+    def __init__(self, seed):
+        rngs = nnx.Rngs(seed)
+        self.first = nnx.Linear(4, 6, rngs=rngs)
+        self.norm = nnx.BatchNorm(6, use_running_average=True, rngs=rngs)
+        self.norm.mean[...] = jnp.full(6, 0.1 * seed)
+        self.dropped = nnx.Dropout(0.5, deterministic=True, rngs=rngs)
+        self.second = nnx.Linear(6, 3, rngs=rngs)
+
+    def __call__(self, x):
+        return self.second(self.dropped(self.norm(self.first(x))))
+
+
+def torch_tied(seed):
+    torch = pytest.importorskip("torch")
+
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+            self.two.weight = self.one.weight
+            self.norm = torch.nn.BatchNorm1d(4)
+
+        def forward(self, x):
+            return self.norm(self.two(torch.tanh(self.one(x))))
+
+    torch.manual_seed(seed)
+    return Tied().double().eval()
+
+
+def test_save_and_load_give_the_same_outputs(tmp_path):
+    bound = lambda seed: Normalised().bind(flax_pair(seed)[1])
+    for make in (function, equinox, flax_pair, bound, Nnx, torch_tied):
+        first, other = make(1), make(2)
+        path = tmp_path / "net.safetensors"
+        save_file(weights(first), path)
+        before = read_model(first).outputs(X)
+        assert np.abs(read_model(other).outputs(X) - before).max() > 0.01, make
+        np.testing.assert_array_equal(read_model(with_weights(other, load_file(path))).outputs(X), before, str(make))
+
+
+def test_names_are_paths():
+    assert set(weights(equinox(0))) == {f"layers.{i}.{name}" for i in (0, 1) for name in ("weight", "bias")}
+    names = set(weights(flax_pair(0)))
+    assert {"params.Dense_0.kernel", "batch_stats.BatchNorm_0.mean"} <= names
+    assert {"first.kernel", "norm.mean"} <= set(weights(Nnx(0)))
+    tied = weights(torch_tied(0))
+    assert "one.weight" in tied
+    assert "two.weight" not in tied
+    assert all(array.flags.c_contiguous for array in weights(function(0)).values())
+
+
+def test_names_of_flax_with_and_without_their_collection():
+    first = linen.Dense(3), linen.Dense(3).init(jax.random.key(0), X)
+    given = {name.removeprefix("params."): np.zeros_like(array) for name, array in weights(first).items()}
+    assert not read_model(with_weights(first, given)).theta.any()
+    bare = (lambda own, x: x @ own["kernel"] + own["bias"]), first[1]["params"]
+    assert not read_model(with_weights(bare, {f"params.{name}": array for name, array in given.items()})).theta.any()
+
+
+def test_the_first_three_differences_are_named():
+    given = {"w": np.zeros((3, 4)), "c": np.zeros(3), "e": np.zeros(3), "g": np.zeros(1)}
+    message = r"net\.safetensors does not fit; found b is missing; c is unknown; e is unknown; 2 more"
+    with pytest.raises(ShapeError, match=message):
+        with_weights(function(0), given, "net.safetensors")
+    with pytest.raises(ShapeError, match=r"found w has shape \(3, 4\), asked \(4, 3\)"):
+        with_weights(function(0), {"w": np.zeros((3, 4)), "b": np.zeros(3)})
+    with pytest.raises(ShapeError, match=r"one\.weight is missing"):
+        with_weights(torch_tied(0), {})
+    with pytest.raises(SettingError, match="for a int"):
+        weights(3)
+
+
+def test_a_program_of_dataclasses_and_its_neighbours(tmp_path):
+    """A module of Flax in a file with postponed annotations, which imports another file while it builds."""
+    (tmp_path / "widths.py").write_text("WIDTH = 3\n")
+    (tmp_path / "net.py").write_text(
+        "from __future__ import annotations\n"
+        "import flax.linen as linen\nimport jax\nimport jax.numpy as jnp\n"
+        "class Net(linen.Module):\n"
+        "    width: int = 3\n"
+        "    @linen.compact\n"
+        "    def __call__(self, x):\n"
+        "        return linen.Dense(self.width)(x)\n"
+        "def build():\n"
+        "    from widths import WIDTH\n"
+        "    return Net(WIDTH), Net(WIDTH).init(jax.random.key(0), jnp.ones((1, 4)))\n"
+    )
+    assert read_model(load_program(tmp_path / "net.py").model).outputs(X).shape == (5, 3)
