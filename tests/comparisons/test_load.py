@@ -119,7 +119,12 @@ REFUSED = [
     ("text", lambda: table().with_columns(c3=pl.Series(["a", "b"] * 25)), asked(), DataError, "c3"),
     ("constant target", lambda: table().with_columns(y=pl.lit(2.0)), asked(), DataError, "constant"),
     ("no target", table, asked(target="z"), UnknownNameError, "'z'"),
-    ("a name", lambda: "lokup", ComparisonOptions(), UnknownNameError, "lookup"),
+    ("a name", lambda: "lokup", ComparisonOptions(), UnknownNameError, "did you mean lookup?"),
+    ("no file", lambda: "nofile.csv", ComparisonOptions(), DataError,
+     "bundled task or set; remedy: check the path; the bundled tasks are lookup, filter, motif, smooth, noise, hold, "
+     "the bundled sets are digits, "),
+    ("nothing", lambda: " ", ComparisonOptions(), DataError, "give one of lookup, filter,"),
+    ("a directory", lambda: "/", ComparisonOptions(), DataError, "a bundled task or set"),
     ("a task's length", lambda: "motif", ComparisonOptions(sequence_length=8), SettingError, "64 tokens"),
     ("a task's length 1", lambda: "motif", ComparisonOptions(sequence_length=1), DataError, "lemmata study"),
     ("an unknown id", lines, ComparisonOptions(id="whom", target="y"), UnknownNameError, "'whom'"),

@@ -10,7 +10,8 @@ import lemmata
 from lemmata.comparisons import Record, _run, load_sequences, run_comparison
 from lemmata.comparisons._costs import cost
 from lemmata.comparisons._measure import FixedMixer, guessing, measure
-from lemmata.comparisons._record import Estimate, FamilyResult, FiniteResult
+from lemmata.comparisons._predicted import predict
+from lemmata.comparisons._record import SCHEMA, Estimate, FamilyResult, FiniteResult
 from lemmata.comparisons._splits import splits
 from lemmata.comparisons._theorem import theorem
 from lemmata.comparisons._verdict import sentences, trained
@@ -32,8 +33,8 @@ def test_the_record_is_whole(record):
     assert record.pairs[0].decided
     assert record.theorem is None, "it is about recurrence and attention"
     for family in record.families:
-        assert [point.n for point in family.points] == [8, 15, 30, 60, 120]
-        assert family.points[-1].measured is None
+        assert [point.n for point in family.points] == [8, 15, 30, 60]
+        assert all(point.predicted.lower <= point.predicted.value <= point.predicted.upper for point in family.points)
         assert [point.n for point in family.later] == [120, 240, 480]
         assert len(family.chosen) == len(family.ridges) == 2
         assert set(family.chosen) <= set(family.values)
@@ -46,11 +47,34 @@ def test_a_record_is_read_back_as_it_was_written(record, tmp_path):
     path = tmp_path / "compare.json"
     path.write_text(record.to_json())
     assert Record.load(path) == record
-    for text, words in (("{}", "schema None"), ("[", "not a record"), ('{"schema": 1}', "lacks")):
+    for text, words in (
+        ("{}", "schema None"), ("[", "not a record of a comparison"), (f'{{"schema": {SCHEMA}}}', "lacks"),
+        ('{"schema": 1}', "run lemmata compare again"),
+    ):  # fmt: skip
         with pytest.raises(DataError, match=words):
             Record.from_json(text)
     with pytest.raises(DataError, match="cannot be read"):
         Record.load(tmp_path / "none.json")
+
+
+def test_no_held_out_row_enters_a_prediction():
+    """Other inputs and targets there change nothing; with all training rows it is their leave-one-out error."""
+    data = load_sequences("motif", dataclasses.replace(QUICK, max_rows=80))
+    of = splits(80, 0.5, 1, seed=3)
+    found = measure(FixedMixer("conv", data, False, 0), data, of)
+    told = predict(FixedMixer("conv", data, False, 0), data.y, of, found)
+    held, x, y = of.tests[0], data.x.copy(), data.y.copy()
+    x[held], y[held] = 5 * x[held][::-1], 100 - y[held]
+    other = predict(FixedMixer("conv", dataclasses.replace(data, x=x, y=y), False, 0), y, of, found)
+    assert np.array_equal(other.error, told.error)
+    assert (other.equivalent, other.effective_dimension) == (told.equivalent, told.effective_dimension)
+    own = y[of.orders[0]]
+    assert told.error[-1] == pytest.approx(found.chosen[-1][0].left_out / (own.var(ddof=1) * (1 + 1 / len(own))))
+    width = 1.96 * found.chosen[-1][0].uncertainty
+    assert np.log(told.upper / told.error)[-1] == pytest.approx(width), "one split"
+    x[of.orders[0][0]] *= 2
+    changed = predict(FixedMixer("conv", dataclasses.replace(data, x=x, y=y), False, 0), y, of, found)
+    assert changed.error[0] != told.error[0], "a training row does"
 
 
 def test_the_same_seed_gives_the_same_numbers(record):
@@ -170,7 +194,7 @@ def family(name, error, title=None, **changed):
     parts = {
         "name": name, "title": title or name, "words": "", "error": Estimate(error, 0.9 * error, 1.05 * error),
         "wrong": None, "permuted": Estimate(1.0, 0.99, 1.01), "sound": True, "setting": "s", "values": [1.0],
-        "chosen": [1.0], "ridges": [1.0], "points": [], "ratio": None, "direct": None, "later": [],
+        "chosen": [1.0], "ridges": [1.0], "points": [], "ratio": None, "equivalent": None, "later": [],
         "effective_dimension": None, "alignment": [], "seconds": 1.0,
     } | changed  # fmt: skip
     return FamilyResult(**parts)

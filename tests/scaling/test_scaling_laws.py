@@ -30,6 +30,17 @@ def test_a_law_without_noise_is_found():
     assert law.extrapolate(1e12).value == pytest.approx(LAW(1e12), rel=1e-9)
 
 
+def test_losses_that_fall_at_the_end_alone_make_no_overflow():
+    law = fit_scaling_law([10, 20, 40, 80, 160, 320, 640], [1, 1.02, 0.99, 1.01, 1, 0.98, 0.6])
+    assert law.intervals["A"][0] == 0
+    assert not law.told["alpha"]
+
+
+def test_an_amplitude_without_end_is_infinite():
+    law = fit_scaling_law([10, 20, 40, 80, 160, 320, 640], [5, 1.01, 0.99, 1.01, 1, 0.98, 0.99])
+    assert law.intervals["A"][1] == np.inf
+
+
 def test_least_squares_agree_with_curve_fit_and_its_delta_method():
     losses = noisy(spread=5e-4)
     law = fit_scaling_law(SIZES, losses, robust=False)

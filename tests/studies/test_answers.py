@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
+from lemmata.forecasts import forecast
 from lemmata.studies._answers import Candidate, Question, answers, rows
-from lemmata.studies._forecast import forecast
 from lemmata.studies._measure import Losses, Measured
 from lemmata.studies._metrics import asked, metric
 from lemmata.studies._models import Model

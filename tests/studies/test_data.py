@@ -10,9 +10,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lemmata.errors import DataError, MemoryPlanError
 from lemmata.studies import load_dataset
+from lemmata.studies._bundled import SETS
 from lemmata.studies._calendar import WEEKDAYS
 from lemmata.studies._overview import describe
-from lemmata.studies._tables import BUNDLED
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -28,7 +28,7 @@ def save(table, path):
     return str(path)
 
 
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", SETS.sets)
 def test_every_bundled_set_is_standardised_and_centred(name):
     data = load_dataset(name)
     n = len(data.x)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.studies._curve_smoothing import smooth
-from lemmata.studies._forecast import forecast
+from lemmata.forecasts import forecast
+from lemmata.forecasts._curve_smoothing import smooth
 from lemmata.studies._result import Interval
 
 pytestmark = pytest.mark.rotating(9)

@@ -166,7 +166,7 @@ def test_ctrl_c_ends_what_the_other_threads_do(monkeypatch):
     """The thread of the other model is told to stop, and has ended when the interruption arrives."""
     begun, ended = threading.Event(), threading.Event()
 
-    def two(model, dataset, seed, quick, deadline, told):
+    def two(model, dataset, seed, quick, deadline, told, *_):
         if model.name == "linear":
             assert begun.wait(60)
             raise KeyboardInterrupt

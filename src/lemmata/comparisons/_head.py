@@ -1,6 +1,7 @@
 """The head that all families share: one kernel on the mixed vectors, ridge regression with an intercept."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,11 +39,13 @@ class Fit:
     Args:
         outputs: predictions of the held-out rows.
         left_out: mean leave-one-out error of the training rows at the chosen ridge.
+        uncertainty: its standard error over the rows, relative to it.
         ridge: its place in `RIDGES`.
     """
 
     outputs: Float[np.ndarray, "m k"]
     left_out: float
+    uncertainty: float
     ridge: int
 
 
@@ -73,11 +76,13 @@ def fits(
     for own in targets:
         mean = own.mean(axis=0)
         coefficients = vectors.T @ (own - mean)
-        errors = np.empty(len(ridges))
+        losses = np.empty((len(ridges), n))
         for r in range(len(ridges)):
             residuals = vectors @ (shrink[:, r, None] * coefficients) / room[:, r, None]
-            errors[r] = (residuals**2).sum() / n
+            losses[r] = (residuals**2).sum(axis=1)
+        errors = losses.mean(axis=1)
         best = int(np.argmin(errors))
+        uncertainty = float(losses[best].std() / max(errors[best], np.finfo(float).tiny)) / math.sqrt(n)
         outputs = mean + shifted @ (coefficients / (values + ridges[best])[:, None])
-        found.append(Fit(outputs, float(errors[best]), best))
+        found.append(Fit(outputs, float(errors[best]), uncertainty, best))
     return found

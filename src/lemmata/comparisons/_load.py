@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 
 from lemmata.core import available_bytes
-from lemmata.errors import DataError, MemoryPlanError, SettingError, UnknownNameError
+from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.options import ComparisonOptions
 from lemmata.studies._archives import read_arrays
+from lemmata.studies._bundled import SETS, Bundled
 from lemmata.studies._columns import encode_targets, listing, plain_column
 from lemmata.studies._memory import Table
 from lemmata.studies._roles import assign_roles
-from lemmata.studies._tables import BUNDLED, read_table
+from lemmata.studies._tables import read_table
 
 from ._long import long_form
 from ._mixers import FEATURES, MODES
@@ -24,6 +25,7 @@ from ._tasks import TASKS
 
 DEFAULT_ROWS = 2500
 DEFAULT_BYTES = 3 * 2**30
+_NAMES = Bundled(sets=SETS.sets, tasks=tuple(TASKS))
 MATRICES = 6
 """Matrices of rows x rows that a comparison holds at once."""
 
@@ -59,14 +61,7 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
             arrays = {name: np.asarray(part) for name, part in zip(("x", "y", "mask"), data, strict=False)}
             return _from_arrays("the arrays", arrays, options, limit, [])
         data = data[:2]
-    try:
-        table = read_table(data, limit_bytes=limit // 4, seed=options.seed)
-    except UnknownNameError as error:
-        known = [*TASKS, *BUNDLED]
-        raise UnknownNameError(
-            error.what, rule=f"the bundled tasks are {', '.join(TASKS)}, and the sets {', '.join(BUNDLED)}",
-            remedy=f"give one of these {len(known)} names, or the path of a file",
-        ) from None  # fmt: skip
+    table = read_table(data, limit_bytes=limit // 4, seed=options.seed, bundled=_NAMES)
     if options.id is not None:
         found = long_form(table, options)
         return _finished(table.name, *found, options, limit, table.rows)

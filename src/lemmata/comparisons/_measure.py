@@ -1,6 +1,7 @@
 """The errors of one family on all splits and sizes, its setting and ridge chosen by leave-one-out on training rows."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
@@ -56,10 +57,17 @@ class FixedMixer:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What leave-one-out chose on the training rows of a split: places of setting and ridge."""
+    """What leave-one-out chose on the training rows of a split: places of setting and ridge.
+
+    Args:
+        left_out: the leave-one-out error there.
+        uncertainty: its standard error over the rows, relative to it.
+    """
 
     setting: int
     ridge: int
+    left_out: float = math.nan
+    uncertainty: float = math.nan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +110,8 @@ def measure(
                 found.append(fits(kernel[training], kernel[test], targets))
             best = int(np.argmin([own[0].left_out for own in found]))
             fit, own = found[best][0], ((y[test] - found[best][0].outputs) ** 2).sum(axis=1)
-            chosen[s][r], errors[r, s] = Choice(best, fit.ridge), own.mean()
+            choice = Choice(best, fit.ridge, fit.left_out, fit.uncertainty)
+            chosen[s][r], errors[r, s] = choice, own.mean()
             if whole:
                 losses[r] = own
                 mixed_up = min((own[1] for own in found), key=lambda fit: fit.left_out)

@@ -1,4 +1,4 @@
-"""What the eigenvalues of a kernel predict of its learning curve, beside what was measured."""
+"""What the training rows alone say of a family's error on other rows, beside what was measured there."""
 
 import dataclasses
 
@@ -9,84 +9,90 @@ from jaxtyping import Float
 from lemmata.spectra import Spectrum, cumulative_alignment, effective_dimension, measured_curve, spectrum
 
 from ._head import RIDGES
-from ._measure import Candidate, Measured
+from ._measure import Candidate, Choice, Measured
 from ._splits import Splits
 
 SHOWN = (10, 100)
-SOLVES, MANY = 8, 10**6
-"""With all rows for training none is held out, so that no measurement varies: the interval is that of the estimate."""
+SOLVES = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Predicted:
-    """The prediction of a family.
+    """The prediction of a family at the sizes of the splits; no held-out row enters it.
 
     Args:
-        sizes: numbers of training rows; the last is twice the largest measured one, where there are so many rows.
         error, lower, upper: relative to guessing, as means over the splits at the settings and ridges chosen there.
-        effective_dimension: tr K (K + ridge)^-1 on all rows, at what most splits chose.
-        alignment: the share of the target in the first 10 and the first 100 eigenvectors.
-        direct: the error with all training rows by direct solves of the same matrix at what most splits chose: where it
-            is near the measured error and `error` is not, the deterministic equivalent is what fails.
+        effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
+        alignment: the share of the target in the first 10 and the first 100 eigenvectors, likewise.
+        equivalent: the error with all training rows by the deterministic equivalent, which knows the eigenvalues and
+            the target's coefficients alone. It takes the rows to be alike; where it is far from `error`, they are not.
     """
 
-    sizes: tuple[int, ...]
     error: Float[np.ndarray, " s"]
     lower: Float[np.ndarray, " s"]
     upper: Float[np.ndarray, " s"]
     effective_dimension: float
     alignment: tuple[float, ...]
-    direct: float
+    equivalent: float
 
 
 def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measured: Measured) -> Predicted:
-    """The deterministic equivalent from the centred Gram matrix of all rows (`lemmata.spectra.measured_curve`).
+    """The held-out error from the kernel between training rows and their targets.
 
-    Settings and ridges are those that leave-one-out chose in the splits; the error of guessing is the target's variance
-    times 1 + 1/n. Coordinates are standardised by all rows, which differs from the splits by O(n^-1/2).
+    With all training rows it is the leave-one-out error by which setting and ridge were chosen; with fewer, direct
+    solves on random parts of them (`lemmata.spectra.measured_curve`), judged on the others. Both are divided by what
+    guessing the mean leaves of these rows, their variance times 1 + 1/n.
+
+    The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training
+    sets of two splits share n/N of their rows, so that w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits; with
+    fewer rows the spread over the splits adds to it.
     """
-    total, y = len(y), y - y.mean(axis=0)
-    modes: dict[int, Spectrum] = {}
-    spread = float((y**2).sum()) / (total - 1)
-    sizes = of.sizes if 2 * of.sizes[-1] > total else (*of.sizes, 2 * of.sizes[-1])
-    ends = np.zeros((3, len(sizes)))
-    known: dict[tuple[int, int, int], np.ndarray] = {}
-    for s, n in enumerate(sizes):
-        choices = measured.chosen[min(s, len(of.sizes) - 1)]
-        for choice in choices:
-            key = (n, choice.setting, choice.ridge)
-            if key not in known:
-                own = modes.setdefault(choice.setting, _spectrum(candidate, choice.setting, total, modes))
-                ridge = float(RIDGES[choice.ridge]) * float(jnp.sum(own.eigenvalues)) / total
-                curve = measured_curve(
-                    own,
-                    jnp.asarray(y),
-                    [n],
-                    ridge,
-                    intercept=True,
-                    solves=0,
-                    resamples=len(of.orders) if n < total else MANY,
-                )
-                known[key] = np.array([float(part[0]) for part in (curve.error, curve.lower, curve.upper)])
-            ends[:, s] += known[key] / (spread * (1 + 1 / n)) / len(choices)
-    last = measured.chosen[-1]
-    usual = max(last, key=last.count)
-    own = modes[usual.setting]
-    ridge = float(RIDGES[usual.ridge]) * float(jnp.sum(own.eigenvalues)) / total
-    n = of.sizes[-1]
-    solved = measured_curve(own, jnp.asarray(y), [n], ridge, intercept=True, solves=SOLVES)
-    share = np.asarray(cumulative_alignment(own, jnp.asarray(y)))
-    error, lower, upper = ends
+    repeats, total, most = len(of.orders), len(y), of.sizes[-1]
+    errors, equivalents, dimensions = np.empty((repeats, len(of.sizes))), np.empty(repeats), np.empty(repeats)
+    shares = np.empty((repeats, len(SHOWN)))
+    for r, training in enumerate(of.orders):
+        own = y[training] - y[training].mean(axis=0)
+        spread, modes = float((own**2).sum()) / (most - 1), _Modes(candidate, training)
+        for s, n in enumerate(of.sizes):
+            choice = measured.chosen[s][r]
+            solves = SOLVES if n < most else 0
+            curve = measured_curve(
+                modes[choice], jnp.asarray(own), [n], modes.ridge(choice), intercept=True, solves=solves
+            )
+            guess = spread * (1 + 1 / n)
+            errors[r, s] = (float(curve.error[0]) if n < most else choice.left_out) / guess
+            if n == most:
+                equivalents[r] = float(curve.equivalent.error[0]) / guess
+                dimensions[r] = float(effective_dimension(modes[choice], modes.ridge(choice)))
+                told = np.asarray(cumulative_alignment(modes[choice], jnp.asarray(own)))
+                shares[r] = [told[min(k, most) - 1] for k in SHOWN]
+    error = errors.mean(axis=0)
+    relative = np.mean([choice.uncertainty for choice in measured.chosen[-1]])
+    width = relative**2 * (1 / repeats + (1 - 1 / repeats) * most / total) * np.ones(len(of.sizes))
+    if repeats > 1:
+        width[:-1] += (errors[:, :-1].std(axis=0, ddof=1) / np.maximum(error[:-1], 1e-300)) ** 2 / repeats
+    reach = np.exp(1.96 * np.sqrt(width))
     return Predicted(
-        sizes, error, lower, upper, float(effective_dimension(own, ridge)),
-        tuple(float(share[min(k, total) - 1]) for k in SHOWN), float(solved.error[0]) / (spread * (1 + 1 / n)),
+        error, error / reach, error * reach, float(dimensions.mean()), tuple(shares.mean(axis=0).tolist()),
+        float(equivalents.mean()),
     )  # fmt: skip
 
 
-def _spectrum(candidate: Candidate, setting: int, total: int, known: dict[int, Spectrum]) -> Spectrum:
-    if setting in known:
-        return known[setting]
-    matrix = candidate.kernel(setting, np.arange(total))
-    columns = matrix.mean(axis=0)
-    centred = matrix - columns - columns[:, None] + columns.mean()
-    return spectrum(jnp.asarray((centred + centred.T) / 2))
+class _Modes:
+    """The eigensystems of the centred kernel between training rows, by setting, each computed when it is asked for."""
+
+    def __init__(self, candidate: Candidate, training: np.ndarray):
+        self._candidate, self._training = candidate, training
+        self._known: dict[int, Spectrum] = {}
+
+    def __getitem__(self, choice: Choice) -> Spectrum:
+        if choice.setting not in self._known:
+            matrix = self._candidate.kernel(choice.setting, self._training)[self._training]
+            columns = matrix.mean(axis=0)
+            centred = matrix - columns - columns[:, None] + columns.mean()
+            self._known[choice.setting] = spectrum(jnp.asarray((centred + centred.T) / 2))
+        return self._known[choice.setting]
+
+    def ridge(self, choice: Choice) -> float:
+        """Relative to the mean diagonal, as the fits have it."""
+        return float(RIDGES[choice.ridge]) * float(jnp.sum(self[choice].eigenvalues)) / len(self._training)

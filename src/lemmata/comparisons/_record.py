@@ -1,14 +1,11 @@
 """What a comparison found: plain frozen records, written to compare.json and read from it."""
 
 import dataclasses
-import json
 import math
-from pathlib import Path
 
-from lemmata.errors import DataError
-from lemmata.studies._result import built, plain
+from lemmata.studies._stored import StoredRecord
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of compare.json; a reader refuses others."""
 
 
@@ -29,7 +26,7 @@ class Point:
         n: training rows.
         measured: mean over the splits; None where it was not measured.
         se: its standard error over the splits.
-        predicted: from the spectrum, with its interval.
+        predicted: from the training rows alone, with its interval.
     """
 
     n: int
@@ -79,9 +76,9 @@ class FamilyResult:
         ridges: in each split, relative to the mean diagonal of the Gram matrix.
         points: measured and predicted, by training rows.
         ratio: predicted over measured with all training rows.
-        direct: the error where the same matrix is solved directly on random splits, which no theory enters.
+        equivalent: the error that the eigenvalues of the kernel predict from the training rows, taken to be alike.
         later: what is expected at 2, 4, 8 times the training rows, by continuing the measured curve.
-        effective_dimension: of the kernel on all rows at the chosen ridge.
+        effective_dimension: of the kernel between training rows at the chosen ridge.
         alignment: the share of the target in the first 10 and 100 eigenvectors of the kernel.
         seconds: that the family took.
         cost: against length; None where it was left out.
@@ -100,7 +97,7 @@ class FamilyResult:
     ridges: list[float]
     points: list[Point]
     ratio: float | None
-    direct: float | None
+    equivalent: float | None
     later: list[Point]
     effective_dimension: float | None
     alignment: list[float]
@@ -216,7 +213,7 @@ class Data:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class Record(StoredRecord):
     """Everything that compare.json holds.
 
     Args:
@@ -224,6 +221,8 @@ class Record:
         leaders: the family with the smallest error and those that it is not decidedly better than.
         sentences: the answer in words, the most important first.
     """
+
+    version, file, command_line, about = SCHEMA, "compare.json", "lemmata compare", "a comparison"
 
     schema: int
     lemmata: str
@@ -244,43 +243,6 @@ class Record:
     scores: list[ScoreResult]
     notes: list[str]
     interrupted: bool = False
-
-    def to_json(self) -> str:
-        """The record as strict JSON, which `Record.from_json` reads back as an equal record."""
-        return json.dumps(plain(dataclasses.asdict(self)), ensure_ascii=False, allow_nan=False, indent=1)
-
-    @classmethod
-    def from_json(cls, text: str, name: str = "compare.json") -> "Record":
-        """Read a record.
-
-        Raises:
-            DataError: not JSON, of another schema, or a field is missing or of the wrong type.
-        """
-        try:
-            values = json.loads(text)
-            found = values.get("schema") if isinstance(values, dict) else None
-            if found != SCHEMA:
-                raise DataError(
-                    f"{name} is not of this version", found=f"schema {found}", rule=f"schema {SCHEMA}",
-                    remedy="run lemmata compare again",
-                )  # fmt: skip
-            return built(cls, values)
-        except (ValueError, TypeError, KeyError) as error:
-            raise DataError(
-                f"{name} is not a record of a comparison", found=str(error)[:200], rule="as lemmata compare wrote it"
-            ) from None
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Record":
-        """Read compare.json.
-
-        Raises:
-            DataError: see `from_json`; or there is no such file.
-        """
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"), str(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} cannot be read", found=str(error)[:200], rule="a compare.json") from None
 
 
 def estimate(value: float, ends: tuple[float, float]) -> Estimate:

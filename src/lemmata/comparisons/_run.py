@@ -1,18 +1,21 @@
 """A comparison from sequences to its record."""
 
+import dataclasses
 import datetime
 import math
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 
 import numpy as np
 
 import lemmata
 from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError
+from lemmata.forecasts import forecast
 from lemmata.options import FAMILY_NAMES, ComparisonOptions
-from lemmata.studies._forecast import forecast
+from lemmata.workers import Lost, finished
 
 from ._bootstrap import RELEVANT, Bootstrap, bootstrap, leaders, pairs
 from ._costs import cost
@@ -34,7 +37,7 @@ from ._record import (
     estimate,
 )
 from ._sequences import Sequences
-from ._splits import splits
+from ._splits import Splits, splits
 from ._theorem import statements, theorem
 from ._verdict import scored, sentences, trained
 
@@ -49,6 +52,7 @@ def run_comparison(
     options: ComparisonOptions = ComparisonOptions(),  # noqa: B008 -- frozen
     progress: Progress = lambda stage, done, total: None,
     started: float | None = None,
+    executor: Executor | None = None,
 ) -> Record:
     """Which way of mixing a sequence fits these rows, with what error, now and with more rows, and at which cost.
 
@@ -57,6 +61,7 @@ def run_comparison(
         options: what is asked.
         progress: told the stage and how much of it is done.
         started: `time.monotonic()` at which the time limit began; None is now.
+        executor: where families are fitted, each a task; None is here, one after the other.
 
     Returns:
         The record. After Ctrl-C it holds the families that were finished, and `interrupted` is true.
@@ -65,7 +70,7 @@ def run_comparison(
         PrecisionError: float64 is off.
     """
     require_float64("a comparison")
-    job = _Job(data, options, progress, time.monotonic() if started is None else started)
+    job = _Job(data, options, progress, time.monotonic() if started is None else started, executor)
     with one_blas_thread():
         try:
             job.families()
@@ -78,6 +83,43 @@ def run_comparison(
         return job.record()
 
 
+@dataclasses.dataclass(frozen=True)
+class _Fitted:
+    """A family on all splits, what is predicted of it, its settings, the rank of a recurrence, and the seconds."""
+
+    measured: Measured
+    predicted: Predicted
+    values: tuple[float, ...]
+    setting: str
+    rank: int | None
+    seconds: float
+
+
+def _fitted_family(
+    name: str, data: Sequences, options: ComparisonOptions, of: Splits, told: Callable[[float], None] | None = None
+) -> _Fitted:
+    """One family, in whichever process."""
+    begun = time.monotonic()
+    told = told or (lambda share: None)
+    told(0.0)
+    candidate = _candidate(name, data, options)
+    found = measure(candidate, data, of, told)
+    rank = None
+    if name == "recurrent" and isinstance(candidate, FixedMixer):
+        rank = int(np.linalg.matrix_rank(candidate.vectors(1)))
+    predicted = predict(candidate, data.y, of, found)
+    return _Fitted(found, predicted, candidate.values, candidate.setting, rank, time.monotonic() - begun)
+
+
+def _candidate(name: str, data: Sequences, options: ComparisonOptions) -> Candidate:
+    """The kernels of a family."""
+    if options.kernels == "wide":
+        from ._wide import WideNetwork
+
+        return WideNetwork(name, data, options.read == "mean")
+    return FixedMixer(name, data, options.read == "mean", options.seed)
+
+
 class _LateError(Exception):
     """The time limit was reached within a family."""
 
@@ -85,7 +127,9 @@ class _LateError(Exception):
 class _Job:
     """A comparison under way: what is finished stays when a stage is interrupted."""
 
-    def __init__(self, data: Sequences, options: ComparisonOptions, progress: Progress, started: float):
+    def __init__(self, data: Sequences, options: ComparisonOptions, progress: Progress, started: float,
+                 executor: Executor | None = None):  # fmt: skip
+        self.executor = executor
         self.names = [name for name in FAMILY_NAMES if name in options.family_names]
         if options.kernels == "wide":
             from ._wide import affordable
@@ -112,6 +156,9 @@ class _Job:
 
     def families(self) -> None:
         """Each family on all splits, and its predicted curve."""
+        if self.executor is not None:
+            self.families_apart()
+            return
         for place, name in enumerate(self.names):
             try:
                 self.family(name, f"Family {place + 1} of {len(self.names)}: {BY_NAME[name].title}")
@@ -130,23 +177,35 @@ class _Job:
 
         if self.measured and self.late(BEGUN):
             raise _LateError
-        begun = time.monotonic()
-        told(0.0)
-        candidate = self.candidate(name)
-        found = measure(candidate, self.data, self.splits, told)
-        self.predicted[name] = predict(candidate, self.data.y, self.splits, found)
-        self.values[name], self.settings[name] = candidate.values, candidate.setting
-        if name == "recurrent" and isinstance(candidate, FixedMixer):
-            self.rank = int(np.linalg.matrix_rank(candidate.vectors(1)))
-        self.measured[name], self.took[name] = found, time.monotonic() - begun
+        self.keep(name, _fitted_family(name, self.data, self.options, self.splits, told))
 
-    def candidate(self, name: str) -> Candidate:
-        """The kernels of a family."""
-        if self.options.kernels == "wide":
-            from ._wide import WideNetwork
+    def families_apart(self) -> None:
+        """Each family as a task of the executor; what is lost or late is a note."""
+        left = []
 
-            return WideNetwork(name, self.data, self.options.read == "mean")
-        return FixedMixer(name, self.data, self.options.read == "mean", self.options.seed)
+        def tasks() -> Iterator[tuple[str, tuple]]:
+            for name in self.names:
+                if self.measured and self.late(BEGUN):
+                    left.append(BY_NAME[name].title)
+                else:
+                    yield name, (name, self.data, self.options, self.splits)
+
+        found = {}
+        for name, own in finished(self.executor, _fitted_family, tasks()):
+            self.progress(f"Families, {len(found) + 1} of {len(self.names)}", len(found), len(self.names))
+            found[name] = own
+            if isinstance(own, Lost):
+                self.notes.append(f"The family {BY_NAME[name].title} was lost with its worker: {own.error}.")
+            else:
+                self.keep(name, own)
+        if left:
+            self.notes.append(f"The time limit was reached before these families were finished: {', '.join(left)}.")
+        self.measured = {name: self.measured[name] for name in self.names if name in self.measured}
+
+    def keep(self, name: str, found: "_Fitted") -> None:
+        self.measured[name], self.predicted[name], self.took[name] = found.measured, found.predicted, found.seconds
+        self.values[name], self.settings[name] = found.values, found.setting
+        self.rank = self.rank if found.rank is None else found.rank
 
     def beside(self) -> None:
         """Costs, trained networks and denoising, where they are asked for and there is time."""
@@ -234,7 +293,7 @@ class _Job:
             chosen=[values[choice.setting] for choice in found.chosen[-1]],
             ridges=[float(RIDGES[choice.ridge]) for choice in found.chosen[-1]],
             points=points, later=later,
-            ratio=None if last is None or error <= 0 else last.value / error, direct=predicted.direct,
+            ratio=None if last is None or error <= 0 else last.value / error, equivalent=predicted.equivalent,
             effective_dimension=predicted.effective_dimension, alignment=list(predicted.alignment),
             seconds=self.took[name], cost=self.costs.get(name),
         )  # fmt: skip
@@ -243,16 +302,13 @@ class _Job:
         """Measured and predicted at each size, and what is expected at 2, 4, 8 times the training rows."""
         found, predicted = self.measured[name], self.predicted[name]
         measured, ses, points = [], [], []
-        for s, n in enumerate(predicted.sizes):
+        for s, n in enumerate(self.splits.sizes):
             theory = Estimate(*(float(part[s]) for part in (predicted.error, predicted.lower, predicted.upper)))
-            if s < len(self.splits.sizes):
-                relative = found.errors[:, s] / guessing(self.data.y, self.splits, size=n).mean(axis=1)
-                se = float(relative.std(ddof=1) / math.sqrt(len(relative))) if len(relative) > 1 else math.nan
-                measured.append(float(relative.mean()))
-                ses.append(se)
-                points.append(Point(n, measured[-1], se if math.isfinite(se) else None, theory))
-            else:
-                points.append(Point(n, None, None, theory))
+            relative = found.errors[:, s] / guessing(self.data.y, self.splits, size=n).mean(axis=1)
+            se = float(relative.std(ddof=1) / math.sqrt(len(relative))) if len(relative) > 1 else math.nan
+            measured.append(float(relative.mean()))
+            ses.append(se)
+            points.append(Point(n, measured[-1], se if math.isfinite(se) else None, theory))
         if len(measured) < 3:
             return points, []
         total = np.hypot(np.nan_to_num(ses), shared * np.array(measured))

@@ -119,8 +119,8 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
         and best.error.value > TINY
     ):
         found.append(
-            f"From the eigenvalues of its kernel alone, {told(last.predicted.value)} was to be expected of "
-            f"{best.title} with {last.n} training rows; predicted over measured is {best.ratio:.2f}{_why(best)}."
+            f"From its {last.n} training rows alone, {told(last.predicted.value)} was to be expected of {best.title}; "
+            f"predicted over measured is {best.ratio:.2f}{_alike(best)}."
         )
     twice = best.later[0] if best.later else None
     if twice is not None and twice.predicted is not None and predicts(best):
@@ -132,17 +132,14 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
     return found
 
 
-def _why(best: FamilyResult) -> str:
-    """Where the prediction is off, whether it is the theory that is."""
-    if best.ratio is None or best.direct is None or abs(best.ratio - 1) <= NEAR:
+def _alike(best: FamilyResult) -> str:
+    """Where eigenvalues say something else, why that is."""
+    if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
-    solved = best.direct / best.error.value
-    if abs(solved - 1) < abs(best.ratio - 1) / 2:
-        return (
-            f". Solving the same kernel matrix directly gives {solved:.2f}, so the theory is what is off: it takes the "
-            "eigenvectors to be free of the rows, which rows far from the others break"
-        )
-    return ""
+    return (
+        f". The eigenvalues of its kernel say {told(best.equivalent)}: they take the rows to be alike, which those far "
+        "from the others are not"
+    )
 
 
 def _shuffled(results: list[FamilyResult]) -> list[str]:

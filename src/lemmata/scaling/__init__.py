@@ -1,5 +1,7 @@
 """Floor 2: scaling laws fitted to measured losses, and what attempts, votes and verifiers buy at test time."""
 
+from lemmata.answers import Condition as Condition
+
 from ._allocate import AttemptPlan as AttemptPlan
 from ._allocate import allocate as allocate
 from ._attempts import PassAtK as PassAtK
@@ -7,7 +9,6 @@ from ._attempts import pass_at_k as pass_at_k
 from ._measured_losses import extrapolation_interval as extrapolation_interval
 from ._measured_losses import fit_scaling_law as fit_scaling_law
 from ._records import AbstractFinding as AbstractFinding
-from ._records import Condition as Condition
 from ._records import stated as stated
 from ._scaling_law import Allocation as Allocation
 from ._scaling_law import Extrapolation as Extrapolation

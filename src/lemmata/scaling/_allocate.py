@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaln
 
+from lemmata.answers import Condition, inside, whole
 from lemmata.errors import DataError
 
-from ._checks import inside, whole
-from ._records import AbstractFinding, Condition
+from ._records import AbstractFinding
 from ._shares import counts
 
 ADAPTIVE = "scaling.attempts.adaptive_attempts"
@@ -78,8 +78,8 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
         value=float(solved.sum()), interval=_solved_limits(solved, level), level=level, claim=ADAPTIVE, notes=notes,
         attempts=attempts, uniform=float((1 - _fail(right, wrong if n is not None else None, each)).sum()),
         hypotheses=(
-            Condition("attempts on a problem are independent", None, None),
-            Condition("a right answer is recognised", None, None),
+            Condition("attempts on a problem are independent"),
+            Condition("a right answer is recognised"),
         ),
     )  # fmt: skip
 

@@ -8,11 +8,11 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import betaln, gammaln
 
+from lemmata.answers import Condition, inside, share_interval, whole
 from lemmata.errors import DataError
 
-from ._checks import inside, whole
-from ._records import AbstractFinding, Condition
-from ._shares import counts, limits
+from ._records import AbstractFinding
+from ._shares import counts
 
 UNBIASED = "scaling.attempts.unbiased_pass_at_k"
 TAIL = "scaling.attempts.beta_failures"
@@ -68,13 +68,13 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     """
     k, level = whole("k", k, 1), inside("level", level, 0.0, 1.0)
     found, trials = counts("successes", successes, n)
-    drawn = Condition("attempts on a problem are independent and alike", None, None)
+    drawn = Condition("attempts on a problem are independent and alike")
     if k > trials.min():
         return _extrapolated(found, trials, k, level, drawn)
     each = 1 - _all_fail(found, trials, k)
     value = float(each.mean())
     if len(each) == 1:
-        low, high = limits(float(found[0]), float(trials[0]), level)
+        low, high = share_interval(float(found[0]), float(trials[0] - found[0]), level)
         interval, notes = (1 - (1 - low) ** k, 1 - (1 - high) ** k), ("of this problem alone",)
     else:
         interval, notes = _mean_limits(each, level), ()
@@ -101,7 +101,7 @@ def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
         # a yes or no has the largest variance that a number in [0, 1] can have; Student's t for its estimate
         ratio = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, size - 1)
         size = max(mean * (1 - mean) / variance * size * float(ratio) ** 2, size * float(ratio) ** 2)
-    return limits(mean * size, size, level)
+    return share_interval(mean * size, (1 - mean) * size, level)
 
 
 def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
         beta=(float(a), float(b)), notes=notes,
         hypotheses=(
             drawn,
-            Condition("success probabilities follow a beta law", None, None),
+            Condition("success probabilities follow a beta law"),
             Condition("k is at most n", k / float(trials.min()), False),
         ),
     )  # fmt: skip

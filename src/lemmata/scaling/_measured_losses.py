@@ -5,14 +5,14 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from lemmata.answers import Condition, inside
 from lemmata.errors import DataError, ShapeError
 
-from ._checks import inside, positive_column
+from ._columns import positive_column
 from ._fit import Fit, fit_law, without_each_scale
 from ._laws import Design
 from ._numbers import amplitude, loss_at, parameter
 from ._profile import Functional, both_intervals
-from ._records import Condition
 from ._residuals import runs_test
 from ._scaling_law import EXTRAPOLATION, ScalingLaw
 
@@ -164,7 +164,7 @@ def _conditions(fit: Fit, broken: float) -> tuple[Condition, ...]:
     return (
         Condition("points beyond parameters", float(spare), True),
         Condition("runs of signs of the residuals (probability of as few)", broken, broken >= _BROKEN),
-        Condition("noise is independent between runs and proportional to the loss", None, None),
+        Condition("noise is independent between runs and proportional to the loss"),
     )
 
 

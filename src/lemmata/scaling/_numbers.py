@@ -8,6 +8,7 @@ from ._laws import Design
 from ._profile import Functional
 
 _STEP = 1e-6
+_STEEPEST = 100.0  # log of an exponent: an interval's end may pull a law that far, where its amplitude is infinite
 _WIDE = 200.0  # log of the largest ratio that an optimum is looked for in
 
 
@@ -21,7 +22,7 @@ def amplitude(design: Design, term: int) -> Functional:
     place = int(design.floor) + 2 * term
 
     def number(theta):
-        exponent = np.exp(theta[place + 1])
+        exponent = np.exp(min(theta[place + 1], _STEEPEST))
         slope = np.zeros(len(theta))
         slope[place], slope[place + 1] = 1.0, exponent * design.centre[term]
         return float(theta[place] + exponent * design.centre[term]), slope

@@ -3,24 +3,7 @@
 import dataclasses
 import math
 
-
-@dataclasses.dataclass(frozen=True)
-class Condition:
-    """A condition that an answer rests on.
-
-    Args:
-        name: the condition in words.
-        value: what was found; None where nothing could be.
-        holds: whether it holds; None where data cannot show it.
-    """
-
-    name: str
-    value: float | None
-    holds: bool | None
-
-    def __str__(self) -> str:
-        word = {True: "holds", False: "fails", None: "cannot be checked"}[self.holds]
-        return f"{self.name}: {word}" + ("" if self.value is None else f" ({self.value:.3g})")
+from lemmata.answers import Condition
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
 
+from lemmata.answers import Condition, positive
 from lemmata.errors import SettingError
 
-from ._checks import positive
 from ._fit import Fit
 from ._numbers import best_data, best_loss, best_size, loss_at
 from ._profile import Functional, both_intervals
-from ._records import AbstractFinding, Condition, stated
+from ._records import AbstractFinding, stated
 
 EXTRAPOLATION = "scaling.laws.extrapolation_interval"
 ALLOCATION = "scaling.laws.balanced_allocation"

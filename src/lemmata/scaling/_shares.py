@@ -1,11 +1,10 @@
 """Probabilities as a user has them: a number that is known, or successes among trials."""
 
 import dataclasses
-import math
 
 import numpy as np
-from scipy import stats
 
+from lemmata.answers import inside, share_interval
 from lemmata.errors import DataError, SettingError
 
 Share = float | int | tuple[int, int]
@@ -31,7 +30,7 @@ def read_share(name: str, given: Share, level: float) -> Known:
         if len(given) != 2:
             raise SettingError(name, found=repr(given), rule="a probability, or (successes, trials)")
         successes, trials = counts(name, given[0], given[1])
-        low, high = limits(float(successes[0]), float(trials[0]), level)
+        low, high = share_interval(float(successes[0]), float(trials[0] - successes[0]), level)
         return Known(float(successes[0] / trials[0]), low, high)
     try:
         value = float(given)
@@ -40,14 +39,6 @@ def read_share(name: str, given: Share, level: float) -> Known:
     if not 0 <= value <= 1:  # NaN fails this, too
         raise SettingError(name, found=f"{value:g}", rule="a probability between 0 and 1, or (successes, trials)")
     return Known(value, value, value)
-
-
-def limits(successes: float, trials: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's limits; the counts may be fractions, as in a survey's effective sample."""
-    tail, failures = (1 - level) / 2, trials - successes
-    low = float(stats.beta.ppf(tail, successes, failures + 1)) if successes > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, successes + 1, failures)) if failures > 0 else 1.0
-    return low, high
 
 
 def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndarray]:
@@ -73,6 +64,4 @@ def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndar
 def joint(level: float | int, given: tuple[Share, ...]) -> float:
     """The level of each interval so that all hold together at `level` (Bonferroni)."""
     unsure = sum(isinstance(share, tuple | list) for share in given)
-    if not (isinstance(level, (int, float)) and math.isfinite(level) and 0 < level < 1):
-        raise SettingError("level", found=repr(level), rule="strictly between 0 and 1")
-    return 1 - (1 - level) / max(unsure, 1)
+    return 1 - (1 - inside("level", level, 0.0, 1.0)) / max(unsure, 1)

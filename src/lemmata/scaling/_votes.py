@@ -6,10 +6,10 @@ import math
 import numpy as np
 from scipy import stats
 
+from lemmata.answers import Condition, inside
 from lemmata.errors import SettingError
 
-from ._checks import inside
-from ._records import AbstractFinding, Condition
+from ._records import AbstractFinding
 from ._shares import Share, joint, read_share
 
 VOTES = "scaling.votes.plurality_exponent"
@@ -113,7 +113,7 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
         value=value, interval=(least, most), level=level, claim=VOTES, notes=notes, exponent=exponent,
         sure=max(sure, value),
         hypotheses=(
-            Condition("samples are independent", None, None),
+            Condition("samples are independent"),
             Condition("the right answer is the most frequent: p1 - p2", right.value - rival.value, True),
         ),
     )  # fmt: skip
@@ -206,8 +206,8 @@ def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0
         value=value, interval=interval, level=level, claim=VERIFIER, notes=notes, p=right.value, tpr=accepted.value,
         fpr=mistaken.value,
         hypotheses=(
-            Condition("attempts are independent", None, None),
-            Condition("the verifier's mistakes are independent given right or wrong", None, None),
+            Condition("attempts are independent"),
+            Condition("the verifier's mistakes are independent given right or wrong"),
         ),
     )  # fmt: skip
 

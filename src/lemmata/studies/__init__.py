@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ._bundled import Bundled as Bundled
 from ._data import Dataset as Dataset
 from ._data import load_dataset as load_dataset
 from ._models import check_models as check_models

@@ -4,7 +4,8 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from ._forecast import Forecast
+from lemmata.forecasts import Forecast
+
 from ._measure import Measured
 from ._metrics import Metric, misranked, spell, spell_asked, tell, wrong
 from ._result import Answers, Interval, More

@@ -3,13 +3,19 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
+from lemmata.errors import SolverError
 from lemmata.spectra import Spectrum
+from lemmata.workers import Lost, finished
 
 from ._data import Dataset
 from ._kernel_fit import centred_fit, chances, without_folds
@@ -82,6 +88,7 @@ def measure(
     quick: bool = False,
     deadline: float = math.inf,
     progress: Callable[[float], None] = lambda share: None,
+    executor: Executor | None = None,
 ) -> Measured:
     """The losses of a model on held-out rows, at sizes in geometric progression.
 
@@ -95,28 +102,52 @@ def measure(
         quick: measure on fewer splits.
         deadline: when to stop.
         progress: told the share that is done; what it raises ends the measurement.
+        executor: where splits are fitted, each a task; None is here. The losses are the same.
+
+    Raises:
+        SolverError: a split was lost with its worker, or could not be sent.
     """
     total = len(dataset.targets)
     sizes = split_sizes(total, quick, model.cost)
     counts = [number_of_splits(total, n, quick, model.cost) for n in sizes]
-    found: list[list[Float[np.ndarray, "2 metrics"]]] = [[] for _ in sizes]
-    held, learned, done = [0] * len(sizes), [], 0.0
-    work = sum(n * count for n, count in zip(sizes, counts, strict=True))
+    done, work = 0.0, sum(n * count for n, count in zip(sizes, counts, strict=True))
     # One split at every size first, the largest sizes last: what a time limit cuts is the precision.
-    jobs = [(i, r) for r in range(max(counts)) for i in range(len(sizes)) if r < counts[i]]
-    for i, r in jobs:
-        progress(done / work)
-        if time.monotonic() > deadline and (r or i >= FEWEST_SIZES):
-            continue
-        train, test = split(total, sizes[i], r, seed, dataset.groups, dataset.order)
-        fit = _fitted(model, dataset, train, test)
-        groups = None if dataset.groups is None else dataset.groups[test]
-        found[i].append(_row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances, groups))
-        held[i] = len(test)
-        learned += [fit.learns] if i == len(sizes) - 1 else []
+    places = [(r, i) for r in range(max(counts)) for i in range(len(sizes)) if r < counts[i]]
+
+    def tasks() -> Iterator[tuple[tuple[int, int], tuple]]:
+        for r, i in places:
+            progress(done / work)
+            if time.monotonic() <= deadline or not (r or i >= FEWEST_SIZES):
+                yield (r, i), (model, dataset, seed, sizes[i], r)
+
+    here = ((place, _one_split(*given)) for place, given in tasks())
+    told: dict[tuple[int, int], Any] = {}
+    for (r, i), own in here if executor is None else finished(executor, _one_split_apart, tasks()):
+        if isinstance(own, Lost):
+            raise SolverError(f"split {r} with {sizes[i]} rows of {model.title}", found=own.error, rule="is fitted")
+        told[r, i] = own
         done += sizes[i]
+    found = [[told[r, k][0] for r, k in places if k == i and (r, k) in told] for i in range(len(sizes))]
+    held = [max((own[1] for (_, k), own in told.items() if k == i), default=0) for i in range(len(sizes))]
+    learned = [own[2] for (_, i), own in told.items() if i == len(sizes) - 1]
     losses = {unit.name: _losses(found, sizes, held, total, m) for m, unit in enumerate(_units(dataset))}
     return Measured(model, losses, not learned or sum(learned) > len(learned) / 2)
+
+
+def _one_split(
+    model: Model, dataset: Dataset, seed: int, size: int, number: int
+) -> tuple[Float[np.ndarray, "2 metrics"], int, bool]:
+    """The losses on one split, on how many rows, and whether the model learned anything."""
+    train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
+    fit = _fitted(model, dataset, train, test)
+    groups = None if dataset.groups is None else dataset.groups[test]
+    return _row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances, groups), len(test), fit.learns
+
+
+def _one_split_apart(*given: Any) -> tuple[Float[np.ndarray, "2 metrics"], int, bool]:
+    with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # of models that people use, as in a study
+        return _one_split(*given)
 
 
 def _losses(found: list, sizes: list[int], held: list[int], total: int, metric: int) -> Losses:

@@ -169,13 +169,13 @@ def _usual(task: str) -> dict[str, Model]:
         "boosting": (
             "gradient boosting",
             "scikit-learn's histogram gradient boosting",
-            lambda: boosting(random_state=0),
+            functools.partial(boosting, random_state=0),
             16,
         ),
-        "forest": ("random forest", "scikit-learn's, 100 trees", lambda: forest(100, random_state=0), 4),
+        "forest": ("random forest", "scikit-learn's, 100 trees", functools.partial(forest, 100, random_state=0), 4),
     }
     if classes:
-        logistic = lambda: LogisticRegressionCV(Cs=8, cv=3, max_iter=300)
+        logistic = functools.partial(LogisticRegressionCV, Cs=8, cv=3, max_iter=300)
         makers["logistic"] = ("logistic regression", "scikit-learn's, penalty by cross-validation", logistic, 4)
     return {
         name: Model(name, title, words, False, functools.partial(_fit_estimator, make), cost)
@@ -206,13 +206,8 @@ def _of_file(file: str) -> Model:
     path, colon, name = file.rpartition(":")
     if not colon or not path.endswith(".py") or not Path(path).is_file():
         raise SettingError("--model is no function in a file", found=file[:80], rule="FILE.py:function")
-    spec = importlib.util.spec_from_file_location("lemmata_user_model", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    make = functools.partial(_made, path, name)
     try:
-        spec.loader.exec_module(module)
-        make = getattr(module, name)
         estimator = make()
     except LemmataError:
         raise
@@ -236,3 +231,19 @@ def _of_file(file: str) -> Model:
         functools.partial(_fit_estimator, make),
         2,
     )
+
+
+def _made(path: str, name: str) -> Any:
+    """What the function of that name in a file returns, in whichever process."""
+    return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
+
+
+@functools.cache
+def _module(path: str, written: int) -> Any:
+    """The file as it was written at that time."""
+    spec = importlib.util.spec_from_file_location("lemmata_user_model", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,26 +1,14 @@
 """What a study found: plain frozen records, written to study.json and read from it."""
 
 import dataclasses
-import json
-import math
-import types
-import typing
-from pathlib import Path
 from typing import Any
 
-from lemmata.errors import DataError
+from lemmata.forecasts import Interval
+
+from ._stored import StoredRecord
 
 SCHEMA = 2
 """Version of study.json; a reader refuses others."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Interval:
-    """A number with its 90 % interval; an end without a limit is infinite (null in study.json)."""
-
-    value: float
-    lower: float
-    upper: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,9 +204,10 @@ class Residual:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class Record(StoredRecord):
     """Everything that study.json holds."""
 
+    version, file, command_line, about = SCHEMA, "study.json", "lemmata study", "a study"
     schema: int
     lemmata: str
     created: str
@@ -237,84 +226,3 @@ class Record:
     bibliography: list[dict[str, str]]
     notes: list[str]
     interrupted: bool = False
-
-    def to_json(self) -> str:
-        """The record as strict JSON: infinite ends are null.
-
-        Returns:
-            Text that `Record.from_json` reads back as an equal record.
-        """
-        return json.dumps(plain(dataclasses.asdict(self)), ensure_ascii=False, allow_nan=False, indent=1)
-
-    @classmethod
-    def from_json(cls, text: str, name: str = "study.json") -> "Record":
-        """Read a record.
-
-        Args:
-            text: what `to_json` wrote.
-            name: of the file, for the error.
-
-        Raises:
-            DataError: not JSON, of another schema, or a field is missing or of the wrong type.
-        """
-        try:
-            values = json.loads(text)
-            found = values.get("schema") if isinstance(values, dict) else None
-            if found != SCHEMA:
-                raise DataError(
-                    f"{name} is not of this version", found=f"schema {found}", rule=f"schema {SCHEMA}",
-                    remedy="run lemmata study again",
-                )  # fmt: skip
-            return built(cls, values)
-        except (ValueError, TypeError, KeyError) as error:
-            raise DataError(
-                f"{name} is not a record of a study", found=str(error)[:200], rule="as lemmata study wrote it"
-            ) from None
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Record":
-        """Read study.json.
-
-        Raises:
-            DataError: see `from_json`; or there is no such file.
-        """
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"), str(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} cannot be read", found=str(error)[:200], rule="a study.json") from None
-
-
-def plain(value: Any) -> Any:
-    """Plain dictionaries and lists in which numbers that JSON lacks are null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def built(kind: Any, value: Any) -> Any:
-    """A value of a declared type from plain JSON; null where a float stands is infinity."""
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = typing.get_type_hints(kind)
-        missing = [f.name for f in dataclasses.fields(kind) if f.name not in value and f.default is dataclasses.MISSING
-                   and f.default_factory is dataclasses.MISSING]  # fmt: skip
-        if missing:
-            raise KeyError(f"{kind.__name__} lacks {missing[0]}")
-        return kind(**{name: built(hint, value[name]) for name, hint in hints.items() if name in value})
-    if origin is list:
-        if not isinstance(value, list):
-            raise TypeError(f"a list is asked, not {type(value).__name__}")
-        return [built(arguments[0], item) for item in value]
-    if origin in (typing.Union, types.UnionType):
-        if value is None and type(None) in arguments:
-            return None
-        if isinstance(value, str) and str in arguments:
-            return value
-        return built(float if float in arguments else next(a for a in arguments if a is not type(None)), value)
-    if kind is float:
-        return math.inf if value is None else float(value)
-    if kind in (int, str, bool) and not isinstance(value, kind):
-        raise TypeError(f"{kind.__name__} is asked, not {type(value).__name__}")
-    return value

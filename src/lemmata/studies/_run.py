@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 import lemmata
 from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError
+from lemmata.forecasts import forecast
 from lemmata.options import StudyOptions
 
 from ._answers import Candidate, Question, answers, beats_guessing
 from ._data import Dataset
-from ._forecast import forecast
 from ._kernel_theory import spectral, theory
 from ._measure import baselines, measure, residuals, spread_of, with_all_rows
 from ._metrics import DEFAULT, asked, metric
@@ -43,6 +43,7 @@ def run_study(
     options: StudyOptions = StudyOptions(),  # noqa: B008 -- frozen
     progress: Progress = lambda stage, done, total: None,
     started: float | None = None,
+    executor: concurrent.futures.Executor | None = None,
 ) -> Record:
     """Is there signal, which model predicts best, how much data a value takes, and what more data buys.
 
@@ -51,6 +52,7 @@ def run_study(
         options: what is asked.
         progress: told the stage and how much of it is done.
         started: `time.monotonic()` at which the time limit began; None is now.
+        executor: where the splits of the learning curves are fitted; None is here, on threads.
 
     Returns:
         The record that study.json holds and the page shows. After Ctrl-C it holds what was finished, and `interrupted`
@@ -62,7 +64,7 @@ def run_study(
         PrecisionError: float64 is off.
     """
     require_float64("a study")
-    job = _Job(dataset, options, progress, time.monotonic() if started is None else started)
+    job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor)
     with one_blas_thread(), warnings.catch_warnings():
         # Of models that people use, and once: the state of warnings is one for all threads.
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
@@ -80,7 +82,9 @@ def run_study(
 class _Job:
     """A study under way: what is finished stays when a stage is interrupted."""
 
-    def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float):
+    def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float,
+                 executor: concurrent.futures.Executor | None = None):  # fmt: skip
+        self.executor = executor
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
         self.question = question(dataset, options)
         self.models = models(options.model_names, options.model, dataset.x, dataset.task)
@@ -141,7 +145,8 @@ class _Job:
             self.shares[model.name] = share
 
         with jax.enable_x64(True):  # a setting of each thread
-            measured = measure(model, self.dataset, self.options.seed, self.options.quick, deadline, told)
+            asked = (self.options.seed, self.options.quick, deadline, told, self.executor)
+            measured = measure(model, self.dataset, *asked)
             if time.monotonic() < end:
                 measured = with_all_rows(measured, self.dataset)
             if time.monotonic() < end and (self.options.claims or not self.options.quick):

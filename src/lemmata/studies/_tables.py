@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import difflib
 import itertools
 import math
 import os
@@ -11,34 +10,36 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError, LemmataError, UnknownNameError
+from lemmata.errors import DataError, LemmataError
 
 from ._archives import read_archive
+from ._bundled import SETS, SUFFIXES, Bundled
 from ._columns import shortened
 from ._memory import Table, check_names, check_width, table_in_memory
 from ._sampling import drawn, group_codes, how_drawn
 
-BUNDLED = ("digits", "breast_cancer", "wine", "diabetes", "iris")
-SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz")
 HEAD = 2**20
 """Bytes from the start of a CSV file that must hold its first line."""
 MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?"]
 
 
-def read_table(data: object, *, limit_bytes: int, seed: int, group: str | None = None) -> Table:
+def read_table(
+    data: object, *, limit_bytes: int, seed: int, group: str | None = None, bundled: Bundled = SETS
+) -> Table:
     """Read `data`: a table in memory, the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file.
 
     A file whose plan exceeds `limit_bytes` is not read whole: rows are drawn from it without replacement, and a
     note says the plan in bytes and how many rows were kept.
 
     Args:
-        data: a name of `BUNDLED`, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
+        data: a bundled name, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
         limit_bytes: the bytes that the table may take in memory.
         seed: decides which rows are kept of a table that is too large.
         group: a column; of a table that is too large, whole groups are kept.
+        bundled: the names that DATA may be, and what its caller takes beside them, for messages.
 
     Raises:
-        UnknownNameError: neither a file nor a bundled set.
+        UnknownNameError: neither a file nor anything bundled.
         DataError: the file is missing, unreadable, empty, garbled or of an unknown kind, or the table has columns
             of one name or too many columns.
         MemoryPlanError: an NPZ file whose arrays exceed the limit (its arrays cannot be read in part).
@@ -50,8 +51,8 @@ def read_table(data: object, *, limit_bytes: int, seed: int, group: str | None =
         raise DataError(
             "DATA is empty",
             found=repr(shortened(data)),
-            rule="DATA is a single file or the name of a bundled set",
-            remedy=f"give one of {', '.join(BUNDLED)}, or the path of a {', '.join(SUFFIXES)} file",
+            rule=f"DATA is a single {bundled.rule}",
+            remedy=bundled.remedy,
         )
     path = Path(data)
     try:
@@ -59,23 +60,23 @@ def read_table(data: object, *, limit_bytes: int, seed: int, group: str | None =
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise DataError("the data cannot be opened", found=repr(shortened(data)), rule=reason) from error
-    if data in BUNDLED and not path.is_file():
+    if data in bundled.sets and not path.is_file():
         from sklearn import datasets
 
         table = table_in_memory(getattr(datasets, f"load_{data}")())
         return dataclasses.replace(table, name=data, notes=("bundled with scikit-learn",))
     if not exists:
-        raise _absent(data)
+        raise bundled.absent(data)
+    if path.is_dir():
+        raise DataError(
+            f"{data} is a directory",
+            rule=f"DATA is a single {bundled.rule}",
+            remedy=f"name a file inside it ({', '.join(SUFFIXES)})",
+        )
     return _file(data, path, limit_bytes, seed, group)
 
 
 def _file(data: str, path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:
-    if path.is_dir():
-        raise DataError(
-            f"{data} is a directory",
-            rule="DATA is a single file or the name of a bundled set",
-            remedy=f"name a file inside it ({', '.join(SUFFIXES)})",
-        )
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise DataError(
@@ -111,22 +112,6 @@ def _file(data: str, path: Path, limit_bytes: int, seed: int, group: str | None)
             else "the file is complete and of the kind its extension says",
             remedy="repair the file, or save it again as Parquet",
         ) from error
-
-
-def _absent(data: str) -> LemmataError:
-    if Path(data).suffix or "/" in data:
-        return DataError(
-            f"there is no file {shortened(data)}",
-            rule="DATA is an existing file or the name of a bundled set",
-            remedy=f"check the path; the bundled sets are {', '.join(BUNDLED)}",
-        )
-    near = difflib.get_close_matches(data[:100].lower().replace("-", "_"), BUNDLED, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return UnknownNameError(
-        f"there is no bundled set or file called {shortened(data)!r}",
-        rule=f"the bundled sets are {', '.join(BUNDLED)}",
-        remedy=f"{hint}give one of these names, or the path of a {', '.join(SUFFIXES)} file",
-    )
 
 
 def _csv(path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:

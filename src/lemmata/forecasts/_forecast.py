@@ -29,7 +29,6 @@ from lemmata.errors import DataError
 
 from ._curve_prior import continuations, look, outlook
 from ._curve_smoothing import Smoothed, smooth
-from ._result import Interval
 
 FARTHEST = 1e4
 """Sizes beyond this many times the last measured one are not looked at: an error not reached there is out of reach."""
@@ -37,6 +36,15 @@ LEAST = 3
 LEAST_OWN = 0.25
 """The share of a standard error that a measurement has to itself, at the least."""
 STEP = 0.03
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """A number with its 90 % interval; an end without a limit is infinite (null in study.json)."""
+
+    value: float
+    lower: float
+    upper: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +76,7 @@ class Prior:
 @functools.cache
 def prior() -> Prior:
     """The prior that comes with the package."""
-    text = importlib.resources.files("lemmata.studies").joinpath("learning_curve_prior.json").read_text()
+    text = importlib.resources.files("lemmata.forecasts").joinpath("learning_curve_prior.json").read_text()
     return prior_from(json.loads(text))
 
 

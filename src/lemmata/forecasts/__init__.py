@@ -1,0 +1,5 @@
+"""Floor 2: a measured learning curve continued to more data, with an interval."""
+
+from ._forecast import Forecast as Forecast
+from ._forecast import Interval as Interval
+from ._forecast import forecast as forecast

@@ -1,0 +1,23 @@
+"""Columns of a table that are refused before anything is computed from them."""
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import DataError, ShapeError
+
+
+def positive_column(name: str, values: object) -> Float[np.ndarray, "m"]:
+    """A column of positive finite numbers, or DataError with the first row that is not."""
+    try:
+        column = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} is not numeric", rule="one positive number a run") from error
+    if column.ndim != 1:
+        raise ShapeError(f"{name} has the shape {column.shape}", rule="one number a run")
+    wrong = ~(np.isfinite(column) & (column > 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(
+            f"{name} in row {row + 1}", found=f"{column[row]:g}", rule="positive and finite, for logarithms"
+        )
+    return column

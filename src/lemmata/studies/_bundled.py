@@ -1,0 +1,68 @@
+"""What DATA may name beside a file, and what is said where it names neither."""
+
+import dataclasses
+import difflib
+from pathlib import Path
+
+from lemmata.errors import DataError, LemmataError, UnknownNameError
+
+from ._columns import shortened
+
+SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz")
+
+
+@dataclasses.dataclass(frozen=True)
+class Bundled:
+    """The names that DATA may be.
+
+    Args:
+        sets: bundled sets, which `read_table` reads.
+        tasks: bundled tasks, which its caller has looked for.
+    """
+
+    sets: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> str:
+        """What a name is of: "set", "task or set"; "" where there are no names."""
+        return " or ".join(kind for kind, names in (("task", self.tasks), ("set", self.sets)) if names)
+
+    @property
+    def rule(self) -> str:
+        """What DATA is, behind "an existing" or "a single"."""
+        return f"file or the name of a bundled {self.kinds}" if self.kinds else "file"
+
+    @property
+    def listed(self) -> str:
+        """All names in a sentence; "" where there are none."""
+        kinds = (("tasks", self.tasks), ("sets", self.sets))
+        return ", ".join(f"the bundled {kind} are {', '.join(names)}" for kind, names in kinds if names)
+
+    @property
+    def remedy(self) -> str:
+        """What to give instead."""
+        names = [*self.tasks, *self.sets]
+        first = f"one of {', '.join(names)}, or " if names else ""
+        return f"give {first}the path of a {', '.join(SUFFIXES)} file"
+
+    def absent(self, data: str) -> LemmataError:
+        """That neither a file nor anything bundled has this name."""
+        if Path(data).suffix or "/" in data or not self.kinds:
+            return DataError(
+                f"there is no file {shortened(data)}",
+                rule=f"DATA is an existing {self.rule}",
+                remedy="; ".join(filter(None, ["check the path", self.listed])),
+            )
+        meant = data[:100].lower().replace("-", "_")
+        near = difflib.get_close_matches(meant, self.tasks + self.sets, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}? " if near else ""
+        return UnknownNameError(
+            f"there is no file and no bundled {self.kinds} called {shortened(data)!r}",
+            rule=self.listed,
+            remedy=f"{hint}give one of these names, or the path of a {', '.join(SUFFIXES)} file",
+        )
+
+
+SETS = Bundled(sets=("digits", "breast_cancer", "wine", "diabetes", "iris"))
+"""The sets that scikit-learn brings."""
