@@ -5,6 +5,7 @@ import pathlib
 import pytest
 
 from lemmata.catalogue import catalogue, entries
+from lemmata.sources import chapters, statements
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}
@@ -32,3 +33,15 @@ def test_the_page_lists_the_gaps_with_their_reasons(key):
     assert gaps
     for gap in gaps:
         assert f"* {gap['number']}: {gap['reason']}" in page
+
+
+def test_the_page_of_the_monograph_has_every_statement_of_its_chapters():
+    page = (DOCS / "monograph.md").read_text(encoding="utf-8")
+    *first, last = map(str, chapters("emergence2026"))
+    assert (
+        f"Entered are chapters {', '.join(first)} and {last}, in {len(statements('emergence2026'))} statements" in page
+    )
+    for statement in statements("emergence2026"):
+        assert f"* **{statement.number}** {statement.says} *{str(statement.verdict).capitalize()}*" in page
+    judged = [entry for entry in entries().values() if entry["key"] == "emergence2026"]
+    assert all(f"`{entry['name']}` {entry['verdict']['status']}" in page for entry in judged), "python docs/tables.py"

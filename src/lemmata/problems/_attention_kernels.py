@@ -69,6 +69,7 @@ class NarrowHeads(Population[AttentionKernel]):
         below: p < 2d where True, p >= 2d elsewhere.
     """
 
+    free = ("query", "key", "tokens")
     d: int = 4
     p: int = 12
     below: bool = False
@@ -106,6 +107,7 @@ class TokenHeads(Population[AttentionKernel]):
         size: the default standard deviation of the coordinates.
     """
 
+    free = ("tokens",)
     tied: bool = False
     tokens: int = 12
     p: int = 6

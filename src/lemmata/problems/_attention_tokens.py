@@ -42,6 +42,7 @@ class AttentionSequences(Population[AttentionTokens]):
         mechanism, scaling: of the attention layer.
     """
 
+    free = ("x",)
     sequences: int = 2
     channels: int = 5
     mechanism: str = "softmax"

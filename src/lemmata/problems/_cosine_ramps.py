@@ -78,6 +78,7 @@ class CosineClasses(Population[CosineRamps]):
         radius: of the ball of the points.
     """
 
+    free = ("x",)
     longest: float | None = None
     radius: float = 1.0
 

@@ -76,6 +76,8 @@ class DecayedRun(eqx.Module):
 class DecayedRuns(Population[DecayedRun]):
     """Starts outside the box; gradients that push outwards in half of the runs, random ones in the others."""
 
+    free = ("gradients", "start")
+
     def settings(self) -> Space:
         """Steps, dimension."""
         return Space(steps=Integer(40, 5, 1000, "steps"), d=Integer(6, 1, 100, "coordinates"))

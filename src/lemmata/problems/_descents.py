@@ -54,6 +54,8 @@ class TanhDescent(eqx.Module):
 class TanhDescents(Population[TanhDescent]):
     """Normal weights, inputs and targets; in half of the problems the ramp, started steps + 1 from its minimum."""
 
+    free = ("weights", "x", "y")
+
     def settings(self) -> Space:
         """Units, rows, steps."""
         return Space(

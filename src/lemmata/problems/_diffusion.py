@@ -117,6 +117,7 @@ class NoisedCubes(Population[Diffused]):
             of 8 times uniform on [0.05, 1] and draws of x(t).
     """
 
+    free = ("points",)
     everywhere: bool = False
 
     def settings(self) -> Space:

@@ -67,6 +67,7 @@ class Arguments(Population[Argument]):
         law: how they are drawn, from a key and `largest`.
     """
 
+    free = ("x",)
     largest: float = 0.1
     law: Law = eqx.field(static=True, default=either_sign)
 

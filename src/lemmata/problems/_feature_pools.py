@@ -57,6 +57,7 @@ class FeaturePools(Population[FeaturePool]):
         least: how many features a claim needs; its corners have as many.
     """
 
+    free = ("x", "thresholds")
     dimension: int = 2
     features: int = 256
     least: int = 32

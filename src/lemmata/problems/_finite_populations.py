@@ -177,6 +177,7 @@ class FinitePopulations(Population[FinitePopulation]):
         least: the penalty is this function of the problem, and must be at least that; None is a tenth of sigma.
     """
 
+    free = ("estimates",)
     least: Callable[[FinitePopulation], Array] | None = eqx.field(static=True, default=None)
 
     def settings(self) -> Space:

@@ -38,6 +38,8 @@ class GradientGame(eqx.Module):
 class GradientGames(Population[GradientGame]):
     """Random signs, sparse features, or an adversary that opposes the player, each coordinate with its own scale."""
 
+    free = ("drawn", "start")
+
     def settings(self) -> Space:
         """Rounds, dimension, adversary."""
         return Space(

@@ -17,6 +17,8 @@ class GradientMatrices(eqx.Module):
 class GradientSequences(Population[GradientMatrices]):
     """Independent normal entries, rows of different scales."""
 
+    free = ("gradients",)
+
     def settings(self) -> Space:
         """Rows, columns, steps."""
         return Space(

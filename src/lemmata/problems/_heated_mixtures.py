@@ -188,6 +188,7 @@ class HeatedLaws(Population[HeatedLaw]):
         far: standard deviation of the means; small ones are nearly normal.
     """
 
+    free = ("variances",)
     d: int = 1
     most: int = 2
     components: int = 3

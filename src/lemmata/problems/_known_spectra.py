@@ -58,6 +58,8 @@ class Mixture(eqx.Module):
 class PositiveMixtures(Population[Mixture]):
     """Mixtures of three Gaussians with scales near 1."""
 
+    free = ("weights", "scales")
+
     def settings(self) -> Space:
         """The dimension."""
         return Space(d=Integer(6, 1, 50, "dimension"))
@@ -86,6 +88,8 @@ class RidgePolynomial(eqx.Module):
 
 class RidgePolynomials(Population[RidgePolynomial]):
     """Polynomials with normal coefficients."""
+
+    free = ("coefficients", "period")
 
     def settings(self) -> Space:
         """Degree and period."""

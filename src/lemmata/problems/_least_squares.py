@@ -91,6 +91,8 @@ class KernelDescents(Population[LeastSquares]):
 class DefiniteDescents(Population[LeastSquares]):
     """The features of a positive definite kernel on random rows, from zero, with the step 1 / lambda_max."""
 
+    free = ("y",)
+
     def settings(self) -> Space:
         """Rows, noise, kernel."""
         return Space(n=Integer(20, 2, 200, "training rows"), noise=NOISE, kernel=DEFINITE_KERNEL)

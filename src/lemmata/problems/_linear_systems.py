@@ -51,6 +51,8 @@ class RegularisedSystem(eqx.Module):
 class ChebyshevSystems(Population[LinearSystem]):
     """Systems whose eigenvalues fill [1, c] like Chebyshev's nodes."""
 
+    free = ("solution",)
+
     def settings(self) -> Space:
         """Size and condition number."""
         return Space(n=Integer(40, 16, 200, "unknowns"), condition=Real(100.0, 2.0, 1e4, "condition number, about"))
@@ -79,6 +81,8 @@ class ChebyshevSystems(Population[LinearSystem]):
 
 class PreconditionedSystems(Population[RegularisedSystem]):
     """The Gaussian kernel on normal points with a ridge, and a partial Cholesky factor with pivots drawn at random."""
+
+    free = ("solution",)
 
     def settings(self) -> Space:
         """Points, rank, ridge."""

@@ -24,6 +24,8 @@ class Logits(eqx.Module):
 class LinearLogits(Population[Logits]):
     """Half of the time rows that are orthogonal and of one length, else independent normal rows."""
 
+    free = ("weight", "x")
+
     def settings(self) -> Space:
         """Sizes."""
         sizes = Space(d=Integer(20, 2, 500, "inputs"), classes=Integer(5, 2, 100, "classes"))
@@ -54,6 +56,8 @@ class SteepNetwork(eqx.Module):
 
 class SteepNetworks(Population[SteepNetwork]):
     """Half of the time W has orthogonal rows and b keeps every unit active, else both are normal."""
+
+    free = ("weight", "bias", "readout")
 
     def settings(self) -> Space:
         """Sizes."""

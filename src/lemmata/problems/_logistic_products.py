@@ -27,6 +27,8 @@ def _positive(problem: Products) -> Hypothesis:
 class ProductsAroundTau(Population[Products]):
     """64 numbers from tau/100 to 10 tau, of either sign, uniform in their logarithm."""
 
+    free = ("x",)
+
     def settings(self) -> Space:
         """The temperature."""
         return Space(tau=Real(3.0, 0.01, 1e3, "temperature", corners=(0.01, 1e3)))
@@ -49,6 +51,7 @@ class UniformProducts(Population[Products]):
         low: the least number.
     """
 
+    free = ("x",)
     low: float = 0.5
 
     def settings(self) -> Space:

@@ -16,6 +16,8 @@ class LogitScale(eqx.Module):
 class LogitScales(Population[LogitScale]):
     """B uniform between 1 and 4."""
 
+    free = ("bound",)
+
     def settings(self) -> Space:
         """None."""
         return Space()

@@ -25,6 +25,8 @@ class GradientHistory(eqx.Module):
 class GradientHistories(Population[GradientHistory]):
     """Rates near the usual ones; gradients between those of the longest step and random ones."""
 
+    free = ("gradients",)
+
     def settings(self) -> Space:
         """Steps."""
         return Space(steps=Integer(100, 2, 10_000, "steps"))

@@ -55,6 +55,7 @@ class MovedNetworks(Population[MovedNetwork]):
         farthest: the largest standard deviation of the movement.
     """
 
+    free = ("weight",)
     n: int = 5
     d: int = 3
     k: int = 2

@@ -62,6 +62,7 @@ class PairedLayers(Population[PairedUnits]):
         wide: whether widths are at least `least_width`.
     """
 
+    free = ("x",)
     width: int = 64
     sigma: float = 0.5
     wide: bool = False

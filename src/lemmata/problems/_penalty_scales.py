@@ -49,6 +49,8 @@ class Scales(eqx.Module):
 class LognormalScales(Population[Scales]):
     """Lognormal C_F; sigma and epsilon_dis a hundredth of it in the median."""
 
+    free = ("cost",)
+
     def settings(self) -> Space:
         """Sizes of the prompt and the transformer."""
         examples, layers = Integer(64, 4, 10**6, "examples"), Integer(10_001, 3, 10**9, "layers")

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.claims import Hypothesis, Integer, Population, Real, Space
 
@@ -34,6 +34,85 @@ class ContaminatedDraws(Population[Contaminated]):
     def hypotheses(self, problem: Contaminated) -> list[Hypothesis]:
         """A minority."""
         return [Hypothesis("eps", problem.eps, "<", 0.5, "a majority of arbitrary rows decides alone")]
+
+
+class ShiftedRows(eqx.Module):
+    """Standard normal rows of any dimension, of which the fraction eps is shifted.
+
+    Args:
+        eps: the fraction.
+        per_dimension: rows for each dimension where their number grows with it.
+    """
+
+    eps: float = eqx.field(static=True)
+    per_dimension: int = eqx.field(static=True)
+
+
+class ShiftedRowSamples(Population[ShiftedRows]):
+    """Fractions and sizes."""
+
+    def settings(self) -> Space:
+        """The fraction, the rows."""
+        eps = Real(0.1, 0.02, 0.2, "fraction of shifted rows", corners=(0.06, 0.14))
+        return Space(eps=eps, per_dimension=Integer(32, 16, 128, "rows for each dimension", corners=(24, 40)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ShiftedRows:
+        """The rows are drawn where they are measured."""
+        return ShiftedRows(setting["eps"], setting["per_dimension"])
+
+    def hypotheses(self, problem: ShiftedRows) -> list[Hypothesis]:
+        """A minority."""
+        return [Hypothesis("eps", problem.eps, "<", 0.5, "a majority of shifted rows decides alone")]
+
+
+class Parts(eqx.Module):
+    """Two parts of a class: covariances at most sigma² I, means so far apart that |distance|² = 6 sigma²/eps.
+
+    Args:
+        eps: the fraction of the second part.
+        sigma: as said.
+        atoms: whether the parts lie, in the direction of the distance, on two points each: the second point has the
+            fraction `stray` of the part, and lies beyond the middle, among the other part.
+        n, d: sizes of a sample.
+    """
+
+    eps: float = eqx.field(static=True)
+    sigma: Float[Array, ""]
+    atoms: Bool[Array, ""]
+    n: int = eqx.field(static=True)
+    d: int = eqx.field(static=True)
+
+    @property
+    def distance(self) -> Float[Array, ""]:
+        """Between the means."""
+        return self.sigma * (6 / self.eps) ** 0.5
+
+    @property
+    def stray(self) -> float:
+        """The weight of the point that lies beyond the middle: at 5 % more it would lie there, at half the distance."""
+        return 0.95 * self.eps / (1.5 + self.eps)
+
+
+class SeparatedParts(Population[Parts]):
+    """Half of the parts are normal, the others on two points each."""
+
+    def settings(self) -> Space:
+        """Sizes and the fraction."""
+        return Space(
+            n=Integer(20_000, 5000, 50_000, "rows", corners=(16_000, 24_000)),
+            d=Integer(8, 2, 50, "dimension"),
+            eps=Real(0.15, 0.1, 0.4, "fraction of the second part", corners=(0.12, 0.3)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Parts:
+        """A scale, a kind."""
+        scale_key, kind_key = jax.random.split(key)
+        sigma = jax.random.uniform(scale_key, minval=0.5, maxval=2.0)
+        return Parts(setting["eps"], sigma, jax.random.bernoulli(kind_key), setting["n"], setting["d"])
+
+    def hypotheses(self, problem: Parts) -> list[Hypothesis]:
+        """A minority."""
+        return [Hypothesis("eps", problem.eps, "<", 0.5, "the second part is the smaller one")]
 
 
 class Backdoor(eqx.Module):

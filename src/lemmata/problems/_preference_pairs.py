@@ -101,6 +101,8 @@ class UnseenAnswer(eqx.Module):
 class UnseenAnswers(Population[UnseenAnswer]):
     """A third answer that the reference gives e^-6 to e^-12; rewards that favour it, in half of the problems fully."""
 
+    free = ("rewards",)
+
     def settings(self) -> Space:
         """The strength of the rewards."""
         return Space(strength=Real(1.5, 0.2, 2.5, "largest bound of the rewards over beta", corners=(1.0, 2.5)))

@@ -180,6 +180,8 @@ class NormalPoints(Population[Point]):
 class SaturatedSteps(Population[Step]):
     """Steps from points near rho*, on features that are all 1: the largest curvature."""
 
+    free = ("start",)
+
     def settings(self) -> Space:
         """Sizes and the class."""
         return Space(n=Integer(8, 2, 64, "features"), N=Integer(16, 4, 128, "examples"), family=FAMILY)

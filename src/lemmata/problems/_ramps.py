@@ -76,6 +76,8 @@ class Wave(eqx.Module):
 class Waves(Population[Wave]):
     """Waves of lengths up to 7 tau and uniform phases, at points at one of which the slope is 0 where it can be."""
 
+    free = ("theta", "z")
+
     def settings(self) -> Space:
         """The sharpness."""
         return Space(tau=Real(8.0, 2.0, 8.0, "sharpness of the ramps"))
@@ -137,6 +139,8 @@ class Line(eqx.Module):
 
 class Lines(Population[Line]):
     """Slopes of 1 and -1 for the most part, g(-1) of either sign, most often of modulus 1."""
+
+    free = ("start", "slopes")
 
     def settings(self) -> Space:
         """Pieces and sharpness."""

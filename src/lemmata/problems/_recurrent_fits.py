@@ -149,6 +149,8 @@ class ReadoutFits(Population[ReadoutFit]):
     state, and bend where descent is slowest: at |C_0 - C*| |h| / (2 steps + 1).
     """
 
+    free = ("states", "best", "start")
+
     def settings(self) -> Space:
         """States, times, steps, spectral radius."""
         return Space(

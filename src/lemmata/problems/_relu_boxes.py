@@ -52,6 +52,7 @@ class ReluBoxes(Population[ReluBox]):
         monotone: how often the weights are replaced by their absolute values.
     """
 
+    free = ("center",)
     inputs: int = eqx.field(static=True, default=8)
     width: int = eqx.field(static=True, default=12)
     hidden: int = eqx.field(static=True, default=1)

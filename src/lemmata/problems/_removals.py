@@ -75,6 +75,8 @@ def _largest_residual(problem: Removal) -> Float[Array, ""]:
 class Removals(Population[Removal]):
     """Random rows with a kernel and a ridge."""
 
+    free = ("y", "y_test")
+
     def settings(self) -> Space:
         """Rows, ridge, kernel."""
         return Space(

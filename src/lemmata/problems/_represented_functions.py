@@ -102,6 +102,7 @@ class RepresentedFunctions(Population[Represented]):
         least: how many features a claim needs at least; its corners have as many.
     """
 
+    free = ("x",)
     family: str = "bumps"
     least: int = 1
 

@@ -100,6 +100,8 @@ class Recurrence(eqx.Module):
 class StableRecurrences(Population[Recurrence]):
     """Random poles inside the unit circle."""
 
+    free = ("angles", "inputs")
+
     def settings(self) -> Space:
         """Sequences, states and memory."""
         return Space(

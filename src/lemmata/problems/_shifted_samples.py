@@ -38,6 +38,8 @@ class ShiftedSamples(eqx.Module):
 class Shifts(Population[ShiftedSamples]):
     """Normal inputs, shifted by one to two along the first axis; targets centred where inputs in use are."""
 
+    free = ("x", "z", "centre")
+
     def settings(self) -> Space:
         """Points, dimension, kernel."""
         return Space(

@@ -34,6 +34,7 @@ class Slopes(Population[Slope]):
         sharpness: tau, unless a setting says otherwise.
     """
 
+    free = ("a",)
     dimension: int = 4
     sharpness: float = 64.0
 

@@ -46,6 +46,8 @@ class BudgetedBall(eqx.Module):
 class BudgetedBalls(Population[BudgetedBall]):
     """Balls of H^s on the torus, s/d uniform between 1/2 and 5/4; n evenly on a logarithmic scale."""
 
+    free = ("n",)
+
     def settings(self) -> Space:
         """The dimension, the least and the largest n."""
         n = Real(1e8, 1e3, 1e16, "the largest number of parameters", corners=(1e6, 1e16))
@@ -97,6 +99,8 @@ class SectionsOnCircle(Population[KernelSections]):
 
     The centres are equispaced in half of the problems, and uniform in the other.
     """
+
+    free = ("centres",)
 
     def settings(self) -> Space:
         """Half the number of sections."""

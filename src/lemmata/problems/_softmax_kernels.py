@@ -145,6 +145,8 @@ def _in_ball(setting: dict, key: Key[Array, ""]) -> KernelPoints:
 class DistinctPoints(Population[KernelPoints]):
     """Points of the unit ball, distinct and not 0; two by default, for which bounds by interpolation are tightest."""
 
+    free = ("x",)
+
     def settings(self) -> Space:
         """Points, dimension and the standard deviation of the weights."""
         return _ball_settings(2)

@@ -221,6 +221,8 @@ class RunsWithinRadius(Population[Training]):
 class PushedUnits(Population[Training]):
     """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01, as changes F most."""
 
+    free = ("moved", "x", "y")
+
     def settings(self) -> Space:
         """Sizes, the spread of the weights, and how close the inputs are to each other."""
         return Space(

@@ -150,6 +150,8 @@ class SpreadPoints(Population[KernelPoints]):
     Spread points are orthonormal where n <= d, and equispaced on a great circle elsewhere.
     """
 
+    free = ("x",)
+
     def settings(self) -> Space:
         """Points, dimension and the largest standard deviation of the weights."""
         return Space(

@@ -74,6 +74,8 @@ class TabularPolicies(Population[TabularPolicy]):
 class ProxyErrors(Population[TabularPolicy]):
     """Policies with the error of a proxy as rewards: in half of them mostly the ratio policy/ref, else normal."""
 
+    free = ("log_ref", "log_policy", "rewards")
+
     def settings(self) -> Space:
         """Answers, distance of the policy."""
         return Space(
@@ -106,6 +108,8 @@ class SubGaussianRewards(Population[TabularPolicy]):
     The discrete reference is 1-sub-Gaussian times its scale: its even moments are at most those of the normal law, with
     equality up to order 2k - 1, so that tilting it is tilting a normal law to rounding.
     """
+
+    free = ("log_policy",)
 
     def settings(self) -> Space:
         """Nodes and strength."""
@@ -150,6 +154,7 @@ class Rankings(Population[RankedAnswers]):
         fewest, most: of the draws n.
     """
 
+    free = ("logp",)
     answers: int = eqx.field(static=True, default=400)
     fewest: int = eqx.field(static=True, default=4)
     most: int = eqx.field(static=True, default=64)

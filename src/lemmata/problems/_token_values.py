@@ -25,6 +25,8 @@ class HeadWithValues(eqx.Module):
 class TokenValues(Population[HeadWithValues]):
     """Logits of normal queries and keys, at a temperature that is low in half of the problems, and normal values."""
 
+    free = ("logits", "values")
+
     def settings(self) -> Space:
         """Tokens, widths, and the largest inverse temperature."""
         return Space(

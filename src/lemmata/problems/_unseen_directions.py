@@ -46,6 +46,7 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
         full: whether the head is as wide as its tokens.
     """
 
+    free = ("probes", "phase")
     full: bool = False
 
     def settings(self) -> Space:

@@ -6,6 +6,7 @@ from ._statements import Judged as Judged
 from ._statements import Problem as Problem
 from ._statements import Reference as Reference
 from ._statements import Statement as Statement
+from ._statements import chapters as chapters
 from ._statements import judged as judged
 from ._statements import problems as problems
 from ._statements import references as references

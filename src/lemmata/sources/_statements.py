@@ -14,6 +14,9 @@ from lemmata.errors import UnknownNameError
 VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
 """What may come of a statement: loose also where it is empty; contradictory where another of the source denies it."""
 
+_CALLED = {"figure": "caption", "example": "example"}
+"""What a source calls statements whose number tells no kind; they are remarks."""
+
 REFERENCES = ("real", "altered", "missing")
 """What a work may turn out to be that a source cites."""
 
@@ -94,7 +97,7 @@ def sources() -> tuple[str, ...]:
     """BibTeX keys of the sources whose statements are listed.
 
     >>> sources()
-    ('foundation2025', 'gu2024softmax', 'li2025incontext')
+    ('emergence2026', 'foundation2025', 'gu2024softmax', 'li2025incontext')
     """
     return tuple(sorted(file.name[:-5] for file in _folder().iterdir() if file.name.endswith(".toml")))
 
@@ -110,6 +113,19 @@ def statements(key: str) -> tuple[Statement, ...]:
         UnknownNameError: the source has no list of statements.
     """
     return tuple(_statement(**entry) for entry in _file(key)["statement"])
+
+
+@functools.cache
+def chapters(key: str) -> tuple[int, ...]:
+    """The chapters whose statements are listed, of a source that is listed in part; none where it is listed whole.
+
+    >>> 17 in chapters("emergence2026"), chapters("gu2024softmax")
+    (True, ())
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(_file(key).get("chapters", ()))
 
 
 @functools.cache
@@ -146,9 +162,16 @@ def _file(key: str) -> dict[str, Any]:
 
 def _statement(number: str, kind: str = "", **said: Any) -> Statement:
     known = Kind(kind) if kind else kind_of(number)
+    if known is None and _word(number) in _CALLED:
+        known = Kind.REMARK
     if known is None:
         raise ValueError(f"statement {number!r} needs a kind: its number does not tell one")
     return Statement(number, known, **said)
+
+
+def _word(number: str) -> str:
+    """The first word of a statement's number, in small letters."""
+    return number.partition(" ")[0].lower()
 
 
 def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
@@ -166,6 +189,9 @@ def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
 def tables() -> dict[str, list[dict[str, str | None]]]:
     """The statements of every source as plain values, for the catalogue's file."""
     return {
-        key: [{**dataclasses.asdict(statement), "kind": str(statement.kind)} for statement in statements(key)]
+        key: [
+            {**dataclasses.asdict(statement), "kind": _CALLED.get(_word(statement.number), str(statement.kind))}
+            for statement in statements(key)
+        ]
         for key in sources()
     }

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.certificates import partition_certificate, spiked_overlap
-from lemmata.claims import Claim, Control, Equal, EqualInMean, Source
-from lemmata.problems._poisoned_rows import Backdoor, Backdoors, PartitionVotes, Votes
+from lemmata.claims import AtMost, Claim, Control, Equal, EqualInMean, Source
+from lemmata.problems._poisoned_rows import Backdoor, Backdoors, PartitionVotes, Parts, SeparatedParts, Votes
 
 
 def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float]:
@@ -82,6 +82,47 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
 
     def measure(self, problem: Backdoor, key: Key[Array, ""]) -> Array:
         return jnp.asarray(_top_eigenpair(problem, key)[0])
+
+
+class SpectralSignature(Claim[Parts]):
+    """A distribution D, and W as a fraction eps of a mixture, with covariances at most sigma² I and means mu_D and mu_W
+    at |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture and v the top eigenvector of its covariance.
+    For some threshold t
+
+        D(|<x - mu, v>| > t) < eps   and   W(|<x - mu, v>| < t) < eps.
+    """
+
+    title = "A threshold along the top eigenvector separates a backdoor"
+    source = Source("tran2018", "Lemma 3.1", note="main result, with the constant 6")
+    population = SeparatedParts()
+    relation = AtMost()
+    control = Control("less than half of eps", lambda share, problem: share / 2)
+    controls = "how many rows a spectral signature misplaces"
+    unexplained = "normal parts, which are separated far better; parts that are nearer"
+    traced = False  # thresholds are found by sorting
+
+    def predict(self, problem: Parts) -> Array:
+        return jnp.asarray(problem.eps)
+
+    def measure(self, problem: Parts, key: Key[Array, ""]) -> Array:
+        """The best threshold for a sample: the larger of the two shares at each, and the least of those."""
+        generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+        rows, sigma, q = generator.standard_normal((problem.n, problem.d)), float(problem.sigma), problem.stray
+        if problem.atoms:
+            far = generator.random(problem.n) < q
+            rows[:, 0] = np.where(far, ((1 - q) / q) ** 0.5, -((q / (1 - q)) ** 0.5))
+        second = np.arange(problem.n) < round(problem.eps * problem.n)
+        rows = sigma * rows
+        rows[second, 0] = float(problem.distance) - rows[second, 0]
+        moved = rows - rows.mean(axis=0)
+        score = np.abs(moved @ np.linalg.eigh(moved.T @ moved)[1][:, -1])
+        order = second[np.argsort(score)]
+        below = np.cumsum(order) / order.sum()
+        above = 1 - np.cumsum(~order) / (~order).sum()
+        return jnp.asarray(np.maximum(below, above).min())
+
+    def trivial(self, problem: Parts) -> Array:
+        return jnp.asarray(0.5)
 
 
 class VotesThatSurvive(Claim[Votes]):

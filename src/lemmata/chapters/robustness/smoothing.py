@@ -12,13 +12,16 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Key
 from scipy import optimize, stats
 
-from lemmata.certificates import lower_limit, smoothed_radius
+from lemmata.answers import share_interval
+from lemmata.certificates import smoothed_radius
 from lemmata.claims import AtLeast, AtMost, Claim, Control, Equal, Rate, Source
 from lemmata.problems._interval_rules import Drawn, DrawnClasses, IntervalRule, IntervalRules
+from lemmata.problems._planar_rules import PlanarRule, PlanarRules
 
 _COHEN = Source("cohen2019smoothing", "Theorem 1", "Theorem 2", note="two classes, with the half-spaces that attain it")
 _FAR = 40.0
 _GRID = 4001
+_RAYS, _STEPS = 48, 41
 _ALPHA = 0.05
 
 
@@ -79,6 +82,54 @@ class SmoothedRadius(Claim[IntervalRule]):
 
     def condition(self, problem: IntervalRule) -> Array:
         return _precision(problem)
+
+
+class SmoothedRadiusInThePlane(Claim[PlanarRule]):
+    """A half-plane, a disc or a checkerboard answers 1 with probability p > 1/2 at x + sigma z, x an input of the plane
+    and z standard normal. The answer that it gives most often is 1 at every input within the Euclidean distance
+
+        sigma Phi^-1(p)
+
+    of x, Phi the normal distribution function; half-planes change there, discs and checkerboards farther away.
+    """
+
+    title = "The radius that normal noise certifies, for rules of the plane"
+    source = Source("cohen2019smoothing", "Theorem 1", note="on half-planes, discs and checkerboards")
+    population = PlanarRules()
+    relation = AtLeast()
+    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    controls = "the distance at which the smoothed class changes"
+    unexplained = "how much farther discs and checkerboards hold"
+
+    def predict(self, problem: PlanarRule) -> Array:
+        p = problem.probability(problem.place)
+        return problem.sigma * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
+
+    def measure(self, problem: PlanarRule, key: Key[Array, ""]) -> Array:
+        """The first change along each of some rays, by a grid and bisection; far away where there is none."""
+        angles = 2 * jnp.pi * (jnp.arange(_RAYS) + jax.random.uniform(key)) / _RAYS
+        rays = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+        leads = lambda reach: problem.probability(problem.place + reach[..., None] * rays) > 0.5
+        grid = 6 * problem.sigma * jnp.arange(1, _STEPS) / (_STEPS - 1)
+        changed = ~jax.lax.map(lambda reach: leads(jnp.full(_RAYS, reach)), grid)
+        first = jnp.argmax(changed, axis=0)
+
+        def half(_, ends):
+            middle = (ends[0] + ends[1]) / 2
+            inside = leads(middle)
+            return jnp.where(inside, middle, ends[0]), jnp.where(inside, ends[1], middle)
+
+        found = jax.lax.fori_loop(0, 30, half, (grid[first] - grid[0], grid[first]))[1]
+        near = jnp.where(changed.any(axis=0), found, grid[-1]).min()
+        return jnp.where(problem.probability(problem.place) > 0.5, near, 0.0)
+
+    def trivial(self, problem: PlanarRule) -> Array:
+        return jnp.zeros(())
+
+    def condition(self, problem: PlanarRule) -> Array:
+        """Bisection ends where the probability is 1/2 to rounding; a quantile of p has the condition 1/(1 - p)."""
+        p = problem.probability(problem.place)
+        return 1000.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 
 
 class UniformNoiseRadius(Claim[IntervalRule]):
@@ -143,6 +194,49 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
         return _precision(problem)
 
 
+def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
+    """The largest difference quotients of the smoothed function and of its quantile, over random pairs.
+
+    The pairs are a tenth of the noise apart, at most.
+    """
+    place_key, step_key = jax.random.split(key)
+    left = problem.scale * jax.random.uniform(place_key, (1024,), minval=-2.0, maxval=2.0)
+    step = problem.scale * jax.random.uniform(step_key, (1024,), minval=1e-3, maxval=0.1)
+    values = problem.probability(jnp.stack([left, left + step]))
+    bounded = jnp.clip(values, 1e-12, 1 - 1e-12)
+    inner = jnp.where((bounded == values).all(axis=0), jnp.abs(jnp.diff(norm.ppf(bounded), axis=0)[0]), 0.0)
+    return jnp.stack([(jnp.abs(values[1] - values[0]) / step).max(), (inner / step).max()])
+
+
+class PrintedSmoothedSlope(Claim[IntervalRule]):
+    """As printed: for a function f with values in [0, 1] and z standard normal the smoothed function
+    x -> E f(x + sigma z) has the Lipschitz constant
+
+        sqrt(2/pi) / sigma.
+
+    It holds, and is twice the sharp constant: half of it holds as well.
+    """
+
+    title = "How fast a smoothed function changes, as printed"
+    source = Source("salman2019smoothing", "Lemma 1", note="as printed, with its constant")
+    population = IntervalRules()
+    relation = AtMost()
+    control = Control("nine twentieths of it", lambda slope, problem: 0.45 * slope)
+    controls = "how much an average under noise can change"
+    unexplained = "the sharp constant, which is half of it"
+    trivial = "f itself may jump"
+
+    def predict(self, problem: IntervalRule) -> Array:
+        return jnp.sqrt(2 / jnp.pi) / problem.scale
+
+    def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
+        return _steepest(problem, key)[0]
+
+    def condition(self, problem: IntervalRule) -> Array:
+        """A quotient over a thousandth of the scale."""
+        return jnp.asarray(1e4)
+
+
 class SmoothedSlope(Claim[IntervalRule]):
     """For a function f with values in [0, 1] and z standard normal the smoothed function x -> E f(x + sigma z) has the
     Lipschitz constant 1/(sigma sqrt(2 pi)), and x -> Phi^-1(E f(x + sigma z)) the Lipschitz constant 1/sigma. Both are
@@ -162,14 +256,7 @@ class SmoothedSlope(Claim[IntervalRule]):
         return jnp.array([1 / jnp.sqrt(2 * jnp.pi), 1.0]) / problem.scale
 
     def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
-        """The largest difference quotients over random pairs that are a tenth of the noise apart, at most."""
-        place_key, step_key = jax.random.split(key)
-        left = problem.scale * jax.random.uniform(place_key, (1024,), minval=-2.0, maxval=2.0)
-        step = problem.scale * jax.random.uniform(step_key, (1024,), minval=1e-3, maxval=0.1)
-        values = problem.probability(jnp.stack([left, left + step]))
-        bounded = jnp.clip(values, 1e-12, 1 - 1e-12)
-        inner = jnp.where((bounded == values).all(axis=0), jnp.abs(jnp.diff(norm.ppf(bounded), axis=0)[0]), 0.0)
-        return jnp.stack([(jnp.abs(values[1] - values[0]) / step).max(), (inner / step).max()])
+        return _steepest(problem, key)
 
     def condition(self, problem: IntervalRule) -> Array:
         """A quotient over a thousandth of the scale, of quantiles up to that of 1e-12."""
@@ -201,13 +288,18 @@ class RadiusFromCounts(Claim[Drawn]):
     def measure(self, problem: Drawn, key: Key[Array, ""]) -> Array:
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         count = int(generator.binomial(problem.n, float(problem.p)))
-        return jnp.asarray(smoothed_radius(max(lower_limit(count, problem.n, _ALPHA), 0.5), float(problem.sigma)))
+        return _certified(problem, count)
+
+
+def _certified(problem: Drawn, count: int) -> Array:
+    """The radius that so many draws of the class certify."""
+    limit = share_interval(float(count), float(problem.n - count), 1 - 2 * _ALPHA)[0]
+    return jnp.asarray(smoothed_radius(max(limit, 0.5), float(problem.sigma)))
 
 
 def _typical(problem: Drawn) -> Array:
     """The certified radius where the class is seen as often as expected; half of the certificates are above it."""
-    limit = lower_limit(round(problem.n * float(problem.p)), problem.n, _ALPHA)
-    return jnp.asarray(smoothed_radius(max(limit, 0.5), float(problem.sigma)))
+    return _certified(problem, round(problem.n * float(problem.p)))
 
 
 class CeilingOfCounts(Claim[Drawn]):

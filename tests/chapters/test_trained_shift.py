@@ -1,0 +1,115 @@
+"""Rows in use: estimates by hand, what the page says with and without a shift, and when a gauge is silent."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from lemmata.chapters.trained_models.shift import (
+    ErrorInUseByConfidence,
+    ErrorInUseByThreshold,
+    RowsInUseAreAlike,
+    by_confidence,
+    by_threshold,
+    error_in_use,
+)
+from lemmata.claims import registry
+from lemmata.examinations._findings import signs
+from lemmata.examinations._gauges import gauge
+from lemmata.models import Trained
+from lemmata.problems._deployed_rows import Deployed, DeployedRows
+
+KINDS = (RowsInUseAreAlike, ErrorInUseByConfidence, ErrorInUseByThreshold)
+CLAIMS = [next(claim for claim in registry().values() if isinstance(claim, kind)) for kind in KINDS]
+
+
+def problem(seed=0, **shift):
+    population = DeployedRows(hidden=0, **shift)
+    return population.sample(population.settings().resolve(None), jax.random.key(seed))
+
+
+def as_a_user_has_it(own):
+    """The same model and rows without the classes of the rows in use."""
+    return Trained(**{field.name: getattr(own, field.name) for field in dataclasses.fields(Trained)})
+
+
+@pytest.fixture(scope="module")
+def alike():
+    return problem(1)
+
+
+@pytest.fixture(scope="module")
+def moved():
+    return problem(moved=2.0)
+
+
+def test_estimates_by_hand(alike):
+    f, y = alike.model.outputs(alike.held[0]), alike.held[1].argmax(1)
+    p = np.exp(f) / np.exp(f).sum(1, keepdims=True)
+    used = np.exp(alike.model.outputs(alike.deployed))
+    used = (used / used.sum(1, keepdims=True)).max(1)
+    wrong = f.argmax(1) != y
+    assert by_confidence(alike)[1] == pytest.approx(wrong.mean() + p.max(1).mean() - used.mean())
+    reach = 1.96 * np.sqrt((np.var(wrong + p.max(1)) + 1 / 200) * (1 / 200 + 1 / 200))
+    assert by_confidence(alike)[2] - by_confidence(alike)[1] == pytest.approx(reach, rel=1e-3)
+    threshold = np.sort(p.max(1))[wrong.sum()]  # as many held-out rows are below it as are wrong
+    assert by_threshold(alike)[1] == pytest.approx((used < threshold).mean())
+    in_use = alike.model.outputs(alike.deployed).argmax(1) != alike.answers.argmax(1)
+    assert error_in_use(alike)[1] == pytest.approx(in_use.mean())
+
+
+def test_without_errors_the_next_row_may_be_wrong(alike):
+    right = dataclasses.replace(alike, held=(alike.held[0], np.eye(3)[alike.f_held.argmax(1)]))
+    low, value, high = by_threshold(right)
+    assert (low, value) == (0.0, 0.0)
+    assert high == pytest.approx(1.96 * np.sqrt(1 / 200 * 2 / 200), rel=1e-3)
+
+
+def test_no_shift_the_error_in_use_is_given(alike):
+    found = [gauge(claim, alike, 0) for claim in CLAIMS]
+    assert [own.status for own in found] == ["agrees"] * 3
+    assert [sign.name for sign in signs(alike, found, None) if sign.name == "shift"] == []
+    stranger = [gauge(claim, as_a_user_has_it(alike), 0) for claim in CLAIMS]
+    assert [own.status for own in stranger] == ["agrees", "unscored", "unscored"]
+    assert stranger[1].predicted == found[1].predicted
+    assert stranger[1].reason == "without them the error in use is predicted and not measured"
+
+
+def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
+    found = [gauge(claim, as_a_user_has_it(moved), 0) for claim in CLAIMS]
+    assert [own.status for own in found] == ["disagrees", "inapplicable", "inapplicable"]
+    assert found[1].predicted is None
+    assert "p-value of no shift 0.005, asked > 0.05" in found[1].reason
+    assert "404 labelled rows" in next(own.why for own in found[1].hypotheses if own.holds is False)
+    texts = {sign.name: sign.finding.text for sign in signs(moved, found, None)}
+    assert f"an area of {moved.shift.area:.2f}" in texts["shift"]
+    assert "404 rows in use with their classes would give it to within 0.05." in texts["shift"]
+    assert "predictions that failed" not in texts
+
+
+def test_relabelled_rows_are_not_seen_and_the_error_is_missed():
+    """What inputs do not show: the same rows in use, three quarters of them called the next class."""
+    found = problem(1, relabelled=0.75)
+    assert not found.shift.seen
+    assert error_in_use(found)[0] > by_confidence(found)[2]
+    assert error_in_use(found)[0] > by_threshold(found)[2]
+
+
+@pytest.mark.parametrize("said", ["rows in use are given", "copies", "no held-out rows"])
+def test_when_gauges_are_silent(alike, said):
+    if said == "rows in use are given":
+        own = dataclasses.replace(alike, deployed=None)
+        expected = ["inapplicable"] * 3
+    elif said == "copies":
+        own = dataclasses.replace(alike, deployed=np.concatenate([alike.held[0][:20], alike.deployed[:100]]))
+        expected = ["inapplicable"] * 3
+    else:
+        own = dataclasses.replace(alike, held=None)
+        expected = ["agrees", "unscored", "unscored"]
+        said = "it predicts from held-out rows"
+    found = [gauge(claim, own, 0) for claim in CLAIMS]
+    assert [one.status for one in found] == expected
+    assert said in found[1].reason
+    assert isinstance(own, Deployed)
+    assert [claim.passes(own) for claim in CLAIMS] == [0.0 if own.deployed is None else 1.0] * 3
