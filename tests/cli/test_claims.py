@@ -130,7 +130,7 @@ def test_what_is_not_registered_is_not_written(tmp_path):
         (["show", "nothing_like_this"], "lemmata list"),
         (["verify", "--all", "hoeffding_held_out"], "--all and hoeffding_held_out"),
         (["verify", "--stale", "hoeffding_held_out"], "--stale and hoeffding_held_out"),
-        (["verify", "--all", "--stale"], "--all and --stale"),
+        (["verify", "--all", "--stale", "hoeffding_held_out"], "--all and --stale and hoeffding_held_out"),
         (["verify", "x" * 5000 + ".py"], "existing Python file"),
         (["list", "zzzz"], "`lemmata list` lists all"),
         (["list", "zzzz", "--json"], "nothing is listed for 'zzzz'"),

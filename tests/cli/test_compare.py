@@ -23,7 +23,7 @@ def record():
 @pytest.fixture
 def run(monkeypatch, tmp_path, record):
     def start(*options, data="lookup", record=record, stop=None):
-        def computed(sequences, options, progress, started):
+        def computed(sequences, options, progress, started, executor):
             start.seen = options
             if stop:
                 raise stop

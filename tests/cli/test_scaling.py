@@ -62,9 +62,9 @@ def test_a_budget_is_shared(tmp_path):
     [
         (("--size", "m"), "column 'm'"),
         (("--value", "los"), "did you mean 'loss'"),
-        (("--at", "-1"), "positive"),
-        (("--at", "nan"), "positive"),
-        (("--loss", "0"), "positive"),
+        (("--at", "-1"), "above 0"),
+        (("--at", "nan"), "above 0"),
+        (("--loss", "0"), "above 0"),
         (("--loss", "0.1"), "at least"),
         (("--compute", "1e20"), "a law in n alone"),
         (("--served", "1e9"), "--compute"),
@@ -96,7 +96,10 @@ def test_bad_tables_are_refused(tmp_path, text, message):
     assert message in result.output
 
 
-def test_a_file_that_is_not_there_is_refused():
-    result = run("nowhere.csv")
+@pytest.mark.parametrize("name", ["nowhere.csv", "digits", ""])
+def test_what_is_no_file_is_refused_without_a_word_of_bundled_sets(name):
+    result = run(name)
     assert result.exit_code == 2
-    assert "no file" in result.output
+    assert ("no file" if name else "DATA is a single file") in " ".join(result.output.split())
+    assert "bundled" not in result.output
+    assert len(result.output.strip().splitlines()) <= 4

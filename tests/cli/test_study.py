@@ -30,7 +30,7 @@ def record():
 @pytest.fixture
 def run(monkeypatch, tmp_path, record):
     def start(*options, record=record, stop=None):
-        def computed(dataset, options, progress, started):
+        def computed(dataset, options, progress, started, executor):
             start.seen = dataset, options
             progress("Learning curves", 1, 2)
             if stop:

@@ -21,6 +21,7 @@ from lemmata.comparisons._record import (
     Theorem,
 )
 from lemmata.report import _families as families
+from tests.site.browser import NARROW, WIDE, browser, overflow, violations
 
 DATA = Data(
     "rows.csv", "", "", 90, 80, 12, 5, 2, 40, 40, 3, "classification", "kind", ["a", "b"], "last", "fixed", ["a note"]
@@ -40,7 +41,7 @@ def family(name, title, error, **changed):
         "name": name, "title": title, "words": f"what {title} does", "error": Estimate(error, 0.9 * error, 1.1 * error),
         "wrong": 0.123, "permuted": Estimate(1.01, 0.98, 1.05), "sound": True, "setting": "width",
         "values": [0.5, 1.0, 2.0], "chosen": [1.0, 0.5, 1.0], "ridges": [0.1] * 3, "points": points, "ratio": 0.9,
-        "direct": error, "later": [Point(80, None, None, Estimate(0.5 * error, 0.3 * error, error))],
+        "equivalent": error, "later": [Point(80, None, None, Estimate(0.5 * error, 0.3 * error, error))],
         "effective_dimension": 17.2, "alignment": [0.5, 0.9], "seconds": 2.0, "cost": COST,
     } | changed  # fmt: skip
     return FamilyResult(**parts)
@@ -62,6 +63,19 @@ def record():
 @pytest.mark.parametrize("chart", [families.errors_chart, families.curves_chart, families.cost_chart])
 def test_charts_are_valid(record, chart):
     assert chart(record).to_dict(validate=True)["config"]
+
+
+@pytest.mark.rotating(2)
+@pytest.mark.parametrize(("width", "dark"), [(NARROW, True), (WIDE, False)])
+def test_axe_finds_nothing_on_the_page_with_its_folds_open(record, tmp_path, width, dark):
+    page = families.write_families(record, tmp_path)
+    with browser(width, dark) as driver:
+        driver.get(page.as_uri())
+        assert violations(driver) == []
+        for fold in driver.find_elements("css selector", "details > summary"):
+            fold.click()
+        assert violations(driver) == []
+        assert overflow(driver) == 0
 
 
 def test_the_page_says_what_the_record_does(record):

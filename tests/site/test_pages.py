@@ -1,18 +1,20 @@
 """A site of a few claims: what stands on its pages, how they behave in a browser, and what axe says of them."""
 
-import json
 import re
 
 import pytest
 
 from lemmata.catalogue import entries, rows
-from lemmata.site import _build, _code, _house, _index, _pictures, write_site
+from lemmata.report import number
+from lemmata.site import _build, _code, _house, _index, _pictures, _problems, _sources, write_site
+from lemmata.sources import chapters
 from tests import test_floors
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations
 
 KINDS = (
     "index.html", "claims/0009.html", "claims/0201.html", "claims/0001.html", "subjects/index.html",
-    "subjects/diffusion.html", "sources/index.html", "sources/foundation2025.html", "sources/li2025incontext.html",
+    "subjects/diffusion.html", "subjects/scaling.html", "sources/index.html", "sources/emergence2026.html",
+    "sources/foundation2025.html", "sources/li2025incontext.html",
     "house.html", "docs/index.html", "docs/tutorial.html", "docs/kernels.html", "docs/design.html",
     "docs/examples/index.html", "reference/index.html", "reference/kernels.html",
 )  # fmt: skip
@@ -103,6 +105,21 @@ def test_a_page_of_a_claim_says_all_that_the_catalogue_says(small):
     assert "<math" in page
 
 
+def test_a_subject_shows_the_picture_of_its_tools(small):
+    page = (small / "subjects" / "scaling.html").read_text(encoding="utf-8")
+    assert page.count('<img src="../docs/pictures/scaling.svg" alt="Left, losses with the fitted law') == 1
+    assert (small / "docs" / "pictures" / "scaling.svg").is_file()
+    assert "<img" not in (small / "subjects" / "diffusion.html").read_text(encoding="utf-8")
+
+
+def test_a_source_in_part_says_which_chapters_are_listed(small):
+    said = "Listed are chapters "
+    page = (small / "sources" / "emergence2026.html").read_text(encoding="utf-8")
+    assert f"{said}{', '.join(map(str, chapters('emergence2026')))};" in page
+    assert page.count('<span class="soft">(caption)</span>') > 50
+    assert said not in (small / "sources" / "foundation2025.html").read_text(encoding="utf-8")
+
+
 def test_a_misprint_and_its_correction_name_each_other(small):
     wrong = (small / "claims" / "0001.html").read_text(encoding="utf-8")
     right = (small / "claims" / "0004.html").read_text(encoding="utf-8")
@@ -116,11 +133,35 @@ def test_a_misprint_and_its_correction_name_each_other(small):
 
 def test_the_survey_stands_with_its_verdicts_references_and_problems(small):
     page = (small / "sources" / "foundation2025.html").read_text(encoding="utf-8")
-    assert page.count('<li id="problem-') == 7
+    assert page.count('<section class="problem" id="problem-') == 7
     for word in ("unverifiable", "contradictory", "altered", "Its references"):
         assert word in page
     first = (small / "sources" / "index.html").read_text(encoding="utf-8")
     assert '<h2 id="count">The number 114</h2>' in first
+
+
+def test_an_open_problem_has_its_statement_what_is_known_a_probe_and_its_picture():
+    known = rows()
+    found = _problems.entries_of("foundation2025", known, lambda name: None)
+    assert [entry.problem.number for entry in found] == list(range(1, 8))
+    for entry in found:
+        assert entry.claims == sum(row["problem"] == entry.problem.number for row in known)
+        assert len(entry.probes) >= 1
+        for probe in entry.probes:
+            verdict, numbers = probe.row["verdict"], dict(probe.numbers)
+            assert probe.picture.count("<svg") == 1
+            assert "control: " in probe.picture
+            assert numbers["Control"].endswith("refuted")
+            (stated,) = [panel.stated for panel in _pictures.panels(probe.row)[:1]]
+            assert numbers["Predicted"].endswith(number(stated))
+            middle = verdict["slack"][1] if numbers["Quantity"] == "predicted / measured" else verdict["estimate"]
+            assert numbers["Measured"].startswith(f"{number(middle)}, from ")
+    pages = _sources.source_pages(known, {})
+    page = pages["sources/foundation2025.html"]
+    assert page.count("<figure>") == 7
+    assert page.count("<svg") == sum(len(entry.probes) for entry in found)
+    assert len(page.encode()) < 250_000
+    assert 'id="problem-' not in pages["sources/gu2024softmax.html"]
 
 
 @pytest.mark.parametrize("tag", KEPT)
@@ -166,7 +207,6 @@ def test_populations_and_hypotheses_are_found_in_the_code():
     assert any("inputs lie in the unit ball" in condition.name for condition in conditions)
 
 
-@pytest.mark.rotating(3)
 def test_the_map_draws_the_imports_that_the_files_have():
     for path in test_floors.FILES:
         found = _code.imports(path) & set(test_floors.FLOOR)
@@ -178,12 +218,49 @@ def test_the_map_draws_the_imports_that_the_files_have():
 
 def test_the_index_of_words_finds_what_statements_say():
     known = rows()
-    index = json.loads(_index.words(known))
-    places = [int(place, 36) for place in index["laplacian"].split()]
-    assert places
-    for place in places:
-        assert "laplacian" in json.dumps(known[place]).lower()
-    assert not re.search("<", str(_index.words(known)))
+    told = [_index._told(row) for row in known]
+    text = str(_index.words(told))
+    index = found_words(text)
+    assert len(index) > 1000
+    assert len(text.encode()) < 60 * len(known)
+    said = [" ".join(row[name] for name in _index._SAID).lower() for row in told]
+    for word, places in index.items():
+        assert places == sorted(set(places))
+        assert all(word in said[place] for place in places), word
+    shown = [" ".join(row[name] for name in _index._SHOWN).lower() for row in told]
+    for word in ("laplacian", "diffusion", "lipschitz", "misprint", "sigma²"):  # all rows that say it are found
+        hits = {place for known, places in index.items() if known.startswith(word) for place in places}
+        meant = {place for place, row in enumerate(said) if re.search(rf"(?<![^\W\d_]){word}", row)}
+        assert meant <= hits | {place for place, row in enumerate(shown) if word in row}, word
+        assert hits <= meant
+    assert "<" not in text
+
+
+def found_words(text):
+    """The index of words, read as its docstring says."""
+    found, word = {}, ""
+    places = re.escape(_index.PLACES)
+    for shared, rest, numbers in re.findall(f"([a-z])([^{places}]*)([{places}]+)", text):
+        word = word[: ord(shared) - ord("a")] + rest
+        row, more, found[word] = -1, 0, []
+        for digit in map(_index.PLACES.index, numbers):
+            if digit >= _index.LAST:
+                more = more * (len(_index.PLACES) - _index.LAST) + digit - _index.LAST + 1
+                continue
+            row, more = row + more * _index.LAST + digit + 1, 0
+            found[word].append(row)
+    return found
+
+
+def test_numbers_of_rows_are_read_as_they_were_written():
+    for value in (0, 1, 51, 52, 700, 831, 832, 5000, 10**6):
+        assert found_words(f"aword{_index._number(value)}") == {"word": [value]}
+
+
+def test_a_thousand_claims_fit_into_the_first_page():
+    known = rows()
+    page, empty = (len(_index.index_page(own).encode()) for own in (known, known[:1]))
+    assert (page - empty) / (len(known) - 1) * 1050 + empty < 300_000
 
 
 def test_a_withdrawn_claim_keeps_its_address(tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 import html.parser
 import json
-import time
 import urllib.parse
 
 import pytest
@@ -11,7 +10,6 @@ from lemmata.catalogue import rows, tags
 from lemmata.site import write_site
 
 LARGEST = 300_000
-SECONDS = 60
 
 
 class Links(html.parser.HTMLParser):
@@ -31,23 +29,19 @@ class Links(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    start = time.process_time()
-    page = write_site(tmp_path_factory.mktemp("whole") / "site")
-    return page.parent, time.process_time() - start
+    return write_site(tmp_path_factory.mktemp("whole") / "site").parent
 
 
 @pytest.mark.rotating(3)
-def test_it_is_written_in_time_and_every_claim_has_its_page(whole):
-    folder, seconds = whole
-    assert seconds < SECONDS
-    pages = {path.stem for path in (folder / "claims").iterdir()}
+def test_every_claim_has_its_page(whole):
+    pages = {path.stem for path in (whole / "claims").iterdir()}
     assert pages == set(tags())
     assert {row["tag"] for row in rows()} <= pages
 
 
 @pytest.mark.rotating(3)
 def test_pages_are_small_and_fetch_nothing(whole):
-    for path in whole[0].rglob("*.html"):
+    for path in whole.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         assert len(text.encode()) < LARGEST, path
         assert "<script src" not in text
@@ -57,7 +51,7 @@ def test_pages_are_small_and_fetch_nothing(whole):
 
 @pytest.mark.rotating(3)
 def test_every_link_leads_somewhere(whole):
-    folder, _ = whole
+    folder = whole
     pages = {path.resolve(): Links(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
     for path, page in pages.items():
         assert page.titles == 1, path

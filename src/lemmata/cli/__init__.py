@@ -11,8 +11,11 @@ from ._app import Commands, version
 from ._calibrate import calibrate
 from ._compare import compare
 from ._in_context import in_context
+from ._ledger import ledger
 from ._list import list_claims
 from ._map import map_catalogue
+from ._model import model
+from ._refute import refute
 from ._scaling import scaling
 from ._show import show
 from ._study import report, study
@@ -27,8 +30,9 @@ app = typer.Typer(
 )
 
 commands = {
-    "study": study, "report": report, "compare": compare, "in-context": in_context, "scaling": scaling,
+    "study": study, "report": report, "model": model, "compare": compare, "in-context": in_context, "scaling": scaling,
     "list": list_claims, "show": show, "map": map_catalogue, "verify": verify_claims, "calibrate": calibrate,
+    "refute": refute, "ledger": ledger,
 }  # fmt: skip
 for name, command in commands.items():
     # A line of a docstring would end a line of the help, whatever the width of the terminal.

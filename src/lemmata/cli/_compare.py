@@ -8,7 +8,7 @@ import typer
 
 from lemmata.options import ComparisonOptions
 
-from ._options import with_options
+from ._options import Dask, Jobs, with_options
 
 if TYPE_CHECKING:
     from lemmata.comparisons import Record
@@ -22,6 +22,8 @@ def _compare(
             "x (n, T, c), y and maybe mask."
         ),
     ],
+    jobs: Jobs = 1,
+    dask: Dask = None,
     directory: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where compare/ and compare.json go.")
     ] = Path(),
@@ -31,8 +33,8 @@ def _compare(
     """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
 
     Four mixers that nothing is learned in, one common head, the same rows and splits; settings are chosen by
-    leave-one-out on training rows. Says which family wins, or that none does; the error that the eigenvalues of each
-    kernel predict; what more rows would give; and what longer rows would cost.
+    leave-one-out on training rows. Says which family wins, or that none does; the error that training
+    rows alone predict of each; what more rows would give; and what longer rows would cost.
 
     Writes DIR/compare/index.html and DIR/compare.json, and prints the answer. Exit code 0; 2 where the input is
     refused; 130 after Ctrl-C, with what was finished written.
@@ -56,10 +58,12 @@ def _compare(
         at_end.enter_context(kept_compilations())
         from lemmata.comparisons import load_sequences, run_comparison
         from lemmata.report import write_families
+        from lemmata.workers import workers
 
+        executor = at_end.enter_context(workers(jobs, dask))
         sequences = load_sequences(data, told)
         prepare_directory(directory, ("compare",), ("compare.json", "compare/index.html"))
-        record = run_comparison(sequences, told, progress, started)
+        record = run_comparison(sequences, told, progress, started, executor)
         record = dataclasses.replace(record, command=told.command(data))
         progress("Writing the report", 0, 1)
         text = record.to_json()
@@ -89,7 +93,7 @@ def _print(console: Any, record: "Record") -> None:
     if record.families:
         table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("\nfamily")
-        for title in (f"error with\n{record.data.training:,} rows", "\n95 % interval", "predicted\nby spectrum",
+        for title in (f"error with\n{record.data.training:,} rows", "\n95 % interval", "predicted from\ntraining rows",
                       "effective\ndimension", "\nseconds"):  # fmt: skip
             table.add_column(title, justify="right")
         for own in sorted(record.families, key=lambda own: own.error.value):
@@ -101,9 +105,10 @@ def _print(console: Any, record: "Record") -> None:
             )  # fmt: skip
             table.add_row(own.title, *cells, style="bold" if own.name in record.leaders else None)
         console.print(table)
+        channels = f"{record.data.channels} channel{'s' * (record.data.channels != 1)}"
         console.print(
-            f"{record.data.name}: {record.data.used_rows:,} rows of {record.data.length} tokens with "
-            f"{record.data.channels} channels; errors are shares of the target's variance, 1 is guessing.",
+            f"{record.data.name}: {record.data.used_rows:,} rows of {record.data.length} tokens with {channels}; "
+            "errors are shares of the target's variance, 1 is guessing.",
             style="dim", highlight=False, markup=False,
         )  # fmt: skip
     titles = {own.name: own.title for own in record.families}

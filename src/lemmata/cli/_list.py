@@ -28,7 +28,10 @@ def list_claims(
     subject: Annotated[str, typer.Option(help="Only claims of this chapter.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the registered claims: name, what it says, where it stands, and the last verdict."""
+    """List the registered claims: name, what it says, where it stands, the last verdict, and the tightness of bounds.
+
+    Tightness is the largest share of a bound's constant that a search for counterexamples found to be needed.
+    """
     from lemmata.catalogue import rows as all_rows
 
     from ._console import out, plain
@@ -53,12 +56,20 @@ def list_claims(
         plain(json.dumps(rows, indent=1))
         return
     for row in rows:
-        out.print(f"[bold]{row['name']}[/bold]  {row['status']}", highlight=False)
+        out.print(f"[bold]{row['name']}[/bold]  {row['status']}{_tightness(row)}", highlight=False)
         said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
         out.print(said, markup=False, highlight=False)
     for line in counts(rows):
         out.print(line, markup=False, highlight=False)
     out.print(f"{len(rows)} claims. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")
+
+
+def _tightness(row: dict[str, Any]) -> str:
+    """The share of the constant that a search found to be needed; a bound that is far from it is loose."""
+    search = row["search"]
+    if search is None or search["refuted"] or search["ratio"] is None:
+        return ""
+    return f"  {'loose' if row['loose'] else 'tightness'} {search['ratio']:.2g}"
 
 
 def _facet(row: dict[str, Any], facet: str) -> str:

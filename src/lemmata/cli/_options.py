@@ -7,6 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Processes, which share the cores.", min=1, max=64)]
+"""How many processes of this machine a command uses."""
+
+Dask = Annotated[
+    str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask scheduler whose workers are used instead.")
+]
+"""The address of a scheduler, tcp://10.0.0.1:8786."""
+
 
 def with_options(function: Any, kind: type) -> Any:
     """The command with the fields of a dataclass for its options, before its last two parameters.

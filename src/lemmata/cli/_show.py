@@ -49,6 +49,7 @@ def show(
         for rule in record["rules"]:
             out.print(f"  {rule}", markup=False, highlight=False)
         _show_verdict(record.get("verdict"))
+        _show_search(record["search"])
 
 
 def _show_verdict(verdict: dict[str, Any] | None) -> None:
@@ -62,6 +63,17 @@ def _show_verdict(verdict: dict[str, Any] | None) -> None:
         where = ", ".join(f"{name}={value}" for name, value in corner["setting"].items())
         status = "not refuted" if corner["status"] == "inconclusive" else corner["status"]
         out.print(f"  at {where}: {status}", markup=False, highlight=False)
+
+
+def _show_search(search: dict[str, Any] | None) -> None:
+    from lemmata.catalogue import told_search
+
+    from ._console import out
+
+    if search is None:
+        return
+    out.print("[bold]tightness[/bold] (evidence from a search, never proof)")
+    out.print(told_search(search), markup=False, highlight=False)
 
 
 def _records(name: str) -> list[dict[str, Any]]:

@@ -8,13 +8,15 @@ import typer
 
 from lemmata.options import StudyOptions
 
-from ._options import with_options
+from ._options import Dask, Jobs, with_options
 
 
 def _study(
     data: Annotated[
         str, typer.Argument(help="digits, breast_cancer, wine, diabetes, iris, or a CSV/TSV/Parquet/NPZ file.")
     ],
+    jobs: Jobs = 1,
+    dask: Dask = None,
     directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where report/ and study.json go.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print study.json alone on stdout.")] = False,
     **options: Any,
@@ -48,13 +50,15 @@ def _study(
         at_end.enter_context(kept_compilations())
         from lemmata.report import load, write_report
         from lemmata.studies import check_models, question, run_study
+        from lemmata.workers import workers
 
+        executor = at_end.enter_context(workers(jobs, dask))
         check_models(told.model_names)
         dataset = load(data, told)
         question(dataset, told)
         prepare_directory(directory)
         describe_data(err, dataset)
-        record = run_study(dataset, told, progress, started)
+        record = run_study(dataset, told, progress, started, executor)
         record = dataclasses.replace(record, command=told.command(data))
         progress("Writing the report", 0, 1)
         text = record.to_json()
@@ -73,30 +77,58 @@ study = with_options(_study, StudyOptions)
 
 
 def report(
-    records: Annotated[list[Path], typer.Argument(help="A study.json, or two to compare.")],
+    records: Annotated[list[Path], typer.Argument(help="A study.json or model.json; or two of one kind to compare.")],
     directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where index.html goes.")] = Path("report"),
 ) -> None:
-    """Make the page of a study again, or one that compares two studies.
+    """Make the page of a study or of an examined model again, or one that compares two.
 
-    Reads study.json, which `lemmata study` writes, and computes nothing anew: the page opens offline. Two records, say
-    of a table before and after more rows, are set side by side.
+    Reads study.json, which `lemmata study` writes, or model.json of `lemmata model`, and computes nothing anew: the
+    page opens offline. Two records, say of a table before and after more rows, are set side by side.
 
-    Exit code 0; 2 where a file is no record of a study.
+    Exit code 0; 2 where a file is no such record, or the two are of different kinds.
     """
     from lemmata.errors import SettingError
 
     from ._console import plain
-    from ._files import prepare_directory
 
     if len(records) > 2:
         raise SettingError("lemmata report takes one or two records", found=len(records), rule="a study.json, or two")
+    models = [_is_of_model(path) for path in records]
+    if len(set(models)) > 1:
+        raise SettingError("lemmata report", found="a study and a model", rule="two records of one kind")
+    plain(f"Report: {_model_page(records, directory) if models[0] else _study_page(records, directory)}")
+
+
+def _is_of_model(path: Path) -> bool:
+    """Whether a file begins as model.json does; what it is otherwise, its reader says."""
+    import json
+
+    try:
+        return "gauges" in json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _study_page(records: list[Path], directory: Path) -> Path:
     from lemmata.report import write_comparison, write_report
     from lemmata.studies import Record
 
+    from ._files import prepare_directory
+
     found = [Record.load(path) for path in records]
     prepare_directory(directory, folders=(), files=("index.html",))
-    page = write_report(found[0], directory) if len(found) == 1 else write_comparison(found[0], found[1], directory)
-    plain(f"Report: {page}")
+    return write_report(found[0], directory) if len(found) == 1 else write_comparison(found[0], found[1], directory)
+
+
+def _model_page(records: list[Path], directory: Path) -> Path:
+    from lemmata.examinations import Record
+    from lemmata.report import write_model, write_models
+
+    from ._files import prepare_directory
+
+    found = [Record.load(path) for path in records]
+    prepare_directory(directory, folders=(), files=("index.html",))
+    return write_model(found[0], directory) if len(found) == 1 else write_models(found[0], found[1], directory)
 
 
 def check_seed(seed: int) -> None:

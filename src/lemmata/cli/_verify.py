@@ -1,11 +1,17 @@
 """`lemmata verify`: judge claims on sampled problems. Exit codes say the verdict."""
 
+import functools
 import json
+import shlex
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lemmata.errors import SettingError
+
+from ._options import Dask, Jobs
 
 MOST_TRIALS = 10**7
 """The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""
@@ -36,19 +42,39 @@ def verify_claims(
     everything: Annotated[
         bool, typer.Option("--all", help="Every registered claim, with a family-wise level (Holm).")
     ] = False,
+    chapter: Annotated[str, typer.Option(help="Only claims of this chapter or chapter.section.")] = "",
+    source: Annotated[str, typer.Option(help="Only claims of this source, by its key.")] = "",
+    subject: Annotated[str, typer.Option(help="Only claims of this subject.")] = "",
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", help="Begin no claim after so long; the next run takes the rest.")
+    ] = None,
+    continued: Annotated[
+        bool, typer.Option("--continue", help="Add fresh trials to what the ledger has; e-values hold the level.")
+    ] = False,
+    trial_seconds: Annotated[
+        float | None,
+        typer.Option("--trial-seconds", metavar="T", help="A trial may take so long; default: 600 for many claims."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page of the run to DIR/index.html.")] = None,
     stale: Annotated[
         bool, typer.Option("--stale", help="Claims whose code has changed since the catalogue's verdict.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the verdicts into the catalogue.")] = False,
-    jobs: Annotated[int, typer.Option(help="Processes, for registered claims.", min=1, max=64)] = 1,
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option("--ledger", metavar="PATH", help="Trials are kept and found here; default: platform's."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Verify claims. Exit code 0 supported, 1 refuted, 2 usage, 3 inconclusive or inapplicable, 4 failed.
 
     5 is vacuous (a bound that held and says nothing) and 6 outside (a hypothesis is known to be false). With --all,
-    --stale or several claims, the family-wise error is at most the level, and the exit code is 0 where every verdict
-    is the expected one (a misprint entered as printed is expected to be refuted) and, with --stale, the catalogue was
-    up to date.
+    --stale, --chapter, --source, --subject or several claims, the family-wise error is at most the level, and the exit
+    code is 0 where every verdict is the expected one (a misprint entered as printed is expected to be refuted) and,
+    with --stale, the catalogue was up to date; 4 where a claim raised, hung or gave NaN, or could not be recorded; 3
+    where claims were left.
     """
     from ._study import check_seed
 
@@ -59,39 +85,81 @@ def verify_claims(
 
     jax.config.update("jax_enable_x64", True)
     from lemmata.claims import find, is_stale, registry, verify, verify_all
+    from lemmata.workers import workers
 
     from ._app import at_end
     from ._compilations import kept_compilations
     from ._console import plain
+    from ._verified import verify_many
+    from ._verify_all import TRIAL_SECONDS, Options, chosen_claims
 
     at_end.enter_context(kept_compilations())
-    if everything or stale:
-        chosen = [claim for claim in registry().values() if everything or is_stale(claim)]
+    family = not claims and bool(everything or stale or chapter or source or subject)
+    if family:
+        asked = [claim for claim in registry().values() if not stale or is_stale(claim)]
     else:
-        chosen = _different([claim for name in claims or [] for claim in find(name)])
-    if write or stale or jobs > 1:
-        if settings or budget is not None or corners is not None or level != 1e-3:
-            raise SettingError(
-                "--write, --stale, --jobs", rule="verdicts at default settings, budget, corners and level"
-            )
-        raise typer.Exit(_renew(chosen, seed, jobs, write, stale))
-    if not chosen:
-        raise SettingError("verify", rule="at least one claim, or --all", remedy="`lemmata list` lists the claims")
+        asked = _different([claim for name in claims or [] for claim in find(name)])
+        if not asked:
+            raise SettingError("verify", rule="at least one claim, or --all", remedy="`lemmata list` lists the claims")
+    chosen = chosen_claims(asked, chapter, source, subject)
     if len(chosen) > 1 and settings:
         raise SettingError("--set", found=f"{len(chosen)} claims", rule="settings belong to one claim")
+    beside = (jobs > 1 or dask is not None) and len(chosen) > 1
+    if family or write or beside or continued or minutes is not None or trial_seconds is not None or out is not None:
+        if settings:
+            raise SettingError(
+                "--set", rule="it goes with the name of one claim, --budget, --corners, --level and --seed"
+            )
+        limit = TRIAL_SECONDS if trial_seconds is None and family else trial_seconds
+        options = Options(
+            seed, budget, corners, level, minutes, limit, jobs, continued, write, stale, out, ledger, dask
+        )  # fmt: skip
+        raise typer.Exit(verify_many(chosen, options, as_json))
+    if not chosen:
+        raise SettingError("verify", found="no claim", rule="--chapter, --source and --subject leave at least one")
+    executor = at_end.enter_context(workers(jobs, dask))
+    kept = _Kept(ledger, seed, elsewhere=dask is not None)
     if len(chosen) == 1:
         given = parse_settings(settings)
-        verdicts = [verify(chosen[0], given, budget=budget, corners=corners, level=level, seed=seed)]
+        asked = {"budget": budget, "corners": corners, "level": level, "seed": seed, "run": kept.run}
+        verdicts = [verify(chosen[0], given, executor=executor, **asked)]
         code = EXIT[verdicts[0].status]
     else:
-        verdicts = verify_all(chosen, budget=budget, level=level, seed=seed)
-        code = _worst(chosen, verdicts)
+        verdicts = verify_all(chosen, budget=budget, level=level, seed=seed, run=kept.run, executor=executor)
+        code = worst(chosen, verdicts)
+    for claim, verdict in zip(chosen, verdicts, strict=False):
+        kept.add(claim, verdict)
     if as_json:
         records = [verdict.to_json() for verdict in verdicts]
         plain(json.dumps(records[0] if len(records) == 1 else records, indent=1, allow_nan=False))
     else:
         _report(verdicts, len(chosen), level)
     raise typer.Exit(code)
+
+
+class _Kept:
+    """The ledger of a run: what runs its trials, and where its verdicts go.
+
+    Workers elsewhere do not see its file: their trials come back with the verdict.
+    """
+
+    def __init__(self, path: Path | None, seed: int, elsewhere: bool = False):
+        from lemmata.ledger import CarriedTrials, default_path, open_ledger, recorded_trials
+
+        self.path = path or default_path()
+        with open_ledger(self.path) as ledger:
+            self.number = ledger.begin(shlex.join(["lemmata", *sys.argv[1:]]), seed)
+        self.run = functools.partial(recorded_trials, self.path, self.number)
+        if elsewhere:
+            self.run = CarriedTrials(self.path, self.number)
+
+    def add(self, claim: Any, verdict: Any) -> None:
+        """Write a verdict."""
+        from lemmata.claims import fingerprint_of
+        from lemmata.ledger import open_ledger
+
+        with open_ledger(self.path) as ledger:
+            ledger.add_verdict(self.number, fingerprint_of(claim), verdict.to_json())
 
 
 def _check_budget(budget: int | None) -> None:
@@ -108,9 +176,9 @@ def _check_budget(budget: int | None) -> None:
 def _check_choice(claims: list[str] | None, everything: bool, stale: bool) -> None:
     """Refuse what names claims twice over."""
     options = [option for option, given in (("--all", everything), ("--stale", stale)) if given]
-    if len([*options, *(["names"] if claims else [])]) > 1:
+    if claims and options:
         raise SettingError(
-            " and ".join([*options, *(claims or [])]), rule="either names of claims, or --all, or --stale"
+            " and ".join([*options, *(claims or [])]), rule="either names of claims, or --all or --stale"
         )
 
 
@@ -123,8 +191,10 @@ def _different(claims: list[Any]) -> list[Any]:
     return list(found.values())
 
 
-def _worst(chosen: list[Any], verdicts: list[Any]) -> int:
-    """The exit code of several claims: the worst status that is not the expected one."""
+def worst(chosen: list[Any], verdicts: list[Any]) -> int:
+    """The exit code of several claims: 4 where one failed, else the worst status that is not the expected one."""
+    if any(verdict.status == "failed" for verdict in verdicts):
+        return EXIT["failed"]
     expected = {claim.name: claim.expected for claim in chosen}
     wrong = [verdict.status for verdict in verdicts if verdict.status is not expected[verdict.name]]
     unfinished = len(chosen) - len(verdicts)
@@ -142,47 +212,7 @@ def _report(verdicts: list[Any], chosen: int, level: float) -> None:
         plain(f"Interrupted: {chosen - len(verdicts)} claims were not run.")
 
 
-def _renew(chosen: list[Any], seed: int, jobs: int, write: bool, stale: bool) -> int:
-    """Judge claims, in several processes if asked, and write the catalogue as verdicts come; the exit code."""
-    from lemmata.catalogue import entries
-    from lemmata.catalogue import write as write_catalogue
-    from lemmata.claims import LEVEL, at_family_level, entry_of, registry, verdicts_of
-    from lemmata.sources import tables
-
-    from ._console import err, plain
-
-    verdicts: list[Any] = []
-    foreign = [claim.name for claim in chosen if claim.name not in registry()]
-    if foreign:
-        raise SettingError(f"claim {foreign[0]}", rule="--write and --jobs are for registered claims")
-    fresh: dict[str, Any] = {}
-    for verdict in verdicts_of(chosen, seed, jobs):
-        verdicts.append(verdict)
-        fresh[verdict.name] = entry_of(registry()[verdict.name], verdict)
-        wrong = "" if verdict.status is registry()[verdict.name].expected else "  NOT AS EXPECTED"
-        status = f"[{len(verdicts)}/{len(chosen)}] {verdict.status:<12} {verdict.name} {verdict.seconds:.1f} s{wrong}"
-        err.print(status, markup=False, highlight=False)
-        if write:
-            known = {**entries(), **fresh}
-            write_catalogue({name: known[name] for name in registry() if name in known}, tables())
-        if verdict.interrupted:
-            break
-    held = {verdict.name: verdict for verdict in at_family_level(verdicts, LEVEL)}
-    if write:
-        renewed = {name: fresh.get(name) or entry_of(claim, None) for name, claim in registry().items()}
-        write_catalogue(renewed, tables())
-    unexpected = [held[claim.name] for claim in chosen if claim.name in held]
-    unexpected = [verdict for verdict in unexpected if verdict.status is not registry()[verdict.name].expected]
-    for verdict in unexpected:
-        show_verdict(verdict, short=True)
-    amiss = _amiss([claim for claim in chosen if claim.name in held], held)
-    plain(f"{len(held)} of {len(chosen)} claims judged, {len(unexpected)} not as expected, {amiss} against a rule.")
-    if stale and chosen and not write:
-        plain(f"The catalogue was out of date in {len(chosen)} claims; `lemmata verify --stale --write` renews it.")
-    return _worst(chosen, list(held.values())) or int(bool(amiss) or (stale and bool(chosen) and not write))
-
-
-def _amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
+def amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
     """How many claims break a rule of the grammar; each is named with the rule."""
     from lemmata.claims import check_verdict, check_writing
     from lemmata.errors import ClaimError

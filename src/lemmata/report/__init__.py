@@ -4,11 +4,17 @@ from ._compare import Comparison as Comparison
 from ._compare import compare as compare
 from ._comparison import write_comparison as write_comparison
 from ._curves import learning_curve_chart as learning_curve_chart
+from ._examined import ModelStudy as ModelStudy
+from ._examined import study_model as study_model
 from ._families import write_families as write_families
 from ._in_context import attention_picture as attention_picture
 from ._in_context import coefficients_picture as coefficients_picture
 from ._in_context import errors_picture as errors_picture
 from ._in_context import write_pictures as write_pictures
+from ._model import model_sentences as model_sentences
+from ._model import silence as silence
+from ._model import write_model as write_model
+from ._model import write_models as write_models
 from ._page import page_text as page_text
 from ._page import svg_of as svg_of
 from ._page import write_report as write_report
@@ -27,4 +33,5 @@ from ._theme import INK as INK
 from ._theme import linear_ticks as linear_ticks
 from ._theme import themed as themed
 from ._theme import ticks as ticks
+from ._verified import write_verified as write_verified
 from ._views import typeset as typeset

@@ -1,10 +1,10 @@
 """The comparison of ways of mixing sequences, at home in Python."""
 
 import dataclasses
-import difflib
 import functools
 import time
 from collections.abc import Iterable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from lemmata.errors import SettingError
 from lemmata.files import replace_text
 from lemmata.options import ComparisonOptions
 
+from ._asked import asked
 from ._families import curves_chart, families_fragment, write_families
 
 
@@ -92,7 +93,9 @@ class Comparison:
         return families_fragment(self.record)
 
 
-def compare(x: object, y: object = None, mask: object = None, **options: Any) -> Comparison:
+def compare(
+    x: object, y: object = None, mask: object = None, executor: Executor | None = None, **options: Any
+) -> Comparison:
     """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
 
     Args:
@@ -100,6 +103,7 @@ def compare(x: object, y: object = None, mask: object = None, **options: Any) ->
             of a bundled task ("lookup", "filter", "motif", "smooth", "noise", "hold") or set ("digits"); or a path.
         y: targets (n) or (n, k), or a column of their own; None where x has them, and `target` names the column.
         mask: which positions of an array (n, T, c) hold a token; those of a row are its last ones.
+        executor: where the families are fitted, any of `concurrent.futures`; None is here.
         options: see `lemmata.options.ComparisonOptions`: families=["mlp", "attention"], lengths="none", repeats=3, ...
 
     Raises:
@@ -120,24 +124,14 @@ def compare(x: object, y: object = None, mask: object = None, **options: Any) ->
     if mask is not None and np.ndim(np.asarray(x)) != 3:
         raise SettingError("mask", found=f"x of {np.ndim(np.asarray(x))} axes", rule="a mask goes with x (n, T, c)")
     with jax.enable_x64(True):
-        record = run_comparison(load_sequences(data, told), told, started=started)
+        record = run_comparison(load_sequences(data, told), told, started=started, executor=executor)
     return Comparison(record)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
     """Options by their names; sequences of names and of lengths become their strings."""
-    known = {field.name: field for field in dataclasses.fields(ComparisonOptions)}
-    found = {}
-    for name, value in options.items():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise SettingError(
-                f"compare has no option {name!r}", rule=f"one of {', '.join(known)}",
-                remedy=f"did you mean {near[0]!r}?" if near else None,
-            )  # fmt: skip
-        if known[name].default == ():
-            value = (value,) if isinstance(value, str) else tuple(value)
-        elif name in ("families", "lengths") and not isinstance(value, str) and isinstance(value, Iterable):
-            value = ",".join(str(part) for part in value) or "none"
-        found[name] = value
-    return found
+    return {
+        name: ",".join(str(part) for part in value) or "none"
+        if name in ("families", "lengths") and not isinstance(value, str) and isinstance(value, Iterable) else value
+        for name, value in asked(ComparisonOptions, options, "compare").items()
+    }  # fmt: skip

@@ -72,8 +72,8 @@ def errors_chart(record: "Record") -> Any:
                          "to": max(own.upper, FLOOR)})  # fmt: skip
     low, high = min(row["from"] for row in rows) / 1.3, max(row["to"] for row in rows) * 1.1
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    axis = alt.Axis(title="share of the target's variance that is left (1 is guessing)", values=ticks(low, high),
-                    format=".4~r", labelOverlap="greedy")  # fmt: skip
+    axis = alt.Axis(title="share of the variance left (1: guessing)", values=ticks(low, high), format=".4~r",
+                    labelOverlap="greedy", labelSeparation=6)  # fmt: skip
     order = [family.title for family in sorted(record.families, key=lambda own: own.error.value)]
     y = alt.Y("model:N", sort=order, title=None, axis=alt.Axis(labelFontSize=13, ticks=False, domain=False))
     tips = [alt.Tooltip("model:N", title="family"), alt.Tooltip("what:N"),
@@ -169,7 +169,8 @@ def _rows(record: "Record") -> list[Row]:
             "error": number(family.error.value),
             "range": f"{number(family.error.lower)} to {number(family.error.upper)}",
             "wrong": None if family.wrong is None else f"{100 * family.wrong:.1f} %",
-            "predicted": _predicted(family, record), "ratio": number(family.ratio, 2), "direct": number(family.direct),
+            "predicted": _predicted(family, record), "ratio": number(family.ratio, 2),
+            "equivalent": number(family.equivalent),
             "far": family.ratio is not None and abs(math.log(max(family.ratio, 1e-9))) > math.log(1.15),
             "permuted": number(family.permuted.value), "sound": family.sound,
             "setting": f"{family.setting}: {', '.join(f'{v:g}' for v in sorted(set(family.chosen)))}",

@@ -4,6 +4,7 @@ Only what is written is set: a product stays a product of the same factors in th
 might take in more or less than the slash of the text does, the slash stays.
 """
 
+import functools
 import itertools
 import re
 
@@ -20,6 +21,7 @@ _STAR = Markup("<mo>*</mo>")
 _THIN, _WIDE = Markup('<mspace width="0.17em"></mspace>'), Markup('<mspace width="1.2em"></mspace>')
 
 
+@functools.lru_cache(maxsize=2**15)
 def formula(text: str, display: bool = False) -> Markup | None:
     """A formula as MathML; None where the text is not one, or can be read in two ways.
 

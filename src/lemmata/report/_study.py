@@ -1,11 +1,11 @@
 """The study at home in Python: a table in memory, an answer, a data frame of curves, a picture, a page."""
 
 import dataclasses
-import difflib
 import functools
 import math
 import time
 from collections.abc import Iterable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from lemmata.options import StudyOptions
 from lemmata.studies import Dataset, Record, load_dataset, run_study
 from lemmata.studies._result import Unit
 
+from ._asked import asked
 from ._curves import learning_curve_chart
 from ._page import page_text, write_report
 
@@ -102,13 +103,14 @@ def _bounds(unit: Unit) -> tuple[float, float]:
     return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
 
 
-def study(table: object, target: str | None = None, **options: Any) -> Study:
+def study(table: object, target: str | None = None, executor: Executor | None = None, **options: Any) -> Study:
     """How much data a value takes, which model predicts best, and what more data buys.
 
     Args:
         table: a pandas or polars data frame, a pair (x, y) of arrays, a scikit-learn bunch, the name of a bundled set,
             or the path of a file.
         target: the column to predict.
+        executor: where learning curves are measured, any of `concurrent.futures`; None is here.
         options: see `lemmata.options.StudyOptions`: error="accuracy 0.95", cost=2.0, group="person",
             models="linear,rbf,forest" or models=["linear", "rbf", "forest"], ...
 
@@ -127,29 +129,15 @@ def study(table: object, target: str | None = None, **options: Any) -> Study:
     started = time.monotonic()
     told = StudyOptions(target=target, **_checked(options))
     with jax.enable_x64(True):
-        record = run_study(load(table, told), told, started=started)
+        record = run_study(load(table, told), told, started=started, executor=executor)
     return Study(record)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Options by their names; one column may stand for a tuple of one, and a sequence of models for their string."""
-    known = {field.name: field for field in dataclasses.fields(StudyOptions)}
-    for name in options:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise SettingError(
-                f"study has no option {name!r}",
-                rule=f"one of {', '.join(known)}",
-                remedy=f"did you mean {near[0]!r}?" if near else None,
-            )
+    """Options by their names; a sequence of models becomes their string."""
+    options = asked(StudyOptions, options, "study")
     models = options.get("models")
-    if models is not None and not isinstance(models, str):
-        options = {**options, "models": ",".join(_names(models))}
-    several = {name for name, field in known.items() if field.default == ()}
-    return {
-        name: ((value,) if isinstance(value, str) else tuple(value)) if name in several else value
-        for name, value in options.items()
-    }
+    return options if models is None or isinstance(models, str) else {**options, "models": ",".join(_names(models))}
 
 
 def _names(models: object) -> list[str]:

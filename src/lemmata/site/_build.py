@@ -1,6 +1,7 @@
 """Writing the site: all pages are made first, then written; files that are not the site's own stay as they are."""
 
 import collections
+import hashlib
 import importlib.resources
 import json
 import pathlib
@@ -28,7 +29,8 @@ Progress = Callable[[str, int, int], None]
 def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage, done, total: None) -> pathlib.Path:
     """Write the whole site into a directory that is empty, does not exist, or holds an earlier site.
 
-    Pages that an earlier run wrote are replaced, and those that are no more are removed; nothing else is touched.
+    Pages that an earlier run wrote, also one that was interrupted, are replaced, and those that are no more are
+    removed; nothing else is touched.
 
     Args:
         directory: where the site goes.
@@ -49,6 +51,9 @@ def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage,
         raise SettingError(
             f"--out {directory}", found=f"{foreign[0]}, which is not of the site", rule=_RULE, remedy=_REMEDY
         )
+    # Where this is interrupted, the next run knows what of it was written: a file of that name and that text.
+    begun = {name: _digest(text) for name, text in pages.items()}
+    replace_text(directory / MANIFEST, json.dumps({"written": sorted(earlier), "begun": begun}, indent=0) + "\n")
     for name, text in pages.items():
         replace_text(directory / name, text)
     replace_text(directory / MANIFEST, json.dumps(sorted(pages), indent=0) + "\n")
@@ -63,6 +68,8 @@ _REMEDY = "choose another directory with --out"
 
 def own_files(directory: pathlib.Path) -> set[str]:
     """The files of the site that a directory holds, none where it is empty or does not exist.
+
+    Of a site that was not finished, those files belong to it that hold what was to be written.
 
     Raises:
         SettingError: it is a file, or holds files and no site.
@@ -80,12 +87,23 @@ def own_files(directory: pathlib.Path) -> set[str]:
             raise SettingError(f"--out {directory} is not empty", found=found, rule=_RULE, remedy=_REMEDY)
         return set()
     try:
-        names = json.loads(manifest.read_text(encoding="utf-8"))
-        return {name for name in names if _below(name)}
-    except (OSError, ValueError, TypeError) as error:
+        known = json.loads(manifest.read_text(encoding="utf-8"))
+        names, begun = (known["written"], known["begun"]) if isinstance(known, dict) else (known, {})
+        found = {name for name in names if _below(name)}
+        return found | {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise DataError(
             f"file {manifest}", found=str(error), rule="a JSON list of the site's files", remedy=_REMEDY
         ) from error
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _holds(path: pathlib.Path, digest: str) -> bool:
+    """Whether a file is there with the text of this digest."""
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest()[:32] == digest
 
 
 def _below(name: str) -> bool:
@@ -114,13 +132,14 @@ def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str]
 
 
 def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows whose titles differ: where claims share one, the name of the class follows it."""
+    """Rows whose titles differ: where claims share one, the name of the class follows it. Sources have names."""
     shared = collections.Counter(row["title"] for row in known)
-    return [
-        {**row, "title": f"{row['title']} ({row['name'].rpartition('.')[2].replace('_', ' ')})"}
-        if shared[row["title"]] > 1 else row
-        for row in known
-    ]  # fmt: skip
+    found = []
+    for row in known:
+        own = f" ({row['name'].rpartition('.')[2].replace('_', ' ')})" if shared[row["title"]] > 1 else ""
+        anonymous = "Anonymous " if row["source"].startswith("(") else ""
+        found.append({**row, "title": row["title"] + own, "source": anonymous + row["source"]})
+    return found
 
 
 def _addresses(known: list[dict[str, Any]]) -> dict[str, str]:

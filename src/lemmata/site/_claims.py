@@ -1,7 +1,9 @@
 """A page a claim: what it says, what its last verification found, what it stands on, and its code."""
 
+import re
 from typing import Any
 
+from lemmata.catalogue import told_search
 from lemmata.report import number
 
 from ._code import claim_of, hypotheses_of, module_words, population_of, section_file
@@ -69,8 +71,9 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
     """What else the catalogue says, in the order in which it is read."""
     control = row["control"]
     told = [
-        ("How the two compare", row["relation"]),
+        ("How the two compare", _compared(row["relation"])),
         ("What decides", row["band"]),
+        ("Tightness, by a search for counterexamples", told_search(row["search"])),
         ("The control, which must be refuted", control["statement"]),
         ("Why no nearer control", control["loose"]),
         ("How the source was read", row["reading"]),
@@ -79,6 +82,19 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         ("Known without it", row["trivial"]),
     ]
     return [(title, text) for title, text in told if text]
+
+
+def _compared(relation: str) -> str:
+    """The relation with a letter for the predicted exponent, which sets as one.
+
+    >>> _compared("measured <= C 2^L^predicted along 2^L = 4, 8")
+    'measured <= C (2^L)^p, p predicted, along 2^L = 4, 8'
+    """
+    found = re.match(r"(.* C )(\S+)\^predicted (along .*)", relation)
+    if not found:
+        return relation
+    base = f"({found[2]})" if "^" in found[2] else found[2]
+    return f"{found[1]}{base}^p, p predicted, {found[3]}"
 
 
 def _corners(row: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -203,12 +203,14 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
     return None
 
 
-_IMPORT = re.compile(rf"^[ \t]*(?:from|import) {ROOT.name}\.(\w+)|^[ \t]*from {ROOT.name} import ([\w, ]+)", re.M)
-
-
 def imports(path: pathlib.Path) -> set[str]:
-    """The rooms of the package that a file imports from, by the lines that do."""
+    """The rooms of the package that a file imports from, by its statements: none by a program within a string."""
     found: set[str] = set()
-    for room, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
-        found |= {room} if room else {name.split(" as ")[0].strip() for name in names.split(",")}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            first, _, rest = (node.module or "").partition(".")
+            names = [rest.split(".")[0]] if rest else [alias.name for alias in node.names]
+            found |= set(names) if first == ROOT.name else set()
+        elif isinstance(node, ast.Import):
+            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith(f"{ROOT.name}.")}
     return found

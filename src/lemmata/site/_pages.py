@@ -35,19 +35,38 @@ def page(template: str, address: str, part: str, title: str, **context: Any) -> 
 @functools.cache
 def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("lemmata.site"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader("lemmata.site"), jinja2.PackageLoader("lemmata.report")]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
+    environment.filters["counted"] = counted
     return environment.get_template(name)
+
+
+def counted(number: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "claim"), counted(2, "claim")
+    ('1 claim', '2 claims')
+    """
+    return f"{number} {word}" + "s" * (number != 1)
 
 
 def claim_address(row: dict[str, Any]) -> str:
     """The address of a claim's page, by its tag; its name where it has none yet."""
     return f"claims/{row['tag'] or row['name']}.html"
+
+
+def work_name(row: dict[str, Any]) -> str:
+    """Authors and year of the work that a claim is from.
+
+    >>> work_name({"source": "Barron (1993), Theorem 1"})
+    'Barron (1993)'
+    """
+    return row["source"].partition(", ")[0]
 
 
 def source_address(key: str) -> str:

@@ -18,6 +18,8 @@ from lemmata.report import COLOURS, INK, linear_ticks, number, svg_of, themed, t
 from ._code import is_relative
 
 ROWS = ("claim", "control")
+STEPS = "smallest mean step"
+"""What is drawn of an order: its prediction is a sign."""
 _WIDTH, _HEIGHT = 290, 52
 _SHADES = {"claim": COLOURS[0], "control": COLOURS[1], "band": COLOURS[2]}
 _FAR = 5.0  # a control that is more spans of the rest away is an arrow at the edge
@@ -96,7 +98,7 @@ def panels(entry: dict[str, Any]) -> list[Panel]:
     elif relation.startswith(("measured <= predicted", "measured >= predicted")):
         found.append(_share(verdict, "share of trials that contradict", verdict["band"]))
     elif "is ordered" in relation:
-        found.append(_ends(verdict, "smallest mean step", 0.0, (-verdict["estimate"],)))
+        found.append(_ends(verdict, STEPS, 0.0, (-verdict["estimate"],)))
     elif " C " in relation:
         found.append(_exponent(verdict, upper="<=" in relation))
     elif verdict["band"]:
@@ -259,13 +261,16 @@ def words(found: list[Panel]) -> str:
     said = []
     for panel in found:
         low, middle, high = (number(value) for value in panel.claim)
-        ends = [None if end is None else number(end) for end in panel.band]
-        band = {
-            (True, True): f"from {ends[0]} to {ends[1]}",
-            (True, False): f"at least {ends[0]}",
-            (False, True): f"at most {ends[1]}",
-        }.get((ends[0] is not None, ends[1] is not None), "at 1")
         beside = " or ".join(number(value) for value in panel.control)
         control = f"; the control: {beside}" if beside else ""
-        said.append(f"{panel.title}: {middle}, from {low} to {high}; supported {band}{control}")
+        where = supported_where(panel.band)
+        said.append(f"{panel.title}: {middle}, from {low} to {high}; supported {where}{control}")
     return ". ".join(said) + "."
+
+
+def supported_where(band: tuple[float | None, float | None]) -> str:
+    """The band in words: "from 1 to 2", "at least 1"."""
+    low, high = (None if end is None else number(end) for end in band)
+    if low is None and high is None:
+        return "at 1"
+    return f"from {low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"

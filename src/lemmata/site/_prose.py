@@ -102,7 +102,9 @@ def _flushed(lines: list[str], link: Link) -> Markup:
 
 
 def _section(title: str, text: str, link: Link) -> Markup:
-    """Arguments and the like: a name and what it is, or words."""
+    """Arguments and the like: a name and what it is, or words; an example as it is."""
+    if title.startswith("Example"):
+        return Markup("<p><b>{}</b></p>{}").format(title, docstring(text, link))
     items = re.split(r"\n(?=\S)", text.strip("\n"))
     pairs = [re.match(r"([\w*, .()]+?): (.*)", item, re.S) for item in items]
     if not all(pairs):

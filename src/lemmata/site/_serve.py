@@ -4,6 +4,7 @@ import functools
 import http
 import http.server
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,14 @@ class _Pages(http.server.SimpleHTTPRequestHandler):
         """Say nothing: standard error is for what goes wrong."""
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    """A server that takes no notice of a browser that hangs up in the middle of an answer."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def serve(directory: pathlib.Path, ready: Callable[[str], None]) -> None:
     """Serve a directory to this machine alone, until Ctrl-C.
 
@@ -38,8 +47,8 @@ def serve(directory: pathlib.Path, ready: Callable[[str], None]) -> None:
             return
 
 
-def _server(handler: Any) -> http.server.ThreadingHTTPServer:
+def _server(handler: Any) -> _Server:
     try:
-        return http.server.ThreadingHTTPServer((ADDRESS, PORT), handler)
+        return _Server((ADDRESS, PORT), handler)
     except OSError:
-        return http.server.ThreadingHTTPServer((ADDRESS, 0), handler)
+        return _Server((ADDRESS, 0), handler)

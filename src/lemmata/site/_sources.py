@@ -3,9 +3,10 @@
 from typing import Any
 
 from lemmata.catalogue import PRINTED, counts
-from lemmata.sources import problems, references, sources, tables
+from lemmata.sources import chapters, references, sources, tables
 
-from ._pages import claim_address, page, source_address
+from ._pages import claim_address, page, source_address, work_name
+from ._problems import entries_of
 from ._prose import sentence
 
 SURVEY = "foundation2025"
@@ -26,24 +27,17 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
     pages = {
         source_address(key): page(
             "source.html", source_address(key), "sources/index.html", source["name"],
-            source=source, said=lambda text: sentence(text, link), **_beside(key, known),
+            source=source, said=lambda text: sentence(text, link), problems=entries_of(key, known, link),
+            references=references(key) if key in sources() else (),
         )
         for key, source in found.items()
     }  # fmt: skip
     order = sorted(found.values(), key=lambda source: (-source["judged"], source["name"]))
     pages["sources/index.html"] = page(
         "sources.html", "sources/index.html", "sources/index.html", "Sources",
-        sources=order, found=counts(), printed=PRINTED, problems=_beside(SURVEY, known)["problems"], survey=SURVEY,
+        sources=order, found=counts(), printed=PRINTED, problems=entries_of(SURVEY, known, link), survey=SURVEY,
     )  # fmt: skip
     return pages
-
-
-def _beside(key: str, known: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a source's file has beside statements: references, and open problems with claims that bear on them."""
-    if key not in sources():
-        return {"references": (), "problems": []}
-    asked = [(problem, [_brief(row) for row in known if row["problem"] == problem.number]) for problem in problems(key)]
-    return {"references": references(key), "problems": asked}
 
 
 def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
@@ -54,9 +48,10 @@ def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
     reference = own[0]["reference"] if own else key
     return {
         "key": key,
-        "name": own[0]["source"].partition(", ")[0] if own else key,
+        "name": _name(own[0]) if own else key,
         "reference": reference,
         "listed": table is not None,
+        "chapters": chapters(key) if table else (),
         "statements": statements,
         "others": [_brief(row) for row in own if row["name"] not in placed],
         "claims": len(own),
@@ -64,6 +59,15 @@ def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
         "judged": len(statements) - gaps,
         "refuted": sum(row["status"] == "refuted" for row in own),
     }
+
+
+def _name(row: dict[str, Any]) -> str:
+    """What a work is called: its authors and year, or its title where it has no authors."""
+    name = work_name(row)
+    if not name.startswith("Anonymous"):
+        return name
+    title = row["reference"].partition("). ")[2].partition(". ")[0].partition(":")[0]
+    return f"{title} ({name.rpartition('(')[2]}"
 
 
 def _judging(own: list[dict[str, Any]], number: str) -> list[dict[str, Any]]:

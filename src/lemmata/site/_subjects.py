@@ -1,6 +1,7 @@
 """A page a subject: what it is about, a figure of its verdicts, its tools, and its sections with their claims."""
 
 import collections
+import re
 from typing import Any
 
 import altair as alt
@@ -9,7 +10,8 @@ from markupsafe import Markup
 from lemmata.report import COLOURS, INK, svg_of, themed
 
 from ._code import module_words, section_file
-from ._pages import claim_address, page
+from ._documents import documents
+from ._pages import claim_address, counted, page
 from ._pictures import in_ink
 from ._prose import docstring, first_sentence, sentence
 
@@ -38,7 +40,7 @@ def subject_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dic
             "subject.html", f"subjects/{subject}.html", "subjects/index.html", title,
             words=docstring(words, link), figure=Markup(_figure(own, said)), tools=tools,
             architectures=collections.Counter(row["architecture"] for row in own if row["architecture"]).most_common(),
-            sections=_sections(own, link), claims=len(own),
+            sections=_sections(own, link), claims=len(own), picture=_picture(subject),
         )  # fmt: skip
         cards.append((subject, title, sentence(first_sentence(words), link), said))
     pages["subjects/index.html"] = page(
@@ -64,10 +66,19 @@ def _sections(own: list[dict[str, Any]], link: Any) -> list[dict[str, Any]]:
     return found
 
 
+def _picture(subject: str) -> tuple[str, str] | None:
+    """The picture that the documentation shows of a subject, `pictures/SUBJECT.svg`, and its words; None without."""
+    for document in documents():
+        shown = re.search(rf"!\[([^\]]+)\]\(pictures/{subject}\.svg\)", document.text)
+        if shown:
+            return f"../docs/pictures/{subject}.svg", shown[1]
+    return None
+
+
 def _told(own: list[dict[str, Any]]) -> str:
     """How many claims, and their verdicts."""
     statuses = collections.Counter(row["status"] for row in own)
-    return f"{len(own)} claims: " + ", ".join(f"{number} {word}" for word, number in statuses.most_common())
+    return f"{counted(len(own), 'claim')}: " + ", ".join(f"{number} {word}" for word, number in statuses.most_common())
 
 
 def _figure(own: list[dict[str, Any]], said: str) -> str:

@@ -1,7 +1,9 @@
 /* Filters and search over the table, from its own cells and the index of words. The address keeps what was chosen. */
+const PLACES = [...Array(94)].map((_, i) => String.fromCharCode(33 + i)).filter((c) => c !== "<" && !/[a-z]/.test(c)).join("");
+const LAST = 52;
 const table = document.getElementById("claims");
 const rows = [...table.tBodies[0].rows];
-const index = JSON.parse(document.getElementById("words").textContent);
+const index = words(document.getElementById("words").textContent);
 const names = ["subject", "tool", "architecture", "object", "kind", "label", "verdict", "tightness", "source"];
 const work = (text) => (text.match(/^.*?\(\d{4}[a-z]?\)/) || [text])[0];
 const facts = rows.map((row) => {
@@ -44,11 +46,33 @@ clear.textContent = "Show all";
 clear.addEventListener("click", () => { form.reset(); show(); search.focus(); });
 form.append(clear);
 
+/* The index: what a word shares with the one before it, the rest of it, and its rows by their distances. */
+function words(text) {
+  const found = new Map();
+  let word = "";
+  for (const [, shared, rest, numbers] of text.matchAll(/([a-z])([^!-`{-~]*)([!-`{-~]+)/g)) {
+    word = word.slice(0, shared.charCodeAt(0) - 97) + rest;
+    const places = [];
+    let row = -1, more = 0;
+    for (const digit of numbers) {
+      const value = PLACES.indexOf(digit);
+      if (value >= LAST) more = more * (PLACES.length - LAST) + value - LAST + 1;
+      else {
+        row += more * LAST + value + 1;
+        more = 0;
+        places.push(row);
+      }
+    }
+    found.set(word, places);
+  }
+  return found;
+}
+
 /* The rows in which a word, or one that begins with it, stands: of the table's text and of the index. */
 function meant(word) {
   const hits = new Set();
   facts.forEach((fact, place) => { if (fact.text.includes(word)) hits.add(place); });
-  for (const known in index) if (known.startsWith(word)) for (const place of index[known].split(" ")) hits.add(parseInt(place, 36));
+  for (const [known, places] of index) if (known.startsWith(word)) for (const place of places) hits.add(place);
   return hits;
 }
 

@@ -1,0 +1,56 @@
+"""`lemmata refute --write`: searches whose results the catalogue keeps, one claim after the other."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lemmata.claims import Claim
+
+_KEPT = 25  # claims whose compiled functions are kept at a time; most share small ones
+
+
+def wanted() -> list[Claim]:
+    """Bounds, and claims as printed that are false; the quicker ones first, as their last verdicts took."""
+    from lemmata.catalogue import entries
+    from lemmata.claims import Status, registry
+    from lemmata.refutations import has_tightness
+
+    seconds = lambda claim: entries().get(claim.name, {}).get("verdict", {}).get("seconds", 0.0)
+    known = [claim for claim in registry().values() if has_tightness(claim) or claim.expected is Status.REFUTED]
+    return sorted(known, key=seconds)
+
+
+def is_recorded(claim: Claim) -> bool:
+    """Whether the catalogue has a search of the claim's code that moved no field which is not free any more."""
+    from lemmata.catalogue import searches
+    from lemmata.claims._entries import fingerprint_of
+
+    record = searches().get(claim.name)
+    if record is None or not set(record["moved"]) <= set(getattr(claim.population, "free", ())):
+        return False
+    return record["fingerprint"] == fingerprint_of(claim)
+
+
+def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Iterator[tuple[Claim, dict[str, Any]]]:
+    """Search claims in turn and keep each record in the catalogue as soon as it is there.
+
+    Args:
+        claims: the claims.
+        minutes: of processor time, for each of them.
+        seed: of all randomness.
+    """
+    import jax
+
+    from lemmata.catalogue import searches, write_searches
+    from lemmata.claims import registry
+    from lemmata.claims._trials import compiled
+    from lemmata.refutations import from_neighbour, measure_tightness
+
+    known = list(registry().values())
+    for number, claim in enumerate(claims):
+        record = measure_tightness(from_neighbour(claim, known), 60 * minutes, seed=seed).to_json()
+        named = {**searches(), claim.name: {name: value for name, value in record.items() if name != "claim"}}
+        write_searches({one.name: named[one.name] for one in known if one.name in named})
+        yield claim, record
+        compiled.cache_clear()
+        if number % _KEPT == _KEPT - 1:
+            jax.clear_caches()  # hundreds of compiled functions would fill the memory

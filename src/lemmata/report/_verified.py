@@ -1,0 +1,65 @@
+"""The page of a run over many claims: what changed, what is not as expected, and every verdict."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lemmata.files import replace_text
+
+from ._page import template
+from ._text import clean
+
+_MOST = 300  # characters of a reason in the table of a chapter; the whole reason stands where a verdict is unexpected
+
+
+def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
+    """Write `directory/index.html`: one page that needs no other file and no network.
+
+    Args:
+        record: of the run, as `lemmata verify --all --json` prints it.
+        directory: created where it does not exist.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        DataError: the page cannot be written; what stood there before is untouched.
+    """
+    return replace_text(Path(directory) / "index.html", verified_page(record))
+
+
+def verified_page(record: Mapping[str, Any]) -> str:
+    """The text of the page."""
+    from lemmata import __version__
+
+    cleaned: Any = clean(dict(record), lines=True)
+    rows = [row | {"tone": _tone(row), "short": _short(row["reason"])} for row in cleaned["rows"]]
+    chapters: dict[str, list[Any]] = {}
+    for row in rows:
+        chapters.setdefault(row["name"].split(".")[0], []).append(row)
+    parts = [
+        {"name": name, "rows": own, "hint": _hint(own), "open": any(not row["as_expected"] for row in own)}
+        for name, own in sorted(chapters.items())
+    ]
+    return template("verified.html").render(
+        record=cleaned, parts=parts, counts=Counter(row["status"] for row in rows).most_common(), version=__version__,
+        unexpected=[row for row in rows if not row["as_expected"] and row["status"] != "failed"],
+        failed=[row for row in rows if row["status"] == "failed"], known=sum(row["known"] for row in rows),
+    )  # fmt: skip
+
+
+def _tone(row: Mapping[str, Any]) -> str:
+    if not row["as_expected"]:
+        return "failed"
+    return "good" if row["status"] == "supported" else "inapplicable"
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= _MOST else reason[:_MOST].rsplit(" ", 1)[0] + " …"
+
+
+def _hint(rows: list[Any]) -> str:
+    unexpected = sum(not row["as_expected"] for row in rows)
+    said = f"{len(rows)} claim{'s' * (len(rows) != 1)}"
+    return f"{said}, {unexpected} not as expected" if unexpected else said
