@@ -21,3 +21,8 @@ from ._tags import extended as extended
 from ._tags import give_tags as give_tags
 from ._tags import tag_of as tag_of
 from ._tags import tags as tags
+from ._tightness import is_loose as is_loose
+from ._tightness import searched as searched
+from ._tightness import searches as searches
+from ._tightness import told_search as told_search
+from ._tightness import write_searches as write_searches

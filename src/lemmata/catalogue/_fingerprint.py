@@ -2,7 +2,8 @@
 
 The code is read, never run. A definition rests on its own text, on the definitions of its module that it names, on what
 those name, and so on through imports of lemmata's modules; on statements of these modules that define nothing; and on
-functions that other modules register with a `singledispatch` function that it reaches.
+functions that other modules register with a `singledispatch` function that it reaches. It does not rest on which fields
+a population calls `free`: searches for counterexamples move those, and no verdict does.
 """
 
 import ast
@@ -171,7 +172,7 @@ def _text(node: Node) -> str:
 
 
 def _bare(statement: ast.stmt) -> ast.stmt:
-    """A copy without docstrings."""
+    """A copy without docstrings, and without the names of free fields in a class."""
 
     class Strip(ast.NodeTransformer):
         def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -180,7 +181,19 @@ def _bare(statement: ast.stmt) -> ast.stmt:
                 first = body[0]
                 if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                     node.body = body[1:] or [ast.Pass()]
+            if isinstance(node, ast.ClassDef):
+                node.body = [part for part in node.body if not _names_free_fields(part)] or [ast.Pass()]
             return super().generic_visit(node)
 
     copied = ast.parse(ast.unparse(statement)).body[0]
     return Strip().visit(copied)
+
+
+def _names_free_fields(statement: ast.stmt) -> bool:
+    """Whether a statement of a class is `free = ("x", ...)`; a field `free: tuple = ...` says what is sampled."""
+    return (
+        isinstance(statement, ast.Assign)
+        and [target.id for target in statement.targets if isinstance(target, ast.Name)] == ["free"]
+        and isinstance(statement.value, ast.Tuple)
+        and all(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in statement.value.elts)
+    )

@@ -1,4 +1,4 @@
-"""Entries of the catalogue with what stands beside them: tag, subject, section, classification, tightness."""
+"""Entries of the catalogue with what stands beside them: tag, subject, section, classification, tightness, search."""
 
 import math
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from ._classification import classification
 from ._read import entries
 from ._tags import tag_of
+from ._tightness import is_loose, searched
 
 NOT_JUDGED = "not judged"
 TIGHTNESS = ("exact", "within 2", "within 10", "within 1000", "beyond 1000", "not a ratio")
@@ -18,7 +19,10 @@ def rows() -> list[dict[str, Any]]:
 
 
 def described(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry with its tag, subject, chapter.section, classification, status and tightness.
+    """An entry with its tag, subject, chapter.section, classification, status, tightness and search.
+
+    `tightness` is a word for the typical problem of the last verdict; `search` is the record of a search for the worst
+    one, and `loose` says whether that needed less than a tenth of the constant.
 
     Args:
         entry: an entry of the catalogue, or that of a claim that is not in it.
@@ -32,6 +36,8 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
         **classification(place, entry["class"]),
         "status": status(entry),
         "tightness": tightness(entry),
+        "search": searched(entry),
+        "loose": is_loose(searched(entry)),
     }
 
 

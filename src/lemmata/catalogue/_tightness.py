@@ -1,0 +1,78 @@
+"""Reading and writing `tightness.json`: what searches for counterexamples found of the claims."""
+
+import functools
+import json
+import pathlib
+from typing import Any
+
+from lemmata.files import replace_text
+
+FILE = pathlib.Path(__file__).with_name("tightness.json")
+LOOSE = 0.1
+"""A bound is marked loose where no search needed this share of its constant."""
+
+
+@functools.cache
+def searches() -> dict[str, dict[str, Any]]:
+    """The record of each claim's search by the claim's name; empty where nothing has been written yet.
+
+    >>> all(record["trials"] > 0 for record in searches().values())
+    True
+    """
+    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+
+
+def write_searches(records: dict[str, dict[str, Any]]) -> None:
+    """Replace the file in one step.
+
+    Args:
+        records: by name of the claim, in the order of the catalogue.
+
+    Raises:
+        DataError: the file cannot be written; it stays as it was.
+    """
+    replace_text(FILE, json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    searches.cache_clear()
+
+
+def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """The record of a search for the claim as the catalogue judged it; None where there is none, or of other code.
+
+    Args:
+        entry: the claim's entry of the catalogue.
+    """
+    record = searches().get(entry["name"])
+    return record if record is not None and record["fingerprint"] == entry.get("fingerprint") else None
+
+
+def is_loose(record: dict[str, Any] | None) -> bool:
+    """Whether a search found less than a tenth of the constant to be needed."""
+    return record is not None and not record["refuted"] and record["ratio"] is not None and record["ratio"] < LOOSE
+
+
+def told_search(record: dict[str, Any] | None) -> str:
+    """What a search found, in a sentence; empty where there was none.
+
+    >>> told_search({"refuted": "", "ratio": 0.08, "trials": 64, "settings": 1, "climbed": 3, "place": None})
+    'loose: holds with 0.08 of the constant on all that was tried, 64 problems at 1 setting, 3 of them climbed'
+    """
+    if record is None:
+        return ""
+    tried = f"{record['trials']} problems"
+    if record["settings"] is not None:
+        tried += f" at {record['settings']} setting" + "s" * (record["settings"] != 1)
+    tried += f", {record['climbed']} of them climbed" if record["climbed"] else ""
+    setting = (record["place"] or {}).get("setting") or {}
+    where = ", ".join(f"{name}={_short(value)}" for name, value in setting.items())
+    where = f"; at {where}" if where else ""
+    if record["refuted"]:
+        return f"refuted by search, after {tried}{where}"
+    if record["ratio"] is None:
+        return f"survived {tried}; no ratio could be told from rounding and signs"
+    if is_loose(record):
+        return f"loose: holds with {record['ratio']:.2g} of the constant on all that was tried, {tried}{where}"
+    return f"{record['ratio']:.4g} of the constant is needed, the largest ratio of {tried}{where}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
