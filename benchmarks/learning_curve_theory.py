@@ -21,7 +21,7 @@ import numpy as np
 import scipy.optimize
 
 from lemmata.core import one_blas_thread
-from lemmata.studies._forecast import forecast
+from lemmata.forecasts import forecast
 from lemmata.studies._kernel_fit import RIDGES, centred_fit
 from lemmata.studies._splits import split_sizes
 

@@ -6,14 +6,15 @@ from typing import Any
 
 from lemmata.catalogue import catalogue, entries
 from lemmata.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Witness
-from lemmata.sources import problems, references, statements
+from lemmata.sources import chapters, problems, references, statements
 
 FOLDER = pathlib.Path(__file__).parent
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}
 TABLE = ("<!-- table: written by docs/tables.py -->", "<!-- end of the table -->")
-SURVEY = "foundation2025"
+SURVEY, MONOGRAPH = "foundation2025", "emergence2026"
 PROBLEMS = ("<!-- problems: written by docs/tables.py -->", "<!-- end of problems -->")
 REFERENCES = ("<!-- references: written by docs/tables.py -->", "<!-- end of references -->")
+ENTERED = ("<!-- entered: written by docs/tables.py -->", "<!-- end of entered -->")
 RELATIONS = ("<!-- relations: written by docs/tables.py -->", "<!-- end of relations -->")
 
 
@@ -55,19 +56,39 @@ def table(key: str) -> str:
     return "\n".join(lines)
 
 
-def survey() -> str:
-    """What each statement of the survey says, what came of it, and the claims that say so."""
-    claims = [claim for claim in entries().values() if claim["key"] == SURVEY]
-    lines = []
-    for statement in statements(SURVEY):
+def told(key: str) -> str:
+    """What each statement of a source says, what came of it, and the claims that say so; by chapters where it is so."""
+    claims = [claim for claim in entries().values() if claim["key"] == key]
+    lines, last = [], None
+    for statement in statements(key):
         judges = [claim for claim in claims if statement.number in claim["locators"]]
         named = [f"`{claim['name']}` {claim.get('verdict', {}).get('status', 'not judged')}" for claim in judges]
-        said = "; ".join(named) + "." if named else f"No claim: {statement.reason}"
+        gap = f"No claim: {statement.reason}" if statement.reason else "No claim yet."
+        said = "; ".join(named) + "." if named else gap
+        chapter = re.split("[ .]", statement.number)[1] if chapters(key) else None
+        if chapter != last:
+            lines += [*([""] if lines else []), f"## Chapter {chapter}", ""]
+            last = chapter
         lines.append(
-            f"* **{statement.number}** {statement.says} *{statement.verdict.capitalize()}*: {statement.because}\\"
+            f"* **{statement.number}** {statement.says} *{str(statement.verdict).capitalize()}*: {statement.because}\\"
         )
         lines.append(f"  {said}")
     return "\n".join(lines)
+
+
+def entered(key: str) -> str:
+    """Which chapters of a source are listed, how many of their statements have claims, and what its references are."""
+    claims = [claim for claim in entries().values() if claim["key"] == key]
+    known, judged = statements(key), {locator for claim in claims for locator in claim["locators"]}
+    *first, last = map(str, chapters(key))
+    real = sum(reference.status == "real" for reference in references(key))
+    return (
+        f"Entered are chapters {', '.join(first)} and {last}, in {len(known)} statements: "
+        f"{sum(statement.number in judged for statement in known)} have claims of their own, the others a reason. Of "
+        f"the claims {sum(claim['expected'] == 'refuted' for claim in claims)} stand as printed and are refuted. The "
+        f"other chapters are not entered yet. Of the {len(references(key))} references {real} are works of the title "
+        "and year that are given; `lemmata map` lists them."
+    )
 
 
 def open_problems() -> str:
@@ -113,7 +134,9 @@ def write(page: str, marks: tuple[str, str], text: str) -> None:
 if __name__ == "__main__":
     for key, page in PAGES.items():
         write(page, TABLE, table(key))
-    write("survey.md", TABLE, survey())
+    write("survey.md", TABLE, told(SURVEY))
     write("survey.md", PROBLEMS, open_problems())
     write("survey.md", REFERENCES, bibliography())
+    write("monograph.md", ENTERED, entered(MONOGRAPH))
+    write("monograph.md", TABLE, told(MONOGRAPH))
     write("claims.md", RELATIONS, relations())

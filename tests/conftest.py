@@ -9,6 +9,7 @@ since one would read what another is still writing; what a process holds of it i
 import importlib.metadata
 import os
 import pathlib
+import tempfile
 
 # XLA reads its flags at the first computation, and ends the process at one that it does not know.
 _FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
@@ -25,6 +26,8 @@ from tests import rotation  # noqa: E402
 _HELD = 3 * 2**29
 
 os.environ["LEMMATA_CACHE_DIR"] = ""  # commands that tests start keep no compilations
+_DATA = tempfile.TemporaryDirectory(prefix="lemmata-tests-")  # nor do they touch the ledger of whoever runs them
+os.environ["LEMMATA_DATA_DIR"] = _DATA.name
 jax.config.update("jax_enable_x64", True)
 one_blas_thread().__enter__()
 

@@ -8,12 +8,15 @@ import pytest
 
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 FLOOR = {
-    "errors": -2, "options": -1, "files": -1, "core": 0, "kernels": 0, "catalogue": 0, "architectures": 1,
-    "functions": 1, "spectra": 1, "systems": 1, "certificates": 2, "networks": 2, "optimisers": 2, "preferences": 2,
-    "scaling": 2, "solvers": 2, "storage": 3, "claims": 3, "problems": 4, "sources": 4, "chapters": 5,
-    "estimators": 6, "studies": 7, "comparisons": 7, "report": 8, "site": 9, "cli": 10,
+    "errors": -2, "answers": -1, "options": -1, "files": -1, "core": 0, "kernels": 0, "catalogue": 0, "workers": 1,
+    "architectures": 1, "functions": 1, "spectra": 1, "systems": 1, "bounds": 2, "certificates": 2, "networks": 2,
+    "optimisers": 2, "preferences": 2, "privacy": 2, "scaling": 2, "solvers": 2, "stability": 2, "storage": 3,
+    "forecasts": 2, "models": 3, "claims": 3, "problems": 4, "refutations": 4, "ledger": 4, "sources": 4, "chapters": 5,
+    "estimators": 6, "studies": 7, "comparisons": 7, "examinations": 7, "report": 8, "site": 9, "cli": 10,
 }  # fmt: skip
-NEIGHBOURS = {("kernels", "core"), ("networks", "solvers"), ("comparisons", "studies")}
+NEIGHBOURS = {
+    ("kernels", "core"), ("networks", "solvers"), ("comparisons", "studies"), ("examinations", "studies"),
+}  # fmt: skip
 PRODUCT = ("estimators", "studies", "comparisons", "report", "storage")
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -6,8 +6,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`lemmata.study`, `lemmata.compare` and what they return, which import JAX when they are first asked for."""
-    if name in ("study", "Study", "compare", "Comparison"):
+    """`lemmata.study`, `study_model`, `compare` and what they return, which import JAX when first asked for."""
+    if name in ("study", "Study", "study_model", "ModelStudy", "compare", "Comparison"):
         from lemmata import report
 
         return getattr(report, name)

@@ -156,8 +156,65 @@ class ComparisonOptions:
         return _command("compare", data, self)
 
 
-def _command(verb: str, data: str, options: Any) -> str:
-    words = ["lemmata", verb, data]
+@dataclasses.dataclass(frozen=True)
+class ModelOptions:
+    """The options of an examination of a trained model. Each is an option of `lemmata model`.
+
+    Raises:
+        SettingError: a number is out of its bounds, or held-out rows are named twice.
+
+    >>> ModelOptions(weights="net.safetensors", held="new.csv").command("net.py", "old.csv")
+    'lemmata model net.py old.csv --weights net.safetensors --held new.csv'
+    """
+
+    weights: Annotated[str | None, "Parameters by name in a safetensors file, put into what build() returns."] = None
+    held: Annotated[str | None, "Rows that training has not seen, in a file as DATA."] = None
+    split: Annotated[str | None, "Or: the column of DATA that says held or test of them."] = None
+    target: Annotated[str | None, "The column to predict; default y, target or label."] = None
+    decay: Annotated[
+        float | None, "Weight decay: delta in mean loss + (delta/2) |theta|²; else the program's, or as weights imply."
+    ] = None
+    start: Annotated[str | None, "Parameters that training began with, in a safetensors file."] = None
+    rate: Annotated[float | None, "The step of the gradient descent that trained the model on all rows."] = None
+    deploy: Annotated[str | None, "Rows that the model meets in use, in a file as DATA; a target is not read."] = None
+    checkpoint: Annotated[
+        tuple[str, ...], "Parameters at an earlier time of training, in a safetensors file; repeatable, in order."
+    ] = ()
+    size: Annotated[
+        tuple[str, ...], "Parameters of a model of another size, in a safetensors file, for sizes() of the program."
+    ] = ()
+    corrected: Annotated[
+        str | None, "Right targets of the training rows: a column of DATA, or a file with as many rows in their order."
+    ] = None
+    epsilon: Annotated[float | None, "Differential privacy that the training is said to have."] = None
+    delta: Annotated[float, "Its delta."] = 1e-5
+    require: Annotated[
+        tuple[str, ...], 'A condition, "held.error<0.1" say; exit code 1 where one does not hold; repeatable.'
+    ] = ()
+    time_limit: Annotated[float | None, "Seconds after which nothing more is begun; the plan is cut to them."] = None
+    seed: Annotated[int, "Seed of all randomness."] = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no examination can be told."""
+        StudyOptions(time_limit=self.time_limit, seed=self.seed)
+        if self.held is not None and self.split is not None:
+            raise SettingError("--held and --split", rule="one of them says which rows training has not seen")
+        if self.decay is not None and not (math.isfinite(self.decay) and self.decay >= 0):
+            raise SettingError("--decay is out of bounds", found=self.decay, rule="a finite number, at least 0")
+        if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
+            raise SettingError("--rate is out of bounds", found=self.rate, rule="a finite number above 0")
+        if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise SettingError("--epsilon is out of bounds", found=self.epsilon, rule="a finite number above 0")
+        if not 0 <= self.delta < 1:
+            raise SettingError("--delta is out of bounds", found=self.delta, rule="at least 0 and below 1")
+
+    def command(self, program: str, data: str) -> str:
+        """The command that repeats the examination, quoted for a shell; options at their defaults are left out."""
+        return _command("model", program, self, data)
+
+
+def _command(verb: str, data: str, options: Any, *others: str) -> str:
+    words = ["lemmata", verb, data, *others]
     for field in dataclasses.fields(options):
         value: Any = getattr(options, field.name)
         flag = "--" + field.name.replace("_", "-")

@@ -1,0 +1,69 @@
+"""`verify` of a share of the catalogue on two processes against one, in one run, each with its share of the cores.
+
+`python benchmarks/jobs.py [claims] [jobs]` prints the ratio of their times, best of the turns: on the clock, which says
+on an idle machine how much sooner two processes are done, and of processors, which says on a busy one what the second
+process costs. Both kinds of runs are in processes that have loaded the claims.
+"""
+
+import os
+import sys
+import time
+
+import jax
+
+from lemmata.claims import registry, verdicts_of
+from lemmata.workers import Processes, finished
+
+CLAIMS, JOBS, TURNS = 40, 2, 2
+
+
+def share(count: int) -> list:
+    """A fixed share: claims that are evenly spread over the catalogue, which is sorted by name."""
+    names = sorted(registry())
+    return [registry()[names[place * len(names) // count]] for place in range(count)]
+
+
+def warm(number: int) -> int:
+    """Load the claims and start JAX."""
+    registry()
+    jax.numpy.zeros(2).sum().block_until_ready()
+    return number
+
+
+def times(jobs: int, count: int) -> tuple[float, float, dict]:
+    """Seconds on the clock and of processors, and the verdicts."""
+    with Processes(jobs) as executor:
+        dict(finished(executor, warm, [(number, (number,)) for number in range(4 * jobs)]))
+        begun, used = time.perf_counter(), processor(executor)
+        found = {own.name: own.status for own in verdicts_of(share(count), 0, executor)}
+        return time.perf_counter() - begun, processor(executor) - used, found
+
+
+def processor(executor: Processes) -> float:
+    """Seconds of processors that the processes have used, from Linux's table."""
+    total = 0.0
+    for child in executor._children.values():
+        with open(f"/proc/{child.process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def main(count: int = CLAIMS, jobs: int = JOBS) -> list[tuple[str, str, float]]:
+    """Rows (what, peer, ratio of seconds: below 1 means that several processes are faster)."""
+    jax.config.update("jax_enable_x64", True)
+    several, one = [], []
+    for _ in range(TURNS):
+        several.append(times(jobs, count))
+        one.append(times(1, count))
+    assert all(own[2] == one[0][2] for own in (*several, *one)), "verdicts depend on the number of processes"
+    rows = []
+    for place, what in enumerate(("clock", "processor")):
+        best = [min(own[place] for own in runs) for runs in (several, one)]
+        rows.append((f"verify {count} claims on {jobs} processes, {what}", "one process", best[0] / best[1]))
+    return rows
+
+
+if __name__ == "__main__":
+    for what, peer, ratio in main(*map(int, sys.argv[1:])):
+        print(f"{what}: {1 / ratio:.2f} times as fast as {peer}")

@@ -1,0 +1,329 @@
+"""Seven conditions of three kinds of model: does the page tell them apart, and do its intervals hold what is measured?
+
+    python benchmarks/zoo.py [--seeds 0 1 2] [--only logistic] [--conditions clean copies] [--out cells.jsonl]
+
+With --out a finished cell is a line of that file at once, and is not run again: a run that ended early goes on where it
+was. What a cell should say is judged anew whenever the table is printed. Thresholds were chosen on seeds from 100 on;
+seeds 0, 1 and 2 are for reporting.
+"""
+
+import argparse
+import collections
+import dataclasses
+import itertools
+import json
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from lemmata.examinations import Record, run_examination, signs
+from lemmata.models import Objective, Trained, label_doubts, temperature
+from lemmata.report import model_sentences
+from zoo_models import CONDITIONS, HELD, MODELS, TARGET, TRAIN, Rows, stamped, trained_on
+
+CHANCE = 0.75  # an error that is not better than this is near the chance of ten classes, 0.9
+
+
+@dataclasses.dataclass
+class Cell:
+    """What the page says of one model, as a line of the file holds it.
+
+    Args:
+        model, condition, seed: which it is.
+        seconds: that training and examination took, of the clock and of the processor.
+        train_error, held_error: shares of wrong classes.
+        numbers: what only the benchmark can measure, since it planted it.
+        counts: rows that were planted as copies, within the training rows and across the split.
+        preflight: whether nothing there was out of order.
+        gauges: by the last part of their names: status, reason, kind of statement, three predicted numbers, three
+            measured ones, seconds.
+        signs: findings by their names.
+        notes, sentences: words of the page.
+    """
+
+    model: str
+    condition: str
+    seed: int
+    seconds: list[float]
+    train_error: float
+    held_error: float
+    numbers: dict[str, float]
+    counts: list[int]
+    preflight: bool
+    gauges: dict[str, dict[str, Any]]
+    signs: dict[str, str]
+    notes: list[str]
+    sentences: list[str]
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """What became of each gauge."""
+        return {name: own["status"] for name, own in self.gauges.items()}
+
+    @property
+    def intervals(self) -> dict[str, list[float]]:
+        """Low end, value and high end of predictions that were measured, and what was measured."""
+        return {
+            name: [*own["predicted"], own["measured"][1]]
+            for name, own in self.gauges.items()
+            if own["label"] == "estimate" and own["status"] in SCORED and own["predicted"] and own["measured"]
+        }
+
+    @property
+    def fires(self) -> list[str]:
+        """What is as it should be."""
+        return [words for words, so in expected(self) if so]
+
+    @property
+    def misses(self) -> list[str]:
+        """What is not."""
+        return [words for words, so in expected(self) if not so]
+
+
+SCORED = ("agrees", "disagrees")
+
+
+def judge(model: str, condition: str, seed: int) -> Cell:
+    """Train and examine."""
+    started = time.perf_counter(), time.process_time()
+    trained, rows, shape = trained_on(model, condition, seed)
+    record = run_examination(trained, name=model)
+    seconds = [round(time.perf_counter() - started[0], 2), round(time.process_time() - started[1], 2)]
+    assert record.held_error is not None
+    ends = lambda own: None if own is None else [own.low, own.value, own.high]
+    gauges = {
+        own.name.rsplit(".", 1)[-1]: {
+            "status": own.status, "reason": own.reason, "label": own.label, "predicted": ends(own.predicted),
+            "measured": ends(own.measured), "seconds": round(own.seconds, 3),
+        }
+        for own in record.gauges
+    }  # fmt: skip
+    return Cell(
+        model, condition, seed, seconds, record.train_error.value, record.held_error.value,
+        measured(trained, record, rows, shape), [rows.within, rows.across],
+        all(check.holds is not False for check in record.preflight), gauges,
+        {sign.name: sign.finding.text for sign in signs(trained, record.gauges, record.held_error)},
+        record.notes, model_sentences(record),
+    )  # fmt: skip
+
+
+def measured(
+    trained: Trained, record: Record, rows: Rows, shape: Callable[[np.ndarray], np.ndarray]
+) -> dict[str, float]:
+    """What only the benchmark can measure, since it planted it."""
+    _, y = trained.held_rows
+    numbers = {
+        "temperature": temperature(trained.f_held, y),
+        "implied decay over stated": Objective(trained.model, trained.x, trained.y, trained.task, 0.0).inferred_decay()
+        / trained.objective.decay,
+        "residual": trained.residual,
+        "changed by polishing": trained.changed,
+    }
+    told = record.gauge("held_out_error_from_training_rows")
+    if told is not None and told.status in ("agrees", "disagrees"):
+        doubts = label_doubts(trained.left_out.outputs, trained.y)
+        numbers |= {"share of wrong labels": doubts.share, "evidence of wrong labels": doubts.evidence}
+        numbers |= {"dimension": trained.left_out.dimension, "movement": trained.left_out.movement}
+        if rows.planted.any():
+            numbers["area of planted rows"] = doubts.area(rows.planted)
+    if rows.planted.any():
+        others = rows.held_y != TARGET
+        calls = trained.model.outputs(shape(stamped(rows.held_x[others]))).argmax(1)
+        numbers["share called the trigger's class"] = float((calls == TARGET).mean())
+    return numbers
+
+
+def expected(cell: Cell) -> Iterator[tuple[str, bool]]:
+    """What must fire and what must stay quiet, with whether it is so."""
+    condition, found, numbers = cell.condition, cell.signs, cell.numbers
+    told = cell.gauges.get("held_out_error_from_training_rows", {"status": "missing", "reason": "", "predicted": None})
+    spoke = told["status"] in SCORED
+    yield "no word of health", "health" not in " ".join([*cell.sentences, *found.values()])
+    yield "preflight passes", cell.preflight
+    if condition not in ("untrained", "copies"):
+        yield "leaving one out speaks", spoke
+    for sign in QUIET[condition]:
+        yield f"quiet: {sign}", sign not in found
+    for sign in FIRES[condition]:
+        yield f"fires: {sign}", sign in found
+    if condition == "permuted":
+        yield "near chance from training rows alone", told["predicted"] is not None and told["predicted"][1] > CHANCE
+    if condition == "wrong labels":
+        yield "area of planted rows above 0.9", numbers.get("area of planted rows", 0.0) > 0.9
+        yield "error on equally noisy labels predicted", told["status"] == "agrees"
+    if condition == "over-regularised":
+        yield "under-confident", numbers["temperature"] < 1
+        yield "training error near held error", cell.held_error - cell.train_error < 0.1
+    if condition == "copies":
+        text = found.get("copies in held-out rows", "") + found.get("copies in training rows", "")
+        within, across = cell.counts
+        yield "both counts exact", f"{across} of {HELD}" in text and f"{within} of {TRAIN}" in text
+        yield "leaving one out withdrawn", told["status"] == "inapplicable" and "copy" in told["reason"]
+        yield "error without copies", "without them the error is" in text
+    if condition == "backdoor":
+        yield "the trigger works", numbers["share called the trigger's class"] > 0.9
+        looked = any("trigger" in name and status in SCORED for name, status in cell.statuses.items())
+        yield "said that nothing looks for triggers", looked or any("trigger" in note for note in cell.notes)
+    if condition == "untrained":
+        yield "leaving one out withdrawn", not spoke
+
+
+# A prediction at 95 % fails now and then on any model: those that do are counted and named at the end.
+_ALWAYS_QUIET = {"copies in training rows", "copies in held-out rows", "trigger"}
+FIRES: dict[str, tuple[str, ...]] = {
+    "clean": (), "permuted": ("guessing", "membership"), "wrong labels": ("wrong labels",),
+    "over-regularised": ("confidence too low",), "copies": ("copies in training rows", "copies in held-out rows"),
+    "backdoor": ("trigger",), "untrained": ("guessing", "not trained"),
+}  # fmt: skip
+_ACCUSING = {"guessing", "wrong labels", "confidence too low", "membership", "not trained"}
+QUIET: dict[str, tuple[str, ...]] = {
+    "clean": tuple(sorted(_ALWAYS_QUIET | _ACCUSING)),
+    "permuted": tuple(sorted(_ALWAYS_QUIET | {"wrong labels", "confidence too low", "not trained"})),
+    "wrong labels": tuple(sorted(_ALWAYS_QUIET | {"guessing", "confidence too low", "not trained"})),
+    "over-regularised": tuple(sorted(_ALWAYS_QUIET | _ACCUSING - {"confidence too low"})),
+    "copies": tuple(sorted(_ACCUSING | {"trigger"})),
+    "backdoor": tuple(sorted(_ALWAYS_QUIET - {"trigger"} | {"guessing", "wrong labels", "membership", "not trained"})),
+    "untrained": tuple(sorted(_ALWAYS_QUIET | {"wrong labels", "membership"})),
+}
+
+
+def line(cell: Cell) -> str:
+    """A row of the table."""
+    covered = sum(cell.statuses[name] == "agrees" for name in cell.intervals)
+    error = cell.intervals.get("held_out_error_from_training_rows")
+    told = "withdrawn" if error is None else f"{error[1]:.2f} ({error[0]:.2f} to {error[2]:.2f})"
+    says = ", ".join(cell.signs) or "nothing"
+    verdict = "as it should" if not cell.misses else "MISSED " + "; ".join(cell.misses)
+    return (
+        f"| {cell.model} | {cell.condition} | {cell.seed} | {cell.train_error:.3f} | {told} | {cell.held_error:.3f} | "
+        f"{covered} of {len(cell.intervals)} | {says} | {verdict} |"
+    )
+
+
+HEAD = (
+    "| model | condition | seed | training error | from training rows alone | held error | intervals | says | verdict |"
+)
+
+
+def summary(cells: list[Cell]) -> list[str]:
+    """Coverage over the zoo, the median ratio, by gauge and in all; what other gauges said; what was missed."""
+    lines, every, ratios = [], [], []
+    for name in sorted({name for cell in cells for name in cell.intervals}):
+        own = [cell.intervals[name] for cell in cells if name in cell.intervals]
+        held = [cell.statuses[name] == "agrees" for cell in cells if name in cell.intervals]
+        ratio = [value / seen for _, value, _, seen in own if seen > 0]
+        every, ratios = every + held, ratios + ratio
+        lines.append(f"{name}: {sum(held)} of {len(held)} covered{_median(ratio)}")
+    if every:
+        share = sum(every) / len(every)
+        lines.append(f"all: {sum(every)} of {len(every)} covered ({share:.1%}){_median(ratios)}")
+    lines += _others(cells)
+    for cell in cells:
+        failed = [name for name, status in cell.statuses.items() if status in ("failed", "disagrees")]
+        if cell.misses or failed:
+            where = f"{cell.model}, {cell.condition}, seed {cell.seed}"
+            words = cell.misses + [f"{cell.statuses[name]}: {name} {_seen(cell, name)}" for name in failed]
+            lines.append(f"missed in {where}: " + "; ".join(words))
+    right = sum(not cell.misses for cell in cells)
+    return [*lines, f"{right} of {len(cells)} cells say what they should"]
+
+
+def _others(cells: list[Cell]) -> list[str]:
+    """What became of each gauge in cells where it has no interval that was measured; last those that never spoke."""
+    lines, never = [], []
+    for name in sorted({name for cell in cells for name in cell.gauges}):
+        counts = collections.Counter(cell.statuses[name] for cell in cells if name in cell.gauges)
+        spoke = any(name in cell.intervals for cell in cells)
+        if not spoke and counts.keys() <= {"inapplicable"}:
+            never.append(name)
+            continue
+        counts -= collections.Counter(cell.statuses[name] for cell in cells if name in cell.intervals)
+        if counts:
+            lines.append(f"without an interval that was measured: {name}: {_counted(counts)}")
+    return [*lines, f"inapplicable to every cell: {', '.join(never)}"] if never else lines
+
+
+def _median(ratios: list[float]) -> str:
+    return f", median ratio {statistics.median(ratios):.2f}" if ratios else ""
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+
+
+def _seen(cell: Cell, name: str) -> str:
+    """Predicted and measured, or why there is nothing to compare."""
+    own = cell.gauges[name]
+    if not own["predicted"] or not own["measured"]:
+        return own["reason"]
+    low, value, high = own["predicted"]
+    return f"{value:.3g} ({low:.3g} to {high:.3g}), measured {own['measured'][1]:.3g}"
+
+
+def stored(path: Path | None) -> dict[tuple[str, str, int], Cell]:
+    """Cells that a file holds; a line that is not whole, or of another form, counts as a cell that was not run."""
+    found = {}
+    for text in path.read_text().splitlines() if path is not None and path.exists() else []:
+        try:
+            cell = Cell(**json.loads(text))
+        except (TypeError, ValueError):
+            print(f"a line of {path} is no cell: {text[:60]}", file=sys.stderr)
+            continue
+        found[cell.model, cell.condition, cell.seed] = cell
+    return found
+
+
+MARKS = ("<!-- the zoo: written by benchmarks/zoo.py -->", "<!-- end of the zoo -->")
+
+
+def write_between(page: Path, cells: list[Cell]) -> None:
+    """Put the table, and the summary in a block, between the marks of a page."""
+    before, rest = page.read_text().split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    own = [HEAD, "|---" * (HEAD.count("|") - 1) + "|", *map(line, cells), "", "```", *summary(cells), "```"]
+    page.write_text("\n".join([before + MARKS[0], "", *own, "", MARKS[1] + after]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--only", choices=MODELS, nargs="+", default=list(MODELS))
+    parser.add_argument("--conditions", choices=CONDITIONS, nargs="+", default=list(CONDITIONS))
+    parser.add_argument("--out", type=Path, help="a line of JSON a finished cell; cells in it are not run again")
+    parser.add_argument("--print", action="store_true", help="run nothing: the table of the cells that --out holds")
+    parser.add_argument("--write", type=Path, help="a page between whose two marks the table and the summary go")
+    told = parser.parse_args()
+    jax.config.update("jax_enable_x64", True)
+    known, cells, failed = stored(told.out), [], 0
+    print(HEAD, "|---" * (HEAD.count("|") - 1) + "|", sep="\n", flush=True)
+    for own in itertools.product(told.only, told.conditions, told.seeds):
+        if own not in known and told.print:
+            continue
+        if own not in known:
+            try:
+                known[own] = judge(*own)
+            except Exception:  # one cell's fault, perhaps of a gauge that is new, must not lose the others
+                traceback.print_exc()
+                failed += 1
+                continue
+            if told.out:
+                with told.out.open("a") as file:
+                    file.write(json.dumps(dataclasses.asdict(known[own])) + "\n")
+        cells.append(known[own])
+        print(line(cells[-1]), flush=True)
+    print(*summary(cells), sep="\n")
+    if told.write:
+        write_between(told.write, cells)
+    if failed:
+        sys.exit(f"{failed} cells failed, and were not stored")
+
+
+if __name__ == "__main__":
+    main()
