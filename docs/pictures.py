@@ -1,6 +1,10 @@
-"""Draws the pictures of softmax.md: python docs/pictures.py [name ...] writes docs/pictures/*.svg."""
+"""Draws the pictures of softmax.md and papers.md: python docs/pictures.py [name ...] writes docs/pictures/*.svg.
+
+A picture of papers.md is the function `picture` of the file with its name in docs/paper_pictures.
+"""
 
 import pathlib
+import runpy
 import sys
 
 import altair as alt
@@ -177,6 +181,10 @@ PICTURES = {
     "training_curves": training_curves,
     "required_widths": required_widths,
     "learned_scores": learned_scores,
+}
+PICTURES |= {
+    path.stem: lambda path=path: runpy.run_path(str(path))["picture"]()
+    for path in sorted((pathlib.Path(__file__).parent / "paper_pictures").glob("*.py"))
 }
 
 

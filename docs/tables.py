@@ -5,8 +5,8 @@ import re
 from typing import Any
 
 from lemmata.catalogue import catalogue, entries
-from lemmata.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Witness
-from lemmata.sources import chapters, problems, references, statements
+from lemmata.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Source, Witness
+from lemmata.sources import chapters, problems, references, reproductions, sources, statements
 
 FOLDER = pathlib.Path(__file__).parent
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}
@@ -15,6 +15,7 @@ SURVEY, MONOGRAPH = "foundation2025", "emergence2026"
 PROBLEMS = ("<!-- problems: written by docs/tables.py -->", "<!-- end of problems -->")
 REFERENCES = ("<!-- references: written by docs/tables.py -->", "<!-- end of references -->")
 ENTERED = ("<!-- entered: written by docs/tables.py -->", "<!-- end of entered -->")
+PAPERS = [key for key in sources() if reproductions(key)]
 RELATIONS = ("<!-- relations: written by docs/tables.py -->", "<!-- end of relations -->")
 
 
@@ -123,6 +124,20 @@ def relations() -> str:
     return "\n".join(lines + [f"| `{name}` | {relation} | {relation.band} |" for name, relation in examples.items()])
 
 
+def reproduced() -> str:
+    """What each paper reports, what came of it here, at which size."""
+    lines = ["| paper | reports | here | size | verdict |", "| --- | --- | --- | --- | --- |"]
+    for key in PAPERS:
+        who = entries_of(key)
+        lines += [f"| {who} | {r.headline} | {r.ours} | {r.size} | {r.verdict} |" for r in reproductions(key)]
+    return "\n".join(lines)
+
+
+def entries_of(key: str) -> str:
+    """Whose paper it is, and when."""
+    return str(Source(key)).rstrip(", ")
+
+
 def write(page: str, marks: tuple[str, str], text: str) -> None:
     """Puts a text between its marks."""
     file = FOLDER / page
@@ -139,4 +154,7 @@ if __name__ == "__main__":
     write("survey.md", REFERENCES, bibliography())
     write("monograph.md", ENTERED, entered(MONOGRAPH))
     write("monograph.md", TABLE, told(MONOGRAPH))
+    write("papers.md", TABLE, reproduced())
+    for key in PAPERS:
+        write("papers.md", (f"<!-- {key}: written by docs/tables.py -->", f"<!-- end of {key} -->"), told(key))
     write("claims.md", RELATIONS, relations())

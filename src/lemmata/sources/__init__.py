@@ -1,15 +1,18 @@
 """Floor 4: what the sources state, statement by statement, and which claims judge it."""
 
 from ._statements import REFERENCES as REFERENCES
+from ._statements import REPRODUCED as REPRODUCED
 from ._statements import VERDICTS as VERDICTS
 from ._statements import Judged as Judged
 from ._statements import Problem as Problem
 from ._statements import Reference as Reference
+from ._statements import Reproduction as Reproduction
 from ._statements import Statement as Statement
 from ._statements import chapters as chapters
 from ._statements import judged as judged
 from ._statements import problems as problems
 from ._statements import references as references
+from ._statements import reproductions as reproductions
 from ._statements import sources as sources
 from ._statements import statements as statements
 from ._statements import tables as tables

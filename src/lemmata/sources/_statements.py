@@ -21,6 +21,10 @@ REFERENCES = ("real", "altered", "missing")
 """What a work may turn out to be that a source cites."""
 
 
+REPRODUCED = ("reproduced", "in part", "not reproduced", "contradicted", "not run")
+"""What may come of a result of a paper at the size of this machine."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Statement:
     """A numbered statement of a source, or a named place in its text.
@@ -62,6 +66,23 @@ class Reference:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reproduction:
+    """What of a paper was run here, at which size, and what came of it.
+
+    Args:
+        headline: what the paper reports, in lemmata's own words.
+        ours: what was measured here.
+        size: data, sizes of models and how often.
+        verdict: one of `REPRODUCED`.
+    """
+
+    headline: str
+    ours: str
+    size: str
+    verdict: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Problem:
     """An open problem that a source names.
 
@@ -96,8 +117,8 @@ def _folder() -> importlib.resources.abc.Traversable:
 def sources() -> tuple[str, ...]:
     """BibTeX keys of the sources whose statements are listed.
 
-    >>> sources()
-    ('emergence2026', 'foundation2025', 'gu2024softmax', 'li2025incontext')
+    >>> "gu2024softmax" in sources()
+    True
     """
     return tuple(sorted(file.name[:-5] for file in _folder().iterdir() if file.name.endswith(".toml")))
 
@@ -152,6 +173,19 @@ def problems(key: str) -> tuple[Problem, ...]:
         UnknownNameError: the source has no list of statements.
     """
     return tuple(Problem(**entry) for entry in _file(key).get("problem", ()))
+
+
+@functools.cache
+def reproductions(key: str) -> tuple[Reproduction, ...]:
+    """What of a paper was run here; none where the source is no paper that reports results.
+
+    >>> reproductions("gu2024softmax")
+    ()
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(Reproduction(**entry) for entry in _file(key).get("reproduction", ()))
 
 
 def _file(key: str) -> dict[str, Any]:

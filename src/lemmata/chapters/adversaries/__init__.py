@@ -1,0 +1,1 @@
+"""Adversaries: tangent kernels of attacked training, robust architectures, backdoors in distilled data."""

@@ -1,0 +1,1 @@
+"""Deep kernel machines: learned Gram matrices between layers of infinite width, dense and convolutional."""

@@ -1,0 +1,1 @@
+"""Floor 3: which rows to label next, by coding rates and their rivals."""
