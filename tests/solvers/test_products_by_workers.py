@@ -136,7 +136,10 @@ def test_sums_of_a_killed_worker_are_computed_by_the_next_call(tmp_path):
         found = subset_of_regressors(KERNEL, X, V, X[:30], 0.3, executor=counted, **settings)
         assert counted.tasks == 79 - len(kept)
         again = subset_of_regressors(KERNEL, X, V, X[:30], 0.3, executor=two, **settings | {"folder": None})
-    assert np.array_equal(found.coefficients, again.coefficients)
+    # a process has threads of its own, which sum in their own order: what was kept is right to rounding
+    cross, own = gram(KERNEL, X[:30], X), gram(KERNEL, X[:30])
+    bound = 157 * np.finfo(float).eps * np.linalg.cond(cross @ cross.T + 0.3 * own) * jnp.abs(again.coefficients).max()
+    assert jnp.abs(found.coefficients - again.coefficients).max() <= bound < 1e-3
     assert not list(work.iterdir())
 
 

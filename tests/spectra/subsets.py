@@ -142,6 +142,7 @@ def split_errors(matrix, y, train, rest, ridge, *, intercept=False, least_norm=F
         centre = np.eye(train.shape[1]) - 1 / train.shape[1]
         mean = target.mean(axis=1, keepdims=True)
         weights = np.linalg.pinv(centre @ system @ centre, rcond=1e-10, hermitian=True) @ (target - mean)
+        weights -= weights.mean(axis=1, keepdims=True)
         mean = mean - (system @ weights).mean(axis=1, keepdims=True)
         return ((y[rest] - mean - cross @ weights) ** 2).sum(-1).mean(-1)
     if intercept:

@@ -58,5 +58,6 @@ def _one_thread(number: int):
     os.sched_setaffinity(0, {sorted(cores)[number % len(cores)]})
     jax.devices("cpu")
     for task in pathlib.Path("/proc/self/task").iterdir():
-        os.sched_setaffinity(int(task.name), cores)
+        with contextlib.suppress(ProcessLookupError):  # a thread that has ended meanwhile
+            os.sched_setaffinity(int(task.name), cores)
     yield

@@ -93,6 +93,8 @@ class HeldOut:
             # Centred targets have no part along the ones, so what the system does there is free: keep it definite.
             constant = self.largest / train.shape[1] if self.intercept else 0.0
             weights = _solve(system + ridge * np.eye(train.shape[1]) + constant, target)
+        if self.intercept:  # of themselves they are centred to eps times the condition number, and rows are not centred
+            weights = weights - weights.mean(axis=1, keepdims=True)
         residuals = self.y - (weights.transpose(0, 2, 1) @ rows).transpose(0, 2, 1)
         left = np.take_along_axis(residuals, rest[:, :, None], axis=1)
         if self.intercept:
