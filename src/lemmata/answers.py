@@ -98,7 +98,7 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
         failures: how often it was not.
         level: their confidence.
 
-    >>> [round(limit, 3) for limit in share_interval(3, 17, 0.9)]
+    >>> [round(limit, 3) for limit in share_interval(3.0, 17.0, 0.9)]
     [0.042, 0.344]
     """
     tail = (1 - level) / 2

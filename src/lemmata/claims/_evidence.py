@@ -58,7 +58,7 @@ def count_e_value(count: int, trials: int, allowed: float) -> float:
         allowed: the rate that the statement allows, below 1.
 
     >>> float(f"{count_e_value(20, 200, 0.05):.4g}"), count_e_value(1, 200, 0.0), count_e_value(0, 0, 0.05)
-    (10.61, inf, 1.0)
+    (4.081, inf, 1.0)
     """
     if not allowed:
         if count:

@@ -37,10 +37,8 @@ class Prospect:
         """Expected information: nearness times log2(1 + fresh / (known + 1)) / 2.
 
         A mean that m trials have fixed to a variance v / m has it reduced to v / (m + n) by n more, and the entropy of
-        a Gaussian posterior by log2(1 + n / m) / 2 bits; the 1 stands for what is believed before any trial.
-
-        >>> Prospect(None, 0, 255, 1.0, 10.0).bits, Prospect(None, 255, 256, 1.0, 10.0).bits
-        (4.0, 0.5)
+        a Gaussian posterior by log2(1 + n / m) / 2 bits; the 1 stands for what is believed before any trial. So 255
+        first trials are worth 4 bits, and 256 beside 255 known ones half a bit.
         """
         return self.nearness * math.log2(1 + self.fresh / (self.known + 1)) / 2
 

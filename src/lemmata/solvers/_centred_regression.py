@@ -58,11 +58,11 @@ def centred_regression(
 
     Example:
         >>> import jax, jax.numpy as jnp
-        >>> from lemmata.kernels import RBF
+        >>> from lemmata.kernels import Matern
         >>> from lemmata.solvers import centred_regression
         >>> x = jax.random.normal(jax.random.key(0), (500, 2))
-        >>> direct = centred_regression(RBF(2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1))
-        >>> stepwise = centred_regression(RBF(2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1), working_set=1)
+        >>> direct = centred_regression(Matern(1.5, 2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1))
+        >>> stepwise = centred_regression(Matern(1.5, 2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1), working_set=1)
         >>> type(direct).__name__, type(stepwise).__name__
         ('CentredRidge', 'CentredSolution')
     """

@@ -105,10 +105,10 @@ def eigenpro(
 
     Example:
         >>> import jax, jax.numpy as jnp
-        >>> from lemmata.kernels import RBF
+        >>> from lemmata.kernels import Matern
         >>> from lemmata.solvers import eigenpro
         >>> x = jax.random.normal(jax.random.key(0), (500, 2))
-        >>> found = eigenpro(RBF(2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1), epochs=10)
+        >>> found = eigenpro(Matern(1.5, 2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1), epochs=10)
         >>> bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 1e-2)
         True
     """
