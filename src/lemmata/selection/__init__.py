@@ -6,6 +6,7 @@ from ._greedy import greedy_log_determinant as greedy_log_determinant
 from ._posterior import posterior_gram as posterior_gram
 from ._posterior import proxy_tangent_gram as proxy_tangent_gram
 from ._query import query as query
+from ._rules import NOISE as NOISE
 from ._rules import RULES as RULES
 from ._rules import Candidates as Candidates
 from ._rules import Rule as Rule
