@@ -74,9 +74,9 @@ class RowPool(eqx.Module):
         for number in range(self.rounds):
             p = np.maximum(self.outputs(order)[: self.pool], 0.01)
             labelled = np.isin(np.arange(self.pool), order)
-            rows = Candidates(jnp.asarray(seen), jnp.asarray(labelled), jnp.asarray(p / p.sum(1, keepdims=True)))
-            key = jax.random.key(1000 * seed + number)
-            order = np.append(order, select(rows, self.batch, rule, key=key, entropy_weight=entropy_weight))
+            rows = Candidates(seen, labelled, p / p.sum(axis=1, keepdims=True))
+            drawn = 1000 * seed + number
+            order = np.append(order, select(rows, self.batch, rule, seed=drawn, entropy_weight=entropy_weight))
         return order
 
 

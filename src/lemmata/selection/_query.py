@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -71,11 +70,10 @@ def query(
     seen = gram(TangentKernel(relu_network(1, bias_std=1.0)) if kernel is None else kernel, rows)
     needed = rule in ("entropy", "gradients") or entropy_weight > 0
     told = _probabilities(model, np.concatenate([pool, known])) if needed else None
-    candidates = Candidates(seen, jnp.arange(len(rows)) >= len(pool), told)
-    key = jax.random.key(seed)
-    return select(candidates, count, rule, key=key, noise=noise, entropy_weight=entropy_weight)
+    candidates = Candidates(np.asarray(seen), np.arange(len(rows)) >= len(pool), told)
+    return select(candidates, count, rule, seed=seed, noise=noise, entropy_weight=entropy_weight)
 
 
-def _probabilities(model: Any, rows: np.ndarray) -> jax.Array | None:
+def _probabilities(model: Any, rows: np.ndarray) -> np.ndarray | None:
     """What the model thinks of rows; None where it has no probabilities."""
-    return jnp.asarray(model.predict_proba(rows), float) if hasattr(model, "predict_proba") else None
+    return np.asarray(model.predict_proba(rows), float) if hasattr(model, "predict_proba") else None

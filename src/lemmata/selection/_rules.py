@@ -1,27 +1,29 @@
 """Which rows to label next: coding rates and their rivals, all of them on one Gram matrix."""
 
+import dataclasses
 from typing import Literal, get_args
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key
+import scipy.linalg
+from jaxtyping import Bool, Float, Int
+from scipy.special import entr
 
-from lemmata.core import check_gram, check_numbers, known
+from lemmata.core import require_float64
 from lemmata.errors import DataError, SettingError, ShapeError
 
 from ._greedy import greedy_log_determinant
-from ._posterior import posterior_gram
 
 Rule = Literal["coding rate", "random", "entropy", "k-centre", "gradients"]
 RULES: tuple[str, ...] = get_args(Rule)
 """The rules by which rows can be chosen."""
 NOISE = 0.1
 """Variance of a label, as a share of the mean of the kernel's diagonal."""
+_SUMS = 1e-6
 
 
-class Candidates(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class Candidates:
     """Rows of which some have labels, what a kernel sees of them, and what a model thinks of them.
 
     Args:
@@ -31,32 +33,41 @@ class Candidates(eqx.Module):
 
     Raises:
         ShapeError: where the three do not have equally many rows.
-        DataError: for probabilities that are negative or do not sum to 1.
+        DataError: for NaN, or probabilities that are negative or do not sum to 1.
     """
 
-    gram: Float[Array, "n columns"]
-    labelled: Bool[Array, " n"]
-    probabilities: Float[Array, "n C"] | None = None
+    gram: Float[np.ndarray, "n columns"]
+    labelled: Bool[np.ndarray, " rows"]
+    probabilities: Float[np.ndarray, "points C"] | None = None
 
-    def __check_init__(self):
-        check_gram("the Gram matrix", self.gram)
-        n, p = len(self.gram), self.probabilities
-        if jnp.shape(self.labelled) != (n,):
-            raise ShapeError("labelled", found=f"shape {jnp.shape(self.labelled)}", rule=f"({n},), a truth value a row")
+    def __post_init__(self):
+        for name in ("gram", "labelled", "probabilities"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else np.asarray(value))
+        shape, p = self.gram.shape, self.probabilities
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+            raise ShapeError("the Gram matrix", found=f"shape {shape}", rule="square, a row for each point")
+        if not np.isfinite(self.gram).all():
+            raise DataError("the Gram matrix", found="NaN or infinity", rule="finite numbers")
+        if self.labelled.shape != shape[:1] or self.labelled.dtype != bool:
+            found = f"{self.labelled.dtype} of shape {self.labelled.shape}"
+            raise ShapeError("labelled", found=found, rule=f"({shape[0]},), a truth value a row")
         if p is None:
             return
-        if jnp.ndim(p) != 2 or len(p) != n:
-            raise ShapeError("probabilities", found=f"shape {jnp.shape(p)}", rule=f"({n}, C), a row for each of K")
-        check_numbers("probabilities", p)
-        if known(p) is not None and not bool(jnp.all(p >= 0) & jnp.all(jnp.abs(p.sum(axis=1) - 1) < 1e-6)):
-            raise DataError(
-                "probabilities", found=f"sums down to {float(p.sum(axis=1).min()):.4g}", rule="1 in each row"
-            )
+        if p.ndim != 2 or len(p) != shape[0]:
+            raise ShapeError("probabilities", found=f"shape {p.shape}", rule=f"({shape[0]}, C), a row for each of K")
+        if not ((p >= 0).all() and np.abs(p.sum(axis=1) - 1).max() < _SUMS):
+            rule = "not negative, a sum of 1 in each row"
+            raise DataError("probabilities", found=f"a row {p[np.abs(p.sum(1) - 1).argmax()]}", rule=rule)
 
 
-def entropy(probabilities: Float[Array, "*n C"]) -> Float[Array, "*n"]:
-    """-sum p log p of each row, in nats."""
-    return jax.scipy.special.entr(probabilities).sum(axis=-1)
+def entropy(probabilities: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
+    """-sum p log p of each row, in nats.
+
+    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6).tolist()
+    [0.0, 0.693147]
+    """
+    return entr(probabilities).sum(axis=1)
 
 
 def select(
@@ -64,7 +75,7 @@ def select(
     count: int,
     rule: Rule = "coding rate",
     *,
-    key: Key[Array, ""] | None = None,
+    seed: int = 0,
     noise: float = NOISE,
     entropy_weight: float = 0.0,
 ) -> Int[np.ndarray, " count"]:
@@ -76,58 +87,63 @@ def select(
     "random": each row alike. "entropy": the rows of largest entropy. "k-centre": each time the row farthest, in the
     kernel's distance, from all labelled and chosen ones. "gradients": rows drawn as k-means++ draws its centres, by
     the squared distance of their gradients (p - e) x features from those chosen before, e the class that the model
-    calls (Ash et al., 2020): the kernel of the gradients is K times the Gram matrix of p - e.
+    calls (as BADGE does; Ash et al., 2020): the kernel of the gradients is K times the Gram matrix of p - e.
 
     Args:
         candidates: rows, kernel and probabilities.
         count: rows to choose.
         rule: one of `RULES`.
-        key: of the choice, for "random" and "gradients".
+        seed: of "random" and "gradients".
         noise: variance of a label, as a share of the mean of the diagonal of K.
         entropy_weight: of the entropy on the diagonal, as such a share.
 
     Raises:
-        SettingError: for an unknown rule, more rows than have no label, no key where one is needed, or no
-            probabilities where they are.
+        SettingError: for an unknown rule, more rows than have no label, noise that is not positive, a negative weight,
+            or no probabilities where they are needed.
 
     Example:
-        >>> import jax.numpy as jnp
         >>> from lemmata.selection import Candidates, select
-        >>> x = jnp.array([0.0, 0.1, 1.0, 3.0])
-        >>> found = Candidates(jnp.exp(-((x[:, None] - x) ** 2)), jnp.array([True, False, False, False]))
+        >>> x = np.array([0.0, 0.1, 1.0, 3.0])
+        >>> found = Candidates(np.exp(-((x[:, None] - x) ** 2)), np.array([True, False, False, False]))
         >>> select(found, 2).tolist(), select(found, 2, "k-centre").tolist()
         ([3, 2], [3, 2])
     """
-    free = ~jnp.asarray(candidates.labelled)
-    left = int(free.sum())
+    require_float64("choosing rows")
+    free = ~candidates.labelled
     if rule not in RULES:
         raise SettingError("rule", found=repr(rule), rule=f"one of {', '.join(RULES)}")
-    if not 1 <= count <= left:
-        raise SettingError("count", found=count, rule=f"between 1 and the {left} rows without labels")
-    if rule in ("random", "gradients") and key is None:
-        raise SettingError("key", found=None, rule=f"a key for the rule '{rule}'", remedy="key=jax.random.key(0)")
+    if not 1 <= count <= free.sum():
+        raise SettingError("count", found=count, rule=f"between 1 and the {free.sum()} rows without labels")
+    if not noise > 0 or not entropy_weight >= 0:
+        found = f"noise {noise}, entropy_weight {entropy_weight}"
+        raise SettingError("noise and weight", found=found, rule="noise above 0, a weight of at least 0")
     if candidates.probabilities is None and (rule in ("entropy", "gradients") or entropy_weight):
         remedy = "a model with predict_proba, or another rule"
         raise SettingError("probabilities", found=None, rule="entropies and gradients need them", remedy=remedy)
     if rule == "coding rate":
-        return np.asarray(_by_coding_rate(candidates, free, count, noise, entropy_weight))
+        return _by_coding_rate(candidates, count, noise, entropy_weight)
     if rule == "random":
-        return np.asarray(jax.random.permutation(key, jnp.flatnonzero(free))[:count])
+        return np.random.default_rng(seed).permutation(np.flatnonzero(free))[:count]
     if rule == "entropy":
-        return np.asarray(jnp.argsort(jnp.where(free, -entropy(candidates.probabilities), jnp.inf))[:count])
+        return np.argsort(np.where(free, -entropy(candidates.probabilities), np.inf), kind="stable")[:count]
     if rule == "k-centre":
-        return _farthest(np.asarray(candidates.gram), np.asarray(candidates.labelled), count)
-    return _by_gradients(candidates, np.asarray(free), count, key)
+        return _farthest(candidates.gram, candidates.labelled, count)
+    return _by_gradients(candidates.gram, candidates.probabilities, free, count, seed)
 
 
-def _by_coding_rate(candidates: Candidates, free: Array, count: int, noise: float, weight: float) -> Array:
-    gram = candidates.gram
-    level = jnp.mean(jnp.diagonal(gram))
-    rest = posterior_gram(gram, jnp.flatnonzero(~free), noise * level)
-    on_diagonal = noise * level
+def _by_coding_rate(candidates: Candidates, count: int, noise: float, weight: float) -> np.ndarray:
+    gram, labelled = candidates.gram, np.flatnonzero(candidates.labelled)
+    level = np.diagonal(gram).mean()
+    on_diagonal = np.full(len(gram), noise * level)
     if weight:
-        on_diagonal = on_diagonal + weight * level * entropy(candidates.probabilities)
-    return greedy_log_determinant(rest, count, on_diagonal, allowed=free)[0]
+        on_diagonal += weight * level * entropy(candidates.probabilities)
+    if len(labelled):
+        # what posterior_gram does, without compiling for each number of labels anew
+        own = gram[np.ix_(labelled, labelled)] + noise * level * np.eye(len(labelled))
+        half = scipy.linalg.solve_triangular(np.linalg.cholesky(own), gram[labelled], lower=True)
+        gram = gram - half.T @ half
+    free = jnp.asarray(~candidates.labelled)
+    return np.asarray(greedy_log_determinant(jnp.asarray(gram), count, jnp.asarray(on_diagonal), allowed=free)[0])
 
 
 def _squared_distances(gram: np.ndarray, row: int) -> np.ndarray:
@@ -148,17 +164,15 @@ def _farthest(gram: np.ndarray, taken: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(found)
 
 
-def _by_gradients(candidates: Candidates, free: np.ndarray, count: int, key: Array) -> np.ndarray:
-    p = np.asarray(candidates.probabilities)
+def _by_gradients(gram: np.ndarray, p: np.ndarray, free: np.ndarray, count: int, seed: int) -> np.ndarray:
     off = p - np.eye(p.shape[1])[p.argmax(axis=1)]
-    gram = np.asarray(candidates.gram) * (off @ off.T)
-    free, found = free.copy(), []
+    gram = gram * (off @ off.T)
+    draw, free, found = np.random.default_rng(seed), free.copy(), []
     weights = np.maximum(np.diagonal(gram), 0.0)  # the first by its length
-    for uniform in np.asarray(jax.random.uniform(key, (count,), float)):
+    for _ in range(count):
         shares = np.where(free, weights, 0.0)
         shares = shares if shares.any() else free.astype(float)  # a model that is sure everywhere tells nothing
-        row = int(np.searchsorted(np.cumsum(shares), uniform * shares.sum(), side="right"))
-        row = min(row, int(np.flatnonzero(shares).max()))
+        row = int(draw.choice(len(shares), p=shares / shares.sum()))
         own = _squared_distances(gram, row)
         weights = np.minimum(weights, own) if found else own
         free[row] = False

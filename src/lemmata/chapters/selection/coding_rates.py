@@ -63,8 +63,7 @@ class CodingRateOfKernel(Claim[CodedFeatures]):
     reading = "natural logarithms; features are not centred"
 
     def predict(self, problem: CodedFeatures) -> Array:
-        n, d = problem.features.shape
-        return kernel_coding_rate(problem.gram, problem.eps, dimension=float(d))
+        return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
 
     def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
         """From singular values."""

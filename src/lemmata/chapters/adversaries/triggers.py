@@ -1,0 +1,102 @@
+"""Triggers in distilled digits: how large they must be, what distilling does to them, and what optimising gains.
+
+One support image a class is distilled from 200 digits, of which a tenth carry a trigger and the target's label, by
+kernel inducing points with the tangent kernel of a ReLU network with one hidden layer. Success is the share of
+triggered test digits of other classes that are called the target. No theorem says how large it is; the claims are
+about means over splits of the digits.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.adversaries import BackdoorLoss, Poisoned, Trigger, optimise_trigger, square_trigger
+from lemmata.claims import AtMost, Claim, Control, EqualInMean, Order, Source
+from lemmata.problems._poisoned_digits import KERNEL, SHAPE, DigitsToPoison, PoisonedDigits
+
+_KEY = "chung2024rethinking"
+_OPACITY = 0.3
+_SIDES = (2.0, 4.0, 8.0)
+
+
+class LargerTriggersSucceed(Claim[PoisonedDigits]):
+    """A white square of side 2, 4 or 8 in a corner of 8 x 8 digits, seen at an opacity of 0.3, succeeds the more often
+    after distilling the larger it is, on the mean over splits.
+    """
+
+    title = "Larger triggers succeed more often"
+    source = Source(_KEY, "Abstract, two triggers", note="the square")
+    population = DigitsToPoison()
+    relation = Order("side", _SIDES)
+    control = Control("less often", lambda sign, problem: -sign)
+    controls = "the success of a trigger in distilled data"
+    unexplained = "how often it succeeds"
+    reading = "the first of the two methods as the public code has it: a white square"
+    traced = False
+    trials = 12
+
+    def predict(self, problem: PoisonedDigits) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
+        found = []
+        for side in _SIDES:
+            trigger = square_trigger(SHAPE, int(side), opacity=_OPACITY)
+            distilled = problem.distilled(trigger)
+            found.append(problem.success(distilled.points, distilled.labels, trigger))
+        return jnp.asarray(found)
+
+
+class CleanAccuracyKept(Claim[PoisonedDigits]):
+    """The mean accuracy on clean digits of what is distilled from digits of which a share carry a white square over the
+    whole image at an opacity of 0.3 is that of what is distilled from clean digits, within 0.03.
+    """
+
+    title = "Accuracy on clean digits is kept"
+    source = Source(_KEY, "Abstract, effective attacks", note="that nobody notices by accuracy")
+    population = DigitsToPoison()
+    relation = EqualInMean(margin=0.03, resolution=0.03, relative=False, over="problems")
+    control = Control("a tenth is lost", lambda accuracy, problem: accuracy - 0.1)
+    controls = "the accuracy on clean digits after poisoning"
+    unexplained = "why a linear change of a tenth of the images costs little"
+    reading = "effective: success without a loss of accuracy that would be noticed"
+    traced = False
+    trials = 20
+
+    def predict(self, problem: PoisonedDigits) -> Array:
+        clean = problem.distilled()
+        return jnp.asarray(problem.accuracy(clean.points, clean.labels))
+
+    def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
+        """After poisoning."""
+        found = problem.distilled(square_trigger(SHAPE, SHAPE[0], opacity=_OPACITY))
+        return jnp.asarray(problem.accuracy(found.points, found.labels))
+
+
+class DistillingWeakensTriggers(Claim[PoisonedDigits]):
+    """A white square of side 4 at an opacity of 0.3 succeeds less often with regression on the images distilled from the
+    poisoned digits than with regression on the poisoned digits themselves, on the mean over splits.
+    """
+
+    title = "Distilling weakens a trigger"
+    source = Source(_KEY, "Abstract, counteracts")
+    population = DigitsToPoison()
+    relation = Order("distilled", (0.0, 1.0))
+    control = Control("it succeeds more often", lambda sign, problem: -sign)
+    controls = "the success of a trigger before and after distilling"
+    unexplained = "triggers over the whole image, which distilling leaves as they are"
+    traced = False
+    trials = 12
+
+    def predict(self, problem: PoisonedDigits) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
+        trigger = square_trigger(SHAPE, 4, opacity=_OPACITY)
+        whole, distilled = problem.poisoned(trigger), problem.distilled(trigger)
+        return jnp.asarray(
+            [
+                problem.success(whole.x, whole.y, trigger),
+                problem.success(distilled.points, distilled.labels, trigger),
+            ]
+        )
