@@ -11,44 +11,45 @@ from jaxtyping import Array, Key
 
 from lemmata.claims import Claim, Control, Order, Source, Status
 from lemmata.problems._row_pools import RowPool, RowPools
+from lemmata.selection import Rule
 
 _KEY = "luo2023kecor"
-_SPLITS = 48
+_WEIGHT = 0.3
 
 
-def areas(problem: RowPool, entropy_weight: float) -> Array:
-    """Areas under the curves of rows at random, and of rows by their coding rates."""
-    chosen = problem.chosen("coding rate", entropy_weight=entropy_weight)
-    return jnp.asarray([problem.curve(problem.chosen("random")).mean(), problem.curve(chosen).mean()])
+def areas(problem: RowPool, rival: Rule) -> Array:
+    """Areas under the curves of rows by a rival rule, and of rows by coding rates with the entropy on the diagonal."""
+    chosen = problem.chosen("coding rate", entropy_weight=_WEIGHT)
+    return jnp.asarray([problem.curve(problem.chosen(rival)).mean(), problem.curve(chosen).mean()])
 
 
 class FewerLabelsAsPrinted(Claim[RowPool]):
-    """As printed: rows chosen by coding rates, with the entropy of classes on the diagonal at a weight of 0.3, reach the
-    accuracy of other choices with fewer labels; read on handwritten digits, ten labels to start with and four rounds of
-    ten: the mean area under their curves is above that of rows at random.
+    """As printed: rows chosen by coding rates, with the entropy of classes on the diagonal at a weight of 0.3, reach an
+    accuracy with fewer labels than the best rule before; read on handwritten digits, ten labels to start with and four
+    rounds of ten: the mean area under the curve of accuracy is above that of rows farthest from labelled ones.
 
-    It is below. A regression on ten labels of ten classes is unsure of everything and mistaken about what it is unsure
-    of, and on the diagonal the entropy is rewarded by itself.
+    It is below: the farthest rows are of all ten classes soon, and a regression on ten labels is mistaken about what it
+    is unsure of.
     """
 
     title = "Fewer labels by coding rates, on digits"
     source = Source(_KEY, "Abstract, fewer annotations", note="as printed, at the size of bundled tables")
     population = RowPools("digits")
     relation = Order("chosen", (0.0, 1.0))
-    control = Control("the area of random rows is above", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    control = Control("the rival's area is above", lambda sign, problem: -sign, loose="a sign has no neighbour")
     controls = "the accuracy per label"
     unexplained = "object detectors, where a label is a box and rows have many"
-    reading = "the gain over the state of the art as a gain over random rows, with one table for any"
+    reading = "the state of the art as the k-centre rule, data as any bundled table"
     expected = Status.REFUTED
     traced = False
-    trials = 160
+    trials = 80
 
     def predict(self, problem: RowPool) -> Array:
         return jnp.asarray(1.0)
 
     def measure(self, problem: RowPool, key: Key[Array, ""]) -> Array:
         """Areas of both choices on one split."""
-        return areas(problem, 0.3)
+        return areas(problem, "k-centre")
 
 
 class FewerLabelsOnTumours(Claim[RowPool]):
@@ -73,4 +74,4 @@ class FewerLabelsOnTumours(Claim[RowPool]):
 
     def measure(self, problem: RowPool, key: Key[Array, ""]) -> Array:
         """Areas of both choices on one split."""
-        return areas(problem, 0.3)
+        return areas(problem, "random")
