@@ -29,7 +29,9 @@ def test_the_water_level_gives_the_least_information_of_normal_channels(distorti
         constraints={"type": "eq", "fun": lambda b: b.sum() - distortion}, options={"ftol": 1e-12},
     )  # fmt: skip
     assert best.success
-    assert float(coding_rates.least_nats(jnp.asarray(values), jnp.asarray(distortion))) == pytest.approx(best.fun, abs=1e-5)
+    assert float(coding_rates.least_nats(jnp.asarray(values), jnp.asarray(distortion))) == pytest.approx(
+        best.fun, abs=1e-5
+    )
 
 
 def test_equal_moments_make_the_coding_rate_the_least_number_at_its_own_error():

@@ -59,7 +59,8 @@ def test_the_greedy_choice_is_that_of_determinants(features, noise):
     chosen, before, full = [], 0.0, gram + np.diag(np.broadcast_to(noise, 12))
     for row, pivot in zip(rows.tolist(), pivots.tolist(), strict=True):
         gains = [
-            -np.inf if i in chosen else np.linalg.slogdet(full[np.ix_([*chosen, i], [*chosen, i])])[1] for i in range(12)
+            -np.inf if i in chosen else np.linalg.slogdet(full[np.ix_([*chosen, i], [*chosen, i])])[1]
+            for i in range(12)
         ]
         assert int(np.argmax(gains)) == row
         assert np.log(pivot) == pytest.approx(gains[row] - before, abs=1e-10)

@@ -126,7 +126,7 @@ def optimise_trigger(
     steps: int = 100,
     rate: float = 0.01,
 ) -> OptimisedTrigger:
-    """The pattern, at the mask and opacity of a trigger and at most its length, that makes weight * conflict + projection small.
+    """A pattern at most as long as a trigger's, at its mask and opacity, for which weight * conflict + projection is small.
 
     The losses are `conflict_loss` and `projection_loss` of the set in which the rows that `clean.triggered` marks carry
     the trigger and the label of the target; the support points stay fixed. Steps are Adam's, after each of which the
@@ -183,7 +183,7 @@ class BackdoorLoss(eqx.Module):
     ridge: float | Float[Array, ""] = 1e-3
 
     def __call__(self, trigger: Trigger) -> Float[Array, ""]:
-        """weight * conflict + projection."""
+        """The loss of a trigger."""
         conflict, projection = self.parts(trigger)
         return self.weight * conflict + projection
 

@@ -84,8 +84,10 @@ def distil(
 
     Args:
         kernel: differentiable in its inputs, `TangentKernel(network)` say.
-        x, y: the training set; points in [0, 1].
-        points, labels: support points to start from, and their labels, of as many classes.
+        x: points of the training set, in [0, 1].
+        y: their labels, a column a class.
+        points: support points to start from.
+        labels: of the support points, with as many classes.
         steps: of Adam.
         rate: its step length.
         ridge: as a share of the mean of the diagonal of K_SS.

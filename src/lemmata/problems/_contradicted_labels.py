@@ -32,12 +32,12 @@ class ContradictedLabels(eqx.Module):
 
     @property
     def coefficients(self) -> Float[Array, "n C"]:
-        """alpha = (K + ridge I)^-1 y."""
+        """The fit (K + ridge I)^-1 y."""
         return jnp.linalg.solve(self.gram + self.ridge * jnp.eye(len(self.y)), self.y)
 
     @property
     def spread(self) -> Float[Array, ""]:
-        """n times the condition number of K + ridge I and of K_SS."""
+        """Condition numbers of K + ridge I and of K_SS, times n."""
         values, own = jnp.linalg.eigvalsh(self.gram), jnp.linalg.eigvalsh(self.support @ self.support.T)
         return len(self.y) * ((values[-1] + self.ridge) / self.ridge + own[-1] / own[0])
 

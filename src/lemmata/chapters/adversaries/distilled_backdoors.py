@@ -173,7 +173,9 @@ class RiskOfProjection(Claim[ContradictedLabels]):
     source = Source(_KEY, "Abstract, risk", note="with roots")
     population = LabelledFeatures()
     relation = AtMost()
-    control = Control("the root of their sum", lambda bound, problem: jnp.sqrt(_conflict(problem) + _projection(problem)))
+    control = Control(
+        "the root of their sum", lambda bound, problem: jnp.sqrt(_conflict(problem) + _projection(problem))
+    )
     controls = "the root mean square error on the poisoned set of the best labels for the support"
     unexplained = "labels that stay as they were given, and the gap to new images"
     corrects = RiskIsSumAsPrinted
