@@ -8,41 +8,27 @@ from lemmata.adversaries import square_trigger
 from lemmata.problems._poisoned_digits import SHAPE, DigitsToPoison
 
 SPLITS, SIDES, OPACITY = 6, (1, 2, 3, 4, 6, 8), 0.3
+WHOLE, DISTILLED = "200 poisoned digits", "10 distilled from them"
+HIT, RIGHT = "triggered digits called the target", "clean digits called right"
 
 
 def rows() -> list[dict]:
-    """Means over splits, with the smallest and the largest."""
+    """Means over splits in per cent, with the smallest and the largest."""
     population = DigitsToPoison()
-    setting = population.settings().resolve(None)
-    seen: dict = {}
+    setting, seen = population.settings().resolve(None), {}
     for number in range(SPLITS):
         problem = population.sample(setting, jax.random.key(number))
         for side in SIDES:
             trigger = square_trigger(SHAPE, side, opacity=OPACITY)
             whole, found = problem.poisoned(trigger), problem.distilled(trigger)
-            for name, points in (
-                ("200 poisoned digits", (whole.x, whole.y)),
-                ("10 distilled from them", (found.points, found.labels)),
-            ):
-                seen.setdefault((name, "triggered digits called the target", side), []).append(
-                    problem.success(*points, trigger)
-                )
-                seen.setdefault((name, "clean digits called right", side), []).append(problem.accuracy(*points))
+            for name, points in ((WHOLE, (whole.x, whole.y)), (DISTILLED, (found.points, found.labels))):
+                seen.setdefault((name, HIT, side), []).append(100 * problem.success(*points, trigger))
+                seen.setdefault((name, RIGHT, side), []).append(100 * problem.accuracy(*points))
     found = []
     for (name, what, side), values in seen.items():
-        found.append(
-            {
-                "regression on": name,
-                "what": what,
-                "side": side,
-                "mean": 100 * np.mean(values),
-                "low": 100 * min(values),
-                "high": 100 * max(values),
-            }
-        )
-        print(
-            f"{name:24} {what:36} side {side}: {100 * np.mean(values):.1f} ({100 * min(values):.1f} to {100 * max(values):.1f})"
-        )
+        ends = {"mean": float(np.mean(values)), "low": min(values), "high": max(values)}
+        found.append({"regression on": name, "what": what, "side": side, **ends})
+        print(f"{name:24} {what:36} side {side}: {ends['mean']:.1f} ({ends['low']:.1f} to {ends['high']:.1f})")
     return found
 
 
@@ -51,18 +37,9 @@ def picture() -> alt.Chart:
     frame = alt.Chart(alt.Data(values=rows()))
     across = alt.X("side:Q", title="side of the square (pixels of 8)", axis=alt.Axis(grid=False, values=list(SIDES)))
     up = alt.Scale(domain=[0, 100])
-    colour = alt.Color(
-        "regression on:N", scale=alt.Scale(range=["#4c78c8", "#c2508c"]), legend=alt.Legend(orient="top")
-    )
-    line = frame.mark_line(point=True).encode(
-        across, alt.Y("mean:Q", title="per cent, mean over splits", scale=up), colour
-    )
+    two = alt.Scale(domain=[WHOLE, DISTILLED], range=["#4c78c8", "#c2508c"])
+    colour = alt.Color("regression on:N", scale=two, legend=alt.Legend(orient="top"))
+    line = frame.mark_line(point=True).encode(across, alt.Y("mean:Q", title="per cent", scale=up), colour)
     area = frame.mark_area(opacity=0.2).encode(across, alt.Y("low:Q", scale=up), alt.Y2("high:Q"), colour)
-    return (
-        (area + line)
-        .properties(width=240, height=220)
-        .facet(
-            alt.Facet("what:N", title=None, sort=["triggered digits called the target", "clean digits called right"]),
-            columns=2,
-        )
-    )
+    panel = (area + line).properties(width=240, height=220)
+    return panel.facet(alt.Facet("what:N", title=None, sort=[HIT, RIGHT]), columns=2)

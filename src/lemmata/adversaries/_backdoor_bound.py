@@ -126,7 +126,7 @@ def optimise_trigger(
     steps: int = 100,
     rate: float = 0.01,
 ) -> OptimisedTrigger:
-    """A pattern at most as long as a trigger's, at its mask and opacity, for which weight * conflict + projection is small.
+    """A pattern no longer than a trigger's, at its mask and opacity, that makes weight * conflict + projection small.
 
     The losses are `conflict_loss` and `projection_loss` of the set in which the rows that `clean.triggered` marks carry
     the trigger and the label of the target; the support points stay fixed. Steps are Adam's, after each of which the

@@ -76,8 +76,8 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 
 
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
-    """A white square of side 4 at an opacity of 0.3 succeeds less often with regression on the images distilled from the
-    poisoned digits than with regression on the poisoned digits themselves, on the mean over splits.
+    """A white square of side 4 at an opacity of 0.3 succeeds less often with regression on images distilled from poisoned
+    digits than with regression on the poisoned digits themselves, on the mean over splits.
     """
 
     title = "Distilling weakens a trigger"
