@@ -34,12 +34,12 @@ def rows() -> list[dict]:
 
 def picture() -> alt.Chart:
     """Two panels over the side of the square."""
-    frame = alt.Chart(alt.Data(values=rows()))
+    frame = alt.Chart()
     across = alt.X("side:Q", title="side of the square (pixels of 8)", axis=alt.Axis(grid=False, values=list(SIDES)))
     up = alt.Scale(domain=[0, 100])
     two = alt.Scale(domain=[WHOLE, DISTILLED], range=["#4c78c8", "#c2508c"])
     colour = alt.Color("regression on:N", scale=two, legend=alt.Legend(orient="top"))
     line = frame.mark_line(point=True).encode(across, alt.Y("mean:Q", title="per cent", scale=up), colour)
     area = frame.mark_area(opacity=0.2).encode(across, alt.Y("low:Q", scale=up), alt.Y2("high:Q"), colour)
-    panel = (area + line).properties(width=240, height=220)
+    panel = alt.layer(area, line, data=alt.Data(values=rows())).properties(width=240, height=220)
     return panel.facet(alt.Facet("what:N", title=None, sort=[HIT, RIGHT]), columns=2)

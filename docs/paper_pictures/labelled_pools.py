@@ -39,12 +39,12 @@ def rows() -> list[dict]:
 
 def picture() -> alt.Chart:
     """A panel a table, a row a rule."""
-    frame = alt.Chart(alt.Data(values=rows()))
     y = alt.Y("rule:N", sort=list(ARMS), title=None)
     colour = alt.Color("rule:N", sort=list(ARMS), legend=None)
     across = "area under the curve of accuracy, less that of rows at random (points)"
+    frame = alt.Chart()
+    zero = frame.mark_rule(color="#888", strokeDash=[4, 3]).encode(x=alt.datum(0))
     bars = frame.mark_rule(strokeWidth=2).encode(alt.X("low:Q", title=across), alt.X2("high:Q"), y, colour)
     dots = frame.mark_point(filled=True, size=70, opacity=1).encode(alt.X("gain:Q"), y, colour)
-    zero = alt.Chart(alt.Data(values=[{"x": 0}])).mark_rule(color="#888", strokeDash=[4, 3]).encode(alt.X("x:Q"))
-    layers = alt.layer(zero, bars, dots, data=frame.data).properties(width=420, height=100)
+    layers = alt.layer(zero, bars, dots, data=alt.Data(values=rows())).properties(width=420, height=100)
     return layers.facet(row=alt.Row("table:N", sort=list(WORDS.values()), title=None))

@@ -77,13 +77,19 @@ class PoisonedDigits(eqx.Module):
 
 
 class DigitsToPoison(Population[PoisonedDigits]):
-    """Random splits of the handwritten digits that scikit-learn brings."""
+    """Random splits of the handwritten digits that scikit-learn brings.
+
+    Args:
+        corner: the share, in a hundredth, that a verification tries besides; 10 tries none.
+    """
+
+    corner: int = eqx.field(default=15, static=True)
 
     def settings(self) -> Space:
         """How many are distilled, and how many of them are poisoned."""
         return Space(
             n=Integer(200, 100, 1000, "digits to distil", corners=(200, 200)),
-            poisoned=Integer(10, 2, 30, "of a hundred that are poisoned", corners=(15, 15)),
+            poisoned=Integer(10, 2, 30, "of a hundred that are poisoned", corners=(self.corner, self.corner)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PoisonedDigits:

@@ -56,7 +56,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 
     title = "Accuracy on clean digits is kept"
     source = Source(_KEY, "Abstract, effective attacks", note="that nobody notices by accuracy")
-    population = DigitsToPoison()
+    population = DigitsToPoison(corner=10)
     relation = EqualInMean(margin=0.03, resolution=0.03, relative=False, over="problems")
     control = Control("a tenth is lost", lambda accuracy, problem: accuracy - 0.1)
     controls = "the accuracy on clean digits after poisoning"
@@ -76,8 +76,8 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 
 
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
-    """A white square of side 4 at an opacity of 0.3 succeeds less often with regression on images distilled from poisoned
-    digits than with regression on the poisoned digits themselves, on the mean over splits.
+    """A white square of side 4 at an opacity of 0.3 succeeds less often with regression on images that are distilled from
+    poisoned digits than with regression on the poisoned digits themselves, on the mean over splits.
     """
 
     title = "Distilling weakens a trigger"
@@ -125,7 +125,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
 
     title = "An optimised trigger lowers conflict and projection"
     source = Source(_KEY, "Abstract, effective attacks", note="what is optimised")
-    population = DigitsToPoison()
+    population = DigitsToPoison(corner=10)
     relation = Order("optimised", (0.0, 1.0))
     control = Control("it is raised", lambda sign, problem: -sign)
     controls = "conflict and projection of a poisoned set"
@@ -151,7 +151,7 @@ class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
 
     title = "An optimised trigger succeeds more often"
     source = Source(_KEY, "Abstract, effective attacks", note="what optimising gains")
-    population = DigitsToPoison()
+    population = DigitsToPoison(corner=10)
     relation = Order("optimised", (0.0, 1.0))
     control = Control("less often", lambda sign, problem: -sign)
     controls = "the success of a trigger in distilled data"
