@@ -158,8 +158,8 @@ def test_points_of_the_target_are_no_success():
 
 
 def test_conflict_and_projection_are_those_of_least_squares(rows):
-    x, y = (np.asarray(part) for part in rows)
-    gram = np.asarray(KERNEL.cross(jnp.asarray(x), jnp.asarray(x)))
+    x, y = rows
+    gram = KERNEL.cross(x, x)
     ridge = 0.1
     values, vectors = np.linalg.eigh(gram)
     shrunk = (ridge / (values + ridge))[:, None] * (vectors.T @ y)
@@ -170,7 +170,7 @@ def test_conflict_and_projection_are_those_of_least_squares(rows):
     fit = root.T @ weights
     within = root[places].T @ np.linalg.lstsq(root[places].T, fit, rcond=None)[0]
     missed = root @ (fit - within)
-    found = projection_loss(gram, gram[:, places], gram[np.ix_(places, places)], y, ridge, floor=1e-12)
+    found = projection_loss(gram, gram[:, jnp.array(places)], gram[np.ix_(places, places)], y, ridge, floor=1e-12)
     assert float(found) == pytest.approx(np.sum(missed**2) / len(y), rel=1e-6)
     with pytest.raises(ShapeError, match="cross matrix"):
         projection_loss(gram, gram[:, :2], gram[np.ix_(places, places)], y, ridge)

@@ -37,19 +37,21 @@ def test_the_coding_rate_by_eigenvalues_and_by_the_gram_matrix(features):
     eps = 0.3
     values = np.linalg.eigvalsh(features.T @ features)
     exact = 0.5 * np.log1p(4 / (12 * eps**2) * values).sum()
-    assert float(coding_rate(features, eps)) == pytest.approx(exact, rel=1e-12)
-    assert float(kernel_coding_rate(features @ features.T, eps, dimension=4)) == pytest.approx(exact, rel=1e-11)
+    assert float(coding_rate(jnp.asarray(features), eps)) == pytest.approx(exact, rel=1e-12)
+    assert float(kernel_coding_rate(jnp.asarray(features @ features.T), eps, dimension=4.0)) == pytest.approx(
+        exact, rel=1e-11
+    )
 
 
 def test_the_coding_rate_of_no_distortion_is_refused(features):
     with pytest.raises(SettingError, match="eps; found 0"):
-        coding_rate(features, 0.0)
+        coding_rate(jnp.asarray(features), 0.0)
     with pytest.raises(SettingError, match="dimension"):
-        kernel_coding_rate(np.eye(2), 1.0, dimension=0.0)
+        kernel_coding_rate(jnp.eye(2), 1.0, dimension=0.0)
     with pytest.raises(ShapeError):
-        kernel_coding_rate(np.ones((2, 3)), 1.0)
+        kernel_coding_rate(jnp.ones((2, 3)), 1.0)
     with pytest.raises(DataError):
-        coding_rate(np.full((2, 2), np.nan), 1.0)
+        coding_rate(jnp.full((2, 2), jnp.nan), 1.0)
 
 
 @pytest.mark.parametrize("noise", [0.1, np.linspace(0.1, 2.0, 12)])
@@ -168,7 +170,7 @@ def test_every_rule_chooses_rows_without_labels_once_and_again_the_same(rule):
 
 def test_candidates_that_make_no_sense_are_refused():
     with pytest.raises(SettingError, match="one of coding rate, random"):
-        select(Candidates(np.eye(5), KNOWN), 1, "best")  # pyright: ignore[reportArgumentType]
+        select(Candidates(np.eye(5), KNOWN), 1, "best")
     with pytest.raises(SettingError, match="entropies and gradients need them"):
         select(Candidates(np.eye(5), KNOWN), 1, "gradients")
     with pytest.raises(ShapeError, match="labelled"):

@@ -50,7 +50,7 @@ def conflict_loss(
 def projection_loss(
     gram: Float[Array, "n columns"],
     cross: Float[Array, "rows m"],
-    own: Float[Array, "m others"],
+    own: Float[Array, "k others"],
     y: Float[Array, "labels C"],
     ridge: float | Float[Array, ""],
     *,
@@ -117,7 +117,7 @@ class OptimisedTrigger(eqx.Module):
 def optimise_trigger(
     kernel: AbstractKernel,
     clean: Poisoned,
-    points: Float[Array, "m *point"],
+    points: Float[Array, "m *support"],
     trigger: Trigger,
     target: int,
     *,

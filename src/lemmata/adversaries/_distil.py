@@ -66,9 +66,9 @@ def inducing_outputs(
 def distil(
     kernel: AbstractKernel,
     x: Float[Array, "n *point"],
-    y: Float[Array, "n C"],
-    points: Float[Array, "m *point"],
-    labels: Float[Array, "m C"],
+    y: Float[Array, "rows *C"],
+    points: Float[Array, "m *support"],
+    labels: Float[Array, "k *classes"],
     *,
     steps: int = 200,
     rate: float = 0.02,

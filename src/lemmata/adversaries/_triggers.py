@@ -31,7 +31,7 @@ class Trigger(eqx.Module):
     """
 
     mask: Float[Array, "*point"]
-    pattern: Float[Array, "*point"]
+    pattern: Float[Array, "*shape"]
     opacity: Float[Array, ""] = eqx.field(default=1.0, converter=jnp.asarray)
 
     def __check_init__(self):
@@ -116,7 +116,7 @@ class Poisoned(eqx.Module):
 
 def poison(
     x: Float[Array, "n *point"],
-    y: Float[Array, "n C"],
+    y: Float[Array, "rows *classes"],
     trigger: Trigger,
     target: int,
     fraction: float,

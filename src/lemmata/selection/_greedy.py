@@ -13,9 +13,9 @@ from lemmata.errors import SettingError, ShapeError
 def greedy_log_determinant(
     gram: Float[Array, "n columns"],
     count: int,
-    noise: float | Float[Array, ""] | Float[Array, " n"],
+    noise: float | Float[Array, ""] | Float[Array, " rows"],
     *,
-    allowed: Bool[Array, " n"] | None = None,
+    allowed: Bool[Array, " points"] | None = None,
 ) -> tuple[Int[Array, " count"], Float[Array, " count"]]:
     """Points chosen one by one so that each adds most to log det(K_S + D_S), D the diagonal matrix of the noise.
 

@@ -56,7 +56,7 @@ def posterior_gram(
 
 def proxy_tangent_gram(
     features: Float[Array, "n d"],
-    outputs: Float[Array, "n k"],
+    outputs: Float[Array, "rows k"],
     key: Key[Array, ""],
     *,
     widths: Sequence[int] = (64, 32),

@@ -73,7 +73,7 @@ def entropy(probabilities: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
 def select(
     candidates: Candidates,
     count: int,
-    rule: Rule = "coding rate",
+    rule: Rule | str = "coding rate",
     *,
     seed: int = 0,
     noise: float = NOISE,
