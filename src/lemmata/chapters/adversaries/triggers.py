@@ -76,7 +76,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 
 
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
-    """A white square of side 4 at an opacity of 0.3 succeeds less often with regression on images that are distilled from
+    """A white square of side 4 at an opacity of 0.3 succeeds less often with regression on images distilled from
     poisoned digits than with regression on the poisoned digits themselves, on the mean over splits.
     """
 
