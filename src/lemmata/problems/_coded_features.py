@@ -53,8 +53,14 @@ class CodedFeatures(eqx.Module):
 
 
 class FeatureClouds(Population[CodedFeatures]):
-    """Normal vectors of unequal spreads; in half of the problems made to have equal second moments."""
+    """Normal vectors of unequal spreads; in half of the problems made to have equal second moments.
 
+    Args:
+        trap: instead, in half of the problems, as many axes as are chosen and a longer vector along their sum, which
+            the best set leaves out where the distortion is small.
+    """
+
+    trap: bool = eqx.field(default=False, static=True)
     free = ("features",)
 
     def settings(self) -> Space:
@@ -64,7 +70,10 @@ class FeatureClouds(Population[CodedFeatures]):
             d=Integer(3, 2, 12, "dimension", corners=(3, 4)),
             labelled=Integer(3, 1, 10, "vectors with labels", corners=(2, 3)),
             count=Integer(3, 2, 10, "vectors to choose", corners=(2, 3)),
-        ).where("there are vectors to choose", lambda s: s["labelled"] + s["count"] <= s["n"] and s["d"] <= s["n"])
+        ).where(
+            "there are vectors to choose",
+            lambda s: max(s["labelled"], s["d"]) + s["count"] <= s["n"] and s["count"] <= s["d"],
+        )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CodedFeatures:
         """Spreads of 1/4 to 1, a distortion of a tenth to the whole of the largest."""
@@ -74,9 +83,15 @@ class FeatureClouds(Population[CodedFeatures]):
         uniform = jax.random.uniform(keys[1], (d + 2,))
         values, vectors = jnp.linalg.eigh(drawn.T @ drawn / n)
         even = drawn @ (vectors / jnp.sqrt(values)) @ vectors.T
-        features = jnp.where(uniform[d] < 0.5, even, drawn * 4 ** -uniform[:d])
+        special = self._trapped(drawn, setting["count"]) if self.trap else even
+        features = jnp.where(uniform[d] < 0.5, special, drawn * 4 ** -uniform[:d])
         entropies = jax.random.uniform(keys[2], (n,))
-        return CodedFeatures(features, 10 ** -uniform[d + 1], entropies, setting["labelled"], setting["count"])
+        eps = 10 ** -(uniform[d + 1] + self.trap)
+        return CodedFeatures(features, eps, entropies, setting["labelled"], setting["count"])
+
+    def _trapped(self, drawn: Float[Array, "n d"], count: int) -> Float[Array, "n d"]:
+        axes = jnp.eye(drawn.shape[1])[:count]
+        return jnp.concatenate([0.75 * axes.sum(axis=0, keepdims=True), axes, drawn[count + 1 :] / 4])
 
     def hypotheses(self, problem: CodedFeatures) -> list[Hypothesis]:
         """A distortion, vectors that are not 0."""

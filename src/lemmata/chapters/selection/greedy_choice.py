@@ -35,7 +35,7 @@ class GreedyIsBestAsPrinted(Claim[CodedFeatures]):
 
     title = "Greedy search finds the best rows"
     source = Source(_KEY, "Abstract, greedy", note="as printed")
-    population = FeatureClouds()
+    population = FeatureClouds(trap=True)
     relation = Equal()
     control = Control("the best is a tenth better", lambda reached, problem: 1.1 * reached)
     controls = "the coding rate of the chosen rows"
@@ -61,7 +61,7 @@ class GreedyIsNearBest(Claim[CodedFeatures]):
 
     title = "Greedy search is near the best rows"
     source = Source(_KEY, "Abstract, greedy", note="with the factor of monotone submodular functions")
-    population = FeatureClouds()
+    population = FeatureClouds(trap=True)
     relation = AtLeast()
     control = Control("it reaches the best", lambda reached, problem: reached / (1 - np.exp(-1)))
     controls = "the coding rate of rows that are chosen one by one"
