@@ -68,8 +68,8 @@ def test_distilling_lowers_the_loss_that_it_reports(rows):
     x, y = rows
     found = distil(KERNEL, x, y, x[:4], y[:4], steps=40, rate=0.03)
     assert isinstance(found, Distilled)
-    before = np.mean(np.sum((naive_outputs(x[:4], y[:4], 1e-6, x) - y) ** 2, axis=1))
-    after = np.mean(np.sum((naive_outputs(found.points, y[:4], 1e-6, x) - y) ** 2, axis=1))
+    before = float(np.mean(np.sum((naive_outputs(x[:4], y[:4], 1e-6, x) - y) ** 2, axis=1)))
+    after = float(np.mean(np.sum((naive_outputs(found.points, y[:4], 1e-6, x) - y) ** 2, axis=1)))
     assert float(found.losses[0]) == pytest.approx(before, rel=1e-8)
     assert after < 0.8 * before
     assert after < float(found.losses[-5])
@@ -163,7 +163,7 @@ def test_conflict_and_projection_are_those_of_least_squares(rows):
     ridge = 0.1
     values, vectors = np.linalg.eigh(gram)
     shrunk = (ridge / (values + ridge))[:, None] * (vectors.T @ y)
-    assert float(conflict_loss(gram, y, ridge)) == pytest.approx(np.sum(shrunk**2) / len(y), rel=1e-9)
+    assert float(conflict_loss(gram, y, ridge)) == pytest.approx(float(np.sum(shrunk**2)) / len(y), rel=1e-9)
     places = [1, 5, 8]
     weights = np.linalg.solve(gram + ridge * np.eye(len(y)), y)
     root = np.linalg.cholesky(gram + 1e-10 * np.eye(len(y)))  # rows are features
@@ -171,7 +171,7 @@ def test_conflict_and_projection_are_those_of_least_squares(rows):
     within = root[places].T @ np.linalg.lstsq(root[places].T, fit, rcond=None)[0]
     missed = root @ (fit - within)
     found = projection_loss(gram, gram[:, jnp.array(places)], gram[np.ix_(places, places)], y, ridge, floor=1e-12)
-    assert float(found) == pytest.approx(np.sum(missed**2) / len(y), rel=1e-6)
+    assert float(found) == pytest.approx(float(np.sum(missed**2)) / len(y), rel=1e-6)
     with pytest.raises(ShapeError, match="cross matrix"):
         projection_loss(gram, gram[:, :2], gram[np.ix_(places, places)], y, ridge)
     with pytest.raises(ShapeError, match="labels"):

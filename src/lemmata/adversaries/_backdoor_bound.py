@@ -212,7 +212,7 @@ def _improve(loss: Any, trigger: Trigger, rate: float, steps: int) -> tuple[Arra
         pattern, memory = state
         value, slope = jax.value_and_grad(lambda own: loss(at(own)))(pattern)
         update, memory = rule.update(slope, memory, pattern)
-        moved = jnp.clip(optax.apply_updates(pattern, update), 0.0, 1.0)
+        moved = jnp.clip(pattern + update, 0.0, 1.0)
         length = at(moved).norm
         return (moved * jnp.minimum(1.0, most / jnp.where(length > 0, length, 1.0)), memory), value
 

@@ -147,7 +147,7 @@ def _descend(kernel: Any, x: Array, y: Array, points: Array, labels: Array, keys
         rows = jnp.arange(len(x)) if batch is None else jax.random.permutation(key, len(x))[:batch]
         value, slope = jax.value_and_grad(loss)(points, x[rows], y[rows])
         update, memory = rule.update(slope, memory, points)
-        return (jnp.clip(optax.apply_updates(points, update), 0.0, 1.0), memory), value
+        return (jnp.clip(points + update, 0.0, 1.0), memory), value
 
     (points, _), losses = jax.lax.scan(step, (points, rule.init(points)), keys)
     return points, losses

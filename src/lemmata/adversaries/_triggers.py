@@ -190,7 +190,7 @@ def check_labels(x: Array, y: Array, name: str) -> None:
 
 
 def _check_fractions(name: str, values: Array) -> None:
-    values = known(values)
-    if values is not None and not bool(jnp.all((values >= 0) & (values <= 1))):
-        found = f"numbers from {float(jnp.min(values)):.4g} to {float(jnp.max(values)):.4g}"
+    told = known(values)
+    if told is not None and not ((told >= 0) & (told <= 1)).all():
+        found = f"numbers from {told.min():.4g} to {told.max():.4g}"
         raise DataError(name, found=found, rule="numbers from 0 to 1", remedy="scale images to [0, 1]")

@@ -60,7 +60,7 @@ def query(
     require_float64("choosing rows")
     pool = np.asarray(pool, float)
     known = np.zeros((0, *pool.shape[1:])) if labelled is None else np.asarray(labelled, float)
-    if pool.ndim != 2 or known.ndim != 2 or known.shape[1] != pool.shape[1]:
+    if pool.ndim != 2 or known.ndim != 2 or known.shape[1:] != pool.shape[1:]:
         rule_ = "tables with the same columns"
         raise ShapeError("pool", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
     rows = np.concatenate([pool, known])

@@ -117,26 +117,27 @@ def select(
     if not noise > 0 or not entropy_weight >= 0:
         found = f"noise {noise}, entropy_weight {entropy_weight}"
         raise SettingError("noise and weight", found=found, rule="noise above 0, a weight of at least 0")
-    if candidates.probabilities is None and (rule in ("entropy", "gradients") or entropy_weight):
+    told = candidates.probabilities
+    if told is None and (rule in ("entropy", "gradients") or entropy_weight):
         remedy = "a model with predict_proba, or another rule"
         raise SettingError("probabilities", found=None, rule="entropies and gradients need them", remedy=remedy)
     if rule == "coding rate":
-        return _by_coding_rate(candidates, count, noise, entropy_weight)
-    if rule == "random":
-        return np.random.default_rng(seed).permutation(np.flatnonzero(free))[:count]
-    if rule == "entropy":
-        return np.argsort(np.where(free, -entropy(candidates.probabilities), np.inf), kind="stable")[:count]
+        unsure = entropy(told) if entropy_weight and told is not None else 0.0
+        return _by_coding_rate(candidates, count, noise + entropy_weight * unsure, noise)
+    if rule == "entropy" and told is not None:
+        return np.argsort(np.where(free, -entropy(told), np.inf), kind="stable")[:count]
+    if rule == "gradients" and told is not None:
+        return _by_gradients(candidates.gram, told, free, count, seed)
     if rule == "k-centre":
         return _farthest(candidates.gram, candidates.labelled, count)
-    return _by_gradients(candidates.gram, candidates.probabilities, free, count, seed)
+    return np.random.default_rng(seed).permutation(np.flatnonzero(free))[:count]
 
 
-def _by_coding_rate(candidates: Candidates, count: int, noise: float, weight: float) -> np.ndarray:
+def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | float, noise: float) -> np.ndarray:
+    """Shares of the mean diagonal that stand on the diagonal; the noise is that of labels."""
     gram, labelled = candidates.gram, np.flatnonzero(candidates.labelled)
     level = np.diagonal(gram).mean()
-    on_diagonal = np.full(len(gram), noise * level)
-    if weight:
-        on_diagonal += weight * level * entropy(candidates.probabilities)
+    on_diagonal = np.broadcast_to(level * shares, len(gram))
     if len(labelled):
         # what posterior_gram does, without compiling for each number of labels anew
         own = gram[np.ix_(labelled, labelled)] + noise * level * np.eye(len(labelled))
@@ -153,8 +154,8 @@ def _squared_distances(gram: np.ndarray, row: int) -> np.ndarray:
 def _farthest(gram: np.ndarray, taken: np.ndarray, count: int) -> np.ndarray:
     """Each time the row whose nearest taken one is farthest; the first is the one of the largest variance."""
     taken, found = taken.copy(), []
-    nearest = np.min([_squared_distances(gram, row) for row in np.flatnonzero(taken)], axis=0, initial=np.inf)
-    nearest = np.diagonal(gram).copy() if not taken.any() else nearest
+    known = [_squared_distances(gram, row) for row in map(int, np.flatnonzero(taken))]
+    nearest = np.min(known, axis=0) if known else np.diagonal(gram).copy()
     for _ in range(count):
         row = int(np.where(taken, -np.inf, nearest).argmax())
         own = _squared_distances(gram, row)

@@ -27,7 +27,7 @@ def least_nats(values: Float[Array, " d"], distortion: Float[Array, ""]) -> Floa
     The water level w is where sum min(value, w) is the distortion (Shannon; Kolmogorov).
     """
 
-    def half(_: int, ends: tuple) -> tuple:
+    def half(_: Array, ends: tuple) -> tuple:
         middle = (ends[0] + ends[1]) / 2
         below = jnp.sum(jnp.minimum(values, middle)) < distortion
         return jnp.where(below, middle, ends[0]), jnp.where(below, ends[1], middle)
