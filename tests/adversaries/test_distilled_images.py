@@ -46,7 +46,12 @@ FIELDS = Serial([Conv(4, (3, 3)), Relu(), Flatten(), Dense(1)])
 
 
 @pytest.mark.parametrize(
-    ("network", "shape"), [(relu_network(1, bias_std=0.1), (5,)), (erf_network(1), (5,)), (FIELDS, (4, 4, 1))]
+    ("network", "shape"),
+    [
+        (relu_network(1, bias_std=0.1), (5,)),
+        (erf_network(1), (5,)),
+        pytest.param(FIELDS, (4, 4, 1), marks=pytest.mark.exhaustive),
+    ],
 )
 def test_slopes_of_tangent_kernels_in_both_arguments_are_those_of_differences(network, shape):
     """Also where both arguments are one point: k(x, x) has the slope of both."""
