@@ -25,7 +25,7 @@ _TESTED = 400
 def digits() -> tuple[Float[np.ndarray, "n 64"], Int[np.ndarray, " n"]]:
     """Pixels in [0, 1], and which digit."""
     x, digit = load_digits(return_X_y=True)
-    return x / 16, digit
+    return np.asarray(x) / 16, np.asarray(digit)
 
 
 @eqx.filter_jit
@@ -100,8 +100,8 @@ class DigitsToPoison(Population[PoisonedDigits]):
         own, other = rows[: setting["n"]], rows[setting["n"] :]
         start = np.array([np.flatnonzero(digit[own] == c)[0] for c in range(10)])
         y = np.eye(10)[digit[own]] - 0.1
-        parts = map(jnp.asarray, (x[own], y, x[other], digit[other], start))
-        return PoisonedDigits(*parts, key, setting["poisoned"] / 100)
+        rows_of = (jnp.asarray(x[own]), jnp.asarray(y), jnp.asarray(x[other]), jnp.asarray(digit[other]))
+        return PoisonedDigits(*rows_of, jnp.asarray(start), key, setting["poisoned"] / 100)
 
     def hypotheses(self, problem: PoisonedDigits) -> list[Hypothesis]:
         """Rows to poison that leave others."""
