@@ -39,19 +39,18 @@ class RateComparisons(Population[RateComparison]):
 
     Attributes:
         dimension: the least dimension.
-        base: the base of the logarithm, unless a setting says otherwise.
+        base: the base of the logarithm, that of the statement: another base is another statement.
     """
 
     dimension: int = 1
     base: float = float(jnp.e)
 
     def settings(self) -> Space:
-        """The largest n, the largest dimension and smoothness, the base."""
+        """The largest n, the largest dimension and smoothness."""
         return Space(
             largest=Integer(64, 16, 10**9, "the largest number of parameters", corners=(32, 10**6)),
             dimensions=Integer(8, self.dimension, 1000, "the largest dimension"),
             smoothness=Real(4.0, 0.5, 20.0, "the largest smoothness"),
-            base=Real(self.base, 2.0, 10.0, "base of the logarithm", corners=(self.base, self.base)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RateComparison:
@@ -60,7 +59,7 @@ class RateComparisons(Population[RateComparison]):
         n = jnp.floor(2 * ((setting["largest"] + 1) / 2) ** count)
         s = 0.25 + (setting["smoothness"] - 0.25) * smooth
         d = jnp.floor(self.dimension + (setting["dimensions"] + 1 - self.dimension) * high)
-        return RateComparison(n, s, d, jnp.asarray(setting["base"]))
+        return RateComparison(n, s, d, jnp.asarray(self.base))
 
     def hypotheses(self, problem: RateComparison) -> list[Hypothesis]:
         """At least two parameters, the range of dimensions."""
