@@ -1,5 +1,6 @@
 """Gradient flow of a linear self-supervised model from any start, by integration."""
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -53,8 +54,6 @@ def embedding_flow(
         >>> (path[1] ** 2).round(6).tolist()
         [[0.5, 0.0], [0.0, 1.0]]
     """
-    import diffrax  # slow to import
-
     require_float64("a flow from a small start")
     if matrix.shape != (start.shape[1],) * 2:
         raise ShapeError("Gamma and W(0)", found=f"shapes {matrix.shape}, {start.shape}", rule="(m, m) and (d, m)")
@@ -63,6 +62,20 @@ def embedding_flow(
     seen = known(times)
     if seen is not None and not (seen.ndim == 1 and seen.size and seen[0] > 0 and (seen[1:] > seen[:-1]).all()):
         raise SettingError("times", found=seen.tolist(), rule="ascending, the first above 0")
+
+    path, ended = _integrated(matrix, start, times, tolerance)
+    if known(ended) is not None and not ended:
+        raise SolverError(
+            "gradient flow of the embedding", found=f"more than {MOST_STEPS} steps", rule="it reaches the last time",
+            remedy="earlier times: steps are of the size of 1 / (8 gamma_1)",
+        )  # fmt: skip
+    return path
+
+
+@eqx.filter_jit
+def _integrated(matrix: Array, start: Array, times: Array, tolerance: float) -> tuple[Array, Array]:
+    """The weights at the times, and whether the last one was reached."""
+    import diffrax  # slow to import
 
     def slope(_, weights: Array, own: Array) -> Array:
         moved = weights @ own
@@ -76,11 +89,4 @@ def embedding_flow(
         adjoint=diffrax.ForwardMode(),
         stepsize_controller=diffrax.PIDController(rtol=tolerance, atol=tolerance * jnp.sqrt(jnp.mean(start**2))),
     )  # fmt: skip
-    path = jnp.asarray(found.ys)
-    ended = known(found.result == diffrax.RESULTS.successful)
-    if ended is not None and not ended:
-        raise SolverError(
-            "gradient flow of the embedding", found=f"more than {MOST_STEPS} steps", rule="it reaches the last time",
-            remedy="earlier times: steps are of the size of 1 / (8 gamma_1)",
-        )  # fmt: skip
-    return path
+    return jnp.asarray(found.ys), found.result == diffrax.RESULTS.successful

@@ -79,15 +79,19 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
             found=f"shapes {weights.shape} and {vectors.shape}",
             rule="(d, m) and (m, k) with k at most d",
         )
-    along = weights @ vectors
+    return _left_over(weights @ vectors)
 
-    def one(j: int, own: Array) -> Array:
-        """Gram-Schmidt: the j-th column, what is left of it taken off the later ones."""
-        unit = own[:, j] / jnp.linalg.norm(own[:, j])
-        later = (jnp.arange(own.shape[1]) > j)[None, :]
-        return jnp.where(later, own - jnp.outer(unit, unit @ own), own)
 
-    return jnp.linalg.norm(jax.lax.fori_loop(0, along.shape[1], one, along), axis=0)
+@jax.jit
+def _left_over(columns: Float[Array, "d k"]) -> Float[Array, " k"]:
+    """Gram-Schmidt: the length of what is left of each column once those before it are taken off."""
+    lengths = []
+    for _ in range(columns.shape[1]):
+        length = jnp.linalg.norm(columns[:, 0])
+        unit = columns[:, 0] / length
+        columns = columns[:, 1:] - jnp.outer(unit, unit @ columns[:, 1:])
+        lengths.append(length)
+    return jnp.stack(lengths)
 
 
 def stepwise_times(
