@@ -1,9 +1,9 @@
 """Discriminators in the space of a kernel: what gradient flow makes of them, and what their loss alone leaves open.
 
-A discriminator of infinite width that is trained on fixed clouds moves in the space of its tangent kernel, everywhere at
-once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). This theory controls the function that it has become after a finite time,
-its size, and how fast networks of finite width approach it. It assumes f = 0 at the start and gradient flow; it leaves
-unexplained discriminators that keep their weights from one step of the generator to the next.
+A discriminator of infinite width that is trained on fixed clouds moves in the space of its tangent kernel, everywhere
+at once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). This theory controls the function that it has become after a finite
+time, its size, and how fast networks of finite width approach it. It assumes f = 0 at the start and gradient flow; it
+leaves unexplained discriminators that keep their weights from one step of the generator to the next.
 """
 
 import equinox as eqx
@@ -174,8 +174,8 @@ def _wanted(problem: Clouds) -> Array:
 
 
 class FiniteWidthCritic(Claim[Clouds]):
-    """A network f = (g_1 - g_2)/sqrt(2) of two equal halves of width N, one hidden layer of error functions with biases,
-    trained by gradient flow on the IPM for a time tau, is at every point
+    """A network f = (g_1 - g_2)/sqrt(2) of two equal halves of width N, one hidden layer of error functions with
+    biases, trained by gradient flow on the IPM for a time tau, is at every point
 
         tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)),
 
