@@ -79,7 +79,7 @@ def test_a_copy_made_without_x64_is_the_same_to_the_last_bit():
 
 @pytest.mark.parametrize("views", [np.ones((3, 3)), "ab", np.full((40, 3), np.nan)])
 def test_other_views_are_refused(views):
-    with pytest.raises(DataError, match="views|inputs"):
+    with pytest.raises(DataError, match=r"views|inputs"):
         KernelBarlowTwins().fit(pairs()[0], views=views)
 
 
