@@ -117,7 +117,13 @@ def critic(
     matrix = gram(kernel, points)
     if loss == "lsgan":
         return Critic(kernel, points, _least_squares(matrix, weights, labels, time))
-    return Critic(kernel, points, _integrated(matrix, n, time))
+    coefficients, ended = _integrated(matrix, n, time)
+    if known(ended) is not None and not ended:
+        raise SolverError(
+            "training of the vanilla critic", found=f"more than {MOST_STEPS} steps", rule="it reaches the time",
+            remedy="a shorter time, or loss='lsgan', which is exact at any time",
+        )  # fmt: skip
+    return Critic(kernel, points, coefficients)
 
 
 def _check(kernel: object, real: Array, fake: Array, time: object, loss: object) -> None:
@@ -145,8 +151,9 @@ def _least_squares(matrix: Array, weights: Array, labels: Array, time: Array) ->
     return root * (vectors @ (filtered * (vectors.T @ (root * labels))))
 
 
-def _integrated(matrix: Array, real: int, time: Array) -> Array:
-    """The coefficients of the vanilla flow: dc/dt = -dL/df at f = Kc."""
+@eqx.filter_jit
+def _integrated(matrix: Array, real: int, time: Array) -> tuple[Array, Array]:
+    """The coefficients of the vanilla flow, dc/dt = -dL/df at f = Kc, and whether the time was reached."""
     import diffrax  # slow to import
 
     force = jax.grad(lambda values: -discriminator_loss(values, real, "vanilla"))
@@ -158,10 +165,4 @@ def _integrated(matrix: Array, real: int, time: Array) -> Array:
         adjoint=diffrax.ForwardMode(),
         stepsize_controller=diffrax.PIDController(rtol=_TOLERANCE, atol=_TOLERANCE),
     )  # fmt: skip
-    ended = known(found.result == diffrax.RESULTS.successful)
-    if ended is not None and not ended:
-        raise SolverError(
-            "training of the vanilla critic", found=f"more than {MOST_STEPS} steps", rule="it reaches the time",
-            remedy="a shorter time, or loss='lsgan', which is exact at any time",
-        )  # fmt: skip
-    return jnp.asarray(found.ys)[0]
+    return jnp.asarray(found.ys)[0], found.result == diffrax.RESULTS.successful

@@ -9,7 +9,6 @@ leaves unexplained discriminators that keep their weights from one step of the g
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import Serial, TangentKernel, erf_network
@@ -21,11 +20,11 @@ from lemmata.problems._clouds import Clouds, ShiftedClouds
 _PAPER = "franceschi2022neural"
 _KERNEL = RBF(1.0)
 _STEPS = 400
-_TOLERANCE = 1e-12
 _STRETCH = 1.5
 _DESCENTS = 20
 
 
+@eqx.filter_jit
 def integrated(problem: Clouds, at: Float[Array, "p d"]) -> Float[Array, " p"]:
     """The values at points after the flow of all values at once, by classical Runge-Kutta steps."""
     clouds = jnp.concatenate([problem.real, problem.fake])
@@ -63,6 +62,7 @@ class TrainedCritic(Claim[Clouds]):
     control = Control("training for 1.5 times as long", lambda values, problem: _values(problem, _STRETCH))
     controls = "the discriminator that a generator sees"
     unexplained = "discriminators that do not start from 0"
+    traced = False
 
     def predict(self, problem: Clouds) -> Array:
         return _values(problem, 1.0)
@@ -142,17 +142,9 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
         return jnp.concatenate([_wanted(problem).reshape(-1), jnp.zeros(1)])
 
     def measure(self, problem: Clouds, key: Key[Array, ""]) -> Array:
-        """Hermite interpolation: f(z) = sum a_i K(z, z_i) + sum <b_i, grad_2 K(z, x_i)>."""
-        clouds, fake = jnp.concatenate([problem.real, problem.fake]), problem.fake
-        count, n = len(clouds), len(problem.real)
-        labels = jnp.where(jnp.arange(count) < n, 1.0, -1.0)
+        return _reached(problem, _wanted(problem))
 
-        def values(coefficients: Array, z: Array) -> Array:
-            a, b = coefficients[:count], coefficients[count:].reshape(fake.shape)
-            pulls = jax.vmap(lambda point, own: jax.jvp(lambda y: _KERNEL(z, y), (point,), (own,))[1])(fake, b)
-            return jax.vmap(lambda point: _KERNEL(z, point))(clouds) @ a + pulls.sum()
-
-        def conditions(coefficients: Array) -> Array:
+    def conditions(coefficients: Array) -> Array:
             slopes = jax.vmap(jax.grad(values, argnums=1), (None, 0))(coefficients, fake)
             return jnp.concatenate([jax.vmap(values, (None, 0))(coefficients, clouds), slopes.reshape(-1)])
 
@@ -166,6 +158,27 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
         clouds = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((clouds[:, None] - clouds) ** 2, axis=2) + 1e9 * jnp.eye(len(clouds))
         return 1e4 / jnp.minimum(apart.min(), 1.0) ** 3
+
+
+@eqx.filter_jit
+def _reached(problem: Clouds, wanted: Float[Array, "m d"]) -> Array:
+    """Gradients and loss of the Hermite interpolant f(z) = sum a_i K(z, z_i) + sum <b_i, grad_2 K(z, x_i)>."""
+    clouds, fake = jnp.concatenate([problem.real, problem.fake]), problem.fake
+    count, n = len(clouds), len(problem.real)
+    labels = jnp.where(jnp.arange(count) < n, 1.0, -1.0)
+
+    def values(coefficients: Array, z: Array) -> Array:
+        a, b = coefficients[:count], coefficients[count:].reshape(fake.shape)
+        pulls = jax.vmap(lambda point, own: jax.jvp(lambda y: _KERNEL(z, y), (point,), (own,))[1])(fake, b)
+        return jax.vmap(lambda point: _KERNEL(z, point))(clouds) @ a + pulls.sum()
+
+    def conditions(coefficients: Array) -> Array:
+        slopes = jax.vmap(jax.grad(values, argnums=1), (None, 0))(coefficients, fake)
+        return jnp.concatenate([jax.vmap(values, (None, 0))(coefficients, clouds), slopes.reshape(-1)])
+
+    system = jax.jacobian(conditions)(jnp.zeros(count + fake.size))
+    reached = conditions(jnp.linalg.solve(system, jnp.concatenate([labels, wanted.reshape(-1)])))
+    return jnp.append(reached[count:], discriminator_loss(reached[:count], n, "lsgan"))
 
 
 def _wanted(problem: Clouds) -> Array:

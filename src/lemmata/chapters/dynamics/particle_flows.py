@@ -10,11 +10,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.architectures import Dense, Relu, Serial, TangentKernel
-from lemmata.claims import AtLeast, Claim, Control, Equal, Kind, Order, Source
-from lemmata.dynamics import critic, generator_slopes, particle_flow, squared_discrepancy, wasserstein2
+from lemmata.claims import AtLeast, Claim, Control, Equal, Kind, Source
+from lemmata.dynamics import critic, generator_slopes, particle_flow, squared_discrepancy
 from lemmata.kernels import RBF
-from lemmata.problems._clouds import Clouds, EightGaussians, ShiftedClouds
+from lemmata.problems._clouds import Clouds, ShiftedClouds
 
 _PAPER = "franceschi2022neural"
 _KERNEL = RBF(1.0)
