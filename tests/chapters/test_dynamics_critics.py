@@ -1,4 +1,4 @@
-"""The chapter on critics: kinks by hand, gradients that may be any, networks of two halves, the step that is allowed."""
+"""The chapter on critics: kinks by hand, closed forms, networks of two halves, the step that is allowed."""
 
 import jax
 import jax.numpy as jnp
