@@ -107,7 +107,7 @@ class AnySmallStart(Claim[SmallStart]):
         return jnp.asarray(np.abs(crossings(*learned(problem, 1 / inverse)) / steps - 1).max())
 
 
-class OneAtATime(Claim[SmallStart]):
+class SeparateSteps(Claim[SmallStart]):
     """From a small random start embeddings are learned one dimension at a time, in well-separated steps: when the j-th
     eigenvalue of W Gamma W' is 1/2, the next one is near 0, for every j < d and every Gamma.
 
@@ -150,7 +150,7 @@ class StepsApart(Claim[SmallStart]):
     control = Control("a quarter faster in the exponent", lambda exponent, problem: exponent - 0.25)
     controls = "how far steps stand apart"
     unexplained = "the constant, which depends on the start"
-    corrects = OneAtATime
+    corrects = SeparateSteps
     trials = 64
     traced = False
 
