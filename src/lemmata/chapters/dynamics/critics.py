@@ -190,7 +190,7 @@ class FiniteWidthCritic(Claim[Clouds]):
     source = Source(_PAPER, "Abstract, infinite width", note="with a rate in the width")
     stated = Kind.LEMMA
     population = ShiftedClouds(loss="ipm", losses=("ipm",), time=1.0)
-    relation = Rate("width", (32, 128, 512), margin=0.1, resolution=0.15)
+    relation = Rate("width", (32.0, 128.0, 512.0), margin=0.1, resolution=0.15)
     control = Control("like 1/N", lambda exponent, problem: exponent - 0.5)
     controls = "how wide a discriminator must be for its kernel to describe it"
     unexplained = "training so long that the network's kernel moves"

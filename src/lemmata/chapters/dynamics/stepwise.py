@@ -146,12 +146,12 @@ class StepsApart(Claim[SmallStart]):
     title = "Steps separate by the ratio of their modes"
     source = Source(_PAPER, "Abstract, one at a time", note="with the ratio of the modes")
     population = SmallStarts(corners=("apart", "paired"))
-    relation = Rate("1/s", (1e4, 1e5, 1e6, 1e7), margin=0.05, resolution=0.1)
+    relation = Rate("1/s", (1e5, 1e6, 1e7, 1e8), margin=0.05, resolution=0.1)
     control = Control("a quarter faster in the exponent", lambda exponent, problem: exponent - 0.25)
     controls = "how far steps stand apart"
     unexplained = "the constant, which depends on the start"
     corrects = SeparateSteps
-    trials = 64
+    trials = 128
     traced = False
 
     def predict(self, problem: SmallStart) -> Array:

@@ -171,7 +171,7 @@ class ModelIsPcaOfViews(Claim[ViewPairs]):
     reading = "kernel PCA of all views, with the kernel of the model"
     stated = Kind.REMARK
     population = NoisyViews()
-    relation = Limit(along="n", rungs=(32, 128, 512), margin=0.05, resolution=0.05, relative=False)
+    relation = Limit(along="n", rungs=(32.0, 128.0, 512.0), margin=0.05, resolution=0.05, relative=False)
     control = Control("a tenth is missed", lambda lost, problem: lost + 0.1)
     controls = "what a self-supervised model has in common with PCA"
     unexplained = "views whose noise is the same in all directions, where the two agree"
@@ -197,7 +197,7 @@ class ModesArePcaOfClean(Claim[ViewPairs]):
     title = "Self-supervised learning does PCA of what the views share"
     source = Source(_PAPER, "Abstract, kernel PCA", note="of what views share")
     population = NoisyViews(outputs=2, decay=0.3)
-    relation = Limit(along="n", rungs=(64, 256, 1024), margin=0.05, resolution=0.05, relative=False)
+    relation = Limit(along="n", rungs=(64.0, 256.0, 1024.0), margin=0.05, resolution=0.05, relative=False)
     control = Control("a tenth is missed", lambda lost, problem: lost + 0.1)
     controls = "what a self-supervised model has in common with PCA"
     unexplained = "modes that are close to each other, which need more rows"
