@@ -48,7 +48,7 @@ def _course(
     outputs = jax.vmap(lambda point: network.apply(params, point))(jnp.concatenate([x, views]))
     steps = _foreseen(NNGPKernel(network), outputs, x, views)
     step = _STEP / steps.eigenvalues[0]
-    count = int(np.ceil(_BEYOND * float(steps.times[-1] / step) / 50)) * 50
+    count = int(np.ceil(_BEYOND * float(steps.times[-1] / step) / 200)) * 200  # few sizes, each of which is compiled
     found = np.linalg.eigvalsh(correlations(network, params, x, views, step, count))[:, ::-1]
     return steps, float(step) * np.arange(count), found
 
