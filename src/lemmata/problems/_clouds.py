@@ -1,5 +1,7 @@
 """Points of data and points of a generator, between which a discriminator is trained."""
 
+from typing import Literal
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -21,7 +23,7 @@ class Clouds(eqx.Module):
     fake: Float[Array, "m d"]
     other: Float[Array, "p d"]
     time: Float[Array, ""]
-    loss: str = eqx.field(static=True, default="ipm")
+    loss: Literal["ipm", "lsgan", "vanilla"] = eqx.field(static=True, default="ipm")
 
 
 class ShiftedClouds(Population[Clouds]):

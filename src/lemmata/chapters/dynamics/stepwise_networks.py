@@ -68,11 +68,11 @@ class WideNetworkSteps(Claim[ViewPairs]):
     reading = "with a readout so small that the tangent kernel is that of the last hidden layer"
     stated = Kind.THEOREM
     population = NoisyViews(16, 3, 2, 0.3, 0.1)
-    relation = Limit(along="width", rungs=(32.0, 128.0, 512.0), margin=0.08, resolution=0.05, relative=False)
-    control = Control("off by a further 0.15", lambda distance, problem: distance + 0.15)
+    relation = Limit(along="width", rungs=(32.0, 128.0, 512.0), margin=0.05, resolution=0.05, relative=False)
+    control = Control("off by a further 0.2", lambda distance, problem: distance + 0.2)
     controls = "when each dimension of a wide network's embedding is learned"
     unexplained = "networks whose features move"
-    trials = 12
+    trials = 24
     traced = False
 
     def predict(self, problem: ViewPairs) -> Array:
