@@ -51,7 +51,7 @@ def test_a_step_of_training_is_one_of_the_flow():
     network, x = erf_network(1, 8, outputs=2), jax.random.normal(jax.random.key(1), (6, 3))
     params, readout = small_network(network, jax.random.key(0), 3, 0.1)
     assert readout.shape == (2, 8)
-    path = correlations(network, params, x, x, jnp.asarray(1e-3), 3)
+    path = correlations(network, params, x, x, jnp.asarray(1e-3), 3)[1]
     embedded = jax.vmap(lambda point: network.apply(params, point))(x)
     np.testing.assert_allclose(path[0], embedded.T @ embedded / 6, atol=1e-12)
     losses = [float(jnp.sum((own - jnp.eye(2)) ** 2)) for own in path]

@@ -18,8 +18,8 @@ def small_network(network: Serial, key: Key[Array, ""], inputs: int, scale: floa
 @eqx.filter_jit
 def correlations(
     network: Serial, params: tuple, x: Float[Array, "n m"], views: Float[Array, "n m"], step: Array, steps: int
-) -> Float[Array, "steps d d"]:
-    """The cross-correlations C of the embeddings before each of the steps, in training on |C - I|².
+) -> tuple[tuple, Float[Array, "steps d d"]]:
+    """Parameters after steps of training on |C - I|², and before each step C, the cross-correlation of the embeddings.
 
     Classical Runge-Kutta steps of the gradient flow of all parameters.
 
@@ -49,4 +49,4 @@ def correlations(
         mean = jax.tree.map(lambda *parts: (parts[0] + 2 * parts[1] + 2 * parts[2] + parts[3]) / 6, a, b, c, d)
         return moved(own, mean, step), correlation(own)
 
-    return jax.lax.scan(one, params, length=steps)[1]
+    return jax.lax.scan(one, params, length=steps)

@@ -23,6 +23,7 @@ _NARROW = RBF(0.3)
 _STEPS = 400
 _STRETCH = 1.5
 _DESCENTS = 20
+_NETWORKS = 16
 
 
 @eqx.filter_jit
@@ -71,11 +72,20 @@ class TrainedCritic(Claim[Clouds]):
         return integrated(problem, problem.other)
 
     def condition(self, problem: Clouds) -> Array:
-        """A step h of order 4 in units of the fastest rate, at most 2: 5th powers, summed over the steps."""
-        rate = 2.0 * 2.0
-        step = rate * problem.time / _STEPS
-        values = jnp.abs(_values(problem, 1.0)).max()
-        return 1e3 + _STEPS * step**5 / 120 / jnp.finfo(float).eps * jnp.maximum(1.0, 1 / values)
+        """Rounding of every step, and what Runge-Kutta steps of order 4 leave: h^5/120 a step of exp(-h).
+
+        LSGAN's mode of eigenvalue S has h = 2 tau S/steps, contracts after it, and enters f divided by S.
+        """
+        clouds = jnp.concatenate([problem.real, problem.fake])
+        pulls, largest = gram(_KERNEL, problem.other, clouds) / len(problem.real), jnp.abs(_values(problem, 1.0)).max()
+        rounding = _STEPS / 32 * 2 * problem.time * jnp.abs(pulls).sum(axis=1).max() / largest
+        if problem.loss == "ipm":
+            return 1 + rounding
+        modes = jnp.linalg.eigvalsh(gram(_KERNEL, clouds) / len(problem.real))
+        rate = 2 * problem.time / _STEPS
+        left = _STEPS * rate**5 * modes**4 / 120 * jnp.exp(-rate * (_STEPS - 1) * modes)
+        reach = jnp.sqrt(2 * len(problem.real) * jnp.sum(pulls**2, axis=1).max())
+        return 1 + rounding + reach * left.max() / largest / (32 * jnp.finfo(float).eps)
 
 
 def _values(problem: Clouds, stretch: float) -> Array:
@@ -183,7 +193,8 @@ class FiniteWidthCritic(Claim[Clouds]):
 
         tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)),
 
-    K the tangent kernel at infinite width.
+    K the tangent kernel at infinite width. Stated for the root mean square of the difference over 16 networks and three
+    points, as a rate that is attained.
     """
 
     title = "Networks of finite width follow the critic of infinite width"
@@ -194,21 +205,25 @@ class FiniteWidthCritic(Claim[Clouds]):
     control = Control("like 1/N", lambda exponent, problem: exponent - 0.5)
     controls = "how wide a discriminator must be for its kernel to describe it"
     unexplained = "training so long that the network's kernel moves"
-    trials = 64
+    trials = 24
     traced = False
 
     def predict(self, problem: Clouds) -> Array:
         return jnp.asarray(-0.5)
 
     def measure_at(self, problem: Clouds, key: Key[Array, ""], width: float) -> Array:
-        network = erf_network(1, int(width), bias_std=0.5)
-        limit = critic(TangentKernel(network), problem.real, problem.fake, problem.time)(problem.other)
-        found = _trained(network, key, problem)
-        return jnp.sqrt(jnp.mean((found - limit) ** 2))
+        return _distance(erf_network(1, int(width), bias_std=0.5), jax.random.split(key, _NETWORKS), problem)
 
 
 @eqx.filter_jit
-def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Array:
+def _distance(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Float[Array, ""]:
+    """Root mean square, over networks and other points, of their distance from the critic of infinite width."""
+    limit = critic(TangentKernel(network), problem.real, problem.fake, problem.time)(problem.other)
+    found = jax.vmap(lambda own: _trained(network, own, problem))(keys)
+    return jnp.sqrt(jnp.mean((found - limit) ** 2))
+
+
+def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
     """Values at the other points after 20 steps of gradient descent on the two halves."""
     first, _ = network.init(key, problem.real.shape[1])
 
