@@ -34,6 +34,12 @@ ABSTRACTS: dict[str, list[str]] = {
     "luo2023kecor": [
         "burden", "prior approaches", "coding rate", "informative", "greedy", "minimal bits", "uniqueness", "Jacobians",
         "entropy", "superiority", "fewer annotations", "less time",
+    "franceschi2022neural": [
+        "flaw", "architecture", "infinite width", "trained discriminator", "differentiability", "convergence",
+        "corroboration",
+    ],
+    "simon2023stepwise": [
+        "one at a time", "linearised model", "small start", "final representations", "deep networks", "kernel PCA",
     ],
 }  # fmt: skip
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".

@@ -41,6 +41,7 @@ from lemmata.architectures import (
 )
 from lemmata.errors import DataError, PrecisionError, SettingError
 from lemmata.estimators import (
+    KernelBarlowTwins,
     KernelRegressor,
     NNGPRegressor,
     SklearnKernel,
@@ -140,6 +141,14 @@ def test_a_fitted_estimator_predicts_the_same_even_without_x64(estimator, tmp_pa
         assert np.array_equal(back.predict(x), expected)
         if classifier:
             assert np.array_equal(back.predict_proba(x), estimator.predict_proba(x))
+
+
+def test_a_fitted_transformer_embeds_the_same_even_without_x64(tmp_path):
+    x, views = np.random.default_rng(1).normal(size=(2, 12, 2))
+    expected = KernelBarlowTwins(RBF(0.3)).fit(x, views=x + 0.1 * views)
+    save(expected, tmp_path / "model")
+    with jax.enable_x64(False):
+        assert np.array_equal(load(tmp_path / "model").transform(x), expected.transform(x))
 
 
 def test_a_kernel_of_scikit_learn_keeps_its_values_even_without_x64(tmp_path):

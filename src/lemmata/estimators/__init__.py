@@ -2,6 +2,7 @@
 
 from lemmata.storage import storable as _storable
 
+from ._barlow_twins import KernelBarlowTwins as KernelBarlowTwins
 from ._classifier import TangentKernelClassifier as TangentKernelClassifier
 from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
@@ -11,6 +12,7 @@ from ._sklearn_kernel import SklearnKernel as SklearnKernel
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor
 
 for _estimator in (
+    KernelBarlowTwins,
     KernelRegressor,
     NNGPRegressor,
     SklearnKernel,

@@ -1,0 +1,128 @@
+"""The embedding that self-supervised learning of a kernel model ends at, as a scikit-learn transformer."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lemmata.dynamics import StepwisePrediction, terminal_embedding
+from lemmata.errors import DataError, SettingError
+from lemmata.kernels import RBF, AbstractKernel, gram
+
+from ._leaves import jax_leaves
+from ._rows import float64_leaves, points_of, refuse_text
+
+
+class ViewsError(DataError, ValueError):
+    """Views that do not fit the points, as scikit-learn's contract wants it: a ValueError."""
+
+
+class ComponentsError(SettingError, ValueError):
+    """More components than can be learned, as scikit-learn's contract wants it: a ValueError."""
+
+
+class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Embeddings whose cross-correlation between two views of every row is the identity, in the space of a kernel.
+
+    It is where gradient flow on |C - I|² ends from a small start, C the cross-correlation of the embeddings: an
+    infinitely wide network with that tangent kernel, trained with Barlow Twins' loss without normalisation (Simon et
+    al., 2023). Components are the leading modes of what the views share, the fastest first. Without views each row is
+    its own view, and the embedding is that of kernel PCA without centring, whitened.
+
+    Args:
+        kernel: a kernel of lemmata; None is an RBF kernel whose squared lengthscale is half the number of columns.
+        n_components: dimensions of the embedding.
+
+    Attributes:
+        kernel_: the kernel that is used.
+        eigenvalues_: of the modes, descending.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.estimators import KernelBarlowTwins
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=(40, 2))
+        >>> model = KernelBarlowTwins(n_components=3).fit(x, views=x + 0.1 * rng.normal(size=(40, 2)))
+        >>> model.transform(x[:5]).shape, bool(np.all(np.diff(model.step_times(1e-3)) > 0))
+        ((5, 3), True)
+    """
+
+    def __init__(self, kernel=None, n_components=2):
+        self.kernel = kernel
+        self.n_components = n_components
+
+    def fit(self, X, y=None, *, views=None):
+        """Find the embedding.
+
+        Args:
+            X: points (n, d).
+            y: ignored.
+            views: other views of the points (n, d), row by row; None takes the points themselves.
+
+        Raises:
+            ViewsError: views of another shape, or not finite.
+            ComponentsError: more components than there are positive modes.
+            SettingError: a kernel that is none, or components that are no whole number above 0.
+        """
+        refuse_text(X)
+        points = np.array(validate_data(self, X, dtype=np.float64), float)
+        others = points if views is None else _checked_views(views, points.shape)
+        if not (self.kernel is None or isinstance(self.kernel, AbstractKernel)):
+            raise SettingError("kernel", found=repr(self.kernel), rule="a kernel of lemmata, or None")
+        with jax.enable_x64(True):
+            chosen = RBF((points.shape[1] / 2) ** 0.5) if self.kernel is None else self.kernel
+            self.kernel_ = float64_leaves(chosen)
+            try:
+                found = terminal_embedding(
+                    jax_leaves(self.kernel_), jnp.asarray(points), jnp.asarray(others), self.n_components
+                )
+            except SettingError as error:
+                if error.what != "dimension" or "positive eigenvalues" not in str(error.rule):
+                    raise
+                count, width = points.shape
+                wrong = f"{self.n_components} with n_samples = {count}, n_features = {width}"
+                raise ComponentsError("n_components", found=wrong, rule=error.rule, remedy=error.remedy) from error
+        self._points, self._coefficients = np.asarray(found.points), np.asarray(found.coefficients)
+        self.eigenvalues_ = np.asarray(found.eigenvalues)
+        self._n_features_out = len(self.eigenvalues_)
+        return self
+
+    def transform(self, X):
+        """The embeddings (m, n_components) of points (m, d)."""
+        check_is_fitted(self)
+        points = points_of(self, X)
+        with jax.enable_x64(True):
+            cross = gram(jax_leaves(self.kernel_), jnp.asarray(points), jnp.asarray(self._points))
+            return np.asarray(cross @ jnp.asarray(self._coefficients))
+
+    def step_times(self, start: Any) -> np.ndarray:
+        """When gradient flow learns each component, every mode of size `start` at time 0.
+
+        Args:
+            start: a small positive number.
+
+        Raises:
+            SettingError: where it is none, or above the size at which a mode is half learned.
+        """
+        check_is_fitted(self)
+        size = float(start)
+        if not 0 < size**2 * self.eigenvalues_[0] <= 0.5:
+            raise SettingError("start", found=start, rule="start² times the largest eigenvalue is in (0, 1/2]")
+        with jax.enable_x64(True):
+            values = jnp.asarray(self.eigenvalues_)
+            return np.asarray(StepwisePrediction(values, jnp.full(len(values), size)).times)
+
+
+def _checked_views(views: Any, shape: tuple[int, ...]) -> np.ndarray:
+    refuse_text(views)
+    try:
+        others = np.array(views, float)
+    except (TypeError, ValueError) as error:
+        raise ViewsError("views", found=repr(views)[:60], rule=f"numbers of shape {shape}") from error
+    if others.shape != shape or not np.isfinite(others).all():
+        found = f"shape {others.shape}" if others.shape != shape else "numbers that are not finite"
+        raise ViewsError("views", found=found, rule=f"finite numbers of the points' shape {shape}: row by row")
+    return others
