@@ -275,7 +275,9 @@ def kernel_value(kernel: Any) -> Callable[[list[Any], list[Any]], Any]:
         case OddEvenKernel():
             counted = lambda row: row if kernel.parities is None else [row[place] for place in kernel.parities]
             odd = lambda row: [int(mp.nint(value)) % 2 for value in counted(row)]
-            term = lambda u, v, name: mp.exp(-sum((p - q) ** 2 for p, q in zip(u, v, strict=True)) / number(name) ** 2 / 2)
+            term = lambda u, v, name: mp.exp(
+                -sum((p - q) ** 2 for p, q in zip(u, v, strict=True)) / number(name) ** 2 / 2
+            )
             second = lambda u, v: number("weight") * term(u, v, "odd_even_lengthscale") if odd(u) == odd(v) else 0
             return lambda u, v: term(u, v, "lengthscale") + second(u, v)
         case Periodic():

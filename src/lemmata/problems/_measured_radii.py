@@ -87,7 +87,7 @@ def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei
 
 
 def isospin_radii(nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
-    """r (1 - b (N - Z)/A) A^(1/3) with A = N + Z, and r and b by least squares on these nuclei.
+    """R (1 - b (N - Z)/A) A^(1/3) with A = N + Z, and r and b by least squares on these nuclei.
 
     >>> nuclei = measured_radii()
     >>> round(float(np.sqrt(np.mean((nuclei.radius - isospin_radii(nuclei)) ** 2))), 4)

@@ -82,7 +82,9 @@ class EffectiveKernel(Claim[TwoTermFit]):
             values, vectors = jnp.linalg.eigh(matrix)
             factors.append(vectors * jnp.sqrt(jnp.maximum(values, 0.0)))
         roots = jnp.sqrt(jnp.repeat(jnp.stack([problem.ridge, problem.odd_even_ridge]), len(points)))
-        q, r = jnp.linalg.qr(jnp.concatenate([jnp.concatenate([part[:n] for part in factors], axis=1), jnp.diag(roots)]))
+        q, r = jnp.linalg.qr(
+            jnp.concatenate([jnp.concatenate([part[:n] for part in factors], axis=1), jnp.diag(roots)])
+        )
         found = jax.scipy.linalg.solve_triangular(r, q[:n].T @ problem.y)
         f, g = factors[0] @ found[: len(points)], factors[1] @ found[len(points) :]
         return jnp.concatenate([f[:n], g[:n], (f + g)[n:]])
@@ -92,7 +94,7 @@ class EffectiveKernel(Claim[TwoTermFit]):
 
 
 class TrainingResidual(Claim[TwoTermFit]):
-    """What a fit of kernel ridge regression misses of the nucleus i that it was fitted to is 1 - h_i times what a fit to
+    """What a fit of kernel ridge regression misses of a nucleus i that it was fitted to is 1 - h_i times what a fit to
     the other nuclei misses of it, h_i = [K (K + ridge I)^-1]_ii between 0 and 1, K with odd-even effects or without:
     a root mean square over fitted nuclei says as much of h as of the nuclei.
     """
@@ -197,9 +199,9 @@ def _laws(problem: StaggeredCurve) -> tuple[Float[Array, "n n"], Float[Array, "n
 
 
 class ExpectedLeftOutError(Claim[StaggeredCurve]):
-    """Numbers at nuclei have the covariance C: a Gaussian kernel, a second term of weight w between equal parities where
-    they stagger, and noise. The mean squared error of kernel ridge regression at a left-out nucleus, with Q the inverse of
-    the fit's own Gram matrix and ridge (the variance of the noise), is on average
+    """Numbers at nuclei have the covariance C: a Gaussian kernel, a second term of weight w between equal parities
+    where they stagger, and noise. The mean squared error of kernel ridge regression at a left-out nucleus, with Q the
+    inverse of the fit's own Gram matrix and ridge (the variance of the noise), is on average
 
         mean over i of [Q C Q]_ii / Q_ii².
 
