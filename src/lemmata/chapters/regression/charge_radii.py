@@ -25,9 +25,9 @@ def half_error(problem: RadiiHalf, kind: str) -> Array:
 
 
 class OddEvenLowersTheError(Claim[RadiiHalf]):
-    """Kernel ridge regression on what a base model misses of measured charge radii has a smaller root mean square error at
-    left-out nuclei with the odd-even kernel than with the Gaussian, both with hyper-parameters of least error over another
-    half of the nuclei, for at least nine of ten halvings.
+    """Kernel ridge regression on what a base model misses of measured charge radii has a smaller root mean square error
+    at left-out nuclei with the odd-even kernel than with the Gaussian, both with hyper-parameters of least error over
+    another half of the nuclei, for at least nine of ten halvings.
     """
 
     title = "Odd-even effects lower the error of charge radii"
@@ -36,9 +36,7 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     relation = AtMost(delta=0.1)
     control = Control("it is at most half as large", lambda error, problem: error / 2)
     controls = "the error at left-out nuclei"
-    unexplained = (
-        "why: two length scales without parities do as well (`regression.charge_radii.two_length_scales_gain_most`)"
-    )
+    unexplained = "why: two length scales do as well (`regression.charge_radii.two_length_scales_gain_most`)"
     reading = _READING
     stated = Kind.REMARK
     traced = False
@@ -56,11 +54,12 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
 
 
 class ParityIsNeeded(Claim[RadiiHalf]):
-    """As the abstract lets one read it: the improvement is that of odd-even effects, so that a kernel that knows no parity,
-    exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) with one hyper-parameter fewer, has at least the error of the odd-even kernel
-    at left-out nuclei.
+    """As the abstract lets one read it: the improvement is that of odd-even effects, so that a kernel that knows no
+    parity, exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) with one hyper-parameter fewer, has at least the error of the
+    odd-even kernel at left-out nuclei.
 
-    It has not: the errors of the two are alike, and on many halves of the table the one without parities is the smaller.
+    It has not: the errors of the two are alike, and on many halves of the table the one without parities is the
+    smaller.
     """
 
     title = "The gain is put down to odd-even effects"
@@ -84,9 +83,9 @@ class ParityIsNeeded(Claim[RadiiHalf]):
 
 
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
-    """Of what the odd-even kernel takes off the error of the Gaussian at left-out nuclei, a Gaussian with length scales of
-    its own for Z and N, which knows no parity and has three hyper-parameters instead of four, takes off at least half,
-    for nine of ten halvings of the nuclei.
+    """Of what the odd-even kernel takes off the error of the Gaussian at left-out nuclei, a Gaussian with length scales
+    of its own for Z and N, which knows no parity and has three hyper-parameters instead of four, takes off at least
+    half, for nine of ten halvings of the nuclei.
     """
 
     title = "Two length scales gain as much as parities"

@@ -1,8 +1,8 @@
 """Chains of isotopes by odd-even kernels: staggering, kinks at closed shells, and radii beyond the last known ones.
 
 The isospin formula is corrected by kernel ridge regression on the nuclei that are known. What a fit misses of hidden
-nuclei is computed from the inverse of all nuclei (`_radii_fits`), with the hyper-parameters of least left-out error over
-the table. A tenth of all nuclei is hidden at random, so that no claim rests on one choice of what is known.
+nuclei is computed from the inverse of all nuclei (`_radii_fits`), with the hyper-parameters of least left-out error
+over the table. A tenth of all nuclei is hidden at random, so that no claim rests on one choice of what is known.
 """
 
 import jax.numpy as jnp
@@ -47,9 +47,9 @@ def staggering_error(problem: HiddenRadii, kind: str) -> Array:
 
 
 class CalciumStaggers(Claim[HiddenRadii]):
-    """With the odd-even kernel the staggering R(N) - (R(N - 1) + R(N + 1))/2 of the charge radii of calcium is predicted
-    with a root mean square error of at most half of its own size, the isotope in the middle hidden in turn, with
-    probability 9/10 over the tenth of all other nuclei that is hidden.
+    """With the odd-even kernel the staggering R(N) - (R(N - 1) + R(N + 1))/2 of the charge radii of calcium is
+    predicted with a root mean square error of at most half of its own size, the isotope in the middle hidden in turn,
+    with probability 9/10 over the tenth of all other nuclei that is hidden.
     """
 
     title = "Staggering of calcium"
@@ -76,8 +76,8 @@ class CalciumStaggers(Claim[HiddenRadii]):
 
 class SmoothKernelsMissStaggering(Claim[HiddenRadii]):
     """Without parities the root mean square error of the staggering of the charge radii of calcium, the isotope in the
-    middle hidden in turn, is at least three fifths of its own size, with one length scale and with one each for Z and N,
-    with probability 9/10 over the tenth of all other nuclei that is hidden.
+    middle hidden in turn, is at least three fifths of its own size, with one length scale and with one each for Z and
+    N, with probability 9/10 over the tenth of all other nuclei that is hidden.
     """
 
     title = "Staggering of calcium without odd-even effects"
@@ -113,8 +113,8 @@ def kink(radius: Float[np.ndarray, " n"], table: RadiiTable) -> Array:
 
 
 class KinkAtClosedShell(Claim[HiddenRadii]):
-    """The radii of even elements (Te to Sm and Dy, seven) bend by R(84) - 2 R(82) + R(80) > 0 at the closed shell N = 82.
-    Where their nuclei with N = 84 are hidden, kernel ridge regression predicts at least half of the mean bend, with
+    """The radii of even elements (Te to Sm and Dy, seven) bend by R(84) - 2 R(82) + R(80) > 0 at the closed shell N =
+    82. Where their nuclei with N = 84 are hidden, kernel ridge regression predicts at least half of the mean bend, with
     probability 9/10 over the tenth of all other nuclei that is hidden: the Gaussian as well as the odd-even kernel. The
     isospin formula bends by a two-hundredth of it; it is the neighbours on both sides of the shell that tell.
     """
@@ -169,8 +169,8 @@ def extrapolated(problem: HiddenRadii, kind: str) -> Float[np.ndarray, " 4"]:
 
 class ExtrapolationGains(Claim[HiddenRadii]):
     """As it reads: with odd-even effects the errors at the first four isotopes beyond the known ones of an element, the
-    last four measured isotopes of a random half of the long chains hidden together, are smaller than those of the Gaussian,
-    each of the four root mean squares.
+    last four measured isotopes of a random half of the long chains hidden together, are smaller than those of the
+    Gaussian, each of the four root mean squares.
 
     At the third and the fourth isotope they often are not: both corrections have died off, and the formula is left.
     """
@@ -196,9 +196,9 @@ class ExtrapolationGains(Claim[HiddenRadii]):
 
 
 class ExtrapolationGainsNearby(Claim[HiddenRadii]):
-    """With odd-even effects the root mean square error over the first two isotopes beyond the known ones of an element, the
-    last four measured isotopes of a random half of the long chains hidden together, is smaller than that of the Gaussian
-    with probability 9/10.
+    """With odd-even effects the root mean square error over the first two isotopes beyond the known ones of an element,
+    the last four measured isotopes of a random half of the long chains hidden together, is smaller than that of the
+    Gaussian with probability 9/10.
     """
 
     title = "Extrapolation by one and two isotopes"
