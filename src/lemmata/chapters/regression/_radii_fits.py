@@ -7,6 +7,7 @@ one inverse answers for every set.
 import functools
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg.lapack import dpotrf, dpotri
@@ -29,11 +30,10 @@ CHOSEN = {"smooth": (3.0, 0.005), "odd-even": (2.25, 3.0, 0.3, 0.0016), "two sca
 
 def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n n"]:
     """The Gram matrix of a kind of kernel; the last number of a setting is the ridge, which is not in it."""
-    if kind == "smooth":
-        return np.asarray(gram(RBF(setting[0]), points))
     if kind == "two scales":
-        return np.asarray(gram(RBF(1.0), points / np.array(setting[:2])))
-    return np.asarray(gram(OddEvenKernel(*setting[:3]), points))
+        return np.asarray(gram(RBF(1.0), jnp.asarray(points / np.array(setting[:2]))))
+    kernel = RBF(setting[0]) if kind == "smooth" else OddEvenKernel(*setting[:3])
+    return np.asarray(gram(kernel, jnp.asarray(points)))
 
 
 def inverse(kernel: Float[np.ndarray, "n n"], ridge: float) -> Float[np.ndarray, "n n"]:

@@ -90,7 +90,7 @@ class EffectiveKernel(Claim[TwoTermFit]):
         return jnp.concatenate([f[:n], g[:n], (f + g)[n:]])
 
     def condition(self, problem: TwoTermFit) -> Array:
-        return _spread(problem) * jnp.linalg.norm(problem.y)
+        return _spread(problem)
 
 
 class TrainingResidual(Claim[TwoTermFit]):
@@ -129,7 +129,7 @@ class TrainingResidual(Claim[TwoTermFit]):
         return problem.y - matrix @ jnp.linalg.solve(matrix + problem.ridge * jnp.eye(len(matrix)), problem.y)
 
     def condition(self, problem: TwoTermFit) -> Array:
-        return _spread(problem) ** 2 * jnp.linalg.norm(problem.y)
+        return _spread(problem)
 
 
 def _both(problem: TwoTermFit) -> Float[Array, "n n"]:
