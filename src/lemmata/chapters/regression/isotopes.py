@@ -48,8 +48,8 @@ def staggering_error(problem: HiddenRadii, kind: str) -> Array:
 
 class CalciumStaggers(Claim[HiddenRadii]):
     """With the odd-even kernel the staggering R(N) - (R(N - 1) + R(N + 1))/2 of the charge radii of calcium is
-    predicted with a root mean square error of at most three fifths of its own size, the isotope in the middle hidden in turn,
-    with probability 9/10 over the tenth of all other nuclei that is hidden.
+    predicted with a root mean square error of at most three fifths of its own size, the isotope in the middle hidden in
+    turn, with probability 9/10 over the tenth of all other nuclei that is hidden.
     """
 
     title = "Staggering of calcium"
@@ -61,6 +61,7 @@ class CalciumStaggers(Claim[HiddenRadii]):
     unexplained = "copper, of which the table has two isotopes"
     reading = _READING
     stated = Kind.REMARK
+    trials = 400
     traced = False
 
     def predict(self, problem: HiddenRadii) -> Array:
@@ -210,6 +211,7 @@ class ExtrapolationGainsNearby(Claim[HiddenRadii]):
     unexplained = "isotopes further out, where a Gaussian with two length scales is better than both"
     reading = _READING
     corrects = ExtrapolationGains
+    trials = 400
     traced = False
 
     def predict(self, problem: HiddenRadii) -> Array:
