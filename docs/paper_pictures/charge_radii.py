@@ -33,7 +33,7 @@ def calcium() -> alt.LayerChart:
     y = alt.Y("radius:Q", title="charge radius (fm)", scale=alt.Scale(zero=False), axis=alt.Axis(grid=False))
     lines = alt.Chart(alt.Data(values=predicted)).mark_line(point=True, opacity=0.85).encode(x, y, colour(None))
     dots = alt.Chart(alt.Data(values=measured)).mark_point(size=70, color="black", strokeWidth=1.5).encode(x, y)
-    return (lines + dots).properties(width=300, height=260, title="calcium: measured (circles) and left out")
+    return alt.layer(lines, dots).properties(width=300, height=260, title="calcium: measured (circles) and left out")
 
 
 def errors() -> alt.Chart:

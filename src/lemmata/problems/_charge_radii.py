@@ -5,8 +5,9 @@ import functools
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.claims import Choice, Hypothesis, Population, Real, Space
 
@@ -20,11 +21,13 @@ class RadiiTable:
     """Measured radii beside those of a base model.
 
     Args:
+        name: of the base model.
         points: (Z, N).
         radius: measured, in fm.
         base: of the model.
     """
 
+    name: str
     points: Float[np.ndarray, "n 2"]
     radius: Float[np.ndarray, " n"]
     base: Float[np.ndarray, " n"]
@@ -42,15 +45,15 @@ class RadiiTable:
 
 @functools.cache
 def radii_table(base: str) -> RadiiTable:
-    """All measured nuclei from oxygen on of which the base model gives a radius.
+    """The measured nuclei from oxygen on of which every base model gives a radius: all but one.
 
     Args:
         base: one of `BASES`: the isospin formula fitted to all of them, or a model of the optional package.
     """
     nuclei = measured_radii()
-    radii = isospin_radii(nuclei) if base == "isospin" else model_radii(base, nuclei)
-    known = np.isfinite(radii)
-    return RadiiTable(nuclei.points[known], nuclei.radius[known], radii[known])
+    radii = {model: model_radii(model, nuclei) for model in BASES[1:]} | {BASES[0]: isospin_radii(nuclei)}
+    known = np.all(np.isfinite(list(radii.values())), axis=0)
+    return RadiiTable(base, nuclei.points[known], nuclei.radius[known], radii[base][known])
 
 
 class RadiiHalf(eqx.Module):
@@ -91,12 +94,10 @@ class HiddenRadii(eqx.Module):
 
     Args:
         hidden: by chance.
-        draw: a random number of every element, by which a claim takes some of them.
         table: the radii.
     """
 
     hidden: Bool[Array, " n"]
-    draw: Float[Array, " elements"]
     table: RadiiTable = eqx.field(static=True)
 
 
@@ -109,10 +110,57 @@ class HiddenShares(Population[HiddenRadii]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenRadii:
         """Every nucleus is hidden with that probability."""
-        table, keys = radii_table("isospin"), jax.random.split(key)
-        hidden = jax.random.bernoulli(keys[0], setting["share"], table.radius.shape)
-        return HiddenRadii(hidden, jax.random.uniform(keys[1], (120,)), table)
+        table = radii_table("isospin")
+        return HiddenRadii(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
 
     def hypotheses(self, problem: HiddenRadii) -> list[Hypothesis]:
         """Most are known."""
         return [Hypothesis("share that is hidden", problem.hidden.mean(), "<", 0.6, "else little is known")]
+
+
+LAST = 4
+_LONG = 9  # isotopes of an element whose last four are hidden
+
+
+class HiddenEnds(eqx.Module):
+    """A table of radii of which the last four isotopes of some elements are hidden.
+
+    Args:
+        step: 1 to 4 at the hidden isotopes, by how far they are beyond the known ones, and 0 at those.
+        table: the radii.
+    """
+
+    step: Int[Array, " n"]
+    table: RadiiTable = eqx.field(static=True)
+
+
+class HiddenEndsOfChains(Population[HiddenEnds]):
+    """The measured nuclei beside the isospin formula; half of the elements with nine or more isotopes lose four."""
+
+    def settings(self) -> Space:
+        """How many elements."""
+        return Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenEnds:
+        """As many elements as the share says, at random."""
+        table = radii_table("isospin")
+        chain, steps, count = _ends(table)
+        rank = jax.random.permutation(key, count)
+        cut = rank < jnp.round(setting["share"] * count)
+        return HiddenEnds(jnp.where(cut[chain], jnp.asarray(steps), 0), table)
+
+    def hypotheses(self, problem: HiddenEnds) -> list[Hypothesis]:
+        """Some are hidden."""
+        return [Hypothesis("hidden nuclei", jnp.sum(problem.step > 0), ">=", 20, "a mean over fewer is chance")]
+
+
+def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
+    """Of each nucleus the number of its long chain, its step among the last four (0 before them); how many chains."""
+    z = table.points[:, 0].astype(int)
+    long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
+    chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)
+    for number, element in enumerate(long):
+        rows = np.flatnonzero(z == element)
+        chain[rows] = number
+        steps[rows[-LAST:]] = np.arange(1, LAST + 1)
+    return chain, steps, len(long)

@@ -1,19 +1,20 @@
-"""Fits of what base models miss of charge radii: four kinds of kernels, their grids, and nuclei that are left out.
+"""Fits of what base models miss of charge radii: three kinds of kernels, their grids, and nuclei that are left out.
 
-With Q = (K + ridge I)^-1 of all nuclei, what a fit to the others misses at the nuclei of a set S is Q_SS^-1 (Q y)_S:
-one inverse answers for every set.
+With Q = (K + ridge I)^-1 of all nuclei, what a fit to the others misses at the nuclei of a set S is Q_SS^-1 (Q y)_S,
+and Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S': one inverse answers for every set.
 """
 
 import functools
 import itertools
+from collections.abc import Iterator
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg import cho_factor, cho_solve, get_lapack_funcs
 
 from lemmata.kernels import RBF, OddEvenKernel, gram
-from lemmata.problems._charge_radii import RadiiTable
+from lemmata.problems._charge_radii import BASES, RadiiTable, radii_table
 
 _RIDGES = (0.0005, 0.0016, 0.005, 0.016)
 # Length scales in steps of about 3/2, weights and ridges of about 3. The odd-even kernel has four hyper-parameters, the
@@ -32,39 +33,44 @@ def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2
     """The Gram matrix of a kind of kernel; the last number of a setting is the ridge, which is not in it."""
     if kind == "two scales":
         return np.asarray(gram(RBF(1.0), jnp.asarray(points / np.array(setting[:2]))))
-    kernel = RBF(setting[0]) if kind == "smooth" else OddEvenKernel(*setting[:3])
+    kernel = RBF(setting[0]) if kind == "smooth" else OddEvenKernel(setting[0], setting[1], setting[2])
     return np.asarray(gram(kernel, jnp.asarray(points)))
 
 
 def inverse(kernel: Float[np.ndarray, "n n"], ridge: float) -> Float[np.ndarray, "n n"]:
     """(K + ridge I)^-1 by a Cholesky factor."""
-    factor, failed = dpotrf(kernel + ridge * np.eye(len(kernel)), lower=1)
-    upper, also = dpotri(factor, lower=1)
+    shifted = kernel + ridge * np.eye(len(kernel))
+    factorise, invert = get_lapack_funcs(("potrf", "potri"), (shifted,))
+    factor, failed = factorise(shifted, lower=1)
+    lower, also = invert(factor, lower=1)
     if failed or also:
         raise np.linalg.LinAlgError("K + ridge I has no Cholesky factor")
-    return np.tril(upper) + np.tril(upper, -1).T
+    return np.tril(lower) + np.tril(lower, -1).T
+
+
+def _inverses(kind: str) -> Iterator[Float[np.ndarray, "n n"]]:
+    """(K + ridge I)^-1 of all nuclei for every setting of a grid; all base models have the same nuclei."""
+    points = radii_table(BASES[0]).points
+    for settings in itertools.groupby(GRIDS[kind], key=lambda setting: setting[:-1]):
+        kernel = matrix(kind, (*settings[0], 0.0), points)
+        for setting in settings[1]:
+            yield inverse(kernel, setting[-1])
 
 
 @functools.cache
+def _kept_inverses(kind: str) -> list[Float[np.ndarray, "n n"]]:
+    return list(_inverses(kind))
+
+
+@functools.cache
+def _left_out(kind: str) -> Float[np.ndarray, "settings n bases"]:
+    rests = np.stack([radii_table(base).rest for base in BASES], axis=1)
+    return np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind)])
+
+
 def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
     """What fits to all other nuclei miss of each nucleus, for every setting of the grid."""
-    found = []
-    for setting in GRIDS[kind]:
-        own = inverse(matrix(kind, setting, table.points), setting[-1])
-        found.append(own @ table.rest / np.diagonal(own))
-    return np.stack(found)
-
-
-@functools.cache
-def best_inverse(table: RadiiTable, kind: str) -> Float[np.ndarray, "n n"]:
-    """(K + ridge I)^-1 of all nuclei, with the hyper-parameters that suit the isospin formula."""
-    return inverse(matrix(kind, CHOSEN[kind], table.points), CHOSEN[kind][-1])
-
-
-def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " hidden"]:
-    """What a fit to the nuclei that are not hidden misses of those that are."""
-    own = best_inverse(table, kind)
-    return np.linalg.solve(own[np.ix_(hidden, hidden)], (own @ table.rest)[hidden])
+    return _left_out(kind)[:, :, BASES.index(table.name)]
 
 
 def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -> float:
@@ -72,3 +78,32 @@ def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -
     errors = left_out(table, kind)
     setting = np.argmin(np.mean(errors[:, choose] ** 2, axis=1))
     return float(np.sqrt(np.mean(errors[setting, ~choose] ** 2)))
+
+
+@functools.cache
+def _best_inverse(kind: str) -> Float[np.ndarray, "n n"]:
+    """(K + ridge I)^-1 of all nuclei, with the hyper-parameters that suit the isospin formula."""
+    return inverse(matrix(kind, CHOSEN[kind], radii_table(BASES[0]).points), CHOSEN[kind][-1])
+
+
+def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " hidden"]:
+    """What a fit to the nuclei that are not hidden misses of those that are."""
+    own = _best_inverse(kind)
+    return np.linalg.solve(own[np.ix_(hidden, hidden)], (own @ table.rest)[hidden])
+
+
+def chosen_on_known(
+    table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]
+) -> tuple[tuple[float, ...], Float[np.ndarray, " hidden"]]:
+    """What a fit to the nuclei that are not hidden misses of those that are, and its setting: of the grid the one of
+    least left-out error over the nuclei that are not hidden, computed from these alone.
+    """
+    found = []
+    for own, setting in zip(_kept_inverses(kind), GRIDS[kind], strict=True):
+        both, fitted = own[np.ix_(hidden, ~hidden)], own @ table.rest
+        factor = cho_factor(own[np.ix_(hidden, hidden)])
+        errors = cho_solve(factor, fitted[hidden])
+        diagonal = np.diagonal(own)[~hidden] - np.sum(both * cho_solve(factor, both), axis=0)
+        known = (fitted[~hidden] - both.T @ errors) / diagonal
+        found.append((float(np.mean(known**2)), setting, errors))
+    return min(found, key=lambda one: one[0])[1:]

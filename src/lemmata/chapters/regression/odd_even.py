@@ -93,61 +93,6 @@ class EffectiveKernel(Claim[TwoTermFit]):
         return _spread(problem)
 
 
-class TrainingResidual(Claim[TwoTermFit]):
-    """What a fit of kernel ridge regression misses of a nucleus i that it was fitted to is 1 - h_i times what a fit to
-    the other nuclei misses of it, h_i = [K (K + ridge I)^-1]_ii between 0 and 1, K with odd-even effects or without:
-    a root mean square over fitted nuclei says as much of h as of the nuclei.
-    """
-
-    title = "Fitted and left-out nuclei"
-    source = Source(_KEY, "Abstract, deviation", note="what a deviation over fitted nuclei would be")
-    population = TwoTermFits()
-    relation = Equal(block=1)
-    control = Control("the mean of h may stand for each", lambda values, problem: _averaged(values, problem))
-    controls = "the error on nuclei that were fitted"
-    unexplained = "the error on nuclei that nobody has measured"
-    stated = Kind.OWN
-
-    def predict(self, problem: TwoTermFit) -> Array:
-        """From n refits, one without each nucleus."""
-        matrix, n = _both(problem), len(problem.x)
-        order = jax.vmap(lambda i: jnp.roll(jnp.arange(n), -i))(jnp.arange(n))
-
-        def refit(places):
-            rest = places[1:]
-            known = matrix[rest][:, rest] + problem.ridge * jnp.eye(n - 1)
-            return problem.y[places[0]] - matrix[places[0], rest] @ jnp.linalg.solve(known, problem.y[rest])
-
-        return (1 - _leverages(problem)) * jax.vmap(refit)(order)
-
-    def measure(self, problem: TwoTermFit, key: Key[Array, ""]) -> Array:
-        """One fit with the library's kernel."""
-        kernel = OddEvenKernel(
-            problem.lengthscale, problem.odd_even_lengthscale, problem.ridge / problem.odd_even_ridge
-        )
-        matrix = gram(kernel, problem.x)
-        return problem.y - matrix @ jnp.linalg.solve(matrix + problem.ridge * jnp.eye(len(matrix)), problem.y)
-
-    def condition(self, problem: TwoTermFit) -> Array:
-        return _spread(problem)
-
-
-def _both(problem: TwoTermFit) -> Float[Array, "n n"]:
-    x, weight = problem.x, problem.ridge / problem.odd_even_ridge
-    second = equal_parities(x, x) * gaussian(x, x, problem.odd_even_lengthscale)
-    return gaussian(x, x, problem.lengthscale) + weight * second
-
-
-def _leverages(problem: TwoTermFit) -> Float[Array, " n"]:
-    values, vectors = jnp.linalg.eigh(_both(problem))
-    return jnp.sum(vectors**2 * values / (values + problem.ridge), axis=1)
-
-
-def _averaged(residuals: Array, problem: TwoTermFit) -> Array:
-    rest = 1 - _leverages(problem)
-    return residuals / rest * rest.mean()
-
-
 class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
     """A combination f of Gaussians exp(-|x - x_i|²/(2 l²)) with the coefficients a has
 
@@ -230,7 +175,10 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
         smooth, staggered = _laws(problem)
         drawn = jax.random.normal(key, (len(smooth),))
         numbers = [jnp.linalg.cholesky(law) @ drawn for law in (staggered, smooth)]
-        n, kernels = len(smooth), (RBF(problem.lengthscale), OddEvenKernel(*2 * [problem.lengthscale], problem.weight))
+        n, kernels = (
+            len(smooth),
+            (RBF(problem.lengthscale), OddEvenKernel(problem.lengthscale, problem.lengthscale, problem.weight)),
+        )
         order = jax.vmap(lambda i: jnp.roll(jnp.arange(n), -i))(jnp.arange(n))
 
         def missed(matrix, y, places):
