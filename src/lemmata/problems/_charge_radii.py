@@ -45,15 +45,15 @@ class RadiiTable:
 
 @functools.cache
 def radii_table(base: str) -> RadiiTable:
-    """The measured nuclei from oxygen on of which every base model gives a radius: all but one.
+    """The measured nuclei from oxygen on of which the base model gives a radius: BSkG1 to BSkG4 lack neon-17.
 
     Args:
         base: one of `BASES`: the isospin formula fitted to all of them, or a model of the optional package.
     """
     nuclei = measured_radii()
-    radii = {model: model_radii(model, nuclei) for model in BASES[1:]} | {BASES[0]: isospin_radii(nuclei)}
-    known = np.all(np.isfinite(list(radii.values())), axis=0)
-    return RadiiTable(base, nuclei.points[known], nuclei.radius[known], radii[base][known])
+    radii = isospin_radii(nuclei) if base == "isospin" else model_radii(base, nuclei)
+    known = np.isfinite(radii)
+    return RadiiTable(base, nuclei.points[known], nuclei.radius[known], radii[known])
 
 
 class RadiiHalf(eqx.Module):

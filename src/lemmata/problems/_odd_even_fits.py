@@ -79,7 +79,7 @@ class StaggeredCurve(eqx.Module):
 
 
 class StaggeredCurves(Population[StaggeredCurve]):
-    """A block of 48 nuclei; length scales 2 to 4."""
+    """Half of the block, 24 nuclei; length scales 2 to 4."""
 
     def settings(self) -> Space:
         """Staggering and noise."""
@@ -92,7 +92,7 @@ class StaggeredCurves(Population[StaggeredCurve]):
         """Each of the two varies by up to a fifth."""
         u = jax.random.uniform(key, (3,))
         vary = lambda name, at: setting[name] * 1.2 ** (2 * at - 1)
-        return StaggeredCurve(whole_part(), 2 + 2 * u[0], vary("weight", u[1]), vary("noise", u[2]))
+        return StaggeredCurve(whole_part()[:24], 2 + 2 * u[0], vary("weight", u[1]), vary("noise", u[2]))
 
     def hypotheses(self, problem: StaggeredCurve) -> list[Hypothesis]:
         """Noise."""

@@ -48,29 +48,31 @@ def inverse(kernel: Float[np.ndarray, "n n"], ridge: float) -> Float[np.ndarray,
     return np.tril(lower) + np.tril(lower, -1).T
 
 
-def _inverses(kind: str) -> Iterator[Float[np.ndarray, "n n"]]:
-    """(K + ridge I)^-1 of all nuclei for every setting of a grid; all base models have the same nuclei."""
-    points = radii_table(BASES[0]).points
-    for settings in itertools.groupby(GRIDS[kind], key=lambda setting: setting[:-1]):
-        kernel = matrix(kind, (*settings[0], 0.0), points)
-        for setting in settings[1]:
+def _inverses(kind: str, points: Float[np.ndarray, "n 2"]) -> Iterator[Float[np.ndarray, "n n"]]:
+    """(K + ridge I)^-1 of nuclei for every setting of a grid."""
+    for lengths, settings in itertools.groupby(GRIDS[kind], key=lambda setting: setting[:-1]):
+        kernel = matrix(kind, (*lengths, 0.0), points)
+        for setting in settings:
             yield inverse(kernel, setting[-1])
 
 
 @functools.cache
-def _kept_inverses(kind: str) -> list[Float[np.ndarray, "n n"]]:
-    return list(_inverses(kind))
+def _kept(table: RadiiTable, kind: str) -> list[tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]]:
+    return [(own, own @ table.rest) for own in _inverses(kind, table.points)]
 
 
 @functools.cache
-def _left_out(kind: str) -> Float[np.ndarray, "settings n bases"]:
-    rests = np.stack([radii_table(base).rest for base in BASES], axis=1)
-    return np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind)])
+def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"]]:
+    """By base model, of those with so many nuclei, which are the same ones."""
+    tables = [table for table in map(radii_table, BASES) if len(table.radius) == count]
+    rests = np.stack([table.rest for table in tables], axis=1)
+    errors = np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind, tables[0].points)])
+    return {table.name: errors[:, :, place] for place, table in enumerate(tables)}
 
 
 def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
     """What fits to all other nuclei miss of each nucleus, for every setting of the grid."""
-    return _left_out(kind)[:, :, BASES.index(table.name)]
+    return _left_out(kind, len(table.radius))[table.name]
 
 
 def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -> float:
@@ -81,14 +83,14 @@ def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -
 
 
 @functools.cache
-def _best_inverse(kind: str) -> Float[np.ndarray, "n n"]:
+def _best_inverse(table: RadiiTable, kind: str) -> Float[np.ndarray, "n n"]:
     """(K + ridge I)^-1 of all nuclei, with the hyper-parameters that suit the isospin formula."""
-    return inverse(matrix(kind, CHOSEN[kind], radii_table(BASES[0]).points), CHOSEN[kind][-1])
+    return inverse(matrix(kind, CHOSEN[kind], table.points), CHOSEN[kind][-1])
 
 
 def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " hidden"]:
     """What a fit to the nuclei that are not hidden misses of those that are."""
-    own = _best_inverse(kind)
+    own = _best_inverse(table, kind)
     return np.linalg.solve(own[np.ix_(hidden, hidden)], (own @ table.rest)[hidden])
 
 
@@ -99,8 +101,8 @@ def chosen_on_known(
     least left-out error over the nuclei that are not hidden, computed from these alone.
     """
     found = []
-    for own, setting in zip(_kept_inverses(kind), GRIDS[kind], strict=True):
-        both, fitted = own[np.ix_(hidden, ~hidden)], own @ table.rest
+    for (own, fitted), setting in zip(_kept(table, kind), GRIDS[kind], strict=True):
+        both = own[np.ix_(hidden, ~hidden)]
         factor = cho_factor(own[np.ix_(hidden, hidden)])
         errors = cho_solve(factor, fitted[hidden])
         diagonal = np.diagonal(own)[~hidden] - np.sum(both * cho_solve(factor, both), axis=0)
