@@ -13,7 +13,7 @@ from lemmata.errors import DataError, UnknownNameError
 from lemmata.kernels import RBF, OddEvenKernel, gram
 from lemmata.problems import StaggeredCurves, TwoTermFits, isospin_radii, measured_radii, model_radii
 from lemmata.problems import _measured_radii as room
-from lemmata.problems._charge_radii import HiddenRadii, radii_table
+from lemmata.problems._charge_radii import HiddenEndsOfChains, HiddenRadii, RadiiTable, radii_table
 from lemmata.solvers import leave_one_out_residuals
 
 
@@ -71,13 +71,52 @@ def test_the_numbers_of_the_page():
         missed = leave_one_out_residuals(jnp.asarray(matrix), jnp.asarray(table.rest), ridge)
         found[kind] = float(np.sqrt(np.mean(np.asarray(missed) ** 2)))
     assert found == pytest.approx({"smooth": 0.01675, "odd-even": 0.00984, "two scales": 0.00961}, abs=2e-5)
-    # parity of N alone gains nothing, that of Z alone nearly all
+
+
+@pytest.mark.rotating(1)
+def test_parity_of_one_coordinate_alone():
+    table = radii_table("isospin")
     x, y = jnp.asarray(table.points), jnp.asarray(table.rest)
     error = lambda kernel, ridge: float(jnp.sqrt(jnp.mean(leave_one_out_residuals(gram(kernel, x), y, ridge) ** 2)))
-    weight = 0.1260 / 0.0016878
-    assert error(OddEvenKernel(1.668, 5.107, weight, parities=(0,)), 0.1260) < 0.0104
-    neutrons = [error(OddEvenKernel(2.25, 3.0, w, parities=(1,)), 0.005) for w in (0.03, 0.1, 0.3, 1.0)]
-    assert min(neutrons) > 0.0165
+    assert error(OddEvenKernel(2.25, 4.5, 10.0, parities=(0,)), 0.016) == pytest.approx(0.01063, abs=1e-5)
+    gaussian = error(RBF(3.0), 0.005)
+    for weight in (0.1, 1.0):
+        assert error(OddEvenKernel(3.0, 3.0, weight, parities=(1,)), 0.005) > 0.99 * gaussian
+
+
+@pytest.mark.rotating(1)
+def test_what_is_chosen_on_the_known_nuclei_is_what_refits_choose(monkeypatch):
+    few = {"odd-even": [(2.25, 3.0, 0.3, 0.0016), (1.5, 2.25, 1.0, 0.005)]}
+    monkeypatch.setattr(_radii_fits, "GRIDS", few)
+    # a table of its own, so that nothing that is kept has to do with the other grid
+    whole = radii_table("isospin")
+    table = RadiiTable("isospin", whole.points[:300], whole.radius[:300], whole.base[:300])
+    hidden = np.random.default_rng(1).uniform(size=300) < 0.15
+    x, y = jnp.asarray(table.points[~hidden]), jnp.asarray(table.rest[~hidden])
+    judged = []
+    for setting in few["odd-even"]:
+        kernel = OddEvenKernel(*setting[:3])
+        weights = np.linalg.solve(np.asarray(gram(kernel, x)) + setting[-1] * np.eye(len(y)), y)
+        errors = table.rest[hidden] - np.asarray(gram(kernel, jnp.asarray(table.points[hidden]), x)) @ weights
+        left = leave_one_out_residuals(gram(kernel, x), y, setting[-1])
+        judged.append((float(jnp.mean(left**2)), setting, errors))
+    best = min(judged, key=lambda one: one[0])
+    setting, errors = _radii_fits.chosen_on_known(table, "odd-even", hidden)
+    assert setting == best[1]
+    assert np.allclose(errors, best[2], atol=1e-9)
+
+
+@pytest.mark.exhaustive
+def test_extrapolation_with_all_long_chains_cut(key):
+    problem = HiddenEndsOfChains().sample({"share": 1.0}, key)
+    step = np.asarray(problem.step)
+    assert (step > 0).sum() == 164
+    truth = {"smooth": [0.0224, 0.0367, 0.0497, 0.0629, 0.0455], "odd-even": [0.0171, 0.0305, 0.0491, 0.0644, 0.0441],
+             "two scales": [0.0157, 0.0256, 0.0329, 0.0432, 0.0310]}  # fmt: skip
+    for kind, numbers in truth.items():
+        _, errors = _radii_fits.chosen_on_known(problem.table, kind, step > 0)
+        parts = [errors[step[step > 0] == at] for at in (1, 2, 3, 4)] + [errors]
+        assert [float(np.sqrt(np.mean(part**2))) for part in parts] == pytest.approx(numbers, abs=6e-5)
 
 
 @pytest.mark.exhaustive
@@ -91,7 +130,7 @@ def test_the_chosen_settings_are_the_best_of_their_grids():
 @pytest.mark.rotating(1)
 def test_the_staggering_of_calcium_by_refits():
     table = radii_table("isospin")
-    nobody = HiddenRadii(jnp.zeros(len(table.radius), bool), jnp.zeros(120), table)
+    nobody = HiddenRadii(jnp.zeros(len(table.radius), bool), table)
     size = np.sqrt(np.mean(isotopes.staggering(table) ** 2))
     assert len(isotopes.neighbours(table, 20)) == 8
     matrix, ridge = chosen("smooth")

@@ -15,6 +15,8 @@ from ._bounded_variables import BoundedVariables as BoundedVariables
 from ._bounded_variables import QuadraticForm as QuadraticForm
 from ._bounded_variables import SemicircleForms as SemicircleForms
 from ._bounded_variables import TwoValues as TwoValues
+from ._charge_radii import HiddenEnds as HiddenEnds
+from ._charge_radii import HiddenEndsOfChains as HiddenEndsOfChains
 from ._charge_radii import HiddenRadii as HiddenRadii
 from ._charge_radii import HiddenShares as HiddenShares
 from ._charge_radii import RadiiHalf as RadiiHalf
