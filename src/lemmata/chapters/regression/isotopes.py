@@ -143,7 +143,7 @@ class ExtrapolationGains(Claim[HiddenEnds]):
     hidden together in a random half of the long chains, is smaller than that of the Gaussian, both with the
     hyper-parameters of least left-out error over the nuclei that are known.
 
-    For about one choice of elements in six it is not: at the third and the fourth isotope both corrections have died
+    For about one choice of elements in eight it is not: at the third and the fourth isotope both corrections have died
     off, and the formula is left.
     """
 
