@@ -43,6 +43,7 @@ from lemmata.kernels import (
     Laplace,
     Linear,
     Matern,
+    OddEvenKernel,
     Periodic,
     Polynomial,
     SoftmaxTangent,
@@ -271,6 +272,14 @@ def kernel_value(kernel: Any) -> Callable[[list[Any], list[Any]], Any]:
             return lambda u, v: mp.exp(-far(u, v))
         case Matern():
             return lambda u, v: matern(kernel.nu, mp.sqrt(mp.mpf(2 * kernel.nu)) * far(u, v))
+        case OddEvenKernel():
+            counted = lambda row: row if kernel.parities is None else [row[place] for place in kernel.parities]
+            odd = lambda row: [int(mp.nint(value)) % 2 for value in counted(row)]
+            term = lambda u, v, name: mp.exp(
+                -sum((p - q) ** 2 for p, q in zip(u, v, strict=True)) / number(name) ** 2 / 2
+            )
+            second = lambda u, v: number("weight") * term(u, v, "odd_even_lengthscale") if odd(u) == odd(v) else 0
+            return lambda u, v: term(u, v, "lengthscale") + second(u, v)
         case Periodic():
             return lambda u, v: mp.exp(-2 * sines(u, v) / number("lengthscale") ** 2)
         case TorusSobolev():

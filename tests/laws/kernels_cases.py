@@ -15,6 +15,7 @@ from lemmata.kernels import (
     Laplace,
     Linear,
     Matern,
+    OddEvenKernel,
     Periodic,
     Polynomial,
     SoftmaxTangent,
@@ -63,6 +64,12 @@ def on_torus(rng):
     return x
 
 
+def nuclei(rng):
+    """Eight points of whole numbers, (Z, N), two of them equal; all four classes of parities."""
+    x = np.array([[20, 20], [20, 21], [21, 20], [21, 23], [20, 22], [22, 24], [20, 20], [23, 21]])
+    return (x + 2 * rng.integers(3)).astype(float)
+
+
 ATOMS = [
     Case("linear", Linear(), few_coordinates),
     Case("linear-scaled", Linear(scale=12.0), many_coordinates),
@@ -87,6 +94,9 @@ ATOMS = [
     Case("softmax", SoftmaxTangent(sigma=0.8), few_coordinates),
     Case("softmax-many", SoftmaxTangent(sigma=0.8), many_coordinates),
     Case("compose", Compose(RBF(lengthscale=0.7), lambda point: jnp.sin(2 * point)), few_coordinates),
+    Case("odd-even", OddEvenKernel(2.3, 3.1, weight=0.3), nuclei),
+    Case("odd-even-protons", OddEvenKernel(0.8, 1.7, weight=2.0, parities=(0,)), few_coordinates),
+    Case("odd-even-many", OddEvenKernel(1.3, 0.9), many_coordinates),
 ]
 
 EXPRESSIONS = 20

@@ -40,6 +40,9 @@ ABSTRACTS: dict[str, list[str]] = {
     ],
     "simon2023stepwise": [
         "one at a time", "linearised model", "small start", "final representations", "deep networks", "kernel PCA",
+    "tang2024charge": [
+        "extended method", "odd-even effects", "five models", "five-parameter formula", "deviation", "best model",
+        "extrapolation", "staggering", "kinks",
     ],
 }  # fmt: skip
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".

@@ -11,6 +11,7 @@ from ._dot_product import ExponentialDotProduct as ExponentialDotProduct
 from ._dot_product import Linear as Linear
 from ._dot_product import Polynomial as Polynomial
 from ._gram import gram as gram
+from ._odd_even import OddEvenKernel as OddEvenKernel
 from ._open_gram import open_gram as open_gram
 from ._plan import GramPlan as GramPlan
 from ._plan import gram_plan as gram_plan

@@ -15,6 +15,12 @@ from ._bounded_variables import BoundedVariables as BoundedVariables
 from ._bounded_variables import QuadraticForm as QuadraticForm
 from ._bounded_variables import SemicircleForms as SemicircleForms
 from ._bounded_variables import TwoValues as TwoValues
+from ._charge_radii import HiddenEnds as HiddenEnds
+from ._charge_radii import HiddenEndsOfChains as HiddenEndsOfChains
+from ._charge_radii import HiddenRadii as HiddenRadii
+from ._charge_radii import HiddenShares as HiddenShares
+from ._charge_radii import RadiiHalf as RadiiHalf
+from ._charge_radii import RadiiHalves as RadiiHalves
 from ._conditions import in_unit_ball as in_unit_ball
 from ._conditions import positive_ridge as positive_ridge
 from ._conditions import rounding_floor as rounding_floor
@@ -123,6 +129,10 @@ from ._marked_sequences import MarkedNoise as MarkedNoise
 from ._marked_sequences import MarkedNoises as MarkedNoises
 from ._marked_sequences import MarkedSequence as MarkedSequence
 from ._marked_sequences import MarkedSequences as MarkedSequences
+from ._measured_radii import MeasuredRadii as MeasuredRadii
+from ._measured_radii import isospin_radii as isospin_radii
+from ._measured_radii import measured_radii as measured_radii
+from ._measured_radii import model_radii as model_radii
 from ._moved_networks import MovedNetwork as MovedNetwork
 from ._moved_networks import MovedNetworks as MovedNetworks
 from ._moved_units import MovedLayers as MovedLayers
@@ -146,6 +156,12 @@ from ._noisy_values import NoisyFeatures as NoisyFeatures
 from ._noisy_values import NoisyFunctions as NoisyFunctions
 from ._noisy_values import NoisyValues as NoisyValues
 from ._noisy_values import RandomReadouts as RandomReadouts
+from ._odd_even_fits import SmoothFunction as SmoothFunction
+from ._odd_even_fits import SmoothFunctions as SmoothFunctions
+from ._odd_even_fits import StaggeredCurve as StaggeredCurve
+from ._odd_even_fits import StaggeredCurves as StaggeredCurves
+from ._odd_even_fits import TwoTermFit as TwoTermFit
+from ._odd_even_fits import TwoTermFits as TwoTermFits
 from ._paired_units import PairedLayers as PairedLayers
 from ._paired_units import PairedUnits as PairedUnits
 from ._penalty_scales import LognormalScales as LognormalScales

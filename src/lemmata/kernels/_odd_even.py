@@ -1,0 +1,94 @@
+"""A kernel on points of a grid, half of which is shared by points of equal parities alone."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from lemmata.errors import SettingError
+
+from ._base import AbstractKernel
+from ._parameters import check_number, counting, learnable
+from ._stationary import RBF
+
+
+class OddEvenKernel(AbstractKernel):
+    """K(x, y) = exp(-|x - y|²/(2 l²)) + weight δ(x, y) exp(-|x - y|²/(2 l_oe²)), for points of whole numbers.
+
+    δ(x, y) is 1 where every coordinate of x has the parity of that of y, and 0 elsewhere. For nuclei, x = (Z, N), the
+    second term lets each of the classes even-even, even-odd, odd-even and odd-odd leave the smooth first term by a
+    smooth function of its own. With the coordinates' signs s = (-1)^x,
+
+        δ(x, y) = product over coordinates i of (1 + s_i(x) s_i(y))/2,
+
+    so that K is positive semidefinite. Kernel ridge regression with it and the ridge λ is the sum of two regressions,
+    one term each, with the ridges λ and λ/weight (`lemmata show regression.odd_even.effective_kernel`).
+
+    A coordinate that is no whole number has the parity of the nearest one; derivatives are those with parities held.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.kernels import OddEvenKernel, gram
+    >>> calcium = jnp.array([[20.0, 22.0], [20.0, 23.0], [20.0, 24.0]])
+    >>> print(gram(OddEvenKernel(1.0, 2.0, weight=0.5), calcium).round(4))
+    [[1.5    0.6065 0.4386]
+     [0.6065 1.5    0.6065]
+     [0.4386 0.6065 1.5   ]]
+
+    Args:
+        lengthscale: l, a positive number, in the units of the points.
+        odd_even_lengthscale: l_oe, a positive number.
+        weight: of the second term, at least 0; with 0 the kernel is Gaussian.
+        parities: the coordinates whose parity counts, (0,) for the protons of (Z, N) alone; None is all.
+
+    Raises:
+        SettingError: where a length scale is known and not positive, the weight negative, or a coordinate no whole
+            number of at least 0 or named twice; at points that do not have such a coordinate.
+
+    Reference: tang2024charge.
+    """
+
+    lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    odd_even_lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    weight: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    parities: tuple[int, ...] | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        check_number("OddEvenKernel.lengthscale", self.lengthscale)
+        check_number("OddEvenKernel.odd_even_lengthscale", self.odd_even_lengthscale)
+        check_number("OddEvenKernel.weight", self.weight, zero_allowed=True)
+        if self.parities is None:
+            return
+        checked = tuple(counting("OddEvenKernel.parities", least=0)(place) for place in self.parities)
+        if not checked or len(set(checked)) != len(checked):
+            raise SettingError(
+                "OddEvenKernel.parities",
+                found=checked,
+                rule="one or more different coordinates",
+                remedy="None where all of them count",
+            )
+
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        """The smooth term, and the second one where parities are equal."""
+        same = jnp.all(self._odd(x) == self._odd(y))
+        smooth, second = RBF(self.lengthscale)(x, y), RBF(self.odd_even_lengthscale)(x, y)
+        return smooth + self.weight * jnp.where(same, second, 0.0)
+
+    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """The smooth cross matrix, and the second one within classes of parities."""
+        same = jnp.all(self._odd(x)[:, None, :] == self._odd(y)[None, :, :], axis=-1)
+        smooth, second = RBF(self.lengthscale).cross(x, y), RBF(self.odd_even_lengthscale).cross(x, y)
+        return smooth + self.weight * jnp.where(same, second, 0.0)
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """Exactly 1 + weight."""
+        return jnp.full(x.shape[0], 1 + self.weight, x.dtype)
+
+    def _odd(self, x: Float[Array, "*points d"]) -> Bool[Array, "*points c"]:
+        """Which of the coordinates that count are odd."""
+        if self.parities is not None and max(self.parities) >= x.shape[-1]:
+            raise SettingError(
+                "OddEvenKernel.parities",
+                found=f"coordinate {max(self.parities)}, points of {x.shape[-1]}",
+                rule="coordinates are counted from 0",
+            )
+        counted = x if self.parities is None else x[..., jnp.array(self.parities)]
+        return jnp.mod(jnp.round(counted), 2) == 1
