@@ -1,10 +1,12 @@
 """A cascade: packages composed, its tangent kernel in the values of all of them, and steps in function space."""
 
+import math
 from collections.abc import Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.core import require_float64
@@ -76,10 +78,9 @@ class Cascade(eqx.Module):
 
     def tangent_gram(self, z: Float[Array, "... n p"]) -> Float[Array, "... n n"]:
         """The tangent kernel T on points z, in the values of all packages."""
-        states = self.states(z)
-        return self._tangent(states, self.cotangents(states))
+        return self._passes(jnp.asarray(z))[3]
 
-    def step(self, z: Float[Array, "... n p"], y: Float[Array, "... n"], damping: float) -> "Cascade":
+    def step(self, z: Float[Array, "n p"], y: Float[Array, "... n"], damping: float) -> "Cascade":
         """One step in function space: (T + damping I) q = y - f(z), then Y_l += H_l' (q * G_l) in every package.
 
         In the values of all packages together it is the damped Gauss-Newton step, the minimiser of
@@ -87,7 +88,7 @@ class Cascade(eqx.Module):
 
         Args:
             z: rows (n, p).
-            y: targets (..., n), one row of them a cascade.
+            y: targets (..., n), a row of them for each cascade.
             damping: above 0.
 
         Raises:
@@ -96,23 +97,26 @@ class Cascade(eqx.Module):
         """
         if not damping > 0:
             raise SettingError("damping", found=repr(damping), rule="a number above 0")
-        if jnp.shape(y)[-1:] != jnp.shape(z)[-2:-1]:
-            raise ShapeError("targets", found=f"shape {jnp.shape(y)}", rule=f"one for each of {jnp.shape(z)[-2]} rows")
-        states = self.states(z)
-        cotangents = self.cotangents(states)
-        force = _solved(self._tangent(states, cotangents), jnp.asarray(y) - states[-1][..., 0], damping)
-        packages = [
-            _moved(package, z, force, upstream)
-            for package, z, upstream in zip(self.packages, states[:-1], cotangents[1:], strict=True)
-        ]
-        return Cascade(tuple(packages))
+        z, y = jnp.asarray(z), jnp.asarray(y)
+        if y.shape[-1:] != z.shape[:1]:
+            raise ShapeError("targets", found=f"shape {y.shape}", rule=f"one for each of {len(z)} rows")
+        states, influences, cotangents, tangent = self._passes(z)
+        force = _solved(tangent, y - states[-1][..., 0], damping)
+        parts = zip(self.packages, influences, cotangents[1:], strict=True)
+        return Cascade(tuple(_moved(package, influence, force, upstream) for package, influence, upstream in parts))
 
-    def _tangent(self, states: Sequence[Array], cotangents: Sequence[Array]) -> Float[Array, "... n n"]:
-        parts = zip(self.packages, states[:-1], cotangents[1:], strict=True)
-        total = 0.0
-        for package, z, upstream in parts:
-            total = total + _tangent_part(package, z, upstream)
-        return jnp.asarray(total)
+    def _passes(self, z: Array) -> tuple[list[Array], list[Array], list[Array], Array]:
+        """Forwards and backwards: what packages read, their influences, cotangents, and the tangent kernel."""
+        states, influences = [z], []
+        for package in self.packages:
+            influence, z = _influence_and_values(package, z)
+            influences.append(influence)
+            states.append(z)
+        cotangents, tangent = [jnp.ones_like(z)], jnp.zeros((z.shape[-2], z.shape[-2]))
+        for package, z, influence in zip(self.packages[::-1], states[-2::-1], influences[::-1], strict=True):
+            tangent = _with_part(tangent, influence, cotangents[-1])
+            cotangents.append(_pulled_back(package, z, cotangents[-1]))
+        return states, influences, cotangents[::-1], tangent
 
 
 # Compiled one by one: packages of one shape share the program, however many there are.
@@ -122,14 +126,20 @@ def _values_at(package: Package, z: Array) -> Array:
 
 
 @eqx.filter_jit
+def _influence_and_values(package: Package, z: Array) -> tuple[Array, Array]:
+    influence = package.influence(z)
+    return influence, influence @ package.values
+
+
+@eqx.filter_jit
 def _pulled_back(package: Package, z: Array, cotangent: Array) -> Array:
     return package.pull_back(z, cotangent)
 
 
 @eqx.filter_jit
-def _tangent_part(package: Package, z: Array, upstream: Array) -> Array:
-    influence = package.influence(z)
-    return (influence @ jnp.swapaxes(influence, -1, -2)) * (upstream @ jnp.swapaxes(upstream, -1, -2))
+def _with_part(tangent: Array, influence: Array, upstream: Array) -> Array:
+    part = (influence @ jnp.swapaxes(influence, -1, -2)) * (upstream @ jnp.swapaxes(upstream, -1, -2))
+    return tangent + part
 
 
 @eqx.filter_jit
@@ -141,8 +151,8 @@ def _solved(tangent: Array, residual: Array, damping: float) -> Array:
 
 
 @eqx.filter_jit
-def _moved(package: Package, z: Array, force: Array, upstream: Array) -> Package:
-    change = jnp.swapaxes(package.influence(z), -1, -2) @ (force[..., None] * upstream)
+def _moved(package: Package, influence: Array, force: Array, upstream: Array) -> Package:
+    change = jnp.swapaxes(influence, -1, -2) @ (force[..., None] * upstream)
     return eqx.tree_at(lambda p: p.values, package, package.values + change)
 
 
@@ -176,16 +186,27 @@ def initial_cascade(
         raise SettingError("widths", found=repr(widths), rule="at least one, that of the inputs")
     covariance = SplineCovariance() if covariance is None else covariance
     lead = () if outputs is None else (outputs,)
+    shapes = [(*lead, 2 * read + 1, written) for read, written in zip(widths, [*widths[1:], 1], strict=True)]
+    drawn = iter(_uniform(key, [shape for shape in shapes[:-1] if shape[-2] != 2 * shape[-1] + 1]))
     packages = []
-    for number, (read, written) in enumerate(zip(widths, [*widths[1:], 1], strict=True)):
+    for number, (read, shape) in enumerate(zip(widths, shapes, strict=True)):
         h = Hyperoctahedron(read)
+        h.require_positive_definite(covariance)
         if number == len(widths) - 1:
-            values = jnp.zeros((*lead, 2 * read + 1, 1))
-        elif read == written:
-            values = jnp.broadcast_to(h.points, (*lead, *h.points.shape))
+            values = jnp.zeros(shape)
+        elif read == shape[-1]:
+            values = jnp.broadcast_to(h.points, shape)
         else:
-            shape = (*lead, 2 * read + 1, written)
-            values = jax.random.uniform(jax.random.fold_in(key, number), shape, minval=-1.0, maxval=1.0) / written**0.5
-        h.solve(covariance, values[..., :1])
+            values = next(drawn) / shape[-1] ** 0.5
         packages.append(Package(h, covariance, values))
     return Cascade(tuple(packages))
+
+
+def _uniform(key: Array, shapes: list[tuple[int, ...]]) -> list[Array]:
+    """Arrays of uniform numbers in (-1, 1), from one draw, which compiles once."""
+    if not shapes:
+        return []
+    sizes = [math.prod(shape) for shape in shapes]
+    drawn = np.asarray(jax.random.uniform(key, (sum(sizes),), minval=-1.0, maxval=1.0))
+    parts = np.split(drawn, np.cumsum(sizes)[:-1])
+    return [jnp.asarray(part.reshape(shape)) for part, shape in zip(parts, shapes, strict=True)]

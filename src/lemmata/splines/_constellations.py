@@ -6,6 +6,7 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.core import check_numbers, known
@@ -124,8 +125,8 @@ class Hyperoctahedron(AbstractConstellation):
     @property
     def points(self) -> Float[Array, "N p"]:
         """The centre first."""
-        axes = jnp.eye(self.size)
-        return jnp.concatenate([jnp.zeros((1, self.size)), axes, -axes])
+        axes = np.eye(self.size)
+        return jnp.asarray(np.concatenate([np.zeros((1, self.size)), axes, -axes]), float)
 
     @property
     def dimension(self) -> int:
@@ -147,7 +148,7 @@ class Hyperoctahedron(AbstractConstellation):
         Raises:
             NotPositiveDefiniteError: b or c is too small.
         """
-        self._check(covariance)
+        self.require_positive_definite(covariance)
         b, c, p = covariance.slope, covariance.level, self.size
         centre, plus, minus = values[..., :1, :], values[..., 1 : p + 1, :], values[..., p + 1 :, :]
         odd, even = (plus - minus) / (8 * (b - _LN2)), (plus + minus) / 2
@@ -168,7 +169,15 @@ class Hyperoctahedron(AbstractConstellation):
         even = [] if p == 1 else [jnp.full((), 2 * _LN2)]
         return jnp.stack([4 * (b - _LN2), *even, determinant / largest, largest])
 
-    def _check(self, covariance: SplineCovariance) -> None:
+    def require_positive_definite(self, covariance: SplineCovariance) -> None:
+        """Refuse b and c for which K is not positive definite; traced ones are let through.
+
+        Args:
+            covariance: k.
+
+        Raises:
+            NotPositiveDefiniteError: names both, and the rule.
+        """
         b, c = known(covariance.slope), known(covariance.level)
         if b is None or c is None:
             return
