@@ -2,6 +2,8 @@
 
 from lemmata.storage import storable as _storable
 
+from ._cascade import CascadeClassifier as CascadeClassifier
+from ._cascade import CascadeRegressor as CascadeRegressor
 from ._classifier import TangentKernelClassifier as TangentKernelClassifier
 from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
@@ -11,6 +13,8 @@ from ._sklearn_kernel import SklearnKernel as SklearnKernel
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor
 
 for _estimator in (
+    CascadeClassifier,
+    CascadeRegressor,
     KernelRegressor,
     NNGPRegressor,
     SklearnKernel,

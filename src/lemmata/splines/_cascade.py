@@ -78,7 +78,7 @@ class Cascade(eqx.Module):
 
     def tangent_gram(self, z: Float[Array, "... n p"]) -> Float[Array, "... n n"]:
         """The tangent kernel T on points z, in the values of all packages."""
-        return self._passes(jnp.asarray(z))[3]
+        return self.passes(jnp.asarray(z))[3]
 
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... n"], damping: float) -> "Cascade":
         """One step in function space: (T + damping I) q = y - f(z), then Y_l += H_l' (q * G_l) in every package.
@@ -100,12 +100,12 @@ class Cascade(eqx.Module):
         z, y = jnp.asarray(z), jnp.asarray(y)
         if y.shape[-1:] != z.shape[:1]:
             raise ShapeError("targets", found=f"shape {y.shape}", rule=f"one for each of {len(z)} rows")
-        states, influences, cotangents, tangent = self._passes(z)
+        states, influences, cotangents, tangent = self.passes(z)
         force = _solved(tangent, y - states[-1][..., 0], damping)
         parts = zip(self.packages, influences, cotangents[1:], strict=True)
         return Cascade(tuple(_moved(package, influence, force, upstream) for package, influence, upstream in parts))
 
-    def _passes(self, z: Array) -> tuple[list[Array], list[Array], list[Array], Array]:
+    def passes(self, z: Array) -> tuple[list[Array], list[Array], list[Array], Array]:
         """Forwards and backwards: what packages read, their influences, cotangents, and the tangent kernel."""
         states, influences = [z], []
         for package in self.packages:
