@@ -56,7 +56,9 @@ class AbstractCascadeEstimator(BaseEstimator):
             self.cascade_ = numpy_leaves(cascade)
 
     def _checked(self) -> tuple[tuple[int, ...], int, int]:
-        if isinstance(self.widths, str | int) or not all(isinstance(w, int | np.integer) and w > 0 for w in self.widths):
+        if isinstance(self.widths, str | int) or not all(
+            isinstance(w, int | np.integer) and w > 0 for w in self.widths
+        ):
             raise SettingError("widths", found=repr(self.widths), rule="whole numbers, at least 1")
         check_whole("batch", self.batch, 1, "rows")
         check_whole("epochs", self.epochs, 0, "passes")

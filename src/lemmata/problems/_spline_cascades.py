@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.claims import Hypothesis, Integer, Population, Real, Space
 from lemmata.splines import Cascade, Hyperoctahedron, Package, SplineCovariance
 
-from ._spline_packages import level_for, slopes
+from ._spline_packages import level_for, some_slope
 
 
 class CascadeRows(eqx.Module):
@@ -28,25 +28,24 @@ class CascadeRows(eqx.Module):
 
 
 class NormalCascades(Population[CascadeRows]):
-    """Three packages, R^p to R^width to R^width to R, with values of the order of 1/2."""
+    """Two packages, R^p to R^width to R, with values of the order of 1/2."""
 
     def settings(self) -> Space:
-        """Sizes, b."""
+        """Sizes."""
         return Space(
             p=Integer(4, 1, 50, "inputs", corners=(3, 6)),
             width=Integer(3, 1, 50, "splines of a package", corners=(2, 4)),
             rows=Integer(6, 1, 200, "rows", corners=(4, 10)),
-            slope=slopes(2.5, 8.0),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CascadeRows:
-        """Normal values of standard deviation 1/2 over the root of the width; damping between 0.1 and 10."""
+        """Normal values of standard deviation 1/2 over the root of the width; damping from 0.1 to 10."""
         p, width, rows = setting["p"], setting["width"], setting["rows"]
-        slope = jnp.asarray(setting["slope"])
-        covariance = SplineCovariance(slope, level_for(slope))
-        shapes = [(2 * p + 1, width), (2 * width + 1, width), (2 * width + 1, 1)]
+        shapes = [(2 * p + 1, width), (2 * width + 1, 1)]
         sizes = [n * m for n, m in shapes]
-        key, damping = jax.random.split(key)
+        key, damping, slope_key = jax.random.split(key, 3)
+        slope = some_slope(slope_key)
+        covariance = SplineCovariance(slope, level_for(slope))
         drawn = jax.random.normal(key, (sum(sizes) + rows * (p + 1),))
         packages, first = [], 0
         for (nodes, m), size in zip(shapes, sizes, strict=True):

@@ -5,18 +5,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.claims import Hypothesis, Integer, Population, Space
 from lemmata.splines import Hyperoctahedron, SplineCovariance
 
 
 def level_for(slope: Float[Array, ""]) -> Float[Array, ""]:
-    """c = 16 b², eleven times what a hyperoctahedron needs at any p; b = 5 gives the 400 of the public code."""
+    """C = 16 b², eleven times what a hyperoctahedron needs at any p; b = 5 gives the 400 of the public code."""
     return 16 * slope**2
 
 
-def slopes(low: float, high: float) -> Real:
-    """The variable b."""
-    return Real(5.0, low, high, "b, the slope's part of the covariance")
+def some_slope(key: Key[Array, ""]) -> Float[Array, ""]:
+    """b, from 2.5 to 8, the logarithm uniform."""
+    return 2.5 * (8 / 2.5) ** jax.random.uniform(key)
 
 
 class SplineValues(eqx.Module):
@@ -38,7 +38,7 @@ class SplineValues(eqx.Module):
 
     @property
     def covariance(self) -> SplineCovariance:
-        """k."""
+        """K."""
         return SplineCovariance(self.slope, level_for(self.slope))
 
     @property
@@ -63,18 +63,17 @@ class SplinePackages(Population[SplineValues]):
     octahedron: bool = eqx.field(static=True, default=False)
 
     def settings(self) -> Space:
-        """Sizes and b."""
+        """Sizes."""
         return Space(
             p=Integer(6, 1, 100, "inputs of a package"),
             nodes=Integer(20, 2, 500, "points of a scattered constellation"),
             m=Integer(4, 1, 100, "splines"),
             rows=Integer(8, 1, 500, "points at which they are asked for"),
-            slope=slopes(2.5, 8.0),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
-        """Uniform in the ball where they are scattered."""
-        keys = jax.random.split(key, 5)
+        """Uniform in the ball where they are scattered; b from 2.5 to 8."""
+        keys = jax.random.split(key, 6)
         p, nodes = setting["p"], setting["nodes"]
         direction = jax.random.normal(keys[0], (nodes, p))
         radius = jax.random.uniform(keys[1], (nodes, 1)) ** (1 / p)
@@ -87,7 +86,7 @@ class SplinePackages(Population[SplineValues]):
             jax.random.normal(keys[2], (len(points), setting["m"])),
             jax.random.normal(keys[3], (setting["rows"], p)) / p**0.5,
             jax.random.normal(keys[4], shape),
-            jnp.asarray(setting["slope"]),
+            some_slope(keys[5]),
         )
 
     def hypotheses(self, problem: SplineValues) -> list[Hypothesis]:
@@ -152,7 +151,7 @@ class IdentityStack(eqx.Module):
 
     @property
     def covariance(self) -> SplineCovariance:
-        """k."""
+        """K."""
         return SplineCovariance(self.slope, level_for(self.slope))
 
 
@@ -169,17 +168,17 @@ class IdentityStacks(Population[IdentityStack]):
     high: float = eqx.field(static=True, default=1.0)
 
     def settings(self) -> Space:
-        """b."""
-        return Space(slope=slopes(2.5, 8.0))
+        """Nothing to vary: b, norm and scale are drawn."""
+        return Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IdentityStack:
-        """Uniform norm and scale."""
-        keys = jax.random.split(key, 2)
+        """Uniform norm and scale; b from 2.5 to 8."""
+        keys = jax.random.split(key, 3)
         norm, scale = jax.random.uniform(keys[0], (2,))
         start, readout = jax.random.normal(keys[1], (2, self.most))
         start = (0.4 + 0.8 * norm) * start / jnp.linalg.norm(start)
         scale = self.low + (self.high - self.low) * scale
-        return IdentityStack(start, readout, jnp.asarray(setting["slope"]), scale)
+        return IdentityStack(start, readout, some_slope(keys[2]), scale)
 
     def hypotheses(self, problem: IdentityStack) -> list[Hypothesis]:
         """A covariance; a start that is not the centre."""

@@ -36,7 +36,7 @@ class AbstractConstellation(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """p."""
+        """P."""
         return self.points.shape[1]
 
 
@@ -130,7 +130,7 @@ class Hyperoctahedron(AbstractConstellation):
 
     @property
     def dimension(self) -> int:
-        """p."""
+        """P."""
         return self.size
 
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:

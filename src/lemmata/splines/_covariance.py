@@ -45,7 +45,7 @@ class SplineCovariance(eqx.Module):
                 raise SettingError(name, found=str(given), rule="a positive number")
 
     def __call__(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
-        """k at squared distances r², exactly c at 0."""
+        """K at squared distances r², exactly c at 0."""
         return 0.5 * squared * (jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope) + self.level
 
     def pull(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:

@@ -52,7 +52,9 @@ class Package(eqx.Module):
         require_float64("a package of polyharmonic splines")
         nodes = self.constellation.points.shape[0]
         if jnp.ndim(self.values) < 2 or jnp.shape(self.values)[-2] != nodes:
-            raise ShapeError("values", found=f"shape {jnp.shape(self.values)}", rule=f"(..., {nodes}, m), a row a point")
+            raise ShapeError(
+                "values", found=f"shape {jnp.shape(self.values)}", rule=f"(..., {nodes}, m), a row a point"
+            )
         check_numbers("values", self.values)
 
     def coefficients(self) -> Float[Array, "... N m"]:

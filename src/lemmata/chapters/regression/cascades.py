@@ -21,8 +21,8 @@ from lemmata.problems._spline_packages import IdentityStack, IdentityStacks
 from lemmata.splines import Cascade, Hyperoctahedron, Package, SplineCovariance
 
 _KEY = "bakhvalov2025polyharmonic"
-_WIDTHS = (16.0, 64.0, 256.0)
-_DEPTHS = (50.0, 100.0, 200.0, 400.0)
+_WIDTHS = (16.0, 64.0, 192.0)
+_DEPTHS = (50.0, 100.0, 200.0)
 _LAYERS = 100
 _STEPS = 24
 

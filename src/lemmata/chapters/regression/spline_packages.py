@@ -268,5 +268,3 @@ class CurvedDirections(Claim[ScatteredPoints]):
 def _thin_plate(squared: Array) -> Array:
     """r² ln r."""
     return 0.5 * squared * jnp.log(jnp.where(squared > 0, squared, 1.0))
-
-
