@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
@@ -12,7 +13,7 @@ _TINY = 1e-290
 
 
 class SplineCovariance(eqx.Module):
-    """The generalised covariance of a random function whose law knows no place, direction or scale,
+    """The generalised covariance of a random function whose law knows no place, direction or scale.
 
         k(r) = r² (ln r - b) + c = r² (ln r² - 2b)/2 + c,   k(0) = c.
 
@@ -41,7 +42,7 @@ class SplineCovariance(eqx.Module):
     def __check_init__(self):
         for name, given in (("slope", self.slope), ("level", self.level)):
             value = known(given)
-            if value is not None and not (value > 0 and jnp.isfinite(value)):
+            if value is not None and not (value > 0 and np.isfinite(value)):
                 raise SettingError(name, found=str(given), rule="a positive number")
 
     def __call__(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:

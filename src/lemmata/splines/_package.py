@@ -12,7 +12,7 @@ from ._covariance import SplineCovariance
 
 
 class Package(eqx.Module):
-    """m splines F: R^p -> R^m that take given values Y at the N points t_j of one constellation,
+    """m splines F: R^p -> R^m that take given values Y at the N points t_j of one constellation.
 
         F(z) = M(z) C,   C = K^-1 Y,   M_ij = k(|z_i - t_j|),   K_ij = k(|t_i - t_j|).
 
