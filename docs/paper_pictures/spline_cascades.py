@@ -61,7 +61,8 @@ def gradients():
             [jnp.asarray(start)],
             jnp.asarray(readout),
         )
-        forward, back = jax.jit(package.__call__), jax.jit(package.pull_back)
+        forward = jax.jit(lambda z, own=package: own(z))
+        back = jax.jit(lambda z, g, own=package: own.pull_back(z, g))
         for _ in range(LAYERS):
             states.append(forward(states[-1]))
         record(name, 0, g)
