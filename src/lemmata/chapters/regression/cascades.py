@@ -221,9 +221,9 @@ class ScaleThreshold(Claim[IdentityStack]):
 class CascadeFindsDirection(Claim[HiddenDirection]):
     """Where targets depend on one hidden direction of R^p alone, y = sin(4 u'x) + noise with x uniform in [-1, 1]^p,
     and rows are about as many as products of two inputs, a cascade R^p to R^8 to R^4 to R that is trained in function
-    space has a smaller held-out error, in the mean of logarithms, than the best of its class of rotation-invariant methods with the same
-    covariance: kernel ridge regression with r² (ln r - b) + c, whose ridge is the one that is best on the held-out rows
-    themselves. (Packages = 1 is that kernel, 3 the cascade.)
+    space has, in the mean of logarithms, a smaller held-out error than kernel ridge regression with the same covariance
+    r² (ln r - b) + c, whose ridge is the one that is best on the held-out rows themselves. (Packages = 1 is that
+    kernel, 3 the cascade.)
     """
 
     title = "A cascade finds a hidden direction that its kernel cannot use"
