@@ -15,16 +15,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Equal, Kind, Limit, Order, Source
-from lemmata.problems._spline_cascades import CascadeRows, HiddenDirection, HiddenDirections, NormalCascades
+from lemmata.claims import Claim, Control, Equal, Kind, Limit, Source
+from lemmata.problems._spline_cascades import CascadeRows, NormalCascades
 from lemmata.problems._spline_packages import IdentityStack, IdentityStacks
-from lemmata.splines import Cascade, Hyperoctahedron, Package, SplineCovariance
+from lemmata.splines import Hyperoctahedron, Package
 
 _KEY = "bakhvalov2025polyharmonic"
 _WIDTHS = (16.0, 64.0, 192.0)
 _DEPTHS = (50.0, 100.0, 200.0)
 _LAYERS = 100
-_STEPS = 24
 
 
 def unrolled(problem: CascadeRows, values: tuple[Array, ...]) -> Float[Array, " n"]:
@@ -216,56 +215,3 @@ class ScaleThreshold(Claim[IdentityStack]):
     def measure_at(self, problem: IdentityStack, key: Key[Array, ""], layers: float) -> Array:
         _, gradient = through(problem, problem.start, int(layers))
         return jnp.log(jnp.linalg.norm(gradient) / jnp.linalg.norm(problem.readout)) / layers
-
-
-class CascadeFindsDirection(Claim[HiddenDirection]):
-    """Where targets depend on one hidden direction of R^p alone, y = sin(4 u'x) + noise with x uniform in [-1, 1]^p,
-    and rows are about as many as products of two inputs, a cascade R^p to R^8 to R^4 to R that is trained in function
-    space has, in the mean of logarithms, a smaller held-out error than kernel ridge regression with the same covariance
-    r² (ln r - b) + c, whose ridge is the one that is best on the held-out rows themselves. (Packages = 1 is that
-    kernel, 3 the cascade.)
-    """
-
-    title = "A cascade finds a hidden direction that its kernel cannot use"
-    source = Source(_KEY, "Abstract, intrinsic dimension")
-    population = HiddenDirections()
-    relation = Order("packages", (1.0, 3.0))
-    control = Control("the kernel is better", lambda sign, problem: -sign)
-    controls = "held-out error where the intrinsic dimension is low and unknown"
-    unexplained = "why: no theorem says that steps find the direction"
-    reading = "theoretically justified for unknown low dimension, read as: lower error there"
-    trials = 48
-
-    def predict(self, problem: HiddenDirection) -> Array:
-        return -jnp.ones(())
-
-    def measure(self, problem: HiddenDirection, key: Key[Array, ""]) -> Array:
-        """Logarithms, since a step that overshoots may leave a large error."""
-        return jnp.log(jnp.stack([best_kernel_error(problem), trained_error(problem)]))
-
-
-def best_kernel_error(problem: HiddenDirection) -> Float[Array, ""]:
-    """The least held-out squared error of the covariance over seven ridges, in units of the targets' variance."""
-    k, reach = SplineCovariance(), jnp.sum(problem.x**2, axis=1).max() * 4
-    squares = lambda a: jnp.sum((a[:, None] - problem.x) ** 2, axis=-1) / reach
-    values, vectors = jnp.linalg.eigh(k(squares(problem.x)))
-    cross = k(squares(problem.x_test)) @ vectors
-    found = lambda ridge: jnp.mean((cross @ ((vectors.T @ problem.y) / (values + ridge)) - problem.y_test) ** 2)
-    return jnp.min(jax.vmap(found)(10.0 ** jnp.arange(-4.0, 3.0))) / jnp.var(problem.y_test)
-
-
-def trained_error(problem: HiddenDirection) -> Float[Array, ""]:
-    """The held-out squared error after 24 steps on all rows with damping 1, in units of the targets' variance."""
-    covariance = SplineCovariance()
-
-    def cascade_of(values):
-        parts = [Package(Hyperoctahedron((len(own) - 1) // 2), covariance, own) for own in values]
-        return Cascade(tuple(parts))
-
-    def step(values, _):
-        found = cascade_of(values).step(problem.x, problem.y, 1.0)
-        return tuple(package.values for package in found.packages), None
-
-    trained, _ = jax.lax.scan(step, problem.values, None, length=_STEPS)
-    error = jnp.mean((cascade_of(trained)(problem.x_test) - problem.y_test) ** 2)
-    return error / jnp.var(problem.y_test)
