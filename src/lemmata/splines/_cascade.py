@@ -80,7 +80,7 @@ class Cascade(eqx.Module):
         """The tangent kernel T on points z, in the values of all packages."""
         return self.passes(jnp.asarray(z))[3]
 
-    def step(self, z: Float[Array, "n p"], y: Float[Array, "... n"], damping: float) -> "Cascade":
+    def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
         """One step in function space: (T + damping I) q = y - f(z), then Y_l += H_l' (q * G_l) in every package.
 
         In the values of all packages together it is the damped Gauss-Newton step, the minimiser of

@@ -18,7 +18,8 @@ class SplineCovariance(eqx.Module):
         k(r) = r² (ln r - b) + c = r² (ln r² - 2b)/2 + c,   k(0) = c.
 
     -r² and the constant are the improper part, an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c);
-    with b and c to infinity the mean of the process is the polyharmonic spline r² ln r with an affine drift. k is no
+    with b and c/b² to infinity the mean of the process is the polyharmonic spline r² ln r with an affine drift. With b
+    to infinity and b²/c = s it is that of r² ln r - s |z|² |t|² instead; b = 5 and c = 400 have s = 1/16. k is no
     covariance at all distances: where points are confined, b and c have to be large enough.
 
     Args:
