@@ -1,46 +1,60 @@
-"""Cascades on digits, an epoch after the other, beside a tuned kernel; and gradients by depth before training."""
+"""Cascades on digits, an epoch after the other, beside kernel ridge regression; gradients by depth before training."""
 
 import altair as alt
 import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.model_selection import GridSearchCV, train_test_split
-from sklearn.svm import SVC
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import train_test_split
 
 from lemmata.splines import Hyperoctahedron, Package, SplineCovariance, initial_cascade
 
 COLOURS = ("#4c78c8", "#2f9e77", "#b8962e", "#c2508c", "#777")
-EPOCHS, BATCH, WIDTH, DRAWS, LAYERS = 5, 325, 20, 24, 100
+BATCH, WIDTH, DRAWS, LAYERS = 325, 20, 24, 100
+SEED = 7  # of the split, the cascades and the order of rows; not the one with which settings were tried
+RUNS = ((3, (20, 10), 5), (31, (20,) * 30, 5), (101, (20,) * 100, 5))  # packages, widths, epochs
 
 
 def rows():
-    """Digits in their unit range, centred, and targets of one cascade a class; the error of a tuned kernel."""
+    """Digits in their unit range, centred, and targets of one cascade a class; what a kernel misses."""
     x, y = load_digits(return_X_y=True)
-    seen, new, labels, truth = train_test_split(x, y, test_size=500, random_state=0, stratify=y)
+    seen, new, labels, truth = train_test_split(x, y, test_size=500, random_state=SEED, stratify=y)
     low, reach = seen.min(axis=0), np.maximum(np.ptp(seen, axis=0), 1e-9)
     mean = ((seen - low) / reach).mean(axis=0)
     z, z_new = ((part - low) / reach - mean for part in (seen, new))
-    grid = {"C": [3, 30], "gamma": [0.01, 0.03, 0.1]}
-    tuned = GridSearchCV(SVC(), grid, cv=3).fit(z, labels)
     targets = np.where(labels == np.arange(10)[:, None], 1.0, -1.0)
-    return jnp.asarray(z), jnp.asarray(targets), jnp.asarray(z_new), truth, 1 - tuned.score(z_new, truth)
+    return jnp.asarray(z), jnp.asarray(targets), jnp.asarray(z_new), truth, kernel_error(z, targets, z_new, truth)
+
+
+def kernel_error(z, targets, z_new, truth):
+    """Of RBF kernel ridge regression on the same targets, width and ridge those of the least leave-one-out error."""
+    found = []
+    for gamma in (0.02, 0.05, 0.1, 0.2):
+        values, vectors = np.linalg.eigh(rbf_kernel(z, gamma=gamma))
+        inside = vectors.T @ targets.T
+        for ridge in 10.0 ** np.arange(-4, 1):
+            weights = vectors @ (inside / (values + ridge)[:, None])
+            left_out = weights / np.sum(vectors**2 / (values + ridge), axis=1)[:, None]
+            wrong = np.mean(np.argmax(rbf_kernel(z_new, z, gamma=gamma) @ weights, axis=1) != truth)
+            found.append((np.mean(left_out**2), gamma, ridge, float(wrong)))
+    print("kernel: leave-one-out, gamma, ridge, error", *min(found), flush=True)
+    return min(found)[-1]
 
 
 def learning():
     """Held-out errors after every epoch."""
     z, y, z_new, truth, tuned = rows()
     found = []
-    for hidden, widths in ((3, (20, 10)), (31, (20,) * 30), (101, (20,) * 100)):
-        cascade, random = initial_cascade(jax.random.key(0), (64, *widths), outputs=10), np.random.default_rng(0)
-        for epoch in range(1, EPOCHS + 1):
+    for hidden, widths, epochs in RUNS:
+        cascade, random = initial_cascade(jax.random.key(SEED), (64, *widths), outputs=10), np.random.default_rng(SEED)
+        for epoch in range(1, epochs + 1):
             order = np.resize(random.permutation(len(z)), (4, BATCH))
             for taken in order:
                 cascade = cascade.step(z[taken], y[:, taken], 5.0)
             error = float(np.mean(np.argmax(np.asarray(cascade(z_new)), axis=0) != truth))
             print(hidden, epoch, error, flush=True)
             found.append({"epoch": epoch, "error": error, "packages": f"{hidden} packages"})
-    print("tuned kernel", tuned, flush=True)
     return found, tuned
 
 
@@ -95,7 +109,7 @@ def picture() -> alt.HConcatChart:
     up = alt.Y("error:Q", scale=alt.Scale(type="log"), title="held-out error on digits")
     up = up.axis(values=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5], format=".0%", grid=False)
     lines = alt.Chart(alt.Data(values=found)).mark_line(point=True).encode(across, up, colour)
-    level = alt.Chart(alt.Data(values=[{"error": tuned, "text": "tuned RBF kernel"}])).encode(y="error:Q")
+    level = alt.Chart(alt.Data(values=[{"error": tuned, "text": "RBF kernel ridge"}])).encode(y="error:Q")
     text = level.mark_text(align="right", dx=-4, dy=9, x=280).encode(text="text:N")
     left = (lines + level.mark_rule(strokeDash=[5, 4]) + text).properties(width=280, height=240)
     rows = gradients()

@@ -106,7 +106,7 @@ def test_a_hundred_packages_keep_the_gradient_and_nine_tenths_of_them_lose_it():
     z = 0.8 * z / jnp.linalg.norm(z, axis=1, keepdims=True)
     for scale in (1.0, 0.9):
         package, states = Package(h, SplineCovariance(), scale * h.points), [z]
-        forward, back = jax.jit(package), jax.jit(package.pull_back)
+        forward, back = jax.jit(lambda z, own=package: own(z)), jax.jit(lambda z, g, own=package: own.pull_back(z, g))
         for _ in range(100):
             states.append(forward(states[-1]))
         end = states[-1] / jnp.linalg.norm(states[-1], axis=1, keepdims=True)
