@@ -107,7 +107,7 @@ def picture() -> alt.HConcatChart:
     colour = alt.Color("packages:N", sort=names, title=None, scale=alt.Scale(range=list(COLOURS[:3])), legend=legend)
     across = alt.X("epoch:Q", axis=alt.Axis(grid=False, tickMinStep=1), title="epoch")
     up = alt.Y("error:Q", scale=alt.Scale(type="log"), title="held-out error on digits")
-    up = up.axis(values=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5], format=".0%", grid=False)
+    up = up.axis(values=[0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5], format="~%", grid=False)
     lines = alt.Chart(alt.Data(values=found)).mark_line(point=True).encode(across, up, colour)
     level = alt.Chart(alt.Data(values=[{"error": tuned, "text": "RBF kernel ridge"}])).encode(y="error:Q")
     text = level.mark_text(align="right", dx=-4, dy=9, x=280).encode(text="text:N")
