@@ -43,6 +43,8 @@ ABSTRACTS: dict[str, list[str]] = {
     "tang2024charge": [
         "extended method", "odd-even effects", "five models", "five-parameter formula", "deviation", "best model",
         "extrapolation", "staggering", "kinks",
+    "bakhvalov2025polyharmonic": [
+        "derived kernel", "cubic cost", "dimension", "scalability", "intrinsic dimension", "forward", "differentiation",
     ],
 }  # fmt: skip
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".

@@ -3,6 +3,8 @@
 from lemmata.storage import storable as _storable
 
 from ._barlow_twins import KernelBarlowTwins as KernelBarlowTwins
+from ._cascade import CascadeClassifier as CascadeClassifier
+from ._cascade import CascadeRegressor as CascadeRegressor
 from ._classifier import TangentKernelClassifier as TangentKernelClassifier
 from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
@@ -13,6 +15,8 @@ from ._softmax import SoftmaxRegressor as SoftmaxRegressor
 
 for _estimator in (
     KernelBarlowTwins,
+    CascadeClassifier,
+    CascadeRegressor,
     KernelRegressor,
     NNGPRegressor,
     SklearnKernel,

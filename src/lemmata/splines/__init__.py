@@ -1,1 +1,9 @@
 """Floor 2: packages of polyharmonic splines, and cascades of them trained in the space of functions."""
+
+from ._cascade import Cascade as Cascade
+from ._cascade import initial_cascade as initial_cascade
+from ._constellations import AbstractConstellation as AbstractConstellation
+from ._constellations import Hyperoctahedron as Hyperoctahedron
+from ._constellations import Scattered as Scattered
+from ._covariance import SplineCovariance as SplineCovariance
+from ._package import Package as Package

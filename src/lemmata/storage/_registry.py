@@ -14,6 +14,7 @@ import lemmata.kernels
 import lemmata.networks
 import lemmata.solvers
 import lemmata.spectra
+import lemmata.splines
 from lemmata.errors import SettingError
 
 _ROOMS = (
@@ -23,6 +24,7 @@ _ROOMS = (
     lemmata.networks,
     lemmata.spectra,
     lemmata.solvers,
+    lemmata.splines,
 )
 
 # The functions of the named activations, and their usual companions.

@@ -1,0 +1,219 @@
+"""Cascades of polyharmonic splines as scikit-learn estimators."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from lemmata.core import check_whole
+from lemmata.errors import SettingError
+from lemmata.splines import SplineCovariance, initial_cascade
+
+from ._classifier import OneClassError
+from ._kernel_ridge import not_negative
+from ._leaves import jax_leaves, numpy_leaves
+from ._rows import points_of, root_mean_square, training_rows
+
+
+class AbstractCascadeEstimator(BaseEstimator):
+    """What cascades of any targets share: the scale of inputs, the batches, the outputs."""
+
+    widths: Any
+    damping: Any
+    batch: Any
+    epochs: Any
+    slope: Any
+    level: Any
+    random_state: Any
+
+    def _train(self, points: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "k n"]) -> None:
+        """Steps in function space on batches of one size, in an order of its own each epoch."""
+        widths, batch, epochs = self._checked()
+        low, high = points.min(axis=0), points.max(axis=0)
+        self.scale_ = np.where(high > low, high - low, 1.0)
+        self.shift_ = (points / self.scale_).mean(axis=0)
+        n = len(points)
+        batches = math.ceil(n / batch)
+        size = math.ceil(n / batches)
+        random = check_random_state(self.random_state)
+        with jax.enable_x64(True):
+            z, y = jnp.asarray(self._scaled(points)), jnp.asarray(targets)
+            covariance = SplineCovariance(float(self.slope), float(self.level))
+            key = jax.random.key(int(random.randint(2**31 - 1)))
+            cascade = initial_cascade(key, (points.shape[1], *widths), covariance, len(targets))
+            for _ in range(epochs):
+                # The last batch is filled up from the first, so that one program serves all
+                order = np.resize(random.permutation(n), batches * size)
+                for rows in order.reshape(batches, size):
+                    cascade = cascade.step(z[rows], y[:, rows], float(self.damping))
+            self.cascade_ = numpy_leaves(cascade)
+
+    def _checked(self) -> tuple[tuple[int, ...], int, int]:
+        if isinstance(self.widths, str | int) or not all(
+            isinstance(w, int | np.integer) and w > 0 for w in self.widths
+        ):
+            raise SettingError("widths", found=repr(self.widths), rule="whole numbers, at least 1")
+        check_whole("batch", self.batch, 1, "rows")
+        check_whole("epochs", self.epochs, 0, "passes")
+        for name in ("damping", "slope", "level"):
+            if not not_negative(name, getattr(self, name)):
+                raise SettingError(name, found=repr(getattr(self, name)), rule="a number above 0")
+        return tuple(int(width) for width in self.widths), int(self.batch), int(self.epochs)
+
+    def _scaled(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        return points / self.scale_ - self.shift_
+
+    def _outputs(self, X: Any) -> Float[np.ndarray, "m k"]:
+        check_is_fitted(self)
+        scaled = self._scaled(points_of(self, X))
+        with jax.enable_x64(True):
+            return np.asarray(jax_leaves(self.cascade_)(jnp.asarray(scaled))).T
+
+
+class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimator):
+    """Regression with a cascade of packages of polyharmonic splines, trained in the space of functions.
+
+    Inputs are divided by their range and centred, targets by their standard deviation. Packages on hyperoctahedra lead
+    from the inputs through `widths` to one number, a cascade for each column of the targets. Each step solves a linear
+    system of the size of a batch for the function on it, and moves the values of all packages by damped Gauss-Newton
+    (`lemmata.splines.Cascade.step`). A cascade can find few directions on which targets depend; plain kernel regression
+    with the same covariance is the better choice where they depend on all.
+
+    Args:
+        widths: of the packages behind the first one; () is a single package. Equal neighbours start as the identity.
+        damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
+        batch: rows of a step, at most.
+        epochs: passes over the rows.
+        slope: b of the covariance r² (ln r - b) + c.
+        level: c.
+        random_state: seed, RandomState or None, for first values and the order of rows.
+
+    Attributes:
+        cascade_: the cascade, an output a column.
+        scale_, shift_: inputs are X / scale_ - shift_.
+        offset_: the mean of the targets.
+        target_scale_: what centred targets are divided by.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.estimators import CascadeRegressor
+        >>> x = np.linspace(-1, 1, 40)[:, None]
+        >>> bool(CascadeRegressor((4,), random_state=0).fit(x, np.sin(3 * x[:, 0])).score(x, np.sin(3 * x[:, 0])) > 0.9)
+        True
+    """
+
+    def __init__(
+        self, widths=(20, 10), damping=1.0, batch=300, epochs=10, slope=5.0, level=400.0, random_state=None
+    ):  # scikit-learn validates in fit, not here
+        self.widths = widths
+        self.damping = damping
+        self.batch = batch
+        self.epochs = epochs
+        self.slope = slope
+        self.level = level
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Train on rows.
+
+        Args:
+            X: inputs (n, d).
+            y: targets (n,) or (n, k).
+
+        Raises:
+            SettingError: a setting out of its range; names it.
+            NotPositiveDefiniteError: slope or level is too small for a package.
+            DataError: inputs that hold strings.
+        """
+        rows = training_rows(self, X, y, None, multi_output=True, y_numeric=True)
+        self._flat = rows.targets.ndim == 1
+        targets = rows.targets.reshape(len(rows.targets), -1)
+        self.offset_ = rows.mean
+        centred = targets - self.offset_
+        size = root_mean_square(centred, rows.weights)
+        self.target_scale_ = np.where(size > 0, size, 1.0)
+        self._train(rows.points, (centred / self.target_scale_).T)
+        return self
+
+    def predict(self, X):
+        """Predictions (m,) or (m, k) at the inputs X (m, d)."""
+        outputs = self._outputs(X) * self.target_scale_ + self.offset_
+        return outputs[:, 0] if self._flat else outputs
+
+
+class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
+    """Classification with cascades of packages of polyharmonic splines, trained in the space of functions.
+
+    One cascade a class is fitted to 1 for its rows and -1 for the others (one cascade for two classes), and the class
+    of the largest output is predicted. Inputs are divided by their range and centred. See `CascadeRegressor`.
+
+    Args:
+        widths: of the packages behind the first one; () is a single package. Equal neighbours start as the identity.
+        damping: alpha, added to the tangent kernel's diagonal; larger is slower and steadier.
+        batch: rows of a step, at most.
+        epochs: passes over the rows.
+        slope: b of the covariance r² (ln r - b) + c.
+        level: c.
+        random_state: seed, RandomState or None, for first values and the order of rows.
+
+    Attributes:
+        classes_: the labels.
+        cascade_: the cascades, an output a class; one output for two classes.
+        scale_, shift_: inputs are X / scale_ - shift_.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.estimators import CascadeClassifier
+        >>> x = np.random.default_rng(0).normal(size=(80, 2))
+        >>> y = x[:, 0] * x[:, 1] > 0
+        >>> bool(CascadeClassifier((4,), random_state=0).fit(x, y).score(x, y) > 0.9)
+        True
+    """
+
+    def __init__(self, widths=(20, 10), damping=5.0, batch=300, epochs=10, slope=5.0, level=400.0, random_state=None):
+        self.widths = widths
+        self.damping = damping
+        self.batch = batch
+        self.epochs = epochs
+        self.slope = slope
+        self.level = level
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Train on rows.
+
+        Args:
+            X: inputs (n, d).
+            y: labels (n,), at least two different ones.
+
+        Raises:
+            DataError: labels of one class only, inputs that hold strings.
+            SettingError: a setting out of its range; names it.
+            NotPositiveDefiniteError: slope or level is too small for a package.
+        """
+        rows = training_rows(self, X, y, None)
+        check_classification_targets(rows.targets)
+        self.classes_, index = np.unique(rows.targets, return_inverse=True)
+        if len(self.classes_) < 2:
+            found = f"one class, {self.classes_[0]!r}"
+            raise OneClassError("labels", found=found, rule="at least two classes", remedy="more rows")
+        classes = np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.array([1])
+        self._train(rows.points, np.where(index == classes[:, None], 1.0, -1.0))
+        return self
+
+    def decision_function(self, X):
+        """The outputs (m, k) for k > 2 classes; for two classes the one output, positive for the second (m,)."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict(self, X):
+        """Labels (m,) of the largest outputs."""
+        found = self.decision_function(X)
+        return self.classes_[(found > 0).astype(int) if found.ndim == 1 else np.argmax(found, axis=1)]

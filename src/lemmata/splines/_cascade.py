@@ -1,0 +1,212 @@
+"""A cascade: packages composed, its tangent kernel in the values of all of them, and steps in function space."""
+
+import math
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.core import require_float64
+from lemmata.errors import SettingError, ShapeError
+
+from ._constellations import Hyperoctahedron
+from ._covariance import SplineCovariance
+from ._package import Package
+
+
+class Cascade(eqx.Module):
+    """Packages one after the other, R^p0 -> R^p1 -> ... -> R, and how its output depends on all of their values.
+
+    The parameters are the values Y_l of every package at its constellation. With z_l the inputs of package l,
+    H_l = M_l K_l^-1 (`Package.influence`) and G_l the gradient of the output in the outputs of package l, the output
+    of row a has the derivative H_l[a, t] G_l[a, j] in Y_l[t, j]. Its tangent kernel in these coordinates is therefore
+
+        T = sum_l (H_l H_l') * (G_l G_l')    (* entry by entry).
+
+    Leading axes of values are those of several cascades side by side, an output each.
+
+    Args:
+        packages: each reads what the one before it writes; the last writes one number.
+
+    Raises:
+        ShapeError: no package, or two that do not fit.
+
+    >>> import jax
+    >>> with jax.enable_x64(True):
+    ...     f = initial_cascade(jax.random.key(0), (4, 3, 3))
+    ...     [package.values.shape for package in f.packages], f(jax.numpy.ones((2, 4))).tolist()
+    ([(9, 3), (7, 3), (7, 1)], [0.0, 0.0])
+    """
+
+    packages: tuple[Package, ...]
+
+    def __check_init__(self):
+        if not self.packages:
+            raise ShapeError("packages", found="none", rule="at least one")
+        written = [package.values.shape[-1] for package in self.packages]
+        read = [*(package.constellation.dimension for package in self.packages[1:]), 1]
+        for number, (width, wanted) in enumerate(zip(written, read, strict=True)):
+            if width != wanted:
+                raise ShapeError(f"package {number}", found=f"{width} splines", rule=f"{wanted}, for what reads them")
+
+    def __call__(self, z: Float[Array, "... n p"]) -> Float[Array, "... n"]:
+        """The output at points z."""
+        for package in self.packages:
+            z = _values_at(package, z)
+        return z[..., 0]
+
+    def states(self, z: Float[Array, "... n p"]) -> list[Float[Array, "... n _"]]:
+        """What every package reads, then the output (..., n, 1)."""
+        found = [z]
+        for package in self.packages:
+            found.append(_values_at(package, found[-1]))
+        return found
+
+    def cotangents(self, states: Sequence[Float[Array, "... n _"]]) -> list[Float[Array, "... n _"]]:
+        """Gradients of the output in what every package reads, from its `states`; then 1, in the output itself."""
+        found = [jnp.ones_like(states[-1])]
+        for package, z in zip(reversed(self.packages), reversed(states[:-1]), strict=True):
+            found.append(_pulled_back(package, z, found[-1]))
+        return found[::-1]
+
+    def gradient(self, z: Float[Array, "... n p"]) -> Float[Array, "... n p"]:
+        """Of the output in the points z."""
+        return self.cotangents(self.states(z))[0]
+
+    def tangent_gram(self, z: Float[Array, "... n p"]) -> Float[Array, "... n n"]:
+        """The tangent kernel T on points z, in the values of all packages."""
+        return self.passes(jnp.asarray(z))[3]
+
+    def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
+        """One step in function space: (T + damping I) q = y - f(z), then Y_l += H_l' (q * G_l) in every package.
+
+        In the values of all packages together it is the damped Gauss-Newton step, the minimiser of
+        |f + J dY - y|² + damping |dY|²; the system has the size of the rows and not of the parameters.
+
+        Args:
+            z: rows (n, p).
+            y: targets (..., n), a row of them for each cascade.
+            damping: above 0.
+
+        Raises:
+            SettingError: for another damping.
+            ShapeError: targets that are not one a row.
+        """
+        if not damping > 0:
+            raise SettingError("damping", found=repr(damping), rule="a number above 0")
+        z, y = jnp.asarray(z), jnp.asarray(y)
+        if y.shape[-1:] != z.shape[:1]:
+            raise ShapeError("targets", found=f"shape {y.shape}", rule=f"one for each of {len(z)} rows")
+        states, influences, cotangents, tangent = self.passes(z)
+        force = _solved(tangent, y - states[-1][..., 0], damping)
+        parts = zip(self.packages, influences, cotangents[1:], strict=True)
+        return Cascade(tuple(_moved(package, influence, force, upstream) for package, influence, upstream in parts))
+
+    def passes(self, z: Array) -> tuple[list[Array], list[Array], list[Array], Array]:
+        """Forwards and backwards: what packages read, their influences, cotangents, and the tangent kernel."""
+        states, influences = [z], []
+        for package in self.packages:
+            influence, z = _influence_and_values(package, z)
+            influences.append(influence)
+            states.append(z)
+        cotangents, tangent = [jnp.ones_like(z)], jnp.zeros((z.shape[-2], z.shape[-2]))
+        for package, z, influence in zip(self.packages[::-1], states[-2::-1], influences[::-1], strict=True):
+            tangent = _with_part(tangent, influence, cotangents[-1])
+            cotangents.append(_pulled_back(package, z, cotangents[-1]))
+        return states, influences, cotangents[::-1], tangent
+
+
+# Compiled one by one: packages of one shape share the program, however many there are.
+@eqx.filter_jit
+def _values_at(package: Package, z: Array) -> Array:
+    return package(z)
+
+
+@eqx.filter_jit
+def _influence_and_values(package: Package, z: Array) -> tuple[Array, Array]:
+    influence = package.influence(z)
+    return influence, influence @ package.values
+
+
+@eqx.filter_jit
+def _pulled_back(package: Package, z: Array, cotangent: Array) -> Array:
+    return package.pull_back(z, cotangent)
+
+
+@eqx.filter_jit
+def _with_part(tangent: Array, influence: Array, upstream: Array) -> Array:
+    part = (influence @ jnp.swapaxes(influence, -1, -2)) * (upstream @ jnp.swapaxes(upstream, -1, -2))
+    return tangent + part
+
+
+@eqx.filter_jit
+def _solved(tangent: Array, residual: Array, damping: float) -> Array:
+    """(T + damping I)^-1 residual by a Cholesky factor."""
+    factor = jnp.linalg.cholesky(tangent + damping * jnp.eye(tangent.shape[-1]))
+    half = jax.scipy.linalg.solve_triangular(factor, residual[..., None], lower=True)
+    return jax.scipy.linalg.solve_triangular(factor, half, lower=True, trans="T")[..., 0]
+
+
+@eqx.filter_jit
+def _moved(package: Package, influence: Array, force: Array, upstream: Array) -> Package:
+    change = jnp.swapaxes(influence, -1, -2) @ (force[..., None] * upstream)
+    return eqx.tree_at(lambda p: p.values, package, package.values + change)
+
+
+def initial_cascade(
+    key: Key[Array, ""],
+    widths: Sequence[int],
+    covariance: SplineCovariance | None = None,
+    outputs: int | None = None,
+) -> Cascade:
+    """A cascade on hyperoctahedra before training: 0 everywhere, since the last package has the values 0.
+
+    Where a package leads from R^p to R^p its values are its constellation, so that it is nearly the identity; elsewhere
+    they are uniform on (-1, 1) and divided by the square root of the number of splines, so that they lie in the unit
+    ball, which the next constellation spans.
+
+    Args:
+        key: of the uniform values.
+        widths: p_0, ..., p_L, at least one; the last package leads from R^p_L to R.
+        covariance: k; None is b = 5, c = 400.
+        outputs: how many cascades side by side, which share the first distances; None is one without that axis.
+
+    Raises:
+        SettingError: no widths, or one that is no whole number of at least 1.
+        NotPositiveDefiniteError: b or c is too small.
+        PrecisionError: in float32.
+
+    Source: the public code that accompanies Bakhvalov (2025).
+    """
+    require_float64("a package of polyharmonic splines")
+    if not widths:
+        raise SettingError("widths", found=repr(widths), rule="at least one, that of the inputs")
+    covariance = SplineCovariance() if covariance is None else covariance
+    lead = () if outputs is None else (outputs,)
+    shapes = [(*lead, 2 * read + 1, written) for read, written in zip(widths, [*widths[1:], 1], strict=True)]
+    drawn = iter(_uniform(key, [shape for shape in shapes[:-1] if shape[-2] != 2 * shape[-1] + 1]))
+    packages = []
+    for number, (read, shape) in enumerate(zip(widths, shapes, strict=True)):
+        h = Hyperoctahedron(read)
+        h.require_positive_definite(covariance)
+        if number == len(widths) - 1:
+            values = jnp.zeros(shape)
+        elif read == shape[-1]:
+            values = jnp.broadcast_to(h.points, shape)
+        else:
+            values = next(drawn) / shape[-1] ** 0.5
+        packages.append(Package(h, covariance, values))
+    return Cascade(tuple(packages))
+
+
+def _uniform(key: Array, shapes: list[tuple[int, ...]]) -> list[Array]:
+    """Arrays of uniform numbers in (-1, 1), from one draw, which compiles once."""
+    if not shapes:
+        return []
+    sizes = [math.prod(shape) for shape in shapes]
+    drawn = np.asarray(jax.random.uniform(key, (sum(sizes),), minval=-1.0, maxval=1.0))
+    parts = np.split(drawn, np.cumsum(sizes)[:-1])
+    return [jnp.asarray(part.reshape(shape)) for part, shape in zip(parts, shapes, strict=True)]

@@ -1,0 +1,191 @@
+"""Where the splines of a package have their values: any points, or the vertices of a hyperoctahedron and its centre."""
+
+import abc
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, known
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError
+
+from ._covariance import SplineCovariance
+
+_LN2 = math.log(2.0)
+
+
+class AbstractConstellation(eqx.Module):
+    """N points t_1, ..., t_N of R^p that all splines of a package share, and products with what belongs to them."""
+
+    points: eqx.AbstractVar[Float[Array, "N p"]]
+
+    @abc.abstractmethod
+    def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
+        """|z_i - t_j|²."""
+
+    @abc.abstractmethod
+    def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
+        """Sums of the points, W t."""
+
+    @abc.abstractmethod
+    def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
+        """K^-1 Y with K_ij = k(|t_i - t_j|)."""
+
+    @property
+    def dimension(self) -> int:
+        """P."""
+        return self.points.shape[1]
+
+
+class Scattered(AbstractConstellation):
+    """Any points: distances by one product, K^-1 by a Cholesky factor, O(N³).
+
+    Args:
+        points: N different points of R^p.
+
+    Raises:
+        ShapeError: for what is no matrix.
+        DataError: for numbers that are not finite.
+
+    >>> import jax
+    >>> with jax.enable_x64(True):
+    ...     Scattered(jax.numpy.eye(3)).squared_distances(jax.numpy.zeros((1, 3))).tolist()
+    [[1.0, 1.0, 1.0]]
+    """
+
+    points: Float[Array, "N p"]
+
+    def __check_init__(self):
+        if jnp.ndim(self.points) != 2:
+            raise ShapeError("points", found=f"shape {jnp.shape(self.points)}", rule="a matrix, one row a point")
+        check_numbers("points", self.points)
+
+    def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
+        """|z|² + |t|² - 2 z't, not below 0."""
+        squares = jnp.sum(z**2, axis=-1)[..., None] + jnp.sum(self.points**2, axis=1)
+        return jnp.maximum(squares - 2 * z @ self.points.T, 0.0)
+
+    def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
+        """One product."""
+        return weights @ self.points
+
+    def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
+        """By the Cholesky factor of K.
+
+        Raises:
+            NotPositiveDefiniteError: K has none, since b or c is too small for these points, or two of them are equal.
+        """
+        squared = self.squared_distances(self.points)
+        matrix = covariance(jnp.where(jnp.eye(len(self.points), dtype=bool), 0.0, squared))
+        factor = jnp.linalg.cholesky(matrix)
+        seen = known(factor)
+        if seen is not None and not jnp.isfinite(seen).all():
+            least = float(jnp.linalg.eigvalsh(matrix)[0])
+            raise NotPositiveDefiniteError(
+                "the covariance of the constellation",
+                found=f"least eigenvalue {least:.3g}",
+                rule="positive definite",
+                remedy="a larger slope and level, or points that differ",
+            )
+        return jax.scipy.linalg.cho_solve((factor, True), values)
+
+
+class Hyperoctahedron(AbstractConstellation):
+    """The centre and the 2p vertices {0, e_1, ..., e_p, -e_1, ..., -e_p}, N = 2p + 1, in this order.
+
+    There are four distances, 0, 1, sqrt(2) and 2, so that K is invariant under signs and permutations of the axes. It
+    is 4 (b - ln 2) on odd values, 2 ln 2 on even values at the vertices that sum to 0, and a matrix of order 2 on what
+    is left, of determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes O(p) operations a column, and all squared
+    distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) a point. K is positive definite exactly where
+
+        b > ln 2  and  (p + 1) c ln 2 > p b².
+
+    Args:
+        size: p, at least 1.
+
+    Raises:
+        SettingError: for another size.
+
+    >>> import jax
+    >>> with jax.enable_x64(True):
+    ...     h = Hyperoctahedron(2)
+    ...     h.squared_distances(h.points[1:2]).tolist()
+    [[1.0, 0.0, 2.0, 4.0, 2.0]]
+    """
+
+    size: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise SettingError("size", found=repr(self.size), rule="a whole number, at least 1")
+
+    @property
+    def points(self) -> Float[Array, "N p"]:
+        """The centre first."""
+        axes = np.eye(self.size)
+        return jnp.asarray(np.concatenate([np.zeros((1, self.size)), axes, -axes]), float)
+
+    @property
+    def dimension(self) -> int:
+        """P."""
+        return self.size
+
+    def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
+        """|z|², then |z|² + 1 -+ 2 z_i, not below 0."""
+        square = jnp.sum(z**2, axis=-1, keepdims=True)
+        return jnp.maximum(jnp.concatenate([square, square + 1 - 2 * z, square + 1 + 2 * z], axis=-1), 0.0)
+
+    def combine(self, weights: Float[Array, "... n N"]) -> Float[Array, "... n p"]:
+        """Differences of opposite vertices' weights."""
+        return weights[..., 1 : self.size + 1] - weights[..., self.size + 1 :]
+
+    def solve(self, covariance: SplineCovariance, values: Float[Array, "... N m"]) -> Float[Array, "... N m"]:
+        """By odd and even parts, O(p) a column.
+
+        Raises:
+            NotPositiveDefiniteError: b or c is too small.
+        """
+        self.require_positive_definite(covariance)
+        b, c, p = covariance.slope, covariance.level, self.size
+        centre, plus, minus = values[..., :1, :], values[..., 1 : p + 1, :], values[..., p + 1 :, :]
+        odd, even = (plus - minus) / (8 * (b - _LN2)), (plus + minus) / 2
+        mean = jnp.mean(even, axis=-2, keepdims=True)
+        determinant = 2 * ((p + 1) * c * _LN2 - p * b**2)
+        # Rows (c, 2p (c - b)) and (c - b, 2 ln 2 + 2p (c + ln 2 - 2b)), solved so that terms of size c do not cancel
+        shared = (c * (mean - centre) + b * centre) / determinant
+        first = (2 * _LN2 * centre + 2 * p * ((c - b) * (centre - mean) + (_LN2 - b) * centre)) / determinant
+        rest = (even - mean) / (2 * _LN2) + shared
+        return jnp.concatenate([first, rest + odd, rest - odd], axis=-2)
+
+    def eigenvalues(self, covariance: SplineCovariance) -> Float[Array, " distinct"]:
+        """The different eigenvalues of K: odd, even of sum 0 (none where p = 1), and the two of what is left."""
+        b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
+        other = 2 * _LN2 + 2 * p * (c + _LN2 - 2 * b)
+        half, determinant = (c + other) / 2, 2 * ((p + 1) * c * _LN2 - p * b**2)
+        largest = half + jnp.sqrt(((c - other) / 2) ** 2 + 2 * p * (c - b) ** 2)
+        even = [] if p == 1 else [jnp.full((), 2 * _LN2)]
+        return jnp.stack([4 * (b - _LN2), *even, determinant / largest, largest])
+
+    def require_positive_definite(self, covariance: SplineCovariance) -> None:
+        """Refuse b and c for which K is not positive definite; traced ones are let through.
+
+        Args:
+            covariance: k.
+
+        Raises:
+            NotPositiveDefiniteError: names both, and the rule.
+        """
+        b, c = known(covariance.slope), known(covariance.level)
+        if b is None or c is None:
+            return
+        p = self.size
+        if not (b > _LN2 and (p + 1) * c * _LN2 > p * b**2):
+            raise NotPositiveDefiniteError(
+                f"the covariance of a hyperoctahedron of {p} axes",
+                found=f"slope b = {float(b):g}, level c = {float(c):g}",
+                rule="b > ln 2 and (p + 1) c ln 2 > p b²",
+                remedy=f"a slope above {_LN2:.3f}, a level of at least b²/ln 2 = {float(b) ** 2 / _LN2:.3g}",
+            )

@@ -1,0 +1,55 @@
+"""The covariance r²(ln r - b) + c as a function of r², and what its gradient multiplies differences by."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from lemmata.core import known
+from lemmata.errors import SettingError
+
+_TINY = 1e-290
+
+
+class SplineCovariance(eqx.Module):
+    """The generalised covariance of a random function whose law knows no place, direction or scale.
+
+        k(r) = r² (ln r - b) + c = r² (ln r² - 2b)/2 + c,   k(0) = c.
+
+    -r² and the constant are the improper part, an unknown slope of size sqrt(2b) and an unknown level of size sqrt(c);
+    with b and c/b² to infinity the mean of the process is the polyharmonic spline r² ln r with an affine drift. With b
+    to infinity and b²/c = s it is that of r² ln r - s |z|² |t|² instead; b = 5 and c = 400 have s = 1/16. k is no
+    covariance at all distances: where points are confined, b and c have to be large enough.
+
+    Args:
+        slope: b, above 0.
+        level: c, above 0.
+
+    Raises:
+        SettingError: for numbers that are not positive and finite.
+
+    Source: the covariance of Bakhvalov (2025) with the numbers b = 5 and c = 400 of his public code.
+
+    >>> import jax.numpy as jnp
+    >>> k = SplineCovariance()
+    >>> [float(k(jnp.asarray(square))) for square in (0.0, 1.0)]
+    [400.0, 395.0]
+    """
+
+    slope: Float[ArrayLike, ""] = 5.0
+    level: Float[ArrayLike, ""] = 400.0
+
+    def __check_init__(self):
+        for name, given in (("slope", self.slope), ("level", self.level)):
+            value = known(given)
+            if value is not None and not (value > 0 and np.isfinite(value)):
+                raise SettingError(name, found=str(given), rule="a positive number")
+
+    def __call__(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
+        """K at squared distances r², exactly c at 0."""
+        return 0.5 * squared * (jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope) + self.level
+
+    def pull(self, squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
+        """What the gradient of k(|z - t|) in z multiplies z - t by, ln r² - 2b + 1; finite at r = 0."""
+        return jnp.log(jnp.maximum(squared, _TINY)) - 2 * self.slope + 1
