@@ -18,8 +18,9 @@ def offset_regression(
     start: Float[Array, " n"] | float = 0.0,
     start_at: Float[Array, " m"] | float = 0.0,
 ) -> Float[Array, " m"]:
-    r"""f_0(x) + k(x)^T (K + r |K| I)^{-1} (y - f_0), with |K| the largest eigenvalue: what fine-tuning starts from, and
-    what the kernel adds to it.
+    r"""f_0(x) + k(x)^T (K + r |K| I)^{-1} (y - f_0), with |K| the largest eigenvalue.
+
+    That is what fine-tuning starts from, and what the kernel adds to it.
 
     Args:
         kernel: K, symmetric, between training rows.
@@ -114,7 +115,7 @@ class AsymmetricFit(eqx.Module):
     def predict(
         self, cross: Float[Array, "m n"], turned: Float[Array, "n m"], mixture: float = 0.5
     ) -> Float[Array, " m"]:
-        """mixture f_2 + (1 - mixture) f_1 at new rows.
+        """Mixture f_2 + (1 - mixture) f_1 at new rows.
 
         Args:
             cross: K(x, x_j), new rows first.

@@ -18,7 +18,7 @@ _FLOOR = 1e-5
 
 
 class MaskedTransformer(eqx.Module):
-    """Tokens in, at every place the logits of the token that stands there: attention both ways, norms first, no dropout.
+    """Tokens in, logits of the token at every place out: attention both ways, norms first, no dropout.
 
     The readout is the transposed embedding and a bias; norms have no parameters of their own.
 
@@ -96,7 +96,7 @@ def _normed(h: Array) -> Array:
 
 
 class WordPrompt(eqx.Module):
-    """A function f(params, tokens) = logit of the first word - logit of the second, at the last place, where the mask is.
+    """The function f(params, tokens) = logit of one word - logit of the other, at the last place, where the mask is.
 
     Args:
         model: the transformer.
@@ -134,8 +134,8 @@ def pre_train(
 ) -> tuple[dict, Float[Array, " steps"]]:
     """Trains a transformer to say masked tokens of documents, and of documents without their closing words.
 
-    A tenth and a half of the tokens are masked, of the closing judgement six in ten; Adam in single precision. There are
-    8192 documents. Two layers of width 16 take a few seconds.
+    A tenth and a half of the tokens are masked, of the closing judgement six in ten; Adam in single precision.
+    There are 8192 documents. Two layers of width 16 take a few seconds.
 
     Args:
         model: as wide as one likes; its vocabulary and length are those of the language.

@@ -19,7 +19,7 @@ from ._fine_tuning import Function
 def in_subspace(
     f: Function, params: Any, key: Key[Array, ""], dimension: int
 ) -> tuple[Callable[[Array, Any], Array], Float[Array, " k"]]:
-    """f at params + A z as a function of z, and z = 0, with A drawn: entries independent N(0, 1/dimension).
+    """F at params + A z as a function of z, and z = 0, with A drawn: entries independent N(0, 1/dimension).
 
     Then <A'g, A'g'> has the mean <g, g'>, so that the kernel of descent in z is an unbiased estimate of that in all
     parameters (`fine_tuning_kernels` of what this returns); `rank_needed` says how large k makes it good.
@@ -51,7 +51,7 @@ def in_subspace(
 def low_rank_adapters(
     f: Function, params: Any, key: Key[Array, ""], rank: int
 ) -> tuple[Callable[[Any, Any], Array], list[dict[str, Array]]]:
-    """f with D U added to every matrix of the parameters, as a function of the factors, and the factors at the start.
+    """F with D U added to every matrix of the parameters, as a function of the factors, and the factors at the start.
 
     D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so that the function starts as it
     was. There the gradient in D is 0, and that in U is D'G with G the gradient in the matrix: the kernel of the factors

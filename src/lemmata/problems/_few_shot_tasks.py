@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, Int, Key
 from lemmata.claims import Choice, Hypothesis, Integer, Population, Space
 from lemmata.dynamics import (
     REVIEWS,
-    FreshHead,
     FineTuningKernels,
+    FreshHead,
     MaskedTransformer,
     WordPrompt,
     fine_tune,
@@ -60,7 +60,7 @@ class Way(eqx.Module):
         return fine_tune(self.f, self.params, self.texts, self.y, optax.sgd(self.rate), steps=[STEPS], until=UNTIL)
 
     def outputs(self, params: dict, texts: Int[Array, "m T"]) -> Float[Array, " m"]:
-        """f at some parameters."""
+        """F at some parameters."""
         return _outputs(self.f, params, texts)
 
 

@@ -22,7 +22,7 @@ class TunedNetwork(eqx.Module):
     slopes: Float[Array, " n"]
 
     def outputs(self, params: dict[str, Array]) -> Float[Array, " n"]:
-        """f at the rows."""
+        """F at the rows."""
         return jax.vmap(lambda point: output(params, point))(self.x)
 
     def gradients(self) -> tuple[Float[Array, "n d h"], Float[Array, "n h"]]:
@@ -32,7 +32,7 @@ class TunedNetwork(eqx.Module):
 
 
 def output(params: dict[str, Array], point: Float[Array, " d"]) -> Float[Array, ""]:
-    """a' tanh(W'x)."""
+    """A' tanh(W'x)."""
     return (jnp.tanh(point @ params["first"]) @ params["second"])[0]
 
 

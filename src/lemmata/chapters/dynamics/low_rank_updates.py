@@ -23,8 +23,8 @@ _DIMENSION, _RANK = 256, 8
 
 class SubspaceKeepsTheKernel(Claim[GradientRows]):
     """N gradients have norms of at most c, K_ij = <g_i, g_j>, and K^A_ij = <A'g_i, A'g_j> with A's entries independent
-    N(0, 1/k). But for the probability 4 N² exp(-(e² - e³) k / 4), all |K^A_ij - K_ij| are at most e c². Here e = 1/2, and
-    k is the least dimension for which that probability is at most 1/10.
+    N(0, 1/k). But for the probability 4 N² exp(-(e² - e³) k / 4), all |K^A_ij - K_ij| are at most e c². Here e = 1/2,
+    and k is the least dimension for which that probability is at most 1/10.
     """
 
     title = "A random subspace keeps the kernel of descent"
@@ -52,8 +52,8 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
 
 class AdaptersKeepTheKernel(Claim[TunedNetwork]):
     """To every matrix of a network D U is added, D with independent entries N(0, 1/r) and r columns, U = 0; both are
-    trained. At the start their kernel of descent has, over D, the mean of the kernel of all matrices: the same trace, and
-    the same sum of all entries.
+    trained. At the start their kernel of descent has, over D, the mean of the kernel of all matrices: the same trace,
+    and the same sum of all entries.
     """
 
     title = "Low-rank additions have the kernel of full matrices on average"

@@ -1,8 +1,8 @@
 """The kernels of Adam: a first step is a sign, signs have kernels of their own, and one of them is asymmetric.
 
 A step of gradient descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>, with g the
-gradient of the output in the parameters and chi the derivative of the loss. Adam's first step, after its correction of
-both moments, is -eta m/sqrt(v) = -eta sign(chi g(x')), so that it moves the output by -eta sign(chi) <g(x), sign g(x')>:
+gradient of the output in the parameters and chi the derivative of the loss. Adam's first step, when both moments are
+corrected, is -eta m/sqrt(v) = -eta sign(chi g(x')), so that it moves the output by -eta sign(chi) <g(x), sign g(x')>:
 the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory controls single examples and the first step; it
 leaves open how Adam goes on, where moments of several gradients mix.
 """
@@ -24,7 +24,7 @@ from lemmata.problems._gradient_rows import (
     output,
 )
 
-_RUNGS = (2.0**-13, 2.0**-12, 2.0**-11, 2.0**-10)
+_RUNGS = (2.0**-18, 2.0**-17, 2.0**-16)
 
 
 def _adam(params: dict[str, Array], slopes: dict[str, Array], rate: float) -> dict[str, Array]:
@@ -62,11 +62,10 @@ class AdamOnOneExampleEach(Claim[TunedNetwork]):
         return jnp.asarray(2.0)
 
     def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        params = problem.params
-        for n in range(len(problem.x)):
-            slope = jax.grad(lambda own, n=n: problem.slopes[n] * output(own, problem.x[n]))(params)
-            params = _adam(params, slope, rung)
-        return _left(problem, params, rung)
+        def step(params: dict[str, Array], row: tuple[Array, Array]) -> tuple[dict[str, Array], None]:
+            return _adam(params, jax.grad(lambda own: row[1] * output(own, row[0]))(params), rung), None
+
+        return _left(problem, jax.lax.scan(step, problem.params, (problem.x, problem.slopes))[0], rung)
 
 
 class AdamOnABatchAsPrinted(Claim[TunedNetwork]):
