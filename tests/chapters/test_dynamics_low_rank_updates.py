@@ -1,13 +1,9 @@
 """What the claims about subspaces rest on, by other routes."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from lemmata.chapters.dynamics import low_rank_updates
 from lemmata.dynamics import rank_needed
-from lemmata.problems._gradient_rows import TunedNetworks, UnevenGradients
 
 
 def test_the_bound_on_one_norm_holds_by_the_law_of_chi_squared():
@@ -24,23 +20,3 @@ def test_the_dimension_asked_for_is_several_times_what_is_enough():
     enough = next(k for k in range(1, 1000)
                   if rows**2 * 2 * (stats.chi2.sf(k * 1.5, k) + stats.chi2.cdf(k * 0.5, k)) <= delta)  # fmt: skip
     assert 1.5 < rank_needed(rows, error, delta) / enough < 4
-
-
-def test_adam_in_a_subspace_on_average():
-    population = UnevenGradients()
-    own = population.sample(population.settings().default, jax.random.key(3))
-    keys = jax.random.split(jax.random.key(4), 60)
-    drawn = jax.vmap(lambda key: low_rank_updates._adam_in_subspace(own, key))(keys)
-    mean, error = float(drawn.mean()), float(drawn.std() / 60**0.5)
-    assert abs(mean - float(low_rank_updates.AdamInSubspaceDescends().predict(own))) < 4 * error
-    assert abs(mean - float(low_rank_updates.SubspaceKeepsAdamsKernelAsPrinted().predict(own))) > 4 * error
-
-
-def test_the_kernel_of_full_matrices_is_that_of_all_parameters():
-    population = TunedNetworks()
-    own = population.sample(population.settings().default, jax.random.key(0))
-    rows = jax.vmap(lambda n: jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(
-        jax.grad(lambda p: own.outputs(p)[n])(own.params))]))(jnp.arange(len(own.x)))  # fmt: skip
-    kernel = rows @ rows.T
-    found = low_rank_updates.AdaptersKeepTheKernel().predict(own)
-    np.testing.assert_allclose(found, [jnp.trace(kernel), kernel.sum()], rtol=1e-10)

@@ -21,7 +21,8 @@ class KernelBehaviour:
     """How far training was that of its kernel, at each of some parameters along it.
 
     Attributes:
-        linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs.
+        linearisation: |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|, norms over points and outputs;
+            0 where no parameter moved.
         change: ||K_t - K_0|| / ||K_0||, Frobenius norms of the kernel of gradient descent.
         direction: 1 - <K_t, K_0> / (||K_t|| ||K_0||), which forgets the scale of the kernel.
         tolerance: the largest linearisation error and change at which the behaviour is called a kernel's.
@@ -100,11 +101,12 @@ def kernel_behaviour(
 
 @eqx.filter_jit
 def _linearisation(f: Function, first: Any, later: Any, x: Array) -> Array:
-    """The relative error of the first-order change; 0 where nothing moved."""
+    """The relative error of the first-order change; 0 where no parameter moved and outputs differ by rounding alone."""
     (free, fixed), (there, _) = (eqx.partition(own, eqx.is_inexact_array) for own in (first, later))
     outputs = lambda own: jax.vmap(lambda point: f(eqx.combine(own, fixed), point))(x)
     step = jax.tree.map(jnp.subtract, there, free)
     before, slope = jax.jvp(outputs, (free,), (step,))
     moved = outputs(there) - before
     size = jnp.linalg.norm(moved)
-    return jnp.where(size > 0, jnp.linalg.norm(moved - slope) / jnp.where(size > 0, size, 1.0), 0.0)
+    some = jnp.any(jnp.stack([jnp.any(leaf != 0) for leaf in jax.tree.leaves(step)])) & (size > 0)
+    return jnp.where(some, jnp.linalg.norm(moved - slope) / jnp.where(some, size, 1.0), 0.0)

@@ -35,6 +35,19 @@ def pre_trained(number: int) -> dict:
     return _pre_train(MODEL, jax.random.key(number))[0]
 
 
+def descent(rate: Array) -> optax.GradientTransformation:
+    """Gradient descent with its rate as an array, so that other rates need no other program."""
+    return optax.GradientTransformation(_nothing_held, jax.tree_util.Partial(_downhill, rate))  # pyright: ignore
+
+
+def _nothing_held(params: Any) -> tuple:
+    return ()
+
+
+def _downhill(rate: Array, slopes: Any, state: tuple, params: Any = None) -> tuple[Any, tuple]:
+    return jax.tree.map(lambda slope: -rate * slope, slopes), state
+
+
 class Way(eqx.Module):
     """A way to make a classifier of a language model: a function, where it starts, and the texts as it reads them."""
 
@@ -56,8 +69,8 @@ class Way(eqx.Module):
 
     @functools.cached_property
     def path(self) -> list:
-        """Parameters before and after fine-tuning to a mean loss of 0.4."""
-        return fine_tune(self.f, self.params, self.texts, self.y, optax.sgd(self.rate), steps=[STEPS], until=UNTIL)
+        """Parameters before and after fine-tuning to a mean loss of 0.4; the same where it is as low at the start."""
+        return fine_tune(self.f, self.params, self.texts, self.y, descent(self.rate), steps=[STEPS], until=UNTIL)
 
     def outputs(self, params: dict, texts: Int[Array, "m T"]) -> Float[Array, " m"]:
         """F at some parameters."""

@@ -1,4 +1,4 @@
-"""Small networks with their gradients, gradients with known laws, and features of asymmetric kernels."""
+"""Small networks with their gradients, and gradients with known laws."""
 
 import equinox as eqx
 import jax
@@ -71,50 +71,23 @@ class GradientRows(eqx.Module):
 
     Args:
         gradients: the rows.
-        correlation: of their coordinates, where it is one number.
     """
 
     gradients: Float[Array, "n P"]
-    correlation: Float[Array, ""]
 
     def kernel(self) -> Float[Array, "n n"]:
         """<g_i, g_j>."""
         return self.gradients @ self.gradients.T
 
 
-class NormalGradients(Population[GradientRows]):
-    """Two gradients whose coordinates are independent pairs of normal numbers with one correlation."""
-
-    def settings(self) -> Space:
-        """Parameters and the scale of a gradient's coordinates."""
-        return Space(
-            size=Integer(4096, 256, 10**6, "parameters", corners=(3000, 6000)),
-            scale=Real(1.0, 1e-3, 1e3, "standard deviation of a coordinate"),
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> GradientRows:
-        """A correlation between 0.3 and 0.9."""
-        first, second = jax.random.split(key)
-        correlation = jax.random.uniform(first, minval=0.3, maxval=0.9)
-        drawn = jax.random.normal(second, (2, setting["size"]))
-        other = correlation * drawn[0] + jnp.sqrt(1 - correlation**2) * drawn[1]
-        return GradientRows(setting["scale"] * jnp.stack([drawn[0], other]), correlation)
-
-    def hypotheses(self, problem: GradientRows) -> list[Hypothesis]:
-        """The law cannot be seen in two rows."""
-        return [Hypothesis.unchecked("coordinates are normal and independent", "a law, of which two rows are seen")]
-
-
 class UnevenGradients(Population[GradientRows]):
-    """Gradients with as many large coordinates as small ones, of which the large ones alone agree between rows.
+    """Gradients of norm 1 with as many large coordinates as small ones; the large ones alone agree between rows.
 
     Args:
         rows: by default.
-        level: all rows get one norm.
     """
 
-    rows: int = 2
-    level: bool = True
+    rows: int = 6
 
     def settings(self) -> Space:
         """Rows, parameters, and how much smaller the small coordinates are."""
@@ -132,69 +105,9 @@ class UnevenGradients(Population[GradientRows]):
         shared, own = jax.random.normal(keys[0], (size,)), jax.random.normal(keys[1], (n, size))
         rows = jnp.where(large, 0.8**0.5 * shared + 0.2**0.5 * own, own / setting["ratio"])
         norms = jnp.linalg.norm(rows, axis=1, keepdims=True)
-        return GradientRows(rows / norms if self.level else rows, jnp.asarray(0.8))
+        return GradientRows(rows / norms)
 
     def hypotheses(self, problem: GradientRows) -> list[Hypothesis]:
         """No gradient is 0."""
         least = jnp.linalg.norm(problem.gradients, axis=1).min()
         return [Hypothesis("smallest norm of a gradient", least, ">", 0.0, "a kernel's diagonal is positive")]
-
-
-class TwoFeatures(eqx.Module):
-    """Rows with two sets of features, of which K(x, x') = <phi(x), psi(x')>; the last row is new.
-
-    Args:
-        phi, psi: features, the last row that of the new point.
-        y: classes of the other rows.
-        gamma: the weight of errors.
-    """
-
-    phi: Float[Array, "n1 p"]
-    psi: Float[Array, "n1 p"]
-    y: Float[Array, " n"]
-    gamma: Float[Array, ""]
-
-    @property
-    def kernel(self) -> Float[Array, "n1 n1"]:
-        """K between all rows."""
-        return self.phi @ self.psi.T
-
-    @property
-    def dual(self) -> Float[Array, "n2 n2"]:
-        """[[I/gamma, H], [H', I/gamma]] with H_ij = y_i K_ij y_j."""
-        signed = self.y[:, None] * self.kernel[:-1, :-1] * self.y
-        eye = jnp.eye(len(self.y)) / self.gamma
-        return jnp.block([[eye, signed], [signed.T, eye]])
-
-    @property
-    def primal(self) -> Float[Array, "p2 p2"]:
-        """[[gamma Phi'Phi, I], [I, gamma Psi'Psi]]."""
-        phi, psi, eye = self.phi[:-1], self.psi[:-1], jnp.eye(self.phi.shape[1])
-        return jnp.block([[self.gamma * phi.T @ phi, eye], [eye, self.gamma * psi.T @ psi]])
-
-
-class AsymmetricKernels(Population[TwoFeatures]):
-    """Normal gradients as the features phi, and what is a third their own and two thirds their signs as psi."""
-
-    free = ("phi", "psi")
-
-    def settings(self) -> Space:
-        """Rows and features."""
-        return Space(n=Integer(6, 2, 40, "rows"), p=Integer(10, 2, 60, "features"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> TwoFeatures:
-        """Both classes, and a weight of errors between 0.03 and 3."""
-        keys = jax.random.split(key, 2)
-        n, p = setting["n"], setting["p"]
-        phi = jax.random.normal(keys[0], (n + 1, p)) / p**0.5
-        psi = phi / 3 + 2 / 3 * jnp.sign(phi) / p**0.5
-        y = jnp.where(jnp.arange(n) % 2 == 0, 1.0, -1.0)
-        return TwoFeatures(phi, psi, y, 0.03 * 100 ** jax.random.uniform(keys[1]))
-
-    def hypotheses(self, problem: TwoFeatures) -> list[Hypothesis]:
-        """The systems have one solution."""
-        worst = jnp.maximum(jnp.linalg.cond(problem.dual), jnp.linalg.cond(problem.primal))
-        return [
-            Hypothesis("weight of errors gamma", problem.gamma, ">", 0.0, "the system divides by it"),
-            Hypothesis("condition number of both systems", worst, "<", 1e9, "1/gamma is no singular value of H"),
-        ]

@@ -1,4 +1,4 @@
-"""The kernels of Adam: a first step is a sign, signs have kernels of their own, and one of them is asymmetric.
+"""The kernel of Adam: a first step is a sign, and the kernel of signs against gradients is asymmetric.
 
 A step of gradient descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>, with g the
 gradient of the output in the parameters and chi the derivative of the loss. Adam's first step, when both moments are
@@ -12,19 +12,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Key
 
-from lemmata.claims import Claim, Control, Equal, EqualInMean, Kind, Rate, Source, Status
-from lemmata.dynamics import asymmetric_fit, fine_tuning_kernels
-from lemmata.problems._gradient_rows import (
-    AsymmetricKernels,
-    GradientRows,
-    NormalGradients,
-    TunedNetwork,
-    TunedNetworks,
-    TwoFeatures,
-    output,
-)
+from lemmata.claims import Claim, Control, Kind, Rate, Source, Status
+from lemmata.dynamics import fine_tuning_kernels
+from lemmata.problems._gradient_rows import TunedNetwork, TunedNetworks, output
 
-_RUNGS = (2.0**-18, 2.0**-17, 2.0**-16)
+# So low that no coordinate of a gradient changes its sign between two steps, which it does with a chance of order eta.
+_RUNGS = (2.0**-22, 2.0**-21, 2.0**-20)
 
 
 def _adam(params: dict[str, Array], slopes: dict[str, Array], rate: float) -> dict[str, Array]:
@@ -129,87 +122,3 @@ class AdamOnABatch(Claim[TunedNetwork]):
         moved = _adam(problem.params, slopes, rung)
         change = problem.outputs(moved) - problem.outputs(problem.params)
         return jnp.linalg.norm(change + rung * rows @ jnp.sign(problem.slopes @ rows))
-
-
-class SignKernelsOfNormalGradients(Claim[GradientRows]):
-    """Two gradients g, g' have P coordinates that are independent pairs of normal numbers with standard deviation s and
-    correlation rho. On average over them
-
-        <sign g, sign g'>/P = (2/pi) arcsin(rho)   and   <g, sign g'>/P = sqrt(2/pi) s rho:
-
-    the kernel of signs is that of descent, bent, and the asymmetric one is that of descent, scaled.
-    """
-
-    title = "Kernels of signs where gradients are normal"
-    source = Source("malladi2023kernel", "Abstract, Adam", note="for normal gradients")
-    stated = Kind.OWN
-    population = NormalGradients()
-    relation = EqualInMean(resolution=0.05, over="problems")
-    control = Control("both are rho, with s", lambda value, problem: jnp.stack([problem.correlation, _scaled(problem)]))
-    controls = "what Adam's kernels say beyond that of descent"
-    unexplained = "gradients of networks, whose coordinates differ in size"
-    trials = 64
-
-    def predict(self, problem: GradientRows) -> Array:
-        return jnp.stack([2 / jnp.pi * jnp.arcsin(problem.correlation), jnp.sqrt(2 / jnp.pi) * _scaled(problem)])
-
-    def measure(self, problem: GradientRows, key: Key[Array, ""]) -> Array:
-        """Kernels of the linear function with these gradients."""
-        size = problem.gradients.shape[1]
-        kernels = fine_tuning_kernels(jnp.vdot, jnp.zeros(size), problem.gradients)
-        return jnp.stack([kernels.sign[0, 1], kernels.asymmetric[0, 1]]) / size
-
-
-def _scaled(problem: GradientRows) -> Array:
-    """s rho, with s as it is in the first row."""
-    return problem.correlation * jnp.sqrt(jnp.mean(problem.gradients[0] ** 2))
-
-
-class AsymmetricSolveIsASaddle(Claim[TwoFeatures]):
-    """K(x, x') = <phi(x), psi(x')> need not be symmetric; classes y_i are -1 or 1, H_ij = y_i K(x_i, x_j) y_j. With
-
-        [[I/gamma, H], [H', I/gamma]] [alpha; beta] = 1
-
-    the functions f_1(x) = sum_j beta_j y_j K(x, x_j) and f_2(x) = sum_i alpha_i y_i K(x_i, x) are <w, phi(x)> and
-    <v, psi(x)> at the point (w, v) where the gradient of
-
-        <w, v> + gamma/2 sum_i (1 - y_i <w, phi(x_i)>)² + gamma/2 sum_i (1 - y_i <v, psi(x_i)>)²
-
-    is 0.
-    """
-
-    title = "Least squares with an asymmetric kernel"
-    source = Source("malladi2023kernel", "Abstract, Adam", note="the solver for its kernel")
-    stated = Kind.STEP
-    population = AsymmetricKernels()
-    relation = Equal(block=-1)
-    control = Control("the kernel may be made symmetric first", lambda value, problem: _dual(problem, symmetric=True))
-    controls = "what is learned with the kernel of Adam"
-    unexplained = "why this point: it is a saddle, and nothing is least there"
-    reading = "the linear system of public code for the paper"
-
-    def predict(self, problem: TwoFeatures) -> Array:
-        return _dual(problem, symmetric=False)
-
-    def measure(self, problem: TwoFeatures, key: Key[Array, ""]) -> Array:
-        """The gradient is linear in (w, v); at the new point both functions are read off the features."""
-        phi, psi = problem.phi[:-1], problem.psi[:-1]
-        right = problem.gamma * jnp.concatenate([phi.T @ problem.y, psi.T @ problem.y])
-        w, v = jnp.split(jnp.linalg.solve(problem.primal, right), 2)
-        return jnp.stack([w @ problem.phi[-1], v @ problem.psi[-1]])
-
-    def condition(self, problem: TwoFeatures) -> Array:
-        """Of both systems, with the size of what is added up in the new point's outputs."""
-        fit = asymmetric_fit(problem.kernel[:-1, :-1], problem.y, problem.gamma)
-        terms = jnp.abs(fit.alpha).sum() + jnp.abs(fit.beta).sum()
-        size = jnp.abs(_dual(problem, symmetric=False)).max()
-        added = 1 + terms * jnp.abs(problem.kernel).max() / size
-        return (jnp.linalg.cond(problem.dual) + jnp.linalg.cond(problem.primal)) * added
-
-
-def _dual(problem: TwoFeatures, symmetric: bool) -> Array:
-    """f_1 and f_2 at the new row."""
-    kernel = (problem.kernel + problem.kernel.T) / 2 if symmetric else problem.kernel
-    fit = asymmetric_fit(kernel[:-1, :-1], problem.y, problem.gamma)
-    row, column = kernel[-1:, :-1], kernel[:-1, -1:]
-    return jnp.concatenate([fit.predict(row, column, 0.0), fit.predict(row, column, 1.0)])
