@@ -37,14 +37,18 @@ def output(params: dict[str, Array], point: Float[Array, " d"]) -> Float[Array, 
 
 
 class TunedNetworks(Population[TunedNetwork]):
-    """Normal weights of variance 1/fan-in, normal rows, and derivatives of either sign, of size about 1."""
+    """Normal weights of variance 1/fan-in, normal rows, and derivatives of either sign, of size about 1.
+
+    The number of rows is odd: of an even number the signs may cancel in every weight of the first layer, and as the
+    function is linear in the second, Adam's steps would then have no second order.
+    """
 
     free = ("x", "slopes")
 
     def settings(self) -> Space:
-        """Rows, inputs and hidden units."""
+        """Pairs of rows, inputs and hidden units."""
         return Space(
-            n=Integer(4, 2, 30, "rows", corners=(3, 6)),
+            pairs=Integer(2, 1, 14, "pairs of rows, next to a single one", corners=(1, 3)),
             d=Integer(5, 2, 30, "inputs", corners=(3, 8)),
             hidden=Integer(8, 2, 60, "hidden units", corners=(6, 16)),
         )
@@ -52,7 +56,7 @@ class TunedNetworks(Population[TunedNetwork]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> TunedNetwork:
         """Independent draws; derivatives are uniform between 1/2 and 3/2 in size."""
         keys = jax.random.split(key, 5)
-        n, d, h = (setting[name] for name in ("n", "d", "hidden"))
+        n, d, h = 2 * setting["pairs"] + 1, setting["d"], setting["hidden"]
         params = {
             "first": jax.random.normal(keys[0], (d, h)) / d**0.5,
             "second": jax.random.normal(keys[1], (h, 1)) / h**0.5,

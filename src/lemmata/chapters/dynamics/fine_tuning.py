@@ -20,7 +20,7 @@ from lemmata.problems._few_shot_tasks import STEPS, UNRELATED, UNTIL, FewShotTas
 from lemmata.problems._gradient_rows import TunedNetwork, TunedNetworks, output
 
 _OPPOSITE = Control("the other way round", lambda sign, problem: -sign)
-_SIZES = (1 / 256, 1 / 128, 1 / 64, 1 / 32)
+_SIZES = (2.0**-14, 2.0**-13, 2.0**-12)
 _RIDGE = 0.01
 
 
@@ -47,7 +47,7 @@ class PromptsLinearise(Claim[FewShotTask]):
     unexplained = "its size, which is a property of these models"
     reading = "rung 0 is the prompt, rung 1 the fresh head; trained to the same loss"
     traced = False
-    trials = 14
+    trials = 24
 
     def predict(self, problem: FewShotTask) -> Array:
         return jnp.asarray(1.0)
@@ -73,7 +73,7 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
     unexplained = "its size, which is a property of these models"
     reading = "rung 0 is the prompt, rung 1 the fresh head; trained to the same loss"
     traced = False
-    trials = 14
+    trials = 24
 
     def predict(self, problem: FewShotTask) -> Array:
         return jnp.asarray(1.0)
@@ -98,7 +98,7 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     unexplained = "how good label words are found"
     reading = "rung 0 are words of the task, rung 1 unrelated ones"
     traced = False
-    trials = 14
+    trials = 24
 
     def predict(self, problem: FewShotTask) -> Array:
         return jnp.asarray(1.0)
@@ -150,7 +150,7 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
     unexplained = "single texts, on which the two differ"
     reading = "to describe fine-tuning is to come within three points of its accuracy"
     traced = False
-    trials = 14
+    trials = 24
 
     def predict(self, problem: FewShotTask) -> Array:
         way = problem.prompt()
@@ -180,7 +180,7 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
     unexplained = "that more rows would add more"
     reading = "not to overfit is to be more accurate on unseen rows than without the training rows"
     traced = False
-    trials = 14
+    trials = 24
 
     def predict(self, problem: FewShotTask) -> Array:
         return jnp.asarray(1.0)

@@ -17,7 +17,7 @@ from lemmata.dynamics import fine_tuning_kernels
 from lemmata.problems._gradient_rows import TunedNetwork, TunedNetworks, output
 
 # So low that no coordinate of a gradient changes its sign between two steps, which it does with a chance of order eta.
-_RUNGS = (2.0**-22, 2.0**-21, 2.0**-20)
+_RUNGS = (2.0**-21, 2.0**-20, 2.0**-19)
 
 
 def _adam(params: dict[str, Array], slopes: dict[str, Array], rate: float) -> dict[str, Array]:
