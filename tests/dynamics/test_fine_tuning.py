@@ -96,6 +96,13 @@ def test_behaviour_of_a_linear_function_holds_and_of_a_product_does_not():
     assert "no, linearisation and fixed features broke" in str(product)
 
 
+def test_parameters_that_did_not_move_have_no_error(key):
+    params, x, _ = drawn(key)
+    still = kernel_behaviour(jax.jit(network), [params, params], x)
+    assert still.linearisation == still.change == (0.0,)
+    assert still.holds
+
+
 def test_only_the_condition_that_broke_is_named():
     path = [jnp.array([1.0, 1.0]), jnp.array([1.05, 0.95])]
     found = kernel_behaviour(lambda w, x: jnp.stack([w[0] * x, w[1] ** 3 * x]), path, jnp.ones(1), tolerance=0.1)

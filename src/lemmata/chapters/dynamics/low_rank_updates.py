@@ -32,7 +32,7 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
     relation = AtMost(delta=_DELTA)
     control = Control("at most e c²/3", lambda bound, problem: bound / 3)
     controls = "the kernel of fine-tuning in a random subspace"
-    unexplained = "the dimension that is enough, which is about a sixth of this"
+    unexplained = "the dimension that is enough, which is about a fifth of this"
     reading = "the statement on low-rank updates as it is known, with the union over 4 N² events"
 
     def predict(self, problem: GradientRows) -> Array:
