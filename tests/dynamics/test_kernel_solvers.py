@@ -58,7 +58,7 @@ def test_the_functions_of_an_asymmetric_kernel_are_stationary_in_features_and_no
 
     def objective(both):
         own = jnp.split(both, 2)
-        left = sum(jnp.sum((1 - y * rows @ part) ** 2) for rows, part in zip((phi, psi), own, strict=True))
+        left = sum(jnp.sum((1 - y * (rows @ part)) ** 2) for rows, part in zip((phi, psi), own, strict=True))
         return jnp.vdot(*own) + gamma / 2 * left
 
     at = jnp.concatenate([w, v])

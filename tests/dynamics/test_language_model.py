@@ -35,8 +35,8 @@ def naive(params, tokens):
 
 def test_the_model_is_the_naive_one(key):
     params = MODEL.init(key)
-    tokens = np.array([0, 9, 14, 25, 1])
-    hidden = naive(params, tokens)
+    tokens = jnp.array([0, 9, 14, 25, 1])
+    hidden = naive(params, np.asarray(tokens))
     np.testing.assert_allclose(MODEL.hidden(params, tokens), hidden, rtol=1e-9, atol=1e-9)
     logits = hidden @ np.asarray(params["embedding"]).T
     np.testing.assert_allclose(MODEL.apply(params, tokens), logits, rtol=1e-9, atol=1e-9)

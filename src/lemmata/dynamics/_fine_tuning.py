@@ -124,7 +124,7 @@ def fine_tune(
     f: Function,
     params: Any,
     x: Shaped[Array, "n *point"],
-    y: Float[Array, " n"],
+    y: Float[Array, " classes"],
     optimiser: optax.GradientTransformation,
     *,
     steps: Sequence[int],

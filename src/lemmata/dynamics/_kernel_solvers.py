@@ -11,7 +11,7 @@ from lemmata.errors import SettingError, ShapeError
 
 def offset_regression(
     kernel: Float[Array, "n n"],
-    y: Float[Array, " n"],
+    y: Float[Array, " targets"],
     cross: Float[Array, "m n"],
     *,
     ridge: float,

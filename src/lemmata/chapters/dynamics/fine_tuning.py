@@ -180,7 +180,7 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
     unexplained = "that more rows would add more"
     reading = "not to overfit is to be more accurate on unseen rows than without the training rows"
     traced = False
-    trials = 24
+    trials = 96
 
     def predict(self, problem: FewShotTask) -> Array:
         return jnp.asarray(1.0)
