@@ -45,6 +45,8 @@ ABSTRACTS: dict[str, list[str]] = {
         "extrapolation", "staggering", "kinks",
     "bakhvalov2025polyharmonic": [
         "derived kernel", "cubic cost", "dimension", "scalability", "intrinsic dimension", "forward", "differentiation",
+    "malladi2023kernel": [
+        "overfitting", "tangent kernel", "vision", "Adam", "conditions", "tasks", "prompts", "subspaces",
     ],
 }  # fmt: skip
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".

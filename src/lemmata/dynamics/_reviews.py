@@ -1,0 +1,104 @@
+"""Reviews in a small made-up language, for models that are pre-trained within seconds."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.errors import UnknownNameError
+
+TOPICS = ("dish", "film")
+CLS, MASK, IT, WAS, GREAT, TERRIBLE = range(6)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reviews:
+    """Reviews of a dish and a film: words of praise or blame for either, and words that say nothing.
+
+    Tokens are, in their order: the first of every text, the mask, `it`, `was`, `great`, `terrible`; four words of
+    praise and four of blame for the dish; as many for the film; eight that say nothing.
+
+    Args:
+        words: of a review.
+        spoken: the probability that a word judges; its topic is then dish or film, as likely.
+        honest: the probability that such a word has the sign of its topic's judgement.
+        closing: the probability that `it was great`, or `terrible`, has it in a document.
+    """
+
+    words: int = 8
+    spoken: float = 0.6
+    honest: float = 0.85
+    closing: float = 0.9
+    synonyms: int = 4
+    silent: int = 8
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are."""
+        return TERRIBLE + 1 + 4 * self.synonyms + self.silent
+
+    @property
+    def unrelated(self) -> tuple[int, int]:
+        """Two words that say nothing."""
+        return self.vocabulary - 2, self.vocabulary - 1
+
+    @property
+    def length(self) -> int:
+        """Tokens of a document with its closing words."""
+        return self.words + 4
+
+    def texts(self, key: Key[Array, ""], judgements: Int[Array, "n 2"]) -> Int[Array, "n T"]:
+        """The first token and the words of reviews with these judgements, 1 or 0, of dish and film."""
+        keys = jax.random.split(key, 5)
+        shape = (len(judgements), self.words)
+        topic = jax.random.bernoulli(keys[0], shape=shape).astype(int)
+        own = jnp.take_along_axis(judgements, topic, axis=1)
+        own = jnp.where(jax.random.bernoulli(keys[1], self.honest, shape), own, 1 - own)
+        first = TERRIBLE + 1 + self.synonyms * (2 * topic + 1 - own)
+        judging = first + jax.random.randint(keys[2], shape, 0, self.synonyms)
+        silent = TERRIBLE + 1 + 4 * self.synonyms + jax.random.randint(keys[3], shape, 0, self.silent)
+        words = jnp.where(jax.random.bernoulli(keys[4], self.spoken, shape), judging, silent)
+        return jnp.concatenate([jnp.full((len(words), 1), CLS), words], axis=1)
+
+    def documents(self, key: Key[Array, ""], n: int) -> Int[Array, "n T"]:
+        """Reviews in which dish and film were both liked or both not, closed by `it was great` or `it was terrible`."""
+        keys = jax.random.split(key, 3)
+        liked = jax.random.bernoulli(keys[0], shape=(n,)).astype(int)
+        said = jnp.where(jax.random.bernoulli(keys[1], self.closing, (n,)), liked, 1 - liked)
+        texts = self.texts(keys[2], jnp.stack([liked, liked], axis=1))
+        return jnp.concatenate([texts, closing(n), jnp.where(said == 1, GREAT, TERRIBLE)[:, None]], axis=1)
+
+    def task(self, key: Key[Array, ""], n: int, topic: str = "dish") -> tuple[Int[Array, "n T"], Float[Array, " n"]]:
+        """Reviews of which the classes 1 and -1 say whether the dish was liked, whatever of the film; halves of each.
+
+        In the documents both judgements agree, so that a model has to learn which words to leave out.
+
+        Args:
+            key: of the reviews.
+            n: how many.
+            topic: "dish" or "film".
+
+        Raises:
+            UnknownNameError: for another topic.
+        """
+        if topic not in TOPICS:
+            raise UnknownNameError(f"topic {topic!r}", rule=f"one of {', '.join(TOPICS)}")
+        keys = jax.random.split(key, 2)
+        liked = (jnp.arange(n) % 2).astype(int)
+        other = jax.random.bernoulli(keys[0], shape=(n,)).astype(int)
+        judgements = [liked, other] if topic == "dish" else [other, liked]
+        return self.texts(keys[1], jnp.stack(judgements, axis=1)), 2.0 * liked - 1
+
+
+def closing(n: int) -> Int[Array, "n 2"]:
+    """`it was`, n times."""
+    return jnp.tile(jnp.array([IT, WAS]), (n, 1))
+
+
+def prompted(texts: Int[Array, "n T"]) -> Int[Array, "n T3"]:
+    """Texts with `it was` and the mask behind them."""
+    return jnp.concatenate([texts, closing(len(texts)), jnp.full((len(texts), 1), MASK)], axis=1)
+
+
+REVIEWS = Reviews()
