@@ -27,7 +27,7 @@ class PolyharmonicCovariance(AbstractKernel):
 
     It is positive definite on bounded sets alone. On the disc of radius R in the plane that is so exactly if
 
-        c >= R² (2 B² - 2 B + 1),    B = b - ln R >= 1/2,
+        c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 
     and c has to be at least that for balls of more dimensions, too (`lemmata show
     regression.spline_limit.positive_on_discs`); with b = 5 and c = 400 the radius is 4.7. Magnification by s

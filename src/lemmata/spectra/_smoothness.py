@@ -1,0 +1,159 @@
+"""How smooth a target is in the eyes of a kernel, from noisy labels: the decay of its power above a floor."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._alignment import target_power
+from ._eigensystem import Spectrum
+
+_LEAST_SEEN, _LEAST_ROWS = 4, 24
+
+
+@dataclasses.dataclass(frozen=True)
+class Smoothness:
+    """The interpolation smoothness of a target, and what it was read from.
+
+    Args:
+        estimate: s, the largest for which sum_i f_i² / lambda_i^s is finite if f_i² decays like i^slope.
+        error: its standard error from the scatter about the fit.
+        slope: of log power against log index, -(s beta + 1).
+        decay: beta, lambda_i ~ i^-beta, as it was given or as it was fitted over the same indices.
+        indices: the first and the last index that tell: those where the signal is above the floor; all that were used
+            where it was not removed.
+        floor: the power that noise has in every mode; 0 where it was not removed.
+    """
+
+    estimate: float
+    error: float
+    slope: float
+    decay: float
+    indices: tuple[int, int]
+    floor: float
+
+
+def smoothness(
+    spectrum: Spectrum,
+    y: Float[Array, " rows"] | Float[np.ndarray, " rows"],
+    *,
+    decay: float | None = None,
+    truncation: int | None = None,
+    remove_floor: bool = True,
+) -> Smoothness:
+    """The interpolation smoothness s of the regression function f of y (of 2 eta - 1 for labels +-1) by truncation.
+
+    With eigenvectors u_i of K/n and eigenvalues lambda_i ~ i^-beta, the power p_i = <u_i, y>²/n estimates f_i², the
+    squared coefficient of f in the kernel's eigenbasis. Where f_i² ~ i^-(s beta + 1), a line through log p_i against
+    log i has the slope -(s beta + 1). But noise of variance v adds v/n to every mode (labels: v = E (1 - f²)), so a
+    line over a fixed number of indices flattens, and s comes out too low.
+
+    Here the floor is the mean power over the second half of the indices, and
+
+        p_i = A i^-(s beta + 1) + floor
+
+    is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the
+    one where signal and floor are equal count little by themselves; at least four have to come before it.
+
+    Args:
+        spectrum: the eigensystem of the Gram matrix K (of K/n is the same).
+        y: values or labels +-1, one a row; a mean that is no part of the kernel's space is to be taken off before.
+        decay: beta, where it is known; None fits it to the eigenvalues of the indices used.
+        truncation: the last index of the fit; None is n/2.
+        remove_floor: False fits log p_i against log i over i <= truncation (100 where it is None) as they are: the
+            plain truncation method, which is biased under noise.
+
+    Raises:
+        ShapeError: where y has another number of rows, or more than one column, or there are fewer than 24 rows.
+        SettingError: for a decay that is not positive or a truncation outside 3..n.
+        DataError: where fewer than four indices stand above the floor, or values are not finite.
+
+    Reference: Lai, Li, Huang and Lin 2024; the floor is lemmata's.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.spectra import smoothness, spectrum
+        >>> x = (jnp.arange(200) + 0.5) / 200
+        >>> found = smoothness(spectrum(jnp.minimum(x[:, None], x)), jnp.cos(2 * jnp.pi * x), decay=2.0)
+        >>> print(f"{found.estimate:.2f} from indices {found.indices[0]} to {found.indices[1]}")
+        0.58 from indices 1 to 94
+    """
+    n = len(spectrum.eigenvalues)
+    if y.shape != (n,) or n < _LEAST_ROWS:
+        rule = f"one for each of the {n} rows, at least {_LEAST_ROWS}"
+        raise ShapeError("labels", found=f"shape {y.shape}", rule=rule)
+    check_numbers("labels", y)
+    if decay is not None and not 0 < decay < np.inf:
+        raise SettingError("decay", found=decay, rule="a finite number above 0, or None")
+    last = truncation if truncation is not None else n // 2 if remove_floor else min(100, n)
+    if isinstance(last, bool) or not isinstance(last, int | np.integer) or not 3 <= last <= n:
+        raise SettingError("truncation", found=truncation, rule=f"a whole number from 3 to {n}, or None")
+    power = np.asarray(target_power(spectrum, y)) / n
+    values = np.asarray(spectrum.eigenvalues)
+    if remove_floor:
+        return _without_floor(power, values, decay, int(last))
+    index = np.arange(1, last + 1)
+    kept = power[:last] > 0
+    slope, error = _line(np.log(index[kept]), np.log(power[:last][kept]), np.ones(kept.sum()))
+    return _smoothness(slope, error, values, decay, (1, int(last)), 0.0)
+
+
+def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, last: int) -> Smoothness:
+    from scipy.optimize import minimize  # slow to import
+
+    floor, index = float(power[len(power) // 2 :].mean()), np.log(np.arange(1, last + 1))
+    if not floor > 0:  # values without noise that the kernel's leading half holds to rounding
+        floor = float(np.finfo(float).tiny)
+    power = power[:last]
+    unit = max(float(power.max()), floor)
+
+    def objective(unknown: np.ndarray) -> tuple[float, np.ndarray]:
+        signal = unit * np.exp(np.clip(unknown[0] - unknown[1] * index, -700.0, 700.0))
+        mean = signal + floor
+        slopes = signal / mean * (1 - power / mean)
+        return float(np.sum(power / mean + np.log(mean / unit))), np.array([slopes.sum(), -(slopes * index).sum()])
+
+    starts = [minimize(objective, [0.0, g], jac=True, bounds=[(-60.0, 60.0), (-5.0, 30.0)]) for g in (1.0, 3.0)]
+    level, gamma = min(starts, key=lambda found: found.fun).x
+    signal = unit * np.exp(level - gamma * index)
+    seen = int(np.sum(np.cumprod(signal > floor)))
+    if seen < _LEAST_SEEN or gamma <= 0:
+        raise DataError(
+            "power of the labels",
+            found=f"{seen} indices where it decays above a noise floor of {floor:.3g}",
+            rule=f"at least {_LEAST_SEEN}",
+            remedy="more rows, or a kernel that sees the target in its leading modes",
+        )
+    # The sandwich: the curvature of the objective around the inverse, the scatter of its slopes between.
+    share = signal / (signal + floor)
+    design = share[:, None] * np.stack([np.ones(last), -index], axis=1)
+    scatter = (design * (power / (signal + floor) - 1)[:, None] ** 2).T @ design
+    bread = np.linalg.inv(design.T @ design)
+    error = float(np.sqrt((bread @ scatter @ bread)[1, 1]))
+    return _smoothness(-float(gamma), error, values, decay, (1, seen), floor)
+
+
+def _line(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """The slope of the weighted line, and its standard error from the residuals."""
+    weights = weights / weights.sum()
+    x, y = x - weights @ x, y - weights @ y
+    spread = weights @ x**2
+    slope = weights @ (x * y) / spread
+    if len(x) < 3:
+        return float(slope), np.inf
+    rest = (weights @ (y - slope * x) ** 2) / (len(x) - 2)
+    return float(slope), float(np.sqrt(rest / spread))
+
+
+def _smoothness(
+    slope: float, error: float, values: np.ndarray, decay: float | None, indices: tuple[int, int], floor: float
+) -> Smoothness:
+    if decay is None:
+        used = values[indices[0] - 1 : indices[1]]
+        if not used[-1] > 0:
+            raise DataError("eigenvalues", found="0 among those used", rule="positive", remedy="a smaller truncation")
+        decay = -_line(np.log(np.arange(1, len(used) + 1)), np.log(used), np.ones(len(used)))[0]
+    return Smoothness((-slope - 1) / decay, error / abs(decay), slope, float(decay), indices, floor)
