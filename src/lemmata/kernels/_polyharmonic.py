@@ -27,9 +27,9 @@ class PolyharmonicCovariance(AbstractKernel):
 
     It is positive definite on bounded sets alone. On the disc of radius R in the plane that is so exactly if
 
-        c >= R² (2 B² - 2 B + 1),    B = b - ln R,
+        B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 
-    and c has to be at least that for balls of more dimensions, too (`lemmata show
+    and both are necessary for balls of more dimensions, too (`lemmata show
     regression.spline_limit.positive_on_discs`); with b = 5 and c = 400 the radius is 4.7. Magnification by s
     takes it to s² times that with b - ln s and c / s².
 

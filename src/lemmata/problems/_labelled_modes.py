@@ -64,7 +64,7 @@ class IntervalTargets(Population[LabelledModes]):
         """Points and smoothness."""
         return Space(
             n=Integer(self.n, 200, 4096, "points", corners=(1600, 3200)),
-            s=Real(0.75, 0.5, 1.2, "interpolation smoothness", corners=(0.6, 1.0)),
+            s=Real(0.6, 0.5, 1.2, "interpolation smoothness", corners=(0.5, 0.75)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledModes:
@@ -85,7 +85,7 @@ class CircleTargets(Population[LabelledModes]):
         """Hidden layers and smoothness."""
         return Space(
             depth=Choice(2, (1, 2, 3), "hidden layers"),
-            s=Real(0.75, 0.5, 1.2, "interpolation smoothness", corners=(0.6, 1.0)),
+            s=Real(0.6, 0.5, 1.2, "interpolation smoothness", corners=(0.5, 0.75)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledModes:

@@ -122,7 +122,7 @@ class FilledDiscs(Population[DiscPoints]):
         return Space(rings=Integer(6, 3, 12, "rings of points"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DiscPoints:
-        """R over a factor of 9, b - ln R between -1 and 3; each ring turned at random and up to 3 % smaller."""
+        """R over a factor of 9, b - ln R between 1 and 3; each ring turned at random and up to 3 % smaller."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         rings = setting["rings"]
         radius = 3 ** rng.uniform(-1, 1)
@@ -130,9 +130,15 @@ class FilledDiscs(Population[DiscPoints]):
         angle = 2 * np.pi * (rng.uniform(size=(rings, 1)) + np.arange(12) / 12)
         ring = size[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], axis=2)
         x = radius * np.concatenate([np.zeros((1, 2)), ring.reshape(-1, 2)])
-        return DiscPoints(x, radius, rng.uniform(-1, 3) + np.log(radius))
+        return DiscPoints(x, radius, float(rng.uniform(1, 3) + np.log(radius)))
 
     def hypotheses(self, problem: DiscPoints) -> list[Hypothesis]:
-        """Points within the radius."""
+        """Points within the radius, and a slope for which there is a level at all."""
         farthest = np.linalg.norm(problem.x, axis=1).max() / problem.radius
-        return [Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "its radius is R")]
+        relative = problem.slope - np.log(problem.radius)
+        return [
+            Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "its radius is R"),
+            Hypothesis(
+                "b - ln R is at least 1", relative, ">=", 1.0, "else no level makes it a covariance on the disc"
+            ),
+        ]

@@ -26,6 +26,7 @@ class Smoothness:
         indices: the first and the last index that tell: those where the signal is above the floor; all that were used
             where it was not removed.
         floor: the power that noise has in every mode; 0 where it was not removed.
+        amplitude: A in E p_i = A i^slope + floor.
     """
 
     estimate: float
@@ -34,6 +35,7 @@ class Smoothness:
     decay: float
     indices: tuple[int, int]
     floor: float
+    amplitude: float
 
 
 def smoothness(
@@ -97,8 +99,8 @@ def smoothness(
         return _without_floor(power, values, decay, int(last))
     index = np.arange(1, last + 1)
     kept = power[:last] > 0
-    slope, error = _line(np.log(index[kept]), np.log(power[:last][kept]), np.ones(kept.sum()))
-    return _smoothness(slope, error, values, decay, (1, int(last)), 0.0)
+    slope, error, height = _line(np.log(index[kept]), np.log(power[:last][kept]))
+    return _smoothness((slope, error, height), values, decay, (1, int(last)), 0.0)
 
 
 def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, last: int) -> Smoothness:
@@ -127,33 +129,32 @@ def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, l
             rule=f"at least {_LEAST_SEEN}",
             remedy="more rows, or a kernel that sees the target in its leading modes",
         )
-    # The sandwich: the curvature of the objective around the inverse, the scatter of its slopes between.
+    # The sandwich: inverses of the curvature of the objective, and the scatter of its slopes between them.
     share = signal / (signal + floor)
     design = share[:, None] * np.stack([np.ones(last), -index], axis=1)
     scatter = (design * (power / (signal + floor) - 1)[:, None] ** 2).T @ design
     bread = np.linalg.inv(design.T @ design)
     error = float(np.sqrt((bread @ scatter @ bread)[1, 1]))
-    return _smoothness(-float(gamma), error, values, decay, (1, seen), floor)
+    found = (-float(gamma), error, unit * float(np.exp(level)))
+    return _smoothness(found, values, decay, (1, seen), floor)
 
 
-def _line(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """The slope of the weighted line, and its standard error from the residuals."""
-    weights = weights / weights.sum()
-    x, y = x - weights @ x, y - weights @ y
-    spread = weights @ x**2
-    slope = weights @ (x * y) / spread
-    if len(x) < 3:
-        return float(slope), np.inf
-    rest = (weights @ (y - slope * x) ** 2) / (len(x) - 2)
-    return float(slope), float(np.sqrt(rest / spread))
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """The slope of the line of least squares, its standard error from the residuals, and e^height at x = 0."""
+    spread = np.sum((x - x.mean()) ** 2)
+    slope = np.sum((x - x.mean()) * y) / spread
+    height = y.mean() - slope * x.mean()
+    rest = np.sum((y - height - slope * x) ** 2) / max(len(x) - 2, 1)
+    return float(slope), float(np.sqrt(rest / spread)), float(np.exp(height))
 
 
 def _smoothness(
-    slope: float, error: float, values: np.ndarray, decay: float | None, indices: tuple[int, int], floor: float
+    line: tuple[float, float, float], values: np.ndarray, decay: float | None, indices: tuple[int, int], floor: float
 ) -> Smoothness:
+    slope, error, amplitude = line
     if decay is None:
-        used = values[indices[0] - 1 : indices[1]]
+        used = values[: indices[1]]
         if not used[-1] > 0:
             raise DataError("eigenvalues", found="0 among those used", rule="positive", remedy="a smaller truncation")
-        decay = -_line(np.log(np.arange(1, len(used) + 1)), np.log(used), np.ones(len(used)))[0]
-    return Smoothness((-slope - 1) / decay, error / abs(decay), slope, float(decay), indices, floor)
+        decay = -_line(np.log(np.arange(1, len(used) + 1)), np.log(used))[0]
+    return Smoothness((-slope - 1) / decay, error / abs(decay), slope, float(decay), indices, floor, amplitude)

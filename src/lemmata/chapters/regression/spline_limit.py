@@ -97,14 +97,15 @@ class SplineLimit(Claim[ScatteredValues]):
 class PositiveOnDiscs(Claim[DiscPoints]):
     """On the disc of radius R in the plane r² (ln r - b) + c is positive definite exactly if
 
-        c >= R² (2 B² - 2 B + 1),    B = b - ln R,
+        B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
 
-    so that for points in the disc the least c is at most that.
+    so that for points in the disc and B >= 1 the least c is at most that.
 
-    (With weights w of sum s, w = s delta_0 + v, the form is |v|² + 2 s v(g) + c s² with g = r² (ln r - b) and the
-    semi-norm of r² ln r, so c has to be at least |g|², g restricted to the disc and continued with least energy. For R
-    = 1 that is -b + (1 - 2b) ln r outside; 1/(8 pi) times both integrals of the squared second derivatives is the
-    above.)
+    (For R = 1. With weights w of sum s, w = s delta_0 + v, v annihilating affine functions, the form is |v|² + 2 s v(g)
+    + c s² with g = r² (ln r - b) and the semi-norm of r² ln r, so c has to be at least |g|², g restricted to the disc
+    and continued with least energy, by -b + (1 - 2b) ln r; 1/(8 pi) times the integral of squared second derivatives
+    is the above. Weights of sum 0 that see slopes add 2b |sum w_i x_i|², which has to outweigh what r² ln r takes off:
+    on the unit circle that is 2 |sum w_i x_i|², hence b >= 1.)
     """
 
     title = "The least level on a disc"
