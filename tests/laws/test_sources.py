@@ -26,7 +26,14 @@ ROWS = [(key, row) for key in sources() for row in judged(key, CLAIMS)]
 # Captions of each chapter that is entered: their numbers start at 1 and leave none out.
 CAPTIONS = {5: 27, 7: 15, 8: 18, 13: 18, 17: 20, 20: 16}
 # What abstracts state, a name a sentence.
-ABSTRACTS: dict[str, list[str]] = {}
+ABSTRACTS: dict[str, list[str]] = {
+    "bakhvalov2025random": [
+        "framework", "derivation", "symmetries", "regularisation", "noise", "polyharmonic", "not empirical", "optimality",
+    ],
+    "lai2024optimality": [
+        "limited analysis", "upper bound", "minimax lower bound", "optimality", "networks", "estimator", "real data",
+    ],
+}  # fmt: skip
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".
 PAPERS = {
     "gu2024softmax": [

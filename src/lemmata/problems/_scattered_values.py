@@ -138,7 +138,5 @@ class FilledDiscs(Population[DiscPoints]):
         relative = problem.slope - np.log(problem.radius)
         return [
             Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "its radius is R"),
-            Hypothesis(
-                "b - ln R is at least 1", relative, ">=", 1.0, "else no level makes it a covariance on the disc"
-            ),
+            Hypothesis("b - ln R is at least 1", relative, ">=", 1.0, "else no level is enough on the disc"),
         ]
