@@ -28,7 +28,8 @@ CAPTIONS = {5: 27, 7: 15, 8: 18, 13: 18, 17: 20, 20: 16}
 # What abstracts state, a name a sentence.
 ABSTRACTS: dict[str, list[str]] = {
     "bakhvalov2025random": [
-        "framework", "derivation", "symmetries", "regularisation", "noise", "polyharmonic", "not empirical", "optimality",
+        "framework", "derivation", "symmetries", "regularisation", "noise", "polyharmonic", "not empirical",
+        "optimality",
     ],
     "lai2024optimality": [
         "limited analysis", "upper bound", "minimax lower bound", "optimality", "networks", "estimator", "real data",

@@ -74,7 +74,7 @@ class IntervalTargets(Population[LabelledModes]):
 
     def hypotheses(self, problem: LabelledModes) -> list[Hypothesis]:
         """Probabilities."""
-        largest = np.abs(problem.at_size(problem.n)).max()
+        largest = np.abs(problem.at_size(600)).max()
         return [Hypothesis("2 eta - 1 is at most 1 in size", largest, "<=", 1.0, "eta is a probability")]
 
 

@@ -29,8 +29,8 @@ from lemmata.problems._labelled_modes import (
 
 _KEY = "lai2024optimality"
 _SIZES = (128.0, 256.0, 512.0, 1024.0)
-_CUBES = (216.0, 512.0, 1000.0, 1728.0)
-_DRAWS = 8
+_CUBES = (64.0, 216.0, 512.0, 1000.0)
+_DRAWS = 4
 _MEAN_BUMPS = 600
 
 
