@@ -30,7 +30,9 @@ from lemmata.problems._labelled_modes import (
 _KEY = "lai2024optimality"
 _SIZES = (128.0, 256.0, 512.0, 1024.0)
 _CUBES = (64.0, 216.0, 512.0, 1000.0)
-_DRAWS = 4
+_DRAWS = 16
+# Eigenvalues of the interval are (pi (i - 1/2))^-2: at this multiple of the time n^(1/(s beta + 1)) modes are learned.
+_UNIT = np.pi**2
 _MEAN_BUMPS = 600
 
 
@@ -55,7 +57,7 @@ def _generator(key: Key[Array, ""]) -> np.random.Generator:
 
 
 class FlowSquaredError(Claim[LabelledModes]):
-    """Gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, stopped at nu = n^(beta/(s beta + 1)), has a
+    """Gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, stopped at nu = pi² n^(beta/(s beta + 1)), has a
     mean squared distance from 2 eta - 1, of smoothness s, that falls like
 
         n^(-s beta/(s beta + 1)).
@@ -76,13 +78,13 @@ class FlowSquaredError(Claim[LabelledModes]):
 
     def measure_at(self, problem: LabelledModes, key: Key[Array, ""], n: float) -> np.ndarray:
         f = problem.at_size(int(n))
-        fit = flow_fit(labels_of(np.tile(f, (_DRAWS, 1)), _generator(key)), stopping_time(n, problem.s))
+        fit = flow_fit(labels_of(np.tile(f, (_DRAWS, 1)), _generator(key)), _UNIT * stopping_time(n, problem.s))
         return np.asarray(np.mean((fit - f) ** 2))
 
 
 class FlowExcessRisk(Claim[LabelledModes]):
-    """The sign of the gradient flow of min(x, x') (beta = 2) on n labels +-1, stopped at nu = n^(beta/(s beta + 1)),
-    has a 0-1 risk above the least one by
+    """The sign of the gradient flow of min(x, x') (beta = 2) on n labels +-1, stopped at nu = pi² n^(beta/(s beta +
+    1)), has a 0-1 risk above the least one by
 
         O(n^(-s beta/(2 s beta + 2))),
 
@@ -92,7 +94,7 @@ class FlowExcessRisk(Claim[LabelledModes]):
     title = "The excess risk of stopped gradient flow"
     source = Source(_KEY, "Abstract, upper bound")
     population = IntervalTargets()
-    relation = Rate("n", _SIZES, upper=True)
+    relation = Rate("n", _SIZES, upper=True, resolution=0.15)
     traced = False
     control = Control("O(n^-1/2) faster than that", lambda exponent, problem: exponent - 0.5)
     controls = "the excess of the 0-1 risk at the points"
@@ -104,7 +106,7 @@ class FlowExcessRisk(Claim[LabelledModes]):
 
     def measure_at(self, problem: LabelledModes, key: Key[Array, ""], n: float) -> np.ndarray:
         f = problem.at_size(int(n))
-        fit = flow_fit(labels_of(np.tile(f, (_DRAWS, 1)), _generator(key)), stopping_time(n, problem.s))
+        fit = flow_fit(labels_of(np.tile(f, (_DRAWS, 1)), _generator(key)), _UNIT * stopping_time(n, problem.s))
         return np.asarray(excess_risk(f, fit))
 
 
@@ -141,7 +143,7 @@ class LeastExcessOfBumps(Claim[Bumps]):
 
 class FlowOnBumps(Claim[Bumps]):
     """The targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1], signs drawn at random and h_n a hat of height
-    n^(-1/3), are bounded in H^1. The sign of the gradient flow of min(x, x') on n labels, stopped at nu = n^(2/3),
+    n^(-1/3), are bounded in H^1. The sign of the gradient flow of min(x, x') on n labels, stopped at nu = pi² n^(2/3),
     exceeds the least 0-1 risk by O(n^(-1/3)), and like it: the exponent of the lower bound, s beta/(2 s beta + 2) at s
     = 1 and beta = 2.
     """
@@ -165,7 +167,7 @@ class FlowOnBumps(Claim[Bumps]):
         pieces = round(n ** (1 / 3))
         hat = 1 - np.abs(2 * (pieces * x % 1) - 1)
         f = n ** (-1 / 3) * rng.choice([-1.0, 1.0], size=(_DRAWS, pieces))[:, (pieces * x).astype(int) % pieces] * hat
-        fit = flow_fit(labels_of(f, rng), stopping_time(n, 1.0))
+        fit = flow_fit(labels_of(f, rng), _UNIT * stopping_time(n, 1.0))
         return np.asarray(np.mean(np.abs(f) * (f * fit < 0)))
 
 
@@ -210,7 +212,7 @@ class WideNetworkExcess(Claim[LabelledModes]):
     title = "The excess risk of a wide network"
     source = Source(_KEY, "Abstract, networks")
     population = CircleTargets()
-    relation = Rate("n", _SIZES, upper=True)
+    relation = Rate("n", _SIZES, upper=True, resolution=0.15)
     traced = False
     control = Control("O(n^-1/2) faster than that", lambda exponent, problem: exponent - 0.5)
     controls = "the excess risk of regression with the tangent kernel"
