@@ -57,8 +57,8 @@ def _generator(key: Key[Array, ""]) -> np.random.Generator:
 
 
 class FlowSquaredError(Claim[LabelledModes]):
-    """Gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, stopped at nu = pi² n^(beta/(s beta + 1)), has a
-    mean squared distance from 2 eta - 1, of smoothness s, that falls like
+    """Gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, stopped at nu = pi² n^(beta/(s beta + 1)), has
+    a mean squared distance from 2 eta - 1, of smoothness s, that falls like
 
         n^(-s beta/(s beta + 1)).
     """
