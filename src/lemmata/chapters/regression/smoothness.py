@@ -48,7 +48,7 @@ class PlainTruncation(Claim[LabelledModes]):
     population = IntervalTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
     traced = False
-    control = Control("less by 1/beta, as without the 1", lambda s, problem: s - 1 / DECAY)
+    control = Control("more by 1/beta, as without the 1", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
     unexplained = "the truncation that would be right, which depends on s"
     reading = "100 indices, as in the paper's simulations, of 2400 labels; min(x, x') on [0, 1], beta = 2"
