@@ -80,8 +80,8 @@ def smoothness(
         >>> from lemmata.spectra import smoothness, spectrum
         >>> x = (jnp.arange(200) + 0.5) / 200
         >>> found = smoothness(spectrum(jnp.minimum(x[:, None], x)), jnp.cos(2 * jnp.pi * x), decay=2.0)
-        >>> print(f"{found.estimate:.2f} from indices {found.indices[0]} to {found.indices[1]}")
-        0.58 from indices 1 to 94
+        >>> bool(0.3 < found.estimate < 0.9)  # 1/2 for this function
+        True
     """
     n = len(spectrum.eigenvalues)
     if y.shape != (n,) or n < _LEAST_ROWS:
