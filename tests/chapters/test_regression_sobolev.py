@@ -79,7 +79,7 @@ def test_flat_bumps_would_be_wrong_as_often_as_a_binomial_says():
         def shape(self, t):
             return np.ones_like(t)
 
-    flat, n = Flat(np.zeros(2), 1), 512
+    flat, n = Flat(np.zeros(2), 1), 512.0
     rows, height = round(n ** (2 / 3)), flat.height(n)
     tail = binom.cdf(np.ceil(rows / 2) - 1, rows, (1 + height) / 2)
     found = [float(LeastExcessOfBumps().measure_at(flat, key_from(seed, "bumps"), n)) for seed in range(20)]

@@ -75,7 +75,7 @@ class Kriging(eqx.Module):
 
 def universal_kriging(
     K: Float[Array, "n columns"],
-    drift: Float[Array, "rows p"],
+    drift: Float[Array, "drifts p"],
     y: Float[Array, "rows *k"],
     noise: float | Float[Array, "*n"] = 0.0,
 ) -> Kriging:
