@@ -12,6 +12,7 @@ from ._alignment import target_power
 from ._eigensystem import Spectrum
 
 _LEAST_SEEN, _LEAST_ROWS = 4, 24
+_LEAST_FLOOR = 1e-6  # share of the mean power over the second half that is never taken for signal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,11 +54,12 @@ def smoothness(
     log i has the slope -(s beta + 1). But noise of variance v adds v/n to every mode (labels: v = E (1 - f²)), so a
     line over a fixed number of indices flattens, and s comes out too low.
 
-    Here the floor is the mean power over the second half of the indices, and
+    Here
 
-        p_i = A i^-(s beta + 1) + floor
+        E p_i = A i^-(s beta + 1) + floor
 
-    is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the
+    where the floor is the mean power over the second half of the indices, less the mean of A i^-(s beta + 1) there, so
+    that a power law without noise is its own fit. It is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the
     one where signal and floor are equal count little by themselves; at least four have to come before it.
 
     Args:
@@ -106,23 +108,36 @@ def smoothness(
 def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, last: int) -> Smoothness:
     from scipy.optimize import minimize  # slow to import
 
-    floor, index = float(power[len(power) // 2 :].mean()), np.log(np.arange(1, last + 1))
-    if not floor > 0:  # values without noise that the kernel's leading half holds to rounding
-        floor = float(np.finfo(float).tiny)
+    half = len(power) // 2
+    level_there = float(power[half:].mean())
+    index, there = np.log(np.arange(1, last + 1)), np.log(np.arange(half + 1, len(power) + 1))
+    unit = float(power.max())
+    if not unit > 0:
+        raise DataError("power of the labels", found="0 in every mode", rule="above 0", remedy="labels that are not all 0")
+    least = max(_LEAST_FLOOR * level_there, float(np.finfo(float).tiny))
     power = power[:last]
-    unit = max(float(power.max()), floor)
+
+    def model(unknown: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        """The signal, the floor, and how their sum changes with log A and with the exponent."""
+        level, gamma = unknown
+        signal = unit * np.exp(np.clip(level - gamma * index, -700.0, 700.0))
+        own = unit * np.exp(np.clip(level - gamma * there, -700.0, 700.0)) / len(there)
+        floor = level_there - float(own.sum())
+        held = floor > least
+        slopes = np.stack([signal - held * own.sum(), held * (own @ there) - signal * index])
+        return signal, max(floor, least), slopes
 
     def objective(unknown: np.ndarray) -> tuple[float, np.ndarray]:
-        signal = unit * np.exp(np.clip(unknown[0] - unknown[1] * index, -700.0, 700.0))
+        signal, floor, slopes = model(unknown)
         mean = signal + floor
-        slopes = signal / mean * (1 - power / mean)
-        return float(np.sum(power / mean + np.log(mean / unit))), np.array([slopes.sum(), -(slopes * index).sum()])
+        return float(np.sum(power / mean + np.log(mean / unit))), slopes @ ((1 - power / mean) / mean)
 
-    starts = [minimize(objective, [0.0, g], jac=True, bounds=[(-60.0, 60.0), (-5.0, 30.0)]) for g in (1.0, 3.0)]
-    level, gamma = min(starts, key=lambda found: found.fun).x
-    signal = unit * np.exp(level - gamma * index)
+    options = {"jac": True, "bounds": [(-60.0, 60.0), (-5.0, 30.0)], "options": {"ftol": 1e-14, "gtol": 1e-8}}
+    starts = [minimize(objective, [0.0, gamma], **options) for gamma in (1.0, 3.0)]
+    best = min(starts, key=lambda found: found.fun).x
+    signal, floor, slopes = model(best)
     seen = int(np.sum(np.cumprod(signal > floor)))
-    if seen < _LEAST_SEEN or gamma <= 0:
+    if seen < _LEAST_SEEN or best[1] <= 0:
         raise DataError(
             "power of the labels",
             found=f"{seen} indices where it decays above a noise floor of {floor:.3g}",
@@ -130,13 +145,11 @@ def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, l
             remedy="more rows, or a kernel that sees the target in its leading modes",
         )
     # The sandwich: inverses of the curvature of the objective, and the scatter of its slopes between them.
-    share = signal / (signal + floor)
-    design = share[:, None] * np.stack([np.ones(last), -index], axis=1)
+    design = (slopes / (signal + floor)).T
     scatter = (design * (power / (signal + floor) - 1)[:, None] ** 2).T @ design
     bread = np.linalg.inv(design.T @ design)
     error = float(np.sqrt((bread @ scatter @ bread)[1, 1]))
-    found = (-float(gamma), error, unit * float(np.exp(level)))
-    return _smoothness(found, values, decay, (1, seen), floor)
+    return _smoothness((-best[1], error, unit * float(np.exp(best[0]))), values, decay, (1, seen), floor)
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
