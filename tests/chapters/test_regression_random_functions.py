@@ -1,6 +1,7 @@
 """The covariance of random functions and its limit, each by a second route."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -46,8 +47,9 @@ def test_energy_is_least_at_the_spline():
 def test_the_eliminated_process_is_the_process():
     b, c = 20.0, 3000.0
     kernel = PolyharmonicCovariance(b, c)
-    matrix = np.asarray(gram(kernel, PROBLEM.x)) + np.diag(PROBLEM.noise)
-    process = np.asarray(gram(kernel, PROBLEM.z, PROBLEM.x)) @ np.linalg.solve(matrix, PROBLEM.y)
+    x, z = jnp.asarray(PROBLEM.x), jnp.asarray(PROBLEM.z)
+    matrix = np.asarray(gram(kernel, x)) + np.diag(PROBLEM.noise)
+    process = np.asarray(gram(kernel, z, x)) @ np.linalg.solve(matrix, PROBLEM.y)
     distance = np.sqrt(np.mean((process - spline_at(PROBLEM, PROBLEM.noise, PROBLEM.z)) ** 2))
     np.testing.assert_allclose(process_minus_spline(PROBLEM, b, c), distance, rtol=1e-7)
 

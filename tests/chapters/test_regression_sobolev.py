@@ -51,7 +51,7 @@ def test_the_flow_is_the_solvers():
     n = 30
     x, y = np.arange(1, n + 1) / (n + 0.5), labels_of(np.zeros((1, n)), RNG)
     system = spectrum(jnp.asarray(np.minimum(x[:, None], x)))
-    time = stopping_time(n, 0.6)
+    time = stopping_time(float(n), 0.6)
     path = gradient_flow(system, jnp.asarray(y[0]), [time / n])  # its eigenvalues are n times those of K/n
     np.testing.assert_allclose(flow_fit(y, time)[0], path.train[0], rtol=1e-9, atol=1e-12)
 
@@ -79,10 +79,10 @@ def test_flat_bumps_would_be_wrong_as_often_as_a_binomial_says():
         def shape(self, t):
             return np.ones_like(t)
 
-    flat, n = Flat(np.zeros(2), 1), 512.0
+    flat, n = Flat(np.zeros(2), 1), 512
     rows, height = round(n ** (2 / 3)), flat.height(n)
     tail = binom.cdf(np.ceil(rows / 2) - 1, rows, (1 + height) / 2)
-    found = [float(LeastExcessOfBumps().measure_at(flat, key_from(seed, "bumps"), n)) for seed in range(20)]
+    found = [float(LeastExcessOfBumps().measure_at(flat, key_from(seed, "bumps"), float(n))) for seed in range(20)]
     assert abs(np.mean(found) / height - tail) < 0.6 * binom.pmf(rows // 2, rows, 0.5) + 0.02
 
 

@@ -59,8 +59,9 @@ def smoothness(
         E p_i = A i^-(s beta + 1) + floor
 
     where the floor is the mean power over the second half of the indices, less the mean of A i^-(s beta + 1) there, so
-    that a power law without noise is its own fit. It is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the
-    one where signal and floor are equal count little by themselves; at least four have to come before it.
+    that a power law without noise is its own fit. It is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i +
+    log E p_i, over the first half. Indices beyond the one where signal and floor are equal count little by themselves;
+    at least four have to come before it.
 
     Args:
         spectrum: the eigensystem of the Gram matrix K (of K/n is the same).
@@ -113,7 +114,7 @@ def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, l
     index, there = np.log(np.arange(1, last + 1)), np.log(np.arange(half + 1, len(power) + 1))
     unit = float(power.max())
     if not unit > 0:
-        raise DataError("power of the labels", found="0 in every mode", rule="above 0", remedy="labels that are not all 0")
+        raise DataError("power of the labels", found="0 in every mode", rule="above 0", remedy="other labels than 0")
     least = max(_LEAST_FLOOR * level_there, float(np.finfo(float).tiny))
     power = power[:last]
 

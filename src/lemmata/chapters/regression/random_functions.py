@@ -70,7 +70,7 @@ def gaussian_mixture(squares: Float[np.ndarray, "n m"], weights: Float[np.ndarra
     safe = np.where(small, u, 0.0)
     series = safe**2 * (1 / 2 - safe * (1 / 6 - safe * (1 / 24 - safe * (1 / 120 - safe * (1 / 720 - safe / 5040)))))
     sums = np.einsum("i,sij,j->s", weights, np.where(small, series, np.expm1(-u) + u), weights)
-    return _STEP * np.sum(sums / scales) / 2
+    return np.asarray(_STEP * np.sum(sums / scales) / 2)
 
 
 def saddle_prediction(
