@@ -209,42 +209,14 @@ def _squared_noise(problem: ScatteredValues) -> np.ndarray:
     return _eliminated(problem, problem.x, problem.z, s ** (2 - e) * problem.noise)
 
 
-class MagnifiedCovariance(Claim[ScatteredValues]):
-    """As printed: the covariance k(r) = r² (ln r - b) + c, with b = 5 and c = 400, has the symmetry of magnification:
-    where points are magnified by s and variances of noise by s², the predictions k(z)' (K + diag v)^-1 y do not change.
-
-    They do: an invariant law would give every level the same weight, and c is a finite variance.
-    """
-
-    title = "Magnification with a finite level"
-    source = Source(_KEY, "Abstract, noise", note="as printed")
-    population = ScatteredSamples()
-    relation = Equal(block=1)
-    traced = False
-    control = Control("with noise that is not magnified", lambda value, problem: _unmagnified_noise(problem))
-    controls = "predictions at finite b and c"
-    unexplained = "which b and c to take"
-    reading = "b = 5 and c = 400, as in the author's code"
-    expected = Status.REFUTED
-
-    def predict(self, problem: ScatteredValues) -> np.ndarray:
-        return _gaussian_process(problem, _SLOPE, _LEVEL)
-
-    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
-        return _magnified_process(problem, problem.magnification**2)
-
-    def condition(self, problem: ScatteredValues) -> float:
-        """Of K + noise."""
-        return _process_condition(problem)
-
-
 class MovedParameters(Claim[ScatteredValues]):
     """The predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, b = 5 and c = 400, at points magnified by
     s and noise of variances s² v_i are those at the points as they were with
 
         b - ln s  and  c / s²    in place of b and c.
 
-    For b and c / b² without bound both have the same limit, the spline of r² ln r, which is invariant.
+    So they are not invariant. For b and c / b² without bound both have the same limit, the spline of r² ln r, which
+    is.
     """
 
     title = "What magnification does to slope and level"
@@ -252,24 +224,24 @@ class MovedParameters(Claim[ScatteredValues]):
     population = ScatteredSamples()
     relation = Equal(block=1)
     traced = False
-    control = Control("with b - ln s and c", lambda value, problem: _moved_process(problem, 1.0))
+    control = Control("with b and c as they were", lambda value, problem: _process_as_it_was(problem))
     controls = "predictions at finite b and c under magnification"
     unexplained = "which b and c to take"
-    corrects = MagnifiedCovariance
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
-        return _moved_process(problem, problem.magnification**-2)
+        s = problem.magnification
+        return _gaussian_process(problem, _SLOPE - np.log(s), _LEVEL / s**2)
 
     def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
-        return _magnified_process(problem, problem.magnification**2)
+        return _magnified_process(problem)
 
     def condition(self, problem: ScatteredValues) -> float:
         """Of K + noise."""
         return _process_condition(problem)
 
 
-def _moved_process(problem: ScatteredValues, share: float) -> np.ndarray:
-    return _gaussian_process(problem, _SLOPE - np.log(problem.magnification), share * _LEVEL)
+def _process_as_it_was(problem: ScatteredValues) -> np.ndarray:
+    return _gaussian_process(problem, _SLOPE, _LEVEL)
 
 
 def _gaussian_process(problem: ScatteredValues, slope: float, level: float) -> np.ndarray:
@@ -280,15 +252,11 @@ def _gaussian_process(problem: ScatteredValues, slope: float, level: float) -> n
     )
 
 
-def _magnified_process(problem: ScatteredValues, noise: float) -> np.ndarray:
+def _magnified_process(problem: ScatteredValues) -> np.ndarray:
     """By the kernel of the library."""
     s = problem.magnification
-    given = (s * problem.x, problem.y, noise * problem.noise, s * problem.z)
+    given = (s * problem.x, problem.y, s**2 * problem.noise, s * problem.z)
     return np.asarray(_compiled_process(PolyharmonicCovariance(_SLOPE, _LEVEL), *map(jnp.asarray, given)))
-
-
-def _unmagnified_noise(problem: ScatteredValues) -> np.ndarray:
-    return _magnified_process(problem, 1.0)
 
 
 def _process_condition(problem: ScatteredValues) -> float:
