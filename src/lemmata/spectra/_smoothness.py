@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -96,7 +97,7 @@ def smoothness(
     last = truncation if truncation is not None else n // 2 if remove_floor else min(100, n)
     if isinstance(last, bool) or not isinstance(last, int | np.integer) or not 3 <= last <= n:
         raise SettingError("truncation", found=truncation, rule=f"a whole number from 3 to {n}, or None")
-    power = np.asarray(target_power(spectrum, y)) / n
+    power = np.asarray(target_power(spectrum, jnp.asarray(y))) / n
     values = np.asarray(spectrum.eigenvalues)
     if remove_floor:
         return _without_floor(power, values, decay, int(last))
