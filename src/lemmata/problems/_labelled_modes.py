@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.claims import Hypothesis, Integer, Population, Real, Space
 
 DECAY = 2.0
 """beta of both kernels: the eigenvalues of K/n fall like i^-2."""
@@ -84,7 +84,7 @@ class CircleTargets(Population[LabelledModes]):
     def settings(self) -> Space:
         """Hidden layers and smoothness."""
         return Space(
-            depth=Choice(2, (1, 2, 3), "hidden layers"),
+            depth=Integer(2, 1, 3, "hidden layers", corners=(1, 3)),
             s=Real(0.6, 0.5, 1.2, "interpolation smoothness", corners=(0.5, 0.75)),
         )
 
@@ -123,7 +123,7 @@ class BumpTargets(Population[Bumps]):
 
     def settings(self) -> Space:
         """The order."""
-        return Space(r=Choice(1, (1, 2, 3), "Sobolev order"))
+        return Space(r=Integer(1, 1, 3, "Sobolev order", corners=(1, 3)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Bumps:
         """A seed."""

@@ -117,7 +117,7 @@ class GaussianMixture(Claim[ScatteredValues]):
     def condition(self, problem: ScatteredValues) -> float:
         """Of the sum."""
         w, terms = _annihilating(problem), logarithmic(problem.x, problem.x)
-        return len(w) * (np.abs(w) @ np.abs(terms) @ np.abs(w)) / (w @ terms @ w)
+        return float(len(w) * (np.abs(w) @ np.abs(terms) @ np.abs(w)) / (w @ terms @ w))
 
 
 def _annihilating(problem: ScatteredValues) -> Float[np.ndarray, " n"]:
@@ -195,7 +195,7 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
     def condition(self, problem: ScatteredValues) -> float:
         """Of the worse of both systems, times what shifting rounds away."""
         shifted = 1 + np.linalg.norm(problem.shift) / problem.magnification
-        return problem.conditioning(power(problem.x, problem.x, problem.exponent)) * shifted**2
+        return float(problem.conditioning(power(problem.x, problem.x, problem.exponent)) * shifted**2)
 
 
 def _eliminated(problem: ScatteredValues, x: np.ndarray, z: np.ndarray, noise: np.ndarray) -> np.ndarray:
