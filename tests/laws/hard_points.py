@@ -45,6 +45,7 @@ from lemmata.kernels import (
     Matern,
     OddEvenKernel,
     Periodic,
+    PolyharmonicCovariance,
     Polynomial,
     SoftmaxTangent,
     TorusSobolev,
@@ -284,6 +285,8 @@ def kernel_value(kernel: Any) -> Callable[[list[Any], list[Any]], Any]:
             return lambda u, v: mp.exp(-2 * sines(u, v) / number("lengthscale") ** 2)
         case TorusSobolev():
             return lambda u, v: mp.fprod(sobolev(kernel.order, p - q) for p, q in zip(u, v, strict=True))
+        case PolyharmonicCovariance():
+            return lambda u, v: polyharmonic(sum((p - q) ** 2 for p, q in zip(u, v, strict=True)), kernel)
         case Compose():
             image = lambda row: [mp.sin(2 * value) for value in row]  # of the registry
             return lambda u, v: kernel_value(kernel.kernel)(image(u), image(v))
@@ -292,6 +295,11 @@ def kernel_value(kernel: Any) -> Callable[[list[Any], list[Any]], Any]:
 
 def matern(nu: float, s: Any) -> Any:
     return {0.5: 1, 1.5: 1 + s, 2.5: 1 + s + s * s / 3}[nu] * mp.exp(-s)
+
+
+def polyharmonic(square: Any, kernel: PolyharmonicCovariance) -> Any:
+    own = square * mp.log(square) / 2 if square else mp.mpf(0)
+    return own - mp.mpf(float(kernel.slope)) * square + mp.mpf(float(kernel.level))
 
 
 def sobolev(order: int, t: Any) -> Any:

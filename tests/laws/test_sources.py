@@ -47,6 +47,12 @@ ABSTRACTS: dict[str, list[str]] = {
         "derived kernel", "cubic cost", "dimension", "scalability", "intrinsic dimension", "forward", "differentiation",
     "malladi2023kernel": [
         "overfitting", "tangent kernel", "vision", "Adam", "conditions", "tasks", "prompts", "subspaces",
+    "bakhvalov2025random": [
+        "framework", "derivation", "symmetries", "regularisation", "noise", "polyharmonic", "not empirical",
+        "optimality",
+    ],
+    "lai2024optimality": [
+        "limited analysis", "upper bound", "minimax lower bound", "optimality", "networks", "estimator", "real data",
     ],
 }  # fmt: skip
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".

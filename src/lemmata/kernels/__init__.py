@@ -15,6 +15,8 @@ from ._odd_even import OddEvenKernel as OddEvenKernel
 from ._open_gram import open_gram as open_gram
 from ._plan import GramPlan as GramPlan
 from ._plan import gram_plan as gram_plan
+from ._polyharmonic import PolyharmonicCovariance as PolyharmonicCovariance
+from ._polyharmonic import squares_logarithm as squares_logarithm
 from ._problem_digest import problem_digest as problem_digest
 from ._softmax import SoftmaxTangent as SoftmaxTangent
 from ._stationary import RBF as RBF

@@ -15,6 +15,10 @@ from ._ensemble import OtherPoints as OtherPoints
 from ._ensemble import gradient_descent_ensemble as gradient_descent_ensemble
 from ._ensemble import gradient_flow_ensemble as gradient_flow_ensemble
 from ._executor_operator import ExecutorOperator as ExecutorOperator
+from ._filters import flow_filter as flow_filter
+from ._filters import ridge_filter as ridge_filter
+from ._filters import spectral_algorithm as spectral_algorithm
+from ._filters import truncation_filter as truncation_filter
 from ._flow import gradient_descent as gradient_descent
 from ._flow import gradient_flow as gradient_flow
 from ._gaussian_process import Posterior as Posterior
@@ -49,5 +53,9 @@ from ._stability import largest_learning_rate as largest_learning_rate
 from ._stored_operator import StoredOperator as StoredOperator
 from ._subset_of_regressors import CentredRidge as CentredRidge
 from ._subset_of_regressors import subset_of_regressors as subset_of_regressors
+from ._universal_kriging import Kriging as Kriging
+from ._universal_kriging import PolyharmonicSpline as PolyharmonicSpline
+from ._universal_kriging import polyharmonic_spline as polyharmonic_spline
+from ._universal_kriging import universal_kriging as universal_kriging
 from ._workers_plan import SharedWork as SharedWork
 from ._workers_plan import workers_plan as workers_plan

@@ -19,6 +19,8 @@ from ._products import hessian_product as hessian_product
 from ._regularisation import effective_regularisation as effective_regularisation
 from ._regularisation import population_regularisation as population_regularisation
 from ._sharpness import sharpness as sharpness
+from ._smoothness import Smoothness as Smoothness
+from ._smoothness import smoothness as smoothness
 from ._trace import TraceEstimate as TraceEstimate
 from ._trace import trace_estimate as trace_estimate
 from ._validation import gcv as gcv

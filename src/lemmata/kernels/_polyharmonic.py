@@ -1,0 +1,86 @@
+"""The generalised covariance r² (ln r - b) + c of functions that look alike wherever, however turned and magnified."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import known
+from lemmata.errors import SettingError
+
+from ._base import AbstractKernel
+from ._distance import squared_distance, squared_distances
+from ._parameters import check_number, learnable
+
+
+class PolyharmonicCovariance(AbstractKernel):
+    """k(x, y) = r² (ln r - b) + c with r = |x - y|, and k(x, x) = c exactly.
+
+    r² ln r is conditionally positive definite of order 2 in every dimension: sum_ij w_i w_j r_ij² ln r_ij > 0 for
+    weights w of different points that annihilate affine functions. With
+
+        r² = |x|² + |y|² - 2 <x, y>
+
+    the other two terms are, for c much larger than b², a prior variance of c for the level and of 2b for every slope of
+    an affine function, so that the regression tends to the polyharmonic (thin-plate) spline with affine drift as b and
+    c / b² grow (`lemmata.solvers.universal_kriging` is that limit).
+
+    It is positive definite on bounded sets alone. On the disc of radius R in the plane that is so exactly if
+
+        B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
+
+    and both are necessary for balls of more dimensions, too (`lemmata show
+    regression.spline_limit.positive_on_discs`); with b = 5 and c = 400 the radius is 4.7. Magnification by s
+    takes it to s² times that with b - ln s and c / s².
+
+    Its derivative at x = y is 0; its second derivative there is infinite, and `jax.hessian` gives the finite part -2b.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.kernels import PolyharmonicCovariance, gram
+    >>> print(gram(PolyharmonicCovariance(slope=5.0, level=400.0), jnp.array([[0.0], [1.0]])))
+    [[400. 395.]
+     [395. 400.]]
+
+    Reference: Bakhvalov 2025; conditional positive definiteness by Duchon 1977 and Micchelli 1986.
+
+    Args:
+        slope: b, a finite number.
+        level: c, positive: the variance at every point.
+
+    Raises:
+        SettingError: where a number is known and not finite, or the level is not positive.
+    """
+
+    slope: Float[Array, ""] = eqx.field(converter=learnable, default=5.0)
+    level: Float[Array, ""] = eqx.field(converter=learnable, default=400.0)
+
+    def __check_init__(self):
+        check_number("PolyharmonicCovariance.level", self.level)
+        slope = known(self.slope)
+        if slope is not None and (slope.shape != () or not np.isfinite(slope)):
+            raise SettingError("PolyharmonicCovariance.slope", found=slope.tolist(), rule="one finite number")
+
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        """The profile of |x - y|²."""
+        return self._profile(squared_distance(x, y))
+
+    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """The cross matrix by way of a matrix product."""
+        return self._profile(squared_distances(x, y))
+
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """Exactly c."""
+        return jnp.broadcast_to(self.level.astype(x.dtype), (x.shape[0],))
+
+    def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        return squares_logarithm(squares) - self.slope * squares + self.level
+
+
+def squares_logarithm(squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """r² ln r from r², 0 at 0, with derivative 0 there (whose factor r vanishes).
+
+    Args:
+        squares: r².
+    """
+    apart = squares > 0
+    return jnp.where(apart, 0.5 * squares * jnp.log(jnp.where(apart, squares, 1.0)), 0.0)

@@ -1,0 +1,175 @@
+"""How smooth a target is in the eyes of a kernel, from noisy labels: the decay of its power above a floor."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._alignment import target_power
+from ._eigensystem import Spectrum
+
+_LEAST_SEEN, _LEAST_ROWS = 4, 24
+_LEAST_FLOOR = 1e-6  # share of the mean power over the second half that is never taken for signal
+
+
+@dataclasses.dataclass(frozen=True)
+class Smoothness:
+    """The interpolation smoothness of a target, and what it was read from.
+
+    Args:
+        estimate: s, the largest for which sum_i f_i² / lambda_i^s is finite if f_i² decays like i^slope.
+        error: its standard error from the scatter about the fit.
+        slope: of log power against log index, -(s beta + 1).
+        decay: beta, lambda_i ~ i^-beta, as it was given or as it was fitted over the same indices.
+        indices: the first and the last index that tell: those where the signal is above the floor; all that were used
+            where it was not removed.
+        floor: the power that noise has in every mode; 0 where it was not removed.
+        amplitude: A in E p_i = A i^slope + floor.
+    """
+
+    estimate: float
+    error: float
+    slope: float
+    decay: float
+    indices: tuple[int, int]
+    floor: float
+    amplitude: float
+
+
+def smoothness(
+    spectrum: Spectrum,
+    y: Float[Array, " rows"] | Float[np.ndarray, " rows"],
+    *,
+    decay: float | None = None,
+    truncation: int | None = None,
+    remove_floor: bool = True,
+) -> Smoothness:
+    """The interpolation smoothness s of the regression function f of y (of 2 eta - 1 for labels +-1) by truncation.
+
+    With eigenvectors u_i of K/n and eigenvalues lambda_i ~ i^-beta, the power p_i = <u_i, y>²/n estimates f_i², the
+    squared coefficient of f in the kernel's eigenbasis. Where f_i² ~ i^-(s beta + 1), a line through log p_i against
+    log i has the slope -(s beta + 1). But noise of variance v adds v/n to every mode (labels: v = E (1 - f²)), so a
+    line over a fixed number of indices flattens, and s comes out too low.
+
+    Here
+
+        E p_i = A i^-(s beta + 1) + floor
+
+    where the floor is the mean power over the second half of the indices, less the mean of A i^-(s beta + 1) there, so
+    that a power law without noise is its own fit. It is fitted by the quasi-likelihood of powers, sum_i p_i / E p_i +
+    log E p_i, over the first half. Indices beyond the one where signal and floor are equal count little by themselves;
+    at least four have to come before it.
+
+    Args:
+        spectrum: the eigensystem of the Gram matrix K (of K/n is the same).
+        y: values or labels +-1, one a row; a mean that is no part of the kernel's space is to be taken off before.
+        decay: beta, where it is known; None fits it to the eigenvalues of the indices used.
+        truncation: the last index of the fit; None is n/2.
+        remove_floor: False fits log p_i against log i over i <= truncation (100 where it is None) as they are: the
+            plain truncation method, which is biased under noise.
+
+    Raises:
+        ShapeError: where y has another number of rows, or more than one column, or there are fewer than 24 rows.
+        SettingError: for a decay that is not positive or a truncation outside 3..n.
+        DataError: where fewer than four indices stand above the floor, or values are not finite.
+
+    Reference: Lai, Li, Huang and Lin 2024; the floor is lemmata's.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.spectra import smoothness, spectrum
+        >>> x = (jnp.arange(200) + 0.5) / 200
+        >>> found = smoothness(spectrum(jnp.minimum(x[:, None], x)), jnp.cos(2 * jnp.pi * x), decay=2.0)
+        >>> bool(0.3 < found.estimate < 0.9)  # 1/2 for this function
+        True
+    """
+    n = len(spectrum.eigenvalues)
+    if y.shape != (n,) or n < _LEAST_ROWS:
+        rule = f"one for each of the {n} rows, at least {_LEAST_ROWS}"
+        raise ShapeError("labels", found=f"shape {y.shape}", rule=rule)
+    check_numbers("labels", y)
+    if decay is not None and not 0 < decay < np.inf:
+        raise SettingError("decay", found=decay, rule="a finite number above 0, or None")
+    last = truncation if truncation is not None else n // 2 if remove_floor else min(100, n)
+    if isinstance(last, bool) or not isinstance(last, int | np.integer) or not 3 <= last <= n:
+        raise SettingError("truncation", found=truncation, rule=f"a whole number from 3 to {n}, or None")
+    power = np.asarray(target_power(spectrum, jnp.asarray(y))) / n
+    values = np.asarray(spectrum.eigenvalues)
+    if remove_floor:
+        return _without_floor(power, values, decay, int(last))
+    index = np.arange(1, last + 1)
+    kept = power[:last] > 0
+    slope, error, height = _line(np.log(index[kept]), np.log(power[:last][kept]))
+    return _smoothness((slope, error, height), values, decay, (1, int(last)), 0.0)
+
+
+def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, last: int) -> Smoothness:
+    from scipy.optimize import minimize  # slow to import
+
+    half = len(power) // 2
+    level_there = float(power[half:].mean())
+    index, there = np.log(np.arange(1, last + 1)), np.log(np.arange(half + 1, len(power) + 1))
+    unit = float(power.max())
+    if not unit > 0:
+        raise DataError("power of the labels", found="0 in every mode", rule="above 0", remedy="other labels than 0")
+    least = max(_LEAST_FLOOR * level_there, float(np.finfo(float).tiny))
+    power = power[:last]
+
+    def model(unknown: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        """The signal, the floor, and how their sum changes with log A and with the exponent."""
+        level, gamma = unknown
+        signal = unit * np.exp(np.clip(level - gamma * index, -700.0, 700.0))
+        own = unit * np.exp(np.clip(level - gamma * there, -700.0, 700.0)) / len(there)
+        floor = level_there - float(own.sum())
+        held = floor > least
+        slopes = np.stack([signal - held * own.sum(), held * (own @ there) - signal * index])
+        return signal, max(floor, least), slopes
+
+    def objective(unknown: np.ndarray) -> tuple[float, np.ndarray]:
+        signal, floor, slopes = model(unknown)
+        mean = signal + floor
+        return float(np.sum(power / mean + np.log(mean / unit))), slopes @ ((1 - power / mean) / mean)
+
+    options = {"jac": True, "bounds": [(-60.0, 60.0), (-5.0, 30.0)], "options": {"ftol": 1e-14, "gtol": 1e-8}}
+    starts = [minimize(objective, [0.0, gamma], **options) for gamma in (1.0, 3.0)]
+    best = min(starts, key=lambda found: found.fun).x
+    signal, floor, slopes = model(best)
+    seen = int(np.sum(np.cumprod(signal > floor)))
+    if seen < _LEAST_SEEN or best[1] <= 0:
+        raise DataError(
+            "power of the labels",
+            found=f"{seen} indices where it decays above a noise floor of {floor:.3g}",
+            rule=f"at least {_LEAST_SEEN}",
+            remedy="more rows, or a kernel that sees the target in its leading modes",
+        )
+    # The sandwich: inverses of the curvature of the objective, and the scatter of its slopes between them.
+    design = (slopes / (signal + floor)).T
+    scatter = (design * (power / (signal + floor) - 1)[:, None] ** 2).T @ design
+    bread = np.linalg.inv(design.T @ design)
+    error = float(np.sqrt((bread @ scatter @ bread)[1, 1]))
+    return _smoothness((-best[1], error, unit * float(np.exp(best[0]))), values, decay, (1, seen), floor)
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """The slope of the line of least squares, its standard error from the residuals, and e^height at x = 0."""
+    spread = np.sum((x - x.mean()) ** 2)
+    slope = np.sum((x - x.mean()) * y) / spread
+    height = y.mean() - slope * x.mean()
+    rest = np.sum((y - height - slope * x) ** 2) / max(len(x) - 2, 1)
+    return float(slope), float(np.sqrt(rest / spread)), float(np.exp(height))
+
+
+def _smoothness(
+    line: tuple[float, float, float], values: np.ndarray, decay: float | None, indices: tuple[int, int], floor: float
+) -> Smoothness:
+    slope, error, amplitude = line
+    if decay is None:
+        used = values[: indices[1]]
+        if not used[-1] > 0:
+            raise DataError("eigenvalues", found="0 among those used", rule="positive", remedy="a smaller truncation")
+        decay = -_line(np.log(np.arange(1, len(used) + 1)), np.log(used))[0]
+    return Smoothness((-slope - 1) / decay, error / abs(decay), slope, float(decay), indices, floor, amplitude)
