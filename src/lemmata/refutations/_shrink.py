@@ -157,7 +157,7 @@ def simpler(fields: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
                     other = np.array(value)
                     other[at] = rounded
                     changed.append(other)
-        for other in changed:
+        for other in map(np.asarray, changed):  # functions of an array without axes give numbers
             if _weight(other) < _weight(value):
                 yield {**fields, name: other}
 
