@@ -26,7 +26,10 @@ ROWS = [(key, row) for key in sources() for row in judged(key, CLAIMS)]
 # Captions of each chapter that is entered: their numbers start at 1 and leave none out.
 CAPTIONS = {5: 27, 7: 15, 8: 18, 13: 18, 17: 20, 20: 16}
 # What abstracts state, a name a sentence.
-ABSTRACTS: dict[str, list[str]] = {}
+ABSTRACTS: dict[str, list[str]] = {
+    "fu2024theoretical": ["robust overfitting", "linearisation", "closed form", "degeneration", "Adv-NTK"],
+    "wu2024robust": ["benchmark", "theory", "search"],
+}
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".
 PAPERS = {
     "gu2024softmax": [
