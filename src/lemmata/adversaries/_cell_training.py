@@ -79,8 +79,10 @@ def cell_parameters(key: Key[Array, ""], inputs: int, outputs: int, deepest: int
 
     Args:
         key: of the draws.
-        inputs, outputs: of the network.
-        deepest, widest: of all cells.
+        inputs: numbers of an input.
+        outputs: of the network.
+        deepest: largest depth of the cells.
+        widest: their largest width.
     """
     keys = jax.random.split(key, 3)
     return {
@@ -128,18 +130,22 @@ def run_cells(
     """Scores each cell before training, trains it on clean and attacked rows, and attacks it.
 
     The loss is (1 - beta) cross entropy + beta cross entropy at rows that `projected_gradient` (signed) has moved, in
-    each of `steps` full-batch steps of Adam; accuracies are on held-out rows, attacked in ten steps. Scores are those of
-    `mixed_kernels` of the first `scored` rows, of the network's first output as it is drawn, attacked by the gradient
-    of that same network's loss; labels are centred indicators. All cells share one draw of weights, smaller ones a part.
+    each of `steps` full-batch steps of Adam; accuracies are on held-out rows, attacked in ten steps. Scores are those
+    of `mixed_kernels` of the first `scored` rows, of the network's first output as it is drawn, attacked by the
+    gradient of that same network's loss; labels are centred indicators. All cells share one draw of weights, smaller
+    ones a part of it.
 
     Args:
         cells: the space.
-        x, labels: training rows and their classes, 0, 1, ...
-        x_new, labels_new: held-out rows.
+        x: training rows.
+        labels: their classes, 0, 1, ...
+        x_new: held-out rows.
+        labels_new: their classes.
         key: of the weights.
         radius: of the attacks, in every input.
         beta: the share of attacked rows in the loss.
-        steps, rate: of Adam.
+        steps: of Adam.
+        rate: of Adam.
         attack_steps: of an attack in training.
         scored: rows of which kernels are taken.
 
@@ -160,14 +166,14 @@ def run_cells(
     params = cell_parameters(key, x.shape[1], classes, max(c.depth for c in cells), max(c.width for c in cells))
     run = partial(_run, attack_steps=attack_steps, steps=steps, scored=min(scored, len(x)))
     rows = (x, jnp.eye(classes)[labels], x_new, labels_new)
-    clean, robust, energy, smallest = run(wires, params, rows, radius, beta, rate)
+    clean, robust, energy, smallest = run(wires, params, rows, *map(jnp.asarray, (radius, beta, rate)))
     counts = jnp.asarray([cell.parameters(x.shape[1], classes) for cell in cells])
     return CellTable(clean, robust, energy, smallest, counts)
 
 
 @eqx.filter_jit
 def _run(wires: Wiring, params, rows, radius, beta, rate, *, attack_steps: int, steps: int, scored: int):
-    x, y, x_new, labels_new = rows
+    x, y = rows[:2]
     one = lambda cell: (
         *_trained(cell, params, rows, (radius, beta, rate), attack_steps, steps),
         *_scores(cell, params, x[:scored], y[:scored], radius, beta, attack_steps),

@@ -25,7 +25,7 @@ class Cell:
     """A fully connected network: `depth` hidden layers of one width, with or without skips around all but the first.
 
     With u_1 = D x, the network is u_{l+1} = [skip] u_l + D a(u_l) and, at the end, D a(u_depth), every D a dense layer
-    of its own (weights of standard deviation sqrt(2) in the NTK parameterisation, the readout's 1) and a the activation.
+    of its own (weights of standard deviation sqrt(2) in the NTK parameterisation, the readout's 1), a the activation.
 
     Args:
         depth: hidden layers, from 1 to 8.
@@ -83,7 +83,10 @@ def cell_grid(
     """All cells of a grid; 60 without arguments.
 
     Args:
-        depths, activations, skips, widths: the values of each part.
+        depths: hidden layers.
+        activations: names of `ACTIVATIONS`.
+        skips: with and without.
+        widths: of hidden layers.
 
     Raises:
         CellError: as `Cell`, for the first that is none.

@@ -72,8 +72,10 @@ def learn_row_times(
 
     Args:
         kernel: a kernel, the tangent kernel of a network.
-        x, y: training rows; targets minus outputs at the start.
-        x_val, y_val: validation rows.
+        x: training rows.
+        y: targets minus outputs at the start.
+        x_val: validation rows.
+        y_val: their targets.
         radius: of the attack.
         steps: of the search.
         learning_rate: root mean square change of the logarithms of times in a step.

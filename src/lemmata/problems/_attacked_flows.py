@@ -1,4 +1,4 @@
-"""Adversarial training in function space: residuals under an ascent of the inputs, kernel flows with weights of rows."""
+"""Adversarial training in function space: residuals under ascent of the inputs, kernel flows with weights of rows."""
 
 import equinox as eqx
 import jax

@@ -1,16 +1,16 @@
 """Adversarial training of wide networks on squared loss, in function space.
 
 An attack that moves an input uphill for a time multiplies the residual by an exponential, so that rows count with
-weights of at least 1 in the flow df/dt = -K E(t) (f - y). This theory controls outputs through training and their limit;
-it assumes attacks that follow the gradient, and whose kernel stands still. It leaves unexplained attacks of a fixed
-length, and networks whose gradients in the inputs change in training, as they do at every width.
+weights of at least 1 in the flow df/dt = -K E(t) (f - y). This theory controls outputs through training; it assumes
+attacks that follow the gradient, and whose kernel stands still. It leaves unexplained attacks of a fixed length, and
+networks whose gradients in the inputs change in training, as they do at every width.
 """
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Claim, Control, Equal, Kind, Limit, Rate, Source, Status
+from lemmata.claims import Claim, Control, Equal, Kind, Limit, Rate, Source, Status
 from lemmata.problems._attacked_flows import AffineAttack, AffineAttacks, AttackedFlow, AttackedFlows
 from lemmata.problems._attacked_networks import AttackedNetwork, AttackedNetworks
 from lemmata.solvers import row_time_coefficients
@@ -162,8 +162,8 @@ def _closed(problem: AttackedFlow, weights: Float[Array, " n"]) -> Array:
 
 
 class ChangingAttack(Claim[AttackedFlow]):
-    """Where the weights of rows change through a training time t from E_0 to E_1, at different paces, the closed form with
-    the integral of E in place of E t is off by
+    """Where the weights of rows change through a training time t from E_0 to E_1, at different paces, the closed form
+    with the integral of E in place of E t is off by
 
         t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|
 

@@ -48,9 +48,7 @@ class MixedKernel(Claim[MixedRows]):
     title = "Mixed kernels are tangent kernels of a mixture"
     source = Source(*_SOURCE, note="the kernels")
     stated = Kind.DEFINITION
-    reading = (
-        "the four kernels are those of later accounts of the paper; twice perturbed means the attack of the attack"
-    )
+    reading = "the four kernels are those of later accounts; twice perturbed means the attack of the attack"
     population = MixedRowsOfTwoClasses(n=8)
     relation = Equal(block=2)
     control = Control("with one of the two crossed terms", lambda K, problem: _halved(problem))
@@ -86,12 +84,12 @@ def _halved(problem: MixedRows) -> Array:
 
 
 class MixingCosts(Claim[MixedRows]):
-    """With K_mixed the kernel of (1 - beta) phi(x) + beta phi(Ax), the labels' smallest interpolant is at least as large
-    as for the mean of kernels,
+    """With K_mixed the kernel of (1 - beta) phi(x) + beta phi(Ax), the labels' smallest interpolant is at least as
+    large as for the mean of kernels,
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y,
 
-    since features that differ partly cancel. So a score that averages the two kernels understates the one of the theory.
+    since features that differ partly cancel. So a score that averages the two kernels understates the theory's.
     """
 
     title = "Mixing features costs more than mixing kernels"
@@ -128,7 +126,7 @@ class MixingCosts(Claim[MixedRows]):
 
 class MixedInterpolantGeneralises(Claim[MixedRows]):
     """Let w be the smallest weights whose mixture (1 - beta) f + beta f A has the labels on n independent rows, so that
-    |w|² = y' K_mixed^-1 y, and B = |w| rounded up. With probability at least 9/10, for clean and for attacked rows alike,
+    |w|² = y' K_mixed^-1 y, and B = |w| rounded up. With probability at least 9/10, for clean and for attacked rows,
 
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)),
 
@@ -218,9 +216,7 @@ class DeeperIsBetterConditioned(Claim[SphereRows]):
     relation = Order("depth", (1.0, 2.0, 4.0, 8.0))
     control = Control("it falls", lambda sign, problem: -sign)
     controls = "the smallest eigenvalue of tangent kernels"
-    unexplained = (
-        "what it is worth: kernels of deep networks tell points apart and learn nothing from one about another"
-    )
+    unexplained = "what it is worth: deep networks tell points apart and learn nothing from one about another"
     trials = 32
 
     def predict(self, problem: SphereRows) -> Array:

@@ -1,8 +1,9 @@
 """Long adversarial training: what it forgets, what it overfits, and what stopping row by row keeps.
 
-The flow of a wide network whose rows are attacked by ascent tends to the interpolant that training without attack finds,
-because such an attack fades with the residual. This theory controls that limit and the way to it; it assumes attacks that
-follow the gradient. It leaves unexplained attacks of a fixed length, which experiments use, and whose limit is another.
+The flow of a wide network whose rows are attacked by ascent tends to the interpolant that training without attack
+finds, because such an attack fades with the residual. This theory controls that limit and the way to it; it assumes
+attacks that follow the gradient. It leaves unexplained attacks of a fixed length, which experiments use, and whose
+limit is another.
 """
 
 import jax
@@ -134,10 +135,10 @@ class RobustOverfitting(Claim[AttackedRows]):
 
 
 class LearnedTimesAreRobust(Claim[AttackedRows]):
-    """On those rows, 60 of them and 40 small inputs, the robust accuracy of an infinitely wide ReLU network of one hidden
-    layer, on held-out rows under projected gradient attacks of radius 0.3, rises from plain training on all rows to
-    early stopping, and from early stopping to times learned row by row, both on two thirds of the rows with the others
-    as validation rows (Adv-NTK).
+    """Where one input of size 2 tells the label in 95 % of the rows and 40 others of unit variance tell it faintly, the
+    robust accuracy of an infinitely wide ReLU network of one hidden layer, on held-out rows under projected gradient
+    attacks of radius 0.3, rises from plain training on 60 rows to early stopping, and from early stopping to times
+    learned row by row, both on 40 of the rows with the other 20 as validation rows (Adv-NTK).
     """
 
     title = "Times learned row by row make infinite width robust"
