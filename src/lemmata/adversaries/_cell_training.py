@@ -150,7 +150,7 @@ def run_cells(
         scored: rows of which kernels are taken.
 
     Raises:
-        SettingError: for no cells or a share outside of [0, 1].
+        SettingError: for no cells or a share outside of [0, 1], or a negative radius.
         DataError: for numbers that are not finite, or labels of one class.
         PrecisionError: without float64.
     """
@@ -161,6 +161,8 @@ def run_cells(
     classes = int(np.max(np.asarray(labels))) + 1
     if classes < 2:
         raise DataError("labels", found="one class", rule="at least two classes, numbered from 0")
+    if not 0 <= radius < np.inf:
+        raise SettingError("radius", found=radius, rule="a finite number, at least 0")
     if not 0 <= beta <= 1:
         raise SettingError("beta", found=beta, rule="a share, from 0 to 1")
     params = cell_parameters(key, x.shape[1], classes, max(c.depth for c in cells), max(c.width for c in cells))

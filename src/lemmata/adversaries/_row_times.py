@@ -89,6 +89,15 @@ def learn_row_times(
         DataError: for numbers that are not finite.
         PrecisionError: without float64.
 
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.adversaries import learn_row_times
+        >>> from lemmata.kernels import RBF
+        >>> x, y = jnp.array([[-1.0], [1.0]]), jnp.array([-1.0, 1.0])
+        >>> fit = learn_row_times(RBF(1.0), x, y, 0.9 * x, y, 0.2, steps=2)
+        >>> bool(fit.losses.min() <= fit.grid_losses.min())
+        True
+
     Reference: fu2024theoretical.
     """
     require_float64("learning the times of rows")

@@ -9,6 +9,7 @@ from lemmata.claims import Hypothesis, Integer, Population, Real, Space
 
 _CLIMB = 2  # steps of an attack
 _SPREAD = 1.5  # of the first layer's weights
+_RATE = 0.5  # of descent, in units of 1 / (trace of the tangent kernel): attacks raise the largest eigenvalue
 
 Params = tuple[Float[Array, "m d"], Float[Array, " m"]]
 
@@ -43,7 +44,7 @@ class AttackedNetwork(eqx.Module):
         x, y: training rows.
         others: other inputs.
         strength: the length of the attack: x goes uphill on (f(x) - y)²/2 for this time.
-        steps: of descent, each 1/(trace of the tangent kernel).
+        steps: of descent, each of half of 1/(trace of the tangent kernel).
     """
 
     x: Float[Array, "n d"]
@@ -70,7 +71,7 @@ class AttackedNetwork(eqx.Module):
 
     def trained(self, params: Params, linear: bool) -> Float[Array, " p"]:
         """Outputs at all points after descent on attacked rows, each step along the gradient at the attacked inputs."""
-        rate = 1 / jnp.sum(self.jacobian(params)[: len(self.x)] ** 2)
+        rate = _RATE / jnp.sum(self.jacobian(params)[: len(self.x)] ** 2)
         f = (lambda change, q: linear_output(params, change, q)) if linear else (
             lambda change, q: output(jax.tree.map(jnp.add, params, change), q)
         )  # fmt: skip
@@ -92,7 +93,7 @@ class AttackedNetwork(eqx.Module):
         """
         n, rows = len(self.x), self.jacobian(params)
         kernel = rows @ rows[:n].T
-        rate = 1 / jnp.trace(kernel[:n])
+        rate = _RATE / jnp.trace(kernel[:n])
         start = jax.vmap(lambda q: output(params, q))(self.points)
         slopes = jax.vmap(jax.grad(output, argnums=1), (None, 0))(params, self.x)
         factor = jnp.exp(attacked * self.strength * jnp.sum(slopes**2, axis=1))
@@ -108,8 +109,8 @@ class AttackedNetworks(Population[AttackedNetwork]):
         return Space(
             n=Integer(5, 2, 20, "training rows", corners=(3, 7)),
             d=Integer(3, 2, 20, "inputs", corners=(3, 5)),
-            steps=Integer(40, 5, 400, "steps of training", corners=(20, 60)),
-            strength=Real(0.05, 0.01, 0.2, "time of the attack", corners=(0.025, 0.075)),
+            steps=Integer(50, 5, 400, "steps of training", corners=(25, 75)),
+            strength=Real(0.05, 0.01, 0.2, "time of the attack", corners=(0.02, 0.06)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedNetwork:

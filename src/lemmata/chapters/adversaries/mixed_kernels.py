@@ -72,7 +72,7 @@ class MixedKernel(Claim[MixedRows]):
 
     def condition(self, problem: MixedRows) -> Array:
         """Sums over the width."""
-        return jnp.asarray(8.0 * len(problem.params[1]))
+        return jnp.asarray(float(len(problem.params[1]))) ** 0.5
 
 
 def _halved(problem: MixedRows) -> Array:
