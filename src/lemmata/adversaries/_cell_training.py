@@ -42,7 +42,8 @@ class CellTable(eqx.Module):
 
     Args:
         clean_accuracy, robust_accuracy: after training, on held-out rows and on them under attack.
-        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training.
+        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training; infinite where K is singular (rows at
+            which every unit is dead).
         smallest: the smallest eigenvalue of each.
         parameters: how many numbers a cell trains.
     """

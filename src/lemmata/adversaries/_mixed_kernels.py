@@ -100,7 +100,8 @@ def label_energy(K: Float[Array, "n n"], y: Float[Array, "n *k"]) -> Float[Array
 
     Raises:
         ShapeError: where labels do not fit the matrix.
-        NotPositiveDefiniteError: where the smallest eigenvalue is at most n eps times the largest.
+        NotPositiveDefiniteError: where the smallest eigenvalue is at most n eps times the largest; under a trace the
+            energy is infinite instead.
         PrecisionError: without float64.
 
     Example:
@@ -114,8 +115,8 @@ def label_energy(K: Float[Array, "n n"], y: Float[Array, "n *k"]) -> Float[Array
         rule = "a square matrix, and a row of labels for each of its rows"
         raise ShapeError("labels", found=f"kernel {K.shape} and labels {y.shape}", rule=rule)
     values, vectors = jnp.linalg.eigh(K)
-    smallest = known(values)
-    if smallest is not None and smallest[0] <= len(K) * np.finfo(float).eps * smallest[-1]:
+    smallest, floor = known(values), len(K) * np.finfo(float).eps * values[-1]
+    if smallest is not None and smallest[0] <= float(floor):
         raise NotPositiveDefiniteError(
             "kernel",
             found=f"smallest eigenvalue {float(smallest[0]):.3g} beside the largest {float(smallest[-1]):.3g}",
@@ -123,4 +124,5 @@ def label_energy(K: Float[Array, "n n"], y: Float[Array, "n *k"]) -> Float[Array
             remedy="leave out rows that occur twice",
         )
     parts = vectors.T @ y.reshape(len(y), -1)
-    return jnp.sqrt(jnp.sum(parts**2 / values[:, None]) / len(y))
+    energy = jnp.sqrt(jnp.sum(parts**2 / jnp.where(values > floor, values, 1.0)[:, None]) / len(y))
+    return jnp.where(values[0] > floor, energy, jnp.inf)

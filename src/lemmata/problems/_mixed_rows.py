@@ -119,19 +119,19 @@ class LabelledSpheres(Population[SphereRows]):
         """Points, inputs, attack."""
         return Space(
             n=Integer(128, 8, 500, "points", corners=(128, 160)),
-            d=Integer(8, 3, 50, "inputs", corners=(6, 10)),
+            d=Integer(5, 3, 50, "inputs", corners=(4, 6)),
             shift=Real(0.2, 0.0, 0.5, "length of the attack", corners=(0.1, 0.3)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereRows:
-        """Points are pushed away from the plane by one half."""
+        """Points are pushed away from the plane by 1."""
         keys = jax.random.split(key, 2)
         d = setting["d"]
         direction = jax.random.normal(keys[0], (d,))
         direction = direction / jnp.linalg.norm(direction)
         x = jax.random.normal(keys[1], (setting["n"], d))
         y = jnp.where(x @ direction > 0, 1.0, -1.0)
-        x = x + 0.5 * y[:, None] * direction
+        x = x + y[:, None] * direction
         x = d**0.5 * x / jnp.linalg.norm(x, axis=1, keepdims=True)
         return SphereRows(x, y, jnp.asarray(setting["shift"]), direction)
 

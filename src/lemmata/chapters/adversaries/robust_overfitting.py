@@ -20,7 +20,7 @@ from lemmata.problems._spurious_rows import AttackedRows, SpuriousRows
 from lemmata.solvers import row_time_coefficients
 
 _SMALL_STEP = 0.2  # of descent under signed attacks, in units of 1 / (largest eigenvalue at its attacked rows)
-_SEARCH, _ATTACK = 20, 5  # steps of a search for times, and of an attack
+_SEARCH, _ATTACK = 15, 3  # steps of a search for times, and of an attack
 
 
 def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
@@ -137,20 +137,22 @@ class RobustOverfitting(Claim[AttackedRows]):
 class LearnedTimesAreRobust(Claim[AttackedRows]):
     """Where one input of size 2 tells the label in 95 % of the rows and 40 others of unit variance tell it faintly, the
     robust accuracy of an infinitely wide ReLU network of one hidden layer, on held-out rows under projected gradient
-    attacks of radius 0.3, rises from plain training on 60 rows to early stopping, and from early stopping to times
-    learned row by row, both on 40 of the rows with the other 20 as validation rows (Adv-NTK).
+    attacks of radius 0.3, is higher with times learned row by row, on 40 rows with 20 more as validation rows (Adv-NTK),
+    than after plain training on all 60.
     """
 
     title = "Times learned row by row make infinite width robust"
     source = Source("fu2024theoretical", "Abstract, Adv-NTK")
     stated = Kind.REMARK
-    reading = "enhances robustness: beyond plain training on all rows and beyond one common time; on a law made for it"
-    population = SpuriousRows(n=60, d=40, new=200)
-    relation = Order("method", (0.0, 1.0, 2.0))
+    reading = (
+        "enhances robustness: beyond plain training on all rows, those of the validation included; on a law made for it"
+    )
+    population = SpuriousRows(n=60, d=40, new=150)
+    relation = Order("method", (0.0, 1.0))
     control = Control("it falls", lambda sign, problem: -sign)
     controls = "robust accuracy of kernel predictors"
     unexplained = "images, on which the paper compares with networks of finite width"
-    trials = 24
+    trials = 48
 
     def predict(self, problem: AttackedRows) -> Array:
         return jnp.asarray(1.0)
@@ -160,17 +162,12 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
         x, y, n = problem.x, problem.y, 2 * len(problem.y) // 3
         own = (kernel, x[:n], y[:n], x[n:], y[n:], problem.radius)
         fit = learn_row_times(*own, steps=_SEARCH, attack_steps=_ATTACK)
-        early = row_time_coefficients(gram(kernel, x[:n]), jnp.full(n, fit.common_time), y[:n])
-        held = jnp.zeros(len(y) - n)
-        stacked = jnp.stack([
-            jnp.linalg.solve(gram(kernel, x), y),
-            jnp.concatenate([early, held]),
-            jnp.concatenate([fit.coefficients, held]),
-        ])  # fmt: skip
+        learned = jnp.concatenate([fit.coefficients, jnp.zeros(len(y) - n)])
+        stacked = jnp.stack([jnp.linalg.solve(gram(kernel, x), y), learned])
 
         def robust(c: Array) -> Array:
             margins = lambda z: problem.y_new * (kernel.cross(z, x) @ c)
-            attacked = projected_gradient(lambda z: -margins(z), problem.x_new, problem.radius, 10)
+            attacked = projected_gradient(lambda z: -margins(z), problem.x_new, problem.radius, 8)
             return jnp.mean(margins(attacked) > 0)
 
         return jax.lax.map(robust, stacked)
