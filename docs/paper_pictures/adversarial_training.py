@@ -99,7 +99,10 @@ def picture() -> alt.HConcatChart:
         scale=alt.Scale(domain=list(TRAININGS), range=list(COLOURS)), legend=alt.Legend(orient="bottom", columns=1),
     )  # fmt: skip
     left = alt.Chart(alt.Data(values=mean)).mark_line(point=True).encode(
-        alt.X("time:Q", title="training time, in 1 / largest eigenvalue", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=[0.1, 1, 10, 100], grid=False)),
+        alt.X(
+            "time:Q", title="training time, in 1 / largest eigenvalue", scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(values=[0.1, 1, 10, 100], grid=False),
+        ),
         alt.Y("accuracy:Q", title="robust accuracy, attacks of 0.3", scale=alt.Scale(domain=[0, 1])), colour,
     ).properties(width=300, height=260, title="a linear model, 50 rows of 61 inputs")  # fmt: skip
     keys = jax.random.split(jax.random.key(9), SEEDS)
