@@ -137,8 +137,8 @@ class RobustOverfitting(Claim[AttackedRows]):
 class LearnedTimesAreRobust(Claim[AttackedRows]):
     """Where one input of size 2 tells the label in 95 % of the rows and 40 others of unit variance tell it faintly, the
     robust accuracy of an infinitely wide ReLU network of one hidden layer, on held-out rows under projected gradient
-    attacks of radius 0.3, is higher with times learned row by row, on 40 rows with 20 more as validation rows (Adv-NTK),
-    than after plain training on all 60.
+    attacks of radius 0.3, is higher with times learned row by row, on 40 rows with 20 more for validation
+    (Adv-NTK), than after plain training on all 60.
     """
 
     title = "Times learned row by row make infinite width robust"
