@@ -25,7 +25,7 @@ def law(seed: int, n: int, d: int):
 
 def paths(seed: int, checkpoints: np.ndarray) -> list[dict]:
     """Robust accuracy of w'x, exactly, after so many steps of a tenth of 1 / (largest eigenvalue)."""
-    x, y, x_new, y_new = map(np.asarray, (*law(seed, 50, 60), *law(1000 + seed, 2000, 60)))
+    x, y, x_new, y_new = map(np.asarray, (*law(seed, 100, 60), *law(1000 + seed, 2000, 60)))
     rate, found = 0.1 / np.linalg.norm(x, 2) ** 2, []
     for name in TRAININGS:
         w = np.zeros(61)
@@ -104,7 +104,7 @@ def picture() -> alt.HConcatChart:
             axis=alt.Axis(values=[0.1, 1, 10, 100], grid=False),
         ),
         alt.Y("accuracy:Q", title="robust accuracy, attacks of 0.3", scale=alt.Scale(domain=[0, 1])), colour,
-    ).properties(width=300, height=260, title="a linear model, 50 rows of 61 inputs")  # fmt: skip
+    ).properties(width=300, height=260, title="a linear model on 100 rows")  # fmt: skip
     keys = jax.random.split(jax.random.key(9), SEEDS)
     each = [np.asarray(accuracies(k, *law(50 + s, 60, 40), *law(70 + s, 300, 40))) for s, k in enumerate(keys)]
     print("mean robust accuracy:", dict(zip(METHODS, np.mean(each, axis=0).round(3), strict=True)))

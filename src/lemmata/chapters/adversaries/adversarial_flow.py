@@ -88,8 +88,8 @@ class AttackedResidual(Claim[AffineAttack]):
         return problem.residual + J @ jax.lax.fori_loop(0, steps, one, jnp.zeros(J.shape[1]))
 
     def condition(self, problem: AffineAttack) -> Array:
-        """Sums of up to 31 terms, exponentials of up to the trace."""
-        return 31 * (1 + problem.strength * jnp.sum(problem.slope**2)) + 30.0
+        """An exponent is rounded as often as it is large, in either route."""
+        return 2 + problem.strength * jnp.sum(problem.slope**2)
 
 
 class PrintedClosedForm(Claim[AttackedNetwork]):
