@@ -55,7 +55,7 @@ class CellTable(eqx.Module):
     parameters: Int[Array, " cells"]
 
 
-def wiring(cells: Sequence[Cell]) -> Wiring:
+def wiring(cells: Sequence[Any]) -> Wiring:
     """The cells as numbers.
 
     Args:
@@ -114,7 +114,7 @@ def cell_outputs(cell: Wiring, params: dict[str, Array], x: Float[Array, "n d"])
 
 
 def run_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[Any],
     x: Float[Array, "n d"],
     labels: Int[Array, " n"],
     x_new: Float[Array, "m d"],

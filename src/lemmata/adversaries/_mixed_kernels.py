@@ -31,8 +31,8 @@ class MixedKernels(eqx.Module):
 def mixed_kernels(
     kernel: AbstractKernel | Callable[[Array], Array],
     x: Float[Array, "n *d"],
-    attacked: Float[Array, "n *d"],
-    twice: Float[Array, "n *d"],
+    attacked: Float[Array, "..."],
+    twice: Float[Array, "..."],
     beta: float | Float[Array, ""],
 ) -> MixedKernels:
     """The kernels of rows, of attacked rows, and of a mixture of both, from one kernel k and an attack A.
@@ -89,7 +89,7 @@ def mixed_kernels(
     return MixedKernels(block(0, 0), block(1, 1), mixed(0), mixed(1))
 
 
-def label_energy(K: Float[Array, "n n"], y: Float[Array, "n *k"]) -> Float[Array, ""]:
+def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Float[Array, ""]:
     """sqrt(y' K^-1 y / n): the norm of the smallest interpolant of the labels, over sqrt(n), summed over outputs.
 
     Bounds on the error of a wide network after training grow with it, so a small one speaks for an architecture.

@@ -11,12 +11,11 @@ from lemmata.core import known
 from lemmata.errors import SettingError, ShapeError
 
 NORMS = ("linf", "l2")
-Losses = Callable[[Float[Array, "n d"]], Float[Array, " n"]]
 
 
 def projected_gradient(
-    losses: Losses,
-    x: Float[Array, "n d"],
+    losses: Callable[[Array], Array],
+    x: Float[Array, "..."],
     radius: float | Float[Array, ""],
     steps: int = 10,
     *,
@@ -25,7 +24,7 @@ def projected_gradient(
     start: Key[Array, ""] | None = None,
     box: tuple[float, float] = (-math.inf, math.inf),
     published: bool = False,
-) -> Float[Array, "n d"]:
+) -> Float[Array, "..."]:
     """Inputs within a radius of x that raise the loss of each row, by projected gradient ascent.
 
     With P the projection onto the ball of that radius around each row of x, and onto the box,
@@ -107,7 +106,7 @@ def _in_the_ball(key: Key[Array, ""], x: Float[Array, "n d"], norm: str) -> Floa
     return direction * jax.random.uniform(length_key, (len(x), 1), x.dtype) ** (1 / x.shape[1])
 
 
-def _check(losses: Losses, x: Array, radius: float | Array, steps: int, norm: str, box: tuple[float, float]) -> None:
+def _check(losses: Callable, x: Array, radius: float | Array, steps: int, norm: str, box: tuple[float, float]) -> None:
     if x.ndim != 2:
         raise ShapeError("inputs", found=f"shape {x.shape}", rule="a matrix, one row an input")
     if norm not in NORMS:

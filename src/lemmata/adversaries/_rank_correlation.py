@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
+from jax.typing import ArrayLike
 from scipy.stats import rankdata
 
 from lemmata.core import check_numbers
@@ -27,9 +27,9 @@ class RankCorrelation:
 
 
 def rank_correlation(
-    score: Float[np.ndarray, " n"],
-    result: Float[np.ndarray, " n"],
-    baseline: Float[np.ndarray, " n"] | None = None,
+    score: ArrayLike,
+    result: ArrayLike,
+    baseline: ArrayLike | None = None,
     *,
     resamples: int = 2000,
     level: float = 0.95,
@@ -55,8 +55,9 @@ def rank_correlation(
         SettingError: for a level outside (0, 1) or no resamples.
 
     Example:
+        >>> import numpy as np
         >>> from lemmata.adversaries import rank_correlation
-        >>> rank_correlation(range(10), range(10)).value
+        >>> rank_correlation(np.arange(10), np.arange(10)).value
         1.0
     """
     rows = [np.asarray(values, float) for values in (score, result, baseline) if values is not None]
