@@ -206,7 +206,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     control = Control("like 1/sqrt(m)", lambda exponent, problem: exponent + 0.5)
     controls = "the distance of a network and its linearisation through adversarial training"
     unexplained = "attacks that are not smooth, such as signs, and training that never ends"
-    trials = 48
+    trials = 80
 
     def predict(self, problem: AttackedNetwork) -> Array:
         return jnp.asarray(-1.0)
