@@ -50,13 +50,14 @@ def test_training_learns_and_an_attack_costs():
     keys = jax.random.split(jax.random.key(5), 2)
     y = jnp.arange(60) % 2
     x = 0.3 * jax.random.normal(keys[0], (60, 4)) + jnp.where(y == 1, 1.0, -1.0)[:, None]
-    cells = (Cell(1, "relu", False, 4), Cell(2, "erf", True, 8), Cell(2, "sin", False, 6))
+    # wide enough that units face either class: without biases the outputs of a class that faces none are 0
+    cells = (Cell(1, "relu", False, 16), Cell(2, "erf", True, 8), Cell(2, "sin", False, 6))
     found = run_cells(cells, x[:40], y[:40], x[40:], y[40:], keys[1], radius=0.4, steps=25, attack_steps=2, scored=10)
     assert np.all(np.asarray(found.clean_accuracy) >= 0.9)
     assert np.all(np.asarray(found.robust_accuracy) <= np.asarray(found.clean_accuracy))
-    assert found.parameters.tolist() == [4 * 6, 8 * (4 + 8 + 2), 6 * (4 + 6 + 2)]
+    assert found.parameters.tolist() == [16 * 6, 8 * (4 + 8 + 2), 6 * (4 + 6 + 2)]
     # the clean score by the layers themselves: first output, centred indicators
-    params = cell_parameters(keys[1], 4, 2, 2, 8)
+    params = cell_parameters(keys[1], 4, 2, 2, 16)
     own = jax.tree.map(lambda leaf: leaf[1], wiring(cells))
     slopes = jax.jacobian(lambda p: cell_outputs(own, p, x[:10])[:, 0])(params)
     J = np.concatenate([np.asarray(leaf).reshape(10, -1) for leaf in jax.tree.leaves(slopes)], axis=1)

@@ -11,11 +11,14 @@ from lemmata.kernels import RBF, gram
 from lemmata.problems._spurious_rows import spurious_rows
 from lemmata.solvers import row_time_coefficients
 
+FLIPPED = 4  # of 24 rows: a common time has to fit them, too
+
 
 def rows():
     keys = jax.random.split(jax.random.key(3))
-    law = (10, 0.9, 2.0, 0.1)
-    return *spurious_rows(keys[0], 24, *law), *spurious_rows(keys[1], 16, *law)
+    law = (10, 1.0, 2.0, 0.1)
+    x, y = spurious_rows(keys[0], 24, *law)
+    return x, y.at[:FLIPPED].multiply(-1), *spurious_rows(keys[1], 16, *law)
 
 
 KERNEL = RBF(3.0)
@@ -26,7 +29,7 @@ def test_it_begins_at_the_best_common_time_and_keeps_the_best_times():
     fit = learn_row_times(KERNEL, x, y, x_val, y_val, 0.2, steps=15)
     assert fit.losses[0] == pytest.approx(float(fit.grid_losses.min()))
     assert fit.common_time == fit.grid[jnp.argmin(fit.grid_losses)]
-    assert fit.losses.min() < 0.9 * fit.losses[0]
+    assert fit.losses.min() < 0.75 * fit.losses[0]
     # the coefficients are those of the times, and the loss that of the attack on them, by a loop of its own
     c = row_time_coefficients(gram(KERNEL, x), fit.times, y)
     assert np.allclose(c, fit.coefficients)
@@ -37,11 +40,9 @@ def test_it_begins_at_the_best_common_time_and_keeps_the_best_times():
 
 def test_rows_with_wrong_labels_stop_first():
     x, y, x_val, y_val = rows()
-    told = jnp.sign(x[:, 0]) == y
     fit = learn_row_times(KERNEL, x, y, x_val, y_val, 0.3, steps=30)
-    assert 0 < int((~told).sum()) < 8
     logs = jnp.log(fit.times)
-    assert logs[~told].mean() < logs[told].mean()
+    assert logs[:FLIPPED].mean() < logs[FLIPPED:].mean() - 1
 
 
 def test_what_is_refused():

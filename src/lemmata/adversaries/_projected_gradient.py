@@ -27,13 +27,14 @@ def projected_gradient(
 ) -> Float[Array, "..."]:
     """Inputs within a radius of x that raise the loss of each row, by projected gradient ascent.
 
-    With P the projection onto the ball of that radius around each row of x, and onto the box,
+    With P the projection onto the ball of that radius around each row of x, then onto the box,
 
         z <- P(z + step direction(z)),    direction = sign of the gradient (linf), gradient / its length (l2),
 
-    from z = x, or from a random point of the ball where a key is given as `start`. Of all points that were visited, x
-    among them, each row keeps that of the largest loss, so an attack is never worse than none. It is a lower bound
-    of what the worst adversary reaches.
+    from z = x, or from a random point of the ball where a key is given as `start`. Rows outside of the box are first
+    moved to its nearest point, the middle of their ball, so that all that is visited is in the box and in the ball. Of
+    all points that were visited, x in the box among them, each row keeps that of the largest loss, so an attack is
+    never worse than none. It is a lower bound of what the worst adversary reaches.
 
     `published=True` repeats what the public code of Adv-NTK does: the gradient is taken at the *starting* point in
     every step, and the ball is around the *random start*, so that it is one signed step (all directions are equal) of
@@ -49,7 +50,7 @@ def projected_gradient(
         norm: "linf" or "l2".
         step: length of a step; 2.5 radius / steps without one, so that the ball can be crossed.
         start: a key for a random start in the ball; x itself without one.
-        box: the smallest and largest value of an input.
+        box: the smallest and largest value of an input; everything without one.
         published: repeat the attack of the public code.
 
     Raises:
@@ -63,6 +64,7 @@ def projected_gradient(
         [[0.5, -0.5]]
     """
     _check(losses, x, radius, steps, norm, box)
+    x = jnp.clip(x, *box)
     size = 2.5 * radius / steps if step is None else step
     slope = jax.grad(lambda z: losses(z).sum())
     begin = x if start is None else jnp.clip(x + radius * _in_the_ball(start, x, norm), *box)
