@@ -10,22 +10,13 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from lemmata.chapters.adversaries import adversarial_flow, robust_overfitting
-from lemmata.problems._attacked_flows import AffineAttacks, AttackedFlows
+from lemmata.problems._attacked_flows import AttackedFlows
 from lemmata.problems._attacked_networks import AttackedNetworks, linear_output, output
 from lemmata.problems._spurious_rows import SpuriousRows
 
 
 def flow(schedule, key):
     return AttackedFlows(schedule).sample({"n": 6, "m": 2, "spread": 3.0, "schedule": schedule}, key)
-
-
-def test_the_attack_is_what_scipy_integrates(key):
-    problem = AffineAttacks().sample({"k": 2, "d": 3}, key)
-    J, r = np.asarray(problem.slope), np.asarray(problem.residual)
-    path = solve_ivp(lambda s, x: J.T @ (J @ x + r), (0, float(problem.strength)), np.zeros(3), rtol=1e-10, atol=1e-12)
-    claim = adversarial_flow.AttackedResidual()
-    assert np.allclose(claim.predict(problem), r + J @ path.y[:, -1], rtol=1e-7)
-    assert np.allclose(claim.measure(problem, key), r + J @ path.y[:, -1], rtol=1e-7)
 
 
 def test_taylor_steps_are_the_exponential(key):

@@ -1,6 +1,5 @@
 """Mixed kernels of the chapter: interpolants, the order of scores, attacks that stay fixed, depth, by other routes."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -40,13 +39,3 @@ def test_attacks_on_spheres_stay_there_and_do_not_cross(key):
     twice = problem.attacked(40, 2)
     assert np.allclose(jnp.linalg.norm(twice, axis=1), 5**0.5)
     assert np.all(np.asarray(problem.y * (twice @ problem.direction)) > 0)
-
-
-def test_one_hidden_layer_has_the_textbook_kernel(key):
-    problem = LabelledSpheres().sample({"n": 32, "d": 5, "shift": 0.2}, key)
-    cosine = np.clip(np.asarray(problem.x @ problem.x.T) / 5, -1, 1)
-    angle = np.arccos(cosine)
-    nngp = (np.sin(angle) + (np.pi - angle) * cosine) / np.pi
-    K = nngp + cosine * (np.pi - angle) / np.pi
-    found = chapter.DeeperIsBetterConditioned().measure(problem, jax.random.key(0))
-    assert np.allclose(found[0], np.linalg.eigvalsh(K)[0] / K[0, 0], rtol=1e-4)

@@ -11,7 +11,7 @@ from lemmata.sources import reproductions, sources
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "papers.md").read_text(encoding="utf-8")
-CHAPTERS = dict(re.findall(r"^## (.*)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
+CHAPTERS = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
 PAPERS = [key for key in sources() if reproductions(key)]
 PROGRAM = re.compile(r"```python\n(.*?)```\n+(?:prints\n+)?```(?:text)?\n(.*?)```", re.S)
 

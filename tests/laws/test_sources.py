@@ -28,7 +28,7 @@ CAPTIONS = {5: 27, 7: 15, 8: 18, 13: 18, 17: 20, 20: 16}
 # What abstracts state, a name a sentence.
 ABSTRACTS: dict[str, list[str]] = {
     "fu2024theoretical": ["robust overfitting", "linearisation", "closed form", "degeneration", "Adv-NTK"],
-    "wu2024robust": ["benchmark", "theory", "search"],
+    "wu2024robust": ["benchmark", "tangent kernel", "theory", "search"],
 }
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".
 PAPERS = {

@@ -1,4 +1,4 @@
-"""Adversarial training in function space: residuals under ascent of the inputs, kernel flows with weights of rows."""
+"""Adversarial training in function space: kernel flows with weights of rows."""
 
 import equinox as eqx
 import jax
@@ -6,41 +6,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.claims import Choice, Hypothesis, Integer, Population, Real, Space
-
-
-class AffineAttack(eqx.Module):
-    """A model x -> slope x + outputs, affine in its input, which is moved uphill on its squared loss for a time.
-
-    Args:
-        slope: the Jacobian in the input.
-        residual: output minus target before the attack.
-        strength: step sizes times the time of the attack.
-    """
-
-    slope: Float[Array, "k d"]
-    residual: Float[Array, " k"]
-    strength: Float[Array, ""]
-
-
-class AffineAttacks(Population[AffineAttack]):
-    """Random slopes; attacks that multiply the residual by up to a hundred."""
-
-    free = ("slope", "residual")
-
-    def settings(self) -> Space:
-        """Outputs and inputs."""
-        return Space(k=Integer(3, 1, 8, "outputs"), d=Integer(5, 1, 30, "inputs"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> AffineAttack:
-        """A strength between 0.2 and 4 over the largest eigenvalue of slope slope'."""
-        keys = jax.random.split(key, 3)
-        slope = jax.random.normal(keys[0], (setting["k"], setting["d"]))
-        strength = 0.2 * 20 ** jax.random.uniform(keys[1]) / jnp.linalg.norm(slope, 2) ** 2
-        return AffineAttack(slope, jax.random.normal(keys[2], (setting["k"],)), strength)
-
-    def hypotheses(self, problem: AffineAttack) -> list[Hypothesis]:
-        """An attack that climbs."""
-        return [Hypothesis("the attack goes uphill", problem.strength, ">", 0.0, "the sign of its steps")]
 
 
 class AttackedFlow(eqx.Module):
