@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import Claim, Control, Equal, Kind, Limit, Rate, Source, Status
+from lemmata.claims import Claim, Control, Equal, Kind, Limit, Order, Rate, Source, Status
 from lemmata.problems._attacked_flows import AttackedFlow, AttackedFlows
 from lemmata.problems._attacked_networks import AttackedNetwork, AttackedNetworks
 from lemmata.solvers import row_time_coefficients
