@@ -22,7 +22,7 @@ def test_scikit_learn_contract(estimator, check):
 
 def robust_accuracy(model, x, y, radius):
     points = jnp.asarray(model._points)
-    signs = jnp.where(jnp.asarray(y) == model.classes_[1], 1.0, -1.0)
+    signs = jnp.asarray(np.where(np.asarray(y) == model.classes_[1], 1.0, -1.0))
     c = jnp.asarray(model._coefficients)
     margins = lambda z: signs * (gram(model.kernel_, z, points) @ (c[:, 1] - c[:, 0]))
     return float(jnp.mean(margins(projected_gradient(lambda z: -margins(z), jnp.asarray(x), radius)) > 0))
