@@ -55,6 +55,9 @@ ABSTRACTS: dict[str, list[str]] = {
         "limited analysis", "upper bound", "minimax lower bound", "optimality", "networks", "estimator", "real data",
     ],
 }  # fmt: skip
+    "fu2024theoretical": ["robust overfitting", "linearisation", "closed form", "degeneration", "Adv-NTK"],
+    "wu2024robust": ["benchmark", "tangent kernel", "theory", "search"],
+}
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".
 PAPERS = {
     "gu2024softmax": [

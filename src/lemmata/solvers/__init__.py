@@ -49,6 +49,7 @@ from ._ridge import predict as predict
 from ._ridge import require_positive_semidefinite as require_positive_semidefinite
 from ._ridge_path import RidgePath as RidgePath
 from ._ridge_path import ridge_path as ridge_path
+from ._row_times import row_time_coefficients as row_time_coefficients
 from ._stability import largest_learning_rate as largest_learning_rate
 from ._stored_operator import StoredOperator as StoredOperator
 from ._subset_of_regressors import CentredRidge as CentredRidge

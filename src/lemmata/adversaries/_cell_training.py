@@ -1,0 +1,226 @@
+"""Adversarial training of all cells of a space in one program, and their scores before it."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.core import check_numbers, require_float64
+from lemmata.errors import DataError, SettingError
+
+from ._cells import ACTIVATIONS, WEIGHT_STD, Cell
+from ._mixed_kernels import label_energy, mixed_kernels
+from ._projected_gradient import projected_gradient
+
+SCORED = ("clean", "robust", "clean_mixed", "robust_mixed")
+"""The kernels whose scores are taken."""
+
+
+class Wiring(eqx.Module):
+    """Cells as numbers, one row a cell, so that one program runs all of them.
+
+    Args:
+        depth, width: of the cell.
+        activation: its place in `ACTIVATIONS`.
+        skip: 1 with skips.
+    """
+
+    depth: Int[Array, "..."]
+    width: Int[Array, "..."]
+    activation: Int[Array, "..."]
+    skip: Float[Array, "..."]
+
+
+class CellTable(eqx.Module):
+    """What became of each cell, one row a cell.
+
+    Args:
+        clean_accuracy, robust_accuracy: after training, on held-out rows and on them under attack.
+        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training; infinite where K is singular (rows at
+            which every unit is dead).
+        smallest: the smallest eigenvalue of each.
+        parameters: how many numbers a cell trains.
+    """
+
+    clean_accuracy: Float[Array, " cells"]
+    robust_accuracy: Float[Array, " cells"]
+    energy: dict[str, Float[Array, " cells"]]
+    smallest: dict[str, Float[Array, " cells"]]
+    parameters: Int[Array, " cells"]
+
+
+def wiring(cells: Sequence[Any]) -> Wiring:
+    """The cells as numbers.
+
+    Args:
+        cells: at least one.
+
+    Raises:
+        SettingError: for none, or for something that is no cell.
+    """
+    wrong = [repr(cell) for cell in cells if not isinstance(cell, Cell)]
+    if not cells or wrong:
+        raise SettingError("cells", found=wrong[:1] or "none", rule="a list of cells", remedy="cell_grid()")
+    number = lambda part: jnp.asarray([part(cell) for cell in cells])
+    names = list(ACTIVATIONS)
+    return Wiring(
+        number(lambda c: c.depth), number(lambda c: c.width), number(lambda c: names.index(c.activation)),
+        number(lambda c: float(c.skip)),
+    )  # fmt: skip
+
+
+def cell_parameters(key: Key[Array, ""], inputs: int, outputs: int, deepest: int, widest: int) -> dict[str, Array]:
+    """Standard normal weights of the largest cell; smaller ones use a part.
+
+    Args:
+        key: of the draws.
+        inputs: numbers of an input.
+        outputs: of the network.
+        deepest: largest depth of the cells.
+        widest: their largest width.
+    """
+    keys = jax.random.split(key, 3)
+    return {
+        "first": jax.random.normal(keys[0], (widest, inputs)),
+        "hidden": jax.random.normal(keys[1], (deepest - 1, widest, widest)),
+        "readout": jax.random.normal(keys[2], (outputs, widest)),
+    }
+
+
+def cell_outputs(cell: Wiring, params: dict[str, Array], x: Float[Array, "n d"]) -> Float[Array, "n outputs"]:
+    """Outputs of one cell: those of `Cell.network` with the same weights.
+
+    Args:
+        cell: its numbers.
+        params: weights of the largest cell.
+        x: inputs.
+    """
+    widest, inputs = params["first"].shape
+    used = jnp.arange(widest) < cell.width
+    branches = [lambda u, layer=layer: layer.apply((), u) for layer in ACTIVATIONS.values()]
+    activated = lambda u: jax.lax.switch(cell.activation, branches, u) * used
+    root = jnp.sqrt(cell.width)
+    u = WEIGHT_STD * (x @ params["first"].T) / inputs**0.5 * used
+    for layer, weights in enumerate(params["hidden"]):
+        ahead = cell.skip * u + WEIGHT_STD * (activated(u) @ weights.T) / root * used
+        u = jnp.where(layer < cell.depth - 1, ahead, u)
+    return activated(u) @ params["readout"].T / root
+
+
+def run_cells(
+    cells: Sequence[Any],
+    x: Float[Array, "n d"],
+    labels: Int[Array, " n"],
+    x_new: Float[Array, "m d"],
+    labels_new: Int[Array, " m"],
+    key: Key[Array, ""],
+    *,
+    radius: float,
+    beta: float = 0.5,
+    steps: int = 60,
+    rate: float = 0.03,
+    attack_steps: int = 5,
+    scored: int = 64,
+) -> CellTable:
+    """Scores each cell before training, trains it on clean and attacked rows, and attacks it.
+
+    The loss is (1 - beta) cross entropy + beta cross entropy at rows that `projected_gradient` (signed) has moved, in
+    each of `steps` full-batch steps of Adam; accuracies are on held-out rows, attacked in ten steps. Scores are those
+    of `mixed_kernels` of the first `scored` rows, of the network's first output as it is drawn, attacked by the
+    gradient of that same network's loss; labels are centred indicators. All cells share one draw of weights, smaller
+    ones a part of it.
+
+    Args:
+        cells: the space.
+        x: training rows.
+        labels: their classes, 0, 1, ...
+        x_new: held-out rows.
+        labels_new: their classes.
+        key: of the weights.
+        radius: of the attacks, in every input.
+        beta: the share of attacked rows in the loss.
+        steps: of Adam.
+        rate: of Adam.
+        attack_steps: of an attack in training.
+        scored: rows of which kernels are taken.
+
+    Raises:
+        SettingError: for no cells or a share outside of [0, 1], or a negative radius.
+        DataError: for numbers that are not finite, or labels of one class.
+        PrecisionError: without float64.
+    """
+    require_float64("scores of cells")
+    wires = wiring(cells)
+    for name, rows in (("training rows", x), ("held-out rows", x_new)):
+        check_numbers(name, rows)
+    classes = int(np.max(np.asarray(labels))) + 1
+    if classes < 2:
+        raise DataError("labels", found="one class", rule="at least two classes, numbered from 0")
+    if not 0 <= radius < np.inf:
+        raise SettingError("radius", found=radius, rule="a finite number, at least 0")
+    if not 0 <= beta <= 1:
+        raise SettingError("beta", found=beta, rule="a share, from 0 to 1")
+    params = cell_parameters(key, x.shape[1], classes, max(c.depth for c in cells), max(c.width for c in cells))
+    run = partial(_run, attack_steps=attack_steps, steps=steps, scored=min(scored, len(x)))
+    rows = (x, jnp.eye(classes)[labels], x_new, labels_new)
+    clean, robust, energy, smallest = run(wires, params, rows, *map(jnp.asarray, (radius, beta, rate)))
+    counts = jnp.asarray([cell.parameters(x.shape[1], classes) for cell in cells])
+    return CellTable(clean, robust, energy, smallest, counts)
+
+
+@eqx.filter_jit
+def _run(wires: Wiring, params, rows, radius, beta, rate, *, attack_steps: int, steps: int, scored: int):
+    x, y = rows[:2]
+    one = lambda cell: (
+        *_trained(cell, params, rows, (radius, beta, rate), attack_steps, steps),
+        *_scores(cell, params, x[:scored], y[:scored], radius, beta, attack_steps),
+    )
+    return jax.lax.map(one, wires)
+
+
+def _cross_entropies(cell: Wiring, params: Any, x: Array, y: Array) -> Array:
+    return optax.losses.softmax_cross_entropy(cell_outputs(cell, params, x), y)
+
+
+def _trained(cell: Wiring, params: Any, rows: Any, numbers: Any, attack_steps: int, steps: int) -> tuple[Array, Array]:
+    x, y, x_new, labels_new = rows
+    radius, beta, rate = numbers
+    rule = optax.adam(rate)
+
+    def loss(own, attacked):
+        return jnp.mean(
+            (1 - beta) * _cross_entropies(cell, own, x, y) + beta * _cross_entropies(cell, own, attacked, y)
+        )
+
+    def step(_, carry):
+        own, state = carry
+        attacked = projected_gradient(lambda z: _cross_entropies(cell, own, z, y), x, radius, attack_steps)
+        updates, state = rule.update(jax.grad(loss)(own, attacked), state)
+        return optax.apply_updates(own, updates), state
+
+    own, _ = jax.lax.fori_loop(0, steps, step, (params, rule.init(params)))
+    y_new = jnp.eye(y.shape[1])[labels_new]
+    attacked = projected_gradient(lambda z: _cross_entropies(cell, own, z, y_new), x_new, radius, 10)
+    right = lambda z: jnp.mean(jnp.argmax(cell_outputs(cell, own, z), axis=1) == labels_new)
+    return right(x_new), right(attacked)
+
+
+def _scores(cell: Wiring, params: Any, x: Array, y: Array, radius: Any, beta: Any, attack_steps: int) -> tuple:
+    attack = lambda z: projected_gradient(lambda q: _cross_entropies(cell, params, q, y), z, radius, attack_steps)
+    attacked = attack(x)
+
+    def gram_of(z: Array) -> Array:
+        slopes = jax.vmap(lambda q: jax.grad(lambda p: cell_outputs(cell, p, q[None])[0, 0])(params))(z)
+        flat = jnp.concatenate([leaf.reshape(len(z), -1) for leaf in jax.tree.leaves(slopes)], axis=1)
+        return flat @ flat.T
+
+    found = mixed_kernels(gram_of, x, attacked, attack(attacked), beta)
+    matrices = {name: getattr(found, name) for name in SCORED}
+    energy = {name: label_energy(K, y - y.mean(axis=0)) for name, K in matrices.items()}
+    return energy, {name: jnp.linalg.eigvalsh(K)[0] for name, K in matrices.items()}

@@ -1,0 +1,148 @@
+"""An infinitely wide network stopped row by row against an adversary, as a scikit-learn classifier."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from lemmata.adversaries import learn_row_times
+from lemmata.architectures import TangentKernel
+from lemmata.errors import SettingError
+from lemmata.kernels import gram
+
+from ._classifier import OneClassError
+from ._kernel_ridge import chosen_network, not_negative
+from ._leaves import jax_leaves
+from ._rows import float64_leaves, points_of, training_rows
+
+ROWS = ("own", "common")
+
+
+class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
+    """Least-squares classification with a tangent kernel, stopped so that an adversary who moves inputs gains little.
+
+    An infinitely wide network is trained on centred indicators of the classes by the flow of its tangent kernel. Each
+    training row has a time of its own after which it counts no more; the times are learned on validation rows, which
+    are set aside and attacked at each step (`lemmata.adversaries.learn_row_times`, Adv-NTK). `rows="common"` is one
+    time for all of them, early stopping.
+
+    Args:
+        network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
+            0.1.
+        radius: how far the adversary may move an input.
+        norm: "linf", every input by itself, or "l2", all of them.
+        rows: "own" times for the rows, or a "common" one.
+        validation_fraction: the share of rows set aside, between 0 and 1.
+        steps: of the search for times.
+        learning_rate: root mean square change of the logarithms of times in a step.
+        attack_steps: of each attack.
+        random_state: of the choice of validation rows.
+
+    Attributes:
+        classes_: the labels.
+        times_: of the training rows that were not set aside.
+        common_time_: the best single time.
+        validation_losses_: attacked losses along the search, the first one of the common time.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.architectures import relu_network
+        >>> from lemmata.estimators import AdversarialKernelClassifier
+        >>> x = np.random.default_rng(0).normal(size=(40, 2))
+        >>> model = AdversarialKernelClassifier(relu_network(1), radius=0.1, steps=5).fit(x, x[:, 0] > 0)
+        >>> bool(model.score(x, x[:, 0] > 0) > 0.8)
+        True
+    """
+
+    def __init__(
+        self,
+        network=None,
+        radius=0.1,
+        norm="linf",
+        rows="own",
+        validation_fraction=0.25,
+        steps=50,
+        learning_rate=0.1,
+        attack_steps=10,
+        random_state=0,
+    ):
+        self.network = network
+        self.radius = radius
+        self.norm = norm
+        self.rows = rows
+        self.validation_fraction = validation_fraction
+        self.steps = steps
+        self.learning_rate = learning_rate
+        self.attack_steps = attack_steps
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Set rows aside, and learn the times of the others.
+
+        Args:
+            X: inputs (n, d).
+            y: labels (n,), at least two different ones.
+
+        Raises:
+            DataError: labels of one class only, or inputs that are no finite numbers.
+            SettingError: for a setting that is none of those above.
+        """
+        found = training_rows(self, X, y, None)
+        check_classification_targets(found.targets)
+        self.classes_, index = np.unique(found.targets, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise OneClassError("labels", found=f"one class, {self.classes_[0]!r}", rule="at least two classes")
+        radius = not_negative("radius", self.radius)
+        if self.rows not in ROWS or radius is None:
+            raise SettingError("rows and radius", found=(self.rows, radius), rule="'own' or 'common', and a number")
+        held, kept = self._split(len(index))
+        targets = np.eye(len(self.classes_))[index] - 1 / len(self.classes_)
+        self._points = found.points[kept]
+        with jax.enable_x64(True):
+            self.kernel_ = float64_leaves(TangentKernel(chosen_network(self.network)))
+            parts = (self._points, targets[kept], found.points[held], targets[held])
+            learned = learn_row_times(
+                jax_leaves(self.kernel_),
+                *map(jnp.asarray, parts),
+                radius,
+                steps=self.steps if self.rows == "own" else 0,
+                learning_rate=self.learning_rate,
+                attack_steps=self.attack_steps,
+                norm=self.norm,
+            )
+        self.times_, self.common_time_ = np.asarray(learned.times), float(learned.common_time)
+        self.validation_losses_ = np.asarray(learned.losses)
+        self._coefficients = np.asarray(learned.coefficients)
+        return self
+
+    def _split(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that are set aside, and the others, at least one of each."""
+        share: Any = self.validation_fraction
+        if not (isinstance(share, int | float) and 0 < share < 1 and math.isfinite(share)):
+            raise SettingError("validation_fraction", found=repr(share), rule="a number between 0 and 1")
+        held = min(max(1, round(share * rows)), rows - 1)
+        order = check_random_state(self.random_state).permutation(rows)
+        return np.sort(order[:held]), np.sort(order[held:])
+
+    def decision_function(self, X):
+        """The outputs (m, k) for k > 2 classes; for two classes, their difference, positive for the second (m,)."""
+        outputs = self._outputs(X)
+        return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict(self, X):
+        """Labels (m,) of the largest outputs."""
+        best = np.argmax(self._outputs(X), axis=1)
+        return self.classes_[best]
+
+    def _outputs(self, X) -> np.ndarray:
+        check_is_fitted(self)
+        points = points_of(self, X)
+        with jax.enable_x64(True):
+            cross = gram(jax_leaves(self.kernel_), jnp.asarray(points), jnp.asarray(self._points))
+            return np.asarray(cross @ jnp.asarray(self._coefficients))

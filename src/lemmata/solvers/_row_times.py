@@ -1,0 +1,103 @@
+"""A training time for every row: the filter of a kernel flow whose rows count with weights of their own."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, known, require_float64
+from lemmata.errors import SettingError, ShapeError
+
+from ._checks import check_targets
+
+_SMALL = 1e-2  # below it phi' comes from its series: seven terms leave less than eps
+_APART = 1e-5  # eigenvalues nearer than that share a derivative: rounding eps / _APART against _APART² / 24
+
+
+def row_time_coefficients(
+    K: Float[Array, "rows columns"], times: Float[Array, " t"], y: Float[Array, "n *k"]
+) -> Float[Array, "n *k"]:
+    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, where the i-th row has seen Xi_ii = times_i >= 0.
+
+    With Xi the diagonal matrix of the times (of a flow whose rows have constant weights: time times weight),
+
+        f = K c = (I - exp(-K Xi)) y,    elsewhere f(x) = K(x, X) c,    c = D phi(D K D) D y,
+
+    where D = Xi^(1/2) and phi(a) = (1 - exp(-a)) / a. There is no inverse in it: K may be singular, times may be 0,
+    and D K D is symmetric, unlike K Xi. Equal times t give `gradient_flow` at t.
+
+    It may be traced and differentiated (reverse mode too) in K, times and y: derivatives of phi are divided
+    differences in the eigenbasis of D K D, so equal eigenvalues do no harm, where those of eigenvectors would divide
+    by their difference. In the times themselves the derivative at 0 is infinite or not a number (a square root);
+    learn their roots instead, `row_time_coefficients(K, roots**2, y)` excepted at 0.
+
+    Args:
+        K: a symmetric positive semidefinite matrix.
+        times: one a row, at least 0.
+        y: targets minus the outputs at the start.
+
+    Raises:
+        ShapeError: where the matrix is not square, or times or targets do not fit it.
+        SettingError: for a negative or infinite time.
+        DataError: for numbers that are not finite in K or y.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.solvers import row_time_coefficients
+        >>> row_time_coefficients(jnp.eye(2), jnp.array([0.0, 800.0]), jnp.ones(2)).tolist()
+        [0.0, 1.0]
+    """
+    require_float64("a time for every row")
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ShapeError("kernel", found=f"shape {K.shape}", rule="a square matrix of all pairs of rows")
+    if jnp.shape(times) != (len(K),):
+        raise ShapeError("times", found=f"shape {jnp.shape(times)}", rule=f"one for each of the {len(K)} rows")
+    check_targets(y, len(K))
+    check_numbers("kernel", K)
+    number = known(times)
+    if number is not None and not (np.all(number >= 0) and np.all(np.isfinite(number))):
+        raise SettingError("times", found=f"from {np.min(number)} to {np.max(number)}", rule="finite, at least 0")
+    roots = jnp.sqrt(jnp.asarray(times))
+    flat = y.reshape(len(y), -1)
+    filtered = flow_function(roots[:, None] * K * roots) @ (roots[:, None] * flat)
+    return (roots[:, None] * filtered).reshape(y.shape)
+
+
+@jax.custom_jvp
+def flow_function(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """phi(A) of a symmetric positive semidefinite matrix, phi(a) = (1 - exp(-a)) / a; its derivative is safe.
+
+    Args:
+        A: the matrix.
+    """
+    values, vectors = jnp.linalg.eigh(A)
+    return (vectors * _phi(jnp.maximum(values, 0.0))) @ vectors.T
+
+
+@flow_function.defjvp
+def _flow_function_jvp(primals, tangents):
+    """Daleckii and Krein: U (phi[a_i, a_j] o (U' dA U)) U' with divided differences phi[., .]."""
+    (A,), (dA,) = primals, tangents
+    values, vectors = jnp.linalg.eigh(A)
+    values = jnp.maximum(values, 0.0)
+    filters = _phi(values)
+    gaps, middles = values[:, None] - values, (values[:, None] + values) / 2
+    near = jnp.abs(gaps) <= _APART * (1 + middles)
+    quotients = (filters[:, None] - filters) / jnp.where(near, 1.0, gaps)
+    weights = jnp.where(near, _phi_slope(middles), quotients)
+    turned = vectors.T @ ((dA + dA.T) / 2) @ vectors
+    return (vectors * filters) @ vectors.T, vectors @ (weights * turned) @ vectors.T
+
+
+def _phi(a: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    safe = jnp.where(a > 0, a, 1.0)
+    return jnp.where(a > 0, -jnp.expm1(-safe) / safe, 1.0)
+
+
+def _phi_slope(a: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    safe = jnp.where(a > _SMALL, a, 1.0)
+    plain = (jnp.exp(-safe) * (1 + safe) - 1) / safe**2
+    # phi(a) = sum (-a)^k / (k + 1)!
+    series = -(1 / 2 - a * (1 / 3 - a * (1 / 8 - a * (1 / 30 - a * (1 / 144 - a / 840)))))
+    return jnp.where(a > _SMALL, plain, series)
