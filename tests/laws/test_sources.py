@@ -27,37 +27,48 @@ ROWS = [(key, row) for key in sources() for row in judged(key, CLAIMS)]
 CAPTIONS = {5: 27, 7: 15, 8: 18, 13: 18, 17: 20, 20: 16}
 # What abstracts state, a name a sentence.
 ABSTRACTS: dict[str, list[str]] = {
-    "chung2024rethinking": [
-        "data efficiency", "counteracts", "kernel methods", "risk", "two triggers", "effective attacks", "resilient",
-        "proficient",
-    ],
-    "luo2023kecor": [
-        "burden", "prior approaches", "coding rate", "informative", "greedy", "minimal bits", "uniqueness", "Jacobians",
-        "entropy", "superiority", "fewer annotations", "less time",
-    "franceschi2022neural": [
-        "flaw", "architecture", "infinite width", "trained discriminator", "differentiability", "convergence",
-        "corroboration",
-    ],
-    "simon2023stepwise": [
-        "one at a time", "linearised model", "small start", "final representations", "deep networks", "kernel PCA",
-    "tang2024charge": [
-        "extended method", "odd-even effects", "five models", "five-parameter formula", "deviation", "best model",
-        "extrapolation", "staggering", "kinks",
     "bakhvalov2025polyharmonic": [
-        "derived kernel", "cubic cost", "dimension", "scalability", "intrinsic dimension", "forward", "differentiation",
-    "malladi2023kernel": [
-        "overfitting", "tangent kernel", "vision", "Adam", "conditions", "tasks", "prompts", "subspaces",
+        "derived kernel", "cubic cost", "dimension", "scalability", "intrinsic dimension", "forward",
+        "differentiation",
+    ],
     "bakhvalov2025random": [
         "framework", "derivation", "symmetries", "regularisation", "noise", "polyharmonic", "not empirical",
         "optimality",
     ],
+    "chung2024rethinking": [
+        "data efficiency", "counteracts", "kernel methods", "risk", "two triggers", "effective attacks",
+        "resilient", "proficient",
+    ],
+    "franceschi2022neural": [
+        "flaw", "architecture", "infinite width", "trained discriminator", "differentiability",
+        "convergence", "corroboration",
+    ],
+    "fu2024theoretical": [
+        "robust overfitting", "linearisation", "closed form", "degeneration", "Adv-NTK",
+    ],
     "lai2024optimality": [
-        "limited analysis", "upper bound", "minimax lower bound", "optimality", "networks", "estimator", "real data",
+        "limited analysis", "upper bound", "minimax lower bound", "optimality", "networks", "estimator",
+        "real data",
+    ],
+    "luo2023kecor": [
+        "burden", "prior approaches", "coding rate", "informative", "greedy", "minimal bits", "uniqueness",
+        "Jacobians", "entropy", "superiority", "fewer annotations", "less time",
+    ],
+    "malladi2023kernel": [
+        "overfitting", "tangent kernel", "vision", "Adam", "conditions", "tasks", "prompts", "subspaces",
+    ],
+    "simon2023stepwise": [
+        "one at a time", "linearised model", "small start", "final representations", "deep networks",
+        "kernel PCA",
+    ],
+    "tang2024charge": [
+        "extended method", "odd-even effects", "five models", "five-parameter formula", "deviation", "best
+        model", "extrapolation", "staggering", "kinks",
+    ],
+    "wu2024robust": [
+        "benchmark", "tangent kernel", "theory", "search",
     ],
 }  # fmt: skip
-    "fu2024theoretical": ["robust overfitting", "linearisation", "closed form", "degeneration", "Adv-NTK"],
-    "wu2024robust": ["benchmark", "tangent kernel", "theory", "search"],
-}
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".
 PAPERS = {
     "gu2024softmax": [

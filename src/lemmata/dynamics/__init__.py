@@ -1,5 +1,7 @@
 """Floor 3: kernels in motion: stepwise representations, particles under a critic, fine-tuned language models."""
 
+from ._behaviour import KernelBehaviour as KernelBehaviour
+from ._behaviour import kernel_behaviour as kernel_behaviour
 from ._contrast import contrastive_gram as contrastive_gram
 from ._contrast import contrastive_matrix as contrastive_matrix
 from ._critics import Critic as Critic
@@ -7,19 +9,6 @@ from ._critics import critic as critic
 from ._critics import discriminator_loss as discriminator_loss
 from ._embedding_flow import correlation_loss as correlation_loss
 from ._embedding_flow import embedding_flow as embedding_flow
-from ._particles import ParticlePath as ParticlePath
-from ._particles import generator_slopes as generator_slopes
-from ._particles import particle_flow as particle_flow
-from ._particles import squared_discrepancy as squared_discrepancy
-from ._particles import wasserstein2 as wasserstein2
-from ._stepwise import StepwisePrediction as StepwisePrediction
-from ._stepwise import aligned_start as aligned_start
-from ._stepwise import stepwise_times as stepwise_times
-from ._terminal import TerminalEmbedding as TerminalEmbedding
-from ._terminal import terminal_embedding as terminal_embedding
-from ._terminal import terminal_weights as terminal_weights
-from ._behaviour import KernelBehaviour as KernelBehaviour
-from ._behaviour import kernel_behaviour as kernel_behaviour
 from ._fine_tuning import FineTuningKernels as FineTuningKernels
 from ._fine_tuning import fine_tune as fine_tune
 from ._fine_tuning import fine_tuning_kernels as fine_tuning_kernels
@@ -34,6 +23,17 @@ from ._language_model import pre_train as pre_train
 from ._low_rank import in_subspace as in_subspace
 from ._low_rank import low_rank_adapters as low_rank_adapters
 from ._low_rank import rank_needed as rank_needed
+from ._particles import ParticlePath as ParticlePath
+from ._particles import generator_slopes as generator_slopes
+from ._particles import particle_flow as particle_flow
+from ._particles import squared_discrepancy as squared_discrepancy
+from ._particles import wasserstein2 as wasserstein2
 from ._reviews import REVIEWS as REVIEWS
 from ._reviews import Reviews as Reviews
 from ._reviews import prompted as prompted
+from ._stepwise import StepwisePrediction as StepwisePrediction
+from ._stepwise import aligned_start as aligned_start
+from ._stepwise import stepwise_times as stepwise_times
+from ._terminal import TerminalEmbedding as TerminalEmbedding
+from ._terminal import terminal_embedding as terminal_embedding
+from ._terminal import terminal_weights as terminal_weights

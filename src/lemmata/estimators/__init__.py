@@ -2,10 +2,10 @@
 
 from lemmata.storage import storable as _storable
 
+from ._adversarial import AdversarialKernelClassifier as AdversarialKernelClassifier
 from ._barlow_twins import KernelBarlowTwins as KernelBarlowTwins
 from ._cascade import CascadeClassifier as CascadeClassifier
 from ._cascade import CascadeRegressor as CascadeRegressor
-from ._adversarial import AdversarialKernelClassifier as AdversarialKernelClassifier
 from ._classifier import TangentKernelClassifier as TangentKernelClassifier
 from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
