@@ -62,8 +62,8 @@ ABSTRACTS: dict[str, list[str]] = {
         "kernel PCA",
     ],
     "tang2024charge": [
-        "extended method", "odd-even effects", "five models", "five-parameter formula", "deviation", "best
-        model", "extrapolation", "staggering", "kinks",
+        "extended method", "odd-even effects", "five models", "five-parameter formula", "deviation",
+        "best model", "extrapolation", "staggering", "kinks",
     ],
     "wu2024robust": [
         "benchmark", "tangent kernel", "theory", "search",
