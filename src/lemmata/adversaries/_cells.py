@@ -4,11 +4,11 @@ import dataclasses
 import itertools
 import math
 
-from lemmata.architectures import AbstractLayer, Dense, Elementwise, Erf, Gelu, Relu, Serial, Sin, residual
+from lemmata.architectures import AbstractLayer, Dense, Erf, Gelu, Relu, Serial, Sin, residual
 from lemmata.architectures import tanh as tanh_layer
 from lemmata.errors import SettingError
 
-ACTIVATIONS: dict[str, AbstractLayer | type[Elementwise]] = {
+ACTIVATIONS: dict[str, AbstractLayer] = {
     "relu": Relu(), "gelu": Gelu(), "erf": Erf(), "tanh": tanh_layer(), "sin": Sin(),
 }  # fmt: skip
 """What a cell may apply between its layers, by name."""

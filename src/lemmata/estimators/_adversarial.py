@@ -106,10 +106,12 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         self._points = found.points[kept]
         with jax.enable_x64(True):
             self.kernel_ = float64_leaves(TangentKernel(chosen_network(self.network)))
-            parts = (self._points, targets[kept], found.points[held], targets[held])
             learned = learn_row_times(
                 jax_leaves(self.kernel_),
-                *map(jnp.asarray, parts),
+                jnp.asarray(found.points[kept]),
+                jnp.asarray(targets[kept]),
+                jnp.asarray(found.points[held]),
+                jnp.asarray(targets[held]),
                 radius,
                 steps=self.steps if self.rows == "own" else 0,
                 learning_rate=self.learning_rate,

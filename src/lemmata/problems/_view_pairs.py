@@ -48,9 +48,9 @@ class NoisyViews(Population[ViewPairs]):
 
     def settings(self) -> Space:
         """Rows, and noise."""
-        corners = {"corners": (self.rows, self.rows)} if self.fixed else {}
+        corners = (self.rows, self.rows) if self.fixed else None
         return Space(
-            n=Integer(self.rows, 8, 1000, "pairs of views", **corners),
+            n=Integer(self.rows, 8, 1000, "pairs of views", corners=corners),
             noise=Real(self.noise, 0.0, 10.0, "variance of the noise in the coordinate of the least variance"),
         )
 

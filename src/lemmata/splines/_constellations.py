@@ -118,6 +118,9 @@ class Hyperoctahedron(AbstractConstellation):
 
     size: int = eqx.field(static=True)
 
+    def __init__(self, size: int) -> None:
+        self.size = size
+
     def __check_init__(self):
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
             raise SettingError("size", found=repr(self.size), rule="a whole number, at least 1")
@@ -149,7 +152,7 @@ class Hyperoctahedron(AbstractConstellation):
             NotPositiveDefiniteError: b or c is too small.
         """
         self.require_positive_definite(covariance)
-        b, c, p = covariance.slope, covariance.level, self.size
+        b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
         centre, plus, minus = values[..., :1, :], values[..., 1 : p + 1, :], values[..., p + 1 :, :]
         odd, even = (plus - minus) / (8 * (b - _LN2)), (plus + minus) / 2
         mean = jnp.mean(even, axis=-2, keepdims=True)

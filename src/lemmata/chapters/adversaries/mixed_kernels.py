@@ -124,8 +124,9 @@ class MixingCosts(Claim[MixedRows]):
 
 
 class MixedInterpolantGeneralises(Claim[MixedRows]):
-    """Let w be the smallest weights whose mixture (1 - beta) f + beta f A has the labels on n independent rows, so that
-    |w|² = y' K_mixed^-1 y, and B = |w| rounded up. With probability at least 9/10, for clean and for attacked rows,
+    """Let w be the smallest weights whose mixture (1 - beta) f + beta f A is nearest to the labels on n independent
+    rows, |w|² = y' K_mixed^-1 y where it has them, and B = |w| rounded up. With probability at least 9/10, for clean
+    and for attacked rows,
 
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)),
 
@@ -148,12 +149,12 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
     expected = Status.VACUOUS
 
     def predict(self, problem: MixedRows) -> Array:
-        n, k = len(problem.y), empirical(problem)
+        n = len(problem.y)
         x, attacked, twice = rows_of(problem)
-        found = mixed_kernels(k, x, attacked, twice, problem.beta)
-        norm = jnp.ceil(jnp.sqrt(problem.y @ jnp.linalg.solve(found.clean_mixed, problem.y)))
-        tail = 3 * jnp.sqrt(jnp.log(4 * norm * (norm + 1) / _DELTA) / (2 * n))
+        found = mixed_kernels(empirical(problem), x, attacked, twice, problem.beta)
         weights = _interpolant(problem)
+        norm = jnp.ceil(jnp.linalg.norm(weights))
+        tail = 3 * jnp.sqrt(jnp.log(4 * norm * (norm + 1) / _DELTA) / (2 * n))
         ramp = lambda z: jnp.mean(jnp.clip(1 - problem.y * (problem.features(z) @ weights), 0.0, 1.0))
         traces = jnp.stack([jnp.trace(found.clean), jnp.trace(found.robust)])
         return jnp.stack([ramp(x), ramp(attacked)]) + 2 * norm * jnp.sqrt(traces) / n + tail
@@ -200,6 +201,7 @@ class EnergyFallsWithRows(Claim[SphereRows]):
 
     def measure(self, problem: SphereRows, key: Key[Array, ""]) -> Array:
         kernel = TangentKernel(relu_network(3))
-        found = mixed_kernels(kernel, *(problem.attacked(len(problem.y), times) for times in range(3)), 0.5)
+        clean, attacked, twice = (problem.attacked(len(problem.y), times) for times in range(3))
+        found = mixed_kernels(kernel, clean, attacked, twice, 0.5)
         energy = lambda n: sum(label_energy(K[:n, :n], problem.y[:n]) for K in (found.clean_mixed, found.robust_mixed))
         return jnp.stack([energy(int(n)) / 2 for n in self.relation.rungs])

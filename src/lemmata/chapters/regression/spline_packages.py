@@ -53,7 +53,7 @@ def counted_operations(p: int, n: int, m: int) -> float:
         return package(z), package.pull_back(z, cotangent)
 
     arrays = [jax.ShapeDtypeStruct(shape, jnp.float64) for shape in ((n, p), (2 * p + 1, m), (n, m))]
-    return float(jax.jit(both).lower(*arrays).cost_analysis()["flops"])
+    return float((jax.jit(both).lower(*arrays).cost_analysis() or {})["flops"])
 
 
 class PackageByProducts(Claim[SplineValues]):
@@ -224,7 +224,7 @@ class IdentityPackageGain(Claim[IdentityStack]):
 
     def condition(self, problem: IdentityStack) -> Array:
         """Coefficients beside their sum with terms of size c."""
-        return problem.covariance.level / (problem.slope - math.log(2))
+        return jnp.asarray(problem.covariance.level / (problem.slope - math.log(2)))
 
 
 class CurvedDirections(Claim[ScatteredPoints]):
