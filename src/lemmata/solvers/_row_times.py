@@ -45,7 +45,7 @@ def row_time_coefficients(
     Example:
         >>> import jax.numpy as jnp
         >>> from lemmata.solvers import row_time_coefficients
-        >>> row_time_coefficients(jnp.eye(2), jnp.array([0.0, 800.0]), jnp.ones(2)).tolist()
+        >>> row_time_coefficients(jnp.eye(2), jnp.array([0.0, 800.0]), jnp.ones(2)).round(9).tolist()
         [0.0, 1.0]
     """
     require_float64("a time for every row")
