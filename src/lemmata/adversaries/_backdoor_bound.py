@@ -39,7 +39,7 @@ def conflict_loss(
     Example:
         >>> import jax.numpy as jnp
         >>> from lemmata.adversaries import conflict_loss
-        >>> float(conflict_loss(jnp.eye(2), jnp.eye(2), 1.0))
+        >>> round(float(conflict_loss(jnp.eye(2), jnp.eye(2), 1.0)), 9)
         0.25
     """
     check_gram("the Gram matrix of the poisoned set", gram)
@@ -76,7 +76,7 @@ def projection_loss(
     Example:
         >>> import jax.numpy as jnp
         >>> from lemmata.adversaries import projection_loss
-        >>> float(projection_loss(jnp.eye(2), jnp.zeros((2, 1)), jnp.eye(1), jnp.eye(2), 1.0))
+        >>> round(float(projection_loss(jnp.eye(2), jnp.zeros((2, 1)), jnp.eye(1), jnp.eye(2), 1.0)), 9)
         0.25
     """
     check_gram("the Gram matrix of the poisoned set", gram)

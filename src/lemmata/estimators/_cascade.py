@@ -172,7 +172,7 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
         >>> import numpy as np
         >>> from lemmata.estimators import CascadeClassifier
         >>> x = np.random.default_rng(0).normal(size=(80, 2))
-        >>> y = x[:, 0] * x[:, 1] > 0
+        >>> y = (x**2).sum(axis=1) > 1.4
         >>> bool(CascadeClassifier((4,), random_state=0).fit(x, y).score(x, y) > 0.9)
         True
     """
