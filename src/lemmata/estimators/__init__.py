@@ -1,5 +1,7 @@
 """Floor 5: scikit-learn faces of the solvers."""
 
+from lemmata.machines import ConvolutionalMachine as _ConvolutionalMachine
+from lemmata.machines import SparseMachine as _SparseMachine
 from lemmata.storage import storable as _storable
 
 from ._adversarial import AdversarialKernelClassifier as AdversarialKernelClassifier
@@ -7,6 +9,10 @@ from ._barlow_twins import KernelBarlowTwins as KernelBarlowTwins
 from ._cascade import CascadeClassifier as CascadeClassifier
 from ._cascade import CascadeRegressor as CascadeRegressor
 from ._classifier import TangentKernelClassifier as TangentKernelClassifier
+from ._convolutional_machine import (
+    ConvolutionalDeepKernelMachineClassifier as ConvolutionalDeepKernelMachineClassifier,
+)
+from ._deep_kernel_machine import DeepKernelMachineClassifier as DeepKernelMachineClassifier
 from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
 from ._kernel_ridge import KernelRegressor as KernelRegressor
@@ -18,7 +24,11 @@ for _estimator in (
     KernelBarlowTwins,
     CascadeClassifier,
     CascadeRegressor,
+    ConvolutionalDeepKernelMachineClassifier,
+    _ConvolutionalMachine,
     AdversarialKernelClassifier,
+    DeepKernelMachineClassifier,
+    _SparseMachine,
     KernelRegressor,
     NNGPRegressor,
     SklearnKernel,

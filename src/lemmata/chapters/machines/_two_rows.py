@@ -1,0 +1,88 @@
+"""Finite deep Gaussian processes on two rows, exactly: their posterior over a Gram matrix has three numbers."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+_NODES, _STEP = 24, 1e-4
+
+
+class Posterior(NamedTuple):
+    """Gram matrices at nodes, and their weights, which sum to 1.
+
+    Attributes:
+        grams: entries 11, 12 and 22, (3, nodes).
+        weights: (nodes,).
+    """
+
+    grams: Float[np.ndarray, "3 q"]
+    weights: Float[np.ndarray, " q"]
+
+    @property
+    def mean(self) -> Float[np.ndarray, "3"]:
+        """Of the three entries."""
+        return self.grams @ self.weights
+
+    def kurtosis(self, along: Float[np.ndarray, "2"], width: float) -> float:
+        """E[f⁴]/E[f²]² of f, a combination of one feature's values at the rows, in a layer of so many features.
+
+        Given G, the features' values are a root of G times a random orthonormal frame times sqrt(width), so that f has
+        the law of a coordinate of a vector of length² width a'G a: E[f²] = a'G a, E[f⁴] = 3 width (a'G a)²/(width + 2).
+        """
+        a, b = along
+        squares = np.array([a * a, 2 * a * b, b * b]) @ self.grams
+        return 3 * width / (width + 2) * float(squares**2 @ self.weights) / float(squares @ self.weights) ** 2
+
+
+def arc_cosine(grams: Float[np.ndarray, "3 *q"]) -> Float[np.ndarray, "3 *q"]:
+    """2 E[max(u, 0) max(v, 0)] of normal pairs with these covariances."""
+    first, cross, second = grams
+    scale = np.sqrt(first * second)
+    angle = np.arccos(np.clip(cross / scale, -1, 1))
+    return np.stack([first, scale * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi, second])
+
+
+def rectified(gram: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """K(G) of ReLU features, at all pairs of rows."""
+    own = np.diagonal(gram)
+    left, right = np.broadcast_arrays(own[:, None], own)
+    return arc_cosine(np.stack([left, gram, right]))[1]
+
+
+def posterior(
+    prior: Float[np.ndarray, "2 2"], y: Float[np.ndarray, "2 C"], noise: float, width: float, copies: float
+) -> Posterior:
+    """The posterior of G = F F'/width for F of `width` columns from N(0, prior), labels seen so many times.
+
+    The labels' columns are drawn from N(0, K(G) + noise I), K the covariance of ReLU features. In coordinates u of
+    G = R T T' R', R R' = prior and T = [[e^u0, 0], [u1, e^u2]], Gauss-Hermite nodes stand about the mode, with the
+    spread of the second derivatives there.
+    """
+    root = np.linalg.cholesky(prior)
+    seen = y @ y.T
+
+    def log_density(u: np.ndarray) -> tuple:
+        a, b, c = np.exp(u[..., 0]), u[..., 1], np.exp(u[..., 2])
+        # Wishart of T T', times the volume 4 a² c of (a, b, c), times a c for logarithms
+        wishart = (width - 3) * (u[..., 0] + u[..., 2]) - width / 2 * (a * a + b * b + c * c)
+        left, right, low = root[0, 0] * a, root[1, 0] * a + root[1, 1] * b, root[1, 1] * c
+        grams = np.stack([left**2, left * right, right**2 + low**2])
+        p, q, r = arc_cosine(grams) + np.array([noise, 0, noise]).reshape(3, *[1] * (grams.ndim - 1))
+        det = p * r - q * q
+        fit = (r * seen[0, 0] - 2 * q * seen[0, 1] + p * seen[1, 1]) / det
+        return wishart + 3 * u[..., 0] + 2 * u[..., 2] - copies / 2 * (y.shape[1] * np.log(det) + fit), grams
+
+    value = lambda u: -log_density(u)[0] / width
+    mode = minimize(value, np.zeros(3), method="BFGS", options={"gtol": 1e-9}).x
+    steps = _STEP * np.eye(3)
+    mixed = lambda i, j: value(mode + i + j) - value(mode + i - j) - value(mode - i + j) + value(mode - i - j)
+    second = np.array([[mixed(i, j) for j in steps] for i in steps]) / (4 * _STEP**2) * width
+    spread = np.linalg.cholesky(np.linalg.inv(second))
+    z, w = np.polynomial.hermite_e.hermegauss(_NODES)
+    nodes = np.stack(np.meshgrid(z, z, z, indexing="ij"), axis=-1).reshape(-1, 3)
+    logs, grams = log_density(mode + nodes @ spread.T)
+    logs = logs + 0.5 * np.sum(nodes**2, axis=1)
+    weights = np.einsum("i,j,k->ijk", w, w, w).ravel() * np.exp(logs - logs.max())
+    return Posterior(grams, weights / weights.sum())

@@ -1,0 +1,131 @@
+"""What machines ask of their settings and numbers; those that are traced pass."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Array
+
+from lemmata.core import known, whole
+from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError
+
+_ROUNDING = 1e-8  # what a variance may be below 0, relative to the largest
+
+
+def check_number(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> None:
+    """Refuse what is no number above 0.
+
+    Args:
+        name: of the setting.
+        value: what was given.
+        zero: whether 0 is allowed.
+        infinite: whether infinity is allowed.
+
+    Raises:
+        SettingError: naming the setting.
+    """
+    number = known(value)
+    if number is None:
+        return
+    if number.ndim == 0 and number.dtype.kind in "iuf":
+        found = float(number)
+        if (found > 0 or (zero and found == 0)) and (infinite or math.isfinite(found)):
+            return
+    rule = f"a {'' if infinite else 'finite '}number, {'at least' if zero else 'above'} 0"
+    raise SettingError(name, found=repr(value), rule=rule)
+
+
+def count(name: str, value: Any, least: int) -> int:
+    """A whole number.
+
+    Args:
+        name: of the setting.
+        value: what was given.
+        least: the smallest that is allowed.
+
+    Raises:
+        SettingError: for what is none, or a smaller one.
+    """
+    number = whole(name, value)
+    if number < least:
+        raise SettingError(name, found=number, rule=f"a whole number, at least {least}")
+    return number
+
+
+def counts(name: str, values: Any) -> tuple[int, ...]:
+    """Whole numbers, at least 1.
+
+    Args:
+        name: of the setting.
+        values: what was given.
+
+    Raises:
+        SettingError: for what is no sequence of such.
+    """
+    try:
+        given = tuple(values)
+    except TypeError as error:
+        raise SettingError(name, found=repr(values), rule="whole numbers, at least 1") from error
+    return tuple(count(name, value, 1) for value in given)
+
+
+def check_variances(name: str, variances: Any, inducing: Any) -> None:
+    """Refuse variances that are negative by more than rounding.
+
+    Args:
+        name: of the variances.
+        variances: of points.
+        inducing: the Gram matrix of others, whose diagonal is not to be negative either.
+
+    Raises:
+        DataError: naming which.
+    """
+    own, matrix = known(variances), known(inducing)
+    if own is None or matrix is None or own.size == 0:
+        return
+    diagonal = np.diagonal(matrix)
+    floor = -_ROUNDING * max(np.abs(own).max(), np.abs(diagonal).max())
+    for what, values in ((name, own), ("the diagonal of the Gram matrix", diagonal)):
+        if values.min() < floor:
+            raise DataError(what, found=f"{values.min():g}", rule="variances are at least 0")
+
+
+def check_factor(name: str, factor: Array) -> None:
+    """Refuse a matrix by its Cholesky factor, where that is not finite or has a pivot of the size of rounding.
+
+    Args:
+        name: of the matrix.
+        factor: lower triangular, NaN where there is none.
+
+    Raises:
+        NotPositiveDefiniteError: naming the matrix.
+    """
+    values = known(factor)
+    if values is None:
+        return
+    pivots, sizes = np.diagonal(values) ** 2, np.sum(values**2, axis=1)
+    if not pivots.min() > np.finfo(values.dtype).eps * sizes.max():  # NaN, too
+        raise NotPositiveDefiniteError(
+            name,
+            found="no Cholesky factor, or one of rounding",
+            rule="all eigenvalues above 0",
+            remedy="other inducing points, or a jitter above 0",
+        )
+
+
+def check_semidefinite(name: str, matrix: Any) -> None:
+    """Refuse a symmetric matrix with an eigenvalue below 0 by more than rounding.
+
+    Args:
+        name: of the matrix.
+        matrix: symmetric.
+
+    Raises:
+        NotPositiveDefiniteError: naming it.
+    """
+    values = known(matrix)
+    if values is None:
+        return
+    eigenvalues = np.linalg.eigvalsh(values)
+    if eigenvalues[0] < -_ROUNDING * np.abs(eigenvalues).max():
+        raise NotPositiveDefiniteError(name, found=f"an eigenvalue of {eigenvalues[0]:.3g}", rule="none is below 0")

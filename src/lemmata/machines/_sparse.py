@@ -1,0 +1,177 @@
+"""The sparse machine: layers learned at inducing points, through which any number of rows passes."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, require_float64
+from lemmata.errors import ShapeError
+
+from ._checks import check_number, count
+from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, mapped, triangular
+
+
+class SparseMachine(eqx.Module):
+    """A deep kernel machine on p inducing points, whose cost is linear in the number of rows: time n p² for a step.
+
+    Rows x have inner products G_0 = <x, x'>/d + 1. In each layer the inducing rows' Gram matrix is L A A' L' for a
+    factor A and the prior K(G) = L L', and other rows follow by their conditional law given these (Yang et al., 2023):
+    G_ti = K_ti K_ii^-1 G_ii. The last layer is a sparse Gaussian process with the same inducing rows.
+
+    Attributes:
+        points: inducing points, of the inputs.
+        raw: free numbers of the factors; 0 is the prior, and A the identity.
+        log_noise: the logarithm of the labels' noise s.
+        kernel: the map of Gram matrices.
+        jitter: what is added to the diagonal of K_ii, relative to its mean.
+    """
+
+    points: Float[Array, "p d"]
+    raw: Float[Array, "layers p p"]
+    log_noise: Float[Array, ""]
+    kernel: GramMap = eqx.field(static=True, default="relu")
+    jitter: float = eqx.field(static=True, default=1e-6)
+
+    def covariances(self, x: Float[Array, "n d"]) -> Grams:
+        """K(G_L) of inducing points and rows x."""
+        z, d = self.points, x.shape[1]
+        grams = Grams(z @ z.T / d + 1, z @ x.T / d + 1, jnp.sum(x * x, axis=1) / d + 1)
+        for raw in self.raw:
+            grams = learned(self._prior(grams), triangular(raw))
+        return self._prior(grams)
+
+    def _prior(self, grams: Grams) -> Grams:
+        prior = mapped(grams, self.kernel)
+        extra = self.jitter * jnp.mean(jnp.diagonal(prior.inducing))
+        return prior._replace(inducing=prior.inducing + extra * jnp.eye(len(prior.inducing)))
+
+    def likelihood(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, ""]:
+        """The bound on log p(Y | X) of the last layer's sparse Gaussian process at its best posterior, in nats.
+
+        With B = L^-1 K_it of K_ii = L L', it is sum_c log N(y_c; 0, B'B + s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias,
+        2009), and log p itself where the inducing points are all rows.
+
+        Args:
+            x: rows.
+            y: labels.
+        """
+        last, noise = self.covariances(x), jnp.exp(self.log_noise)
+        _, half, root = self._halves(last)
+        seen = solve_triangular(root, half @ y, lower=True) / noise
+        log_det = len(y) * jnp.log(2 * jnp.pi * noise) + 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
+        missed = jnp.sum(last.own) - jnp.sum(half**2)
+        return -0.5 * (y.shape[1] * (log_det + missed / noise) + jnp.sum(y**2) / noise - jnp.sum(seen**2))
+
+    def _halves(self, last: Grams) -> tuple[Array, Array, Array]:
+        """Root L of K_ii; B; root of I + B B'/s."""
+        base = jnp.linalg.cholesky(last.inducing)
+        half = solve_triangular(base, last.cross, lower=True)
+        inner = jnp.eye(len(base)) + half @ half.T / jnp.exp(self.log_noise)
+        return base, half, jnp.linalg.cholesky(inner)
+
+    def divergences(self) -> Float[Array, " layers"]:
+        """D(G_l | K(G_{l-1})) of each layer at the inducing points, in nats."""
+        return jax.vmap(factor_divergence)(self.raw)
+
+    def objective(
+        self, x: Float[Array, "n d"], y: Float[Array, "n C"], nu: float | Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """The likelihood less nu times the sum of divergences.
+
+        Args:
+            x: rows.
+            y: labels.
+            nu: the weight of every layer.
+        """
+        return self.likelihood(x, y) - nu * jnp.sum(self.divergences())
+
+    @eqx.filter_jit
+    def weights(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, "p C"]:
+        """What `predict` multiplies covariances with the inducing points by, from training rows.
+
+        Args:
+            x: rows.
+            y: labels.
+        """
+        base, half, root = self._halves(self.covariances(x))
+        inner = solve_triangular(root, half @ y / jnp.exp(self.log_noise), lower=True)
+        return solve_triangular(base.T, solve_triangular(root.T, inner))
+
+    @eqx.filter_jit
+    def predict(self, x: Float[Array, "m d"], weights: Float[Array, "p C"]) -> Float[Array, "m C"]:
+        """Mean outputs at rows.
+
+        Args:
+            x: rows.
+            weights: of `weights`.
+        """
+        return self.covariances(x).cross.T @ weights
+
+
+def train_sparse_machine(
+    machine: SparseMachine,
+    x: Float[Array, "n d"],
+    y: Float[Array, "n C"],
+    *,
+    nu: float,
+    steps: int = 300,
+    learning_rate: float = 0.02,
+) -> tuple[SparseMachine, Float[Array, " steps"]]:
+    """Adam on factors, inducing points and noise together, all rows at each step.
+
+    Args:
+        machine: where to start.
+        x: rows.
+        y: labels, a column an output.
+        nu: weight of the layers' divergences, at least 0; at infinity the factors stay where they are, which is the
+            sparse Gaussian process of the infinitely wide network where they are 0.
+        steps: of Adam, 0 or more.
+        learning_rate: of Adam, above 0.
+
+    Returns:
+        The trained machine, and the objective before each step, in nats a row.
+
+    Raises:
+        PrecisionError: without float64.
+        ShapeError: where x has other columns than the inducing points, or other rows than y.
+        DataError: for NaN.
+        SettingError: for a nu, steps or a rate out of range.
+        UnknownNameError: for a machine of an unknown map.
+    """
+    require_float64("a sparse machine")
+    check_kernel(machine.kernel)
+    columns = machine.points.shape[-1]
+    if x.ndim != 2 or x.shape[1] != columns:
+        rule = f"(n, {columns}), the columns of the inducing points"
+        raise ShapeError("rows x", found=f"shape {x.shape}", rule=rule)
+    if y.ndim != 2 or len(y) != len(x):
+        raise ShapeError("labels", found=f"shape {y.shape}", rule=f"({len(x)}, C), a row for each of x")
+    check_numbers("rows x", x)
+    check_numbers("labels", y)
+    check_number("nu", nu, infinite=True)
+    check_number("learning_rate", learning_rate, zero=False)
+    steps = count("steps", steps, 0)
+    stiff = bool(nu == jnp.inf)
+    return _train(machine, x, y, jnp.asarray(0.0 if stiff else nu), learning_rate, steps, stiff)
+
+
+@eqx.filter_jit
+def _train(machine, x, y, nu, rate, steps, stiff):
+    rule = optax.adam(rate)
+    free = lambda own: eqx.tree_at(lambda m: m.raw, own, jax.lax.stop_gradient(own.raw)) if stiff else own
+    loss = lambda own: -free(own).objective(x, y, nu) / len(y)
+
+    def step(state, _):
+        own, moments = state
+        value, slope = jax.value_and_grad(loss)(own)
+        updates, moments = rule.update(slope, moments)
+        moved: Any = optax.apply_updates(own, updates)
+        return (moved, moments), -value
+
+    (machine, _), values = jax.lax.scan(step, (machine, rule.init(machine)), length=steps)
+    return machine, values
