@@ -1,0 +1,21 @@
+"""Where kernels of Pallas can be compiled."""
+
+import jax
+
+from lemmata.errors import SettingError
+
+
+def interpreted(interpret: bool | None) -> bool:
+    """Whether a kernel is interpreted; None means where JAX has no accelerator.
+
+    Args:
+        interpret: what was asked for.
+
+    Raises:
+        SettingError: for a kernel that is to be compiled for a processor.
+    """
+    processor = jax.default_backend() == "cpu"
+    if processor and interpret is not None and not interpret:
+        rule = "True where JAX has no accelerator: Pallas compiles kernels for GPUs and TPUs alone"
+        raise SettingError("interpret", found=interpret, rule=rule)
+    return processor if interpret is None else bool(interpret)
