@@ -1,0 +1,1 @@
+"""Field theory: criticality, universality classes, and what finite width adds."""

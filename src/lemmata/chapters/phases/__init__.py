@@ -1,0 +1,1 @@
+"""Phases: grokking as a first-order transition of two-layer networks."""

@@ -1,0 +1,81 @@
+"""What the network at infinite width makes of a cubic component: next to nothing, until there are about d³ data.
+
+The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and it falls like d^-3.
+The theory controls by it how much kernel regression learns of the cubic component from n rows with a given noise; it
+leaves open whether a network of finite width can keep n of order d itself, and not n over the noise.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from scipy.linalg import cho_factor, cho_solve
+
+from lemmata.claims import Claim, Control, EqualInMean, Rate, Source
+from lemmata.problems._wide_erf_networks import WideErfNetwork, WideErfNetworks
+
+_KEY = "rubin2024grokking"
+_NODES = np.cos((np.arange(400) + 0.5) * np.pi / 400)
+
+
+class CubicEigenvalue(Claim[WideErfNetwork]):
+    """On the sphere |x|² = d, the kernel of erf networks at infinite width with weights w ~ N(0, g/d I), (2/pi)
+    arcsin(2g cos(x, z)/(1 + 2g)), has on polynomials of degree 3 an eigenvalue that falls like d^-3: regression needs
+    rows of the order of its inverse to learn them.
+    """
+
+    title = "Cubic components at infinite width"
+    source = Source(_KEY, "Abstract, beyond Gaussian processes")
+    population = WideErfNetworks()
+    relation = Rate("d", (64.0, 128.0, 256.0))
+    control = Control("like d^-2.5", lambda found, problem: found + 0.5)
+    controls = "how many rows the network at infinite width needs for a cubic component"
+    unexplained = "directions of the inputs that are not alike"
+    traced = False
+    trials = 16
+
+    def predict(self, problem: WideErfNetwork) -> Array:
+        return jnp.asarray(-3.0)
+
+    def measure_at(self, problem: WideErfNetwork, key: Key[Array, ""], d: float) -> Array:
+        """By Funk and Hecke: the mean of k(t) P(t), P the cubic Gegenbauer polynomial with P(1) = 1."""
+        t, g = _NODES, problem.weight_variance
+        law = (1 - t**2) ** ((d - 2) / 2)  # with the nodes' own density, that of cos(x, z)
+        cubic = ((d + 2) * t**3 - 3 * t) / (d - 1)
+        kernel = 2 / np.pi * np.arcsin(2 * g * t / (1 + 2 * g))
+        return jnp.asarray(np.sum(law * kernel * cubic) / np.sum(law))
+
+
+class KernelMissesTheCubic(Claim[WideErfNetwork]):
+    """Kernel regression with the kernel of erf networks at infinite width on n rows of H_1(v'x) + epsilon H_3(v'x), x ~
+    N(0, I_d), n well below d³, and noise sigma² = kappa n/d, learns of the cubic component next to nothing: for large d
+    the part lambda/(lambda + sigma²/n), with the eigenvalue lambda = 40 g³/(pi (1 + 2g)³ d³).
+    """
+
+    title = "Kernel regression misses the cubic component"
+    source = Source(_KEY, "Abstract, beyond Gaussian processes", note="by regression")
+    population = WideErfNetworks()
+    relation = EqualInMean(margin=0.02, resolution=0.02, relative=False)
+    control = Control("a tenth of it is learned", lambda found, problem: found + 0.1)
+    controls = (
+        "what infinite width learns at n = 400, d = 20; the mixed phase learns several per cent at n = 3000, d = 150"
+    )
+    unexplained = "less noise, at which n of the order of d² already tells on the error"
+    traced = False
+    trials = 16
+
+    def predict(self, problem: WideErfNetwork) -> Array:
+        g, d = problem.weight_variance, problem.dimension
+        eigenvalue = 40 * g**3 / (np.pi * (1 + 2 * g) ** 3 * d**3)
+        return jnp.asarray(eigenvalue / (eigenvalue + problem.noise / d))
+
+    def measure(self, problem: WideErfNetwork, key: Key[Array, ""]) -> Array:
+        """Regression on drawn rows, and the part of its values at other rows along H_3."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        n, d = problem.rows, problem.dimension
+        x, z = rng.normal(size=(n, d)), rng.normal(size=(2000, d))
+        first, third = x[:, 0], x[:, 0] ** 3 - 3 * x[:, 0]
+        gram = problem.kernel(x, x) + problem.noise * n / d * np.eye(n)
+        values = problem.kernel(z, x) @ cho_solve(cho_factor(gram), first + problem.epsilon * third)
+        basis = np.stack([z[:, 0], problem.epsilon * (z[:, 0] ** 3 - 3 * z[:, 0])], axis=1)
+        return jnp.asarray(np.linalg.lstsq(basis, values)[0][1])

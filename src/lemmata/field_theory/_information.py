@@ -1,0 +1,51 @@
+"""What outputs tell about each other through the scale that they share."""
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from lemmata.core import check_real, check_whole
+
+_REACH = 8.5  # deviations of log G
+
+
+def shared_information(log_variance: float, first: int, second: int) -> float:
+    """The mutual information in nats of two groups of outputs of a deep and wide network, scale invariant and critical.
+
+    At depth L and width n, both large with L/n = r, the outputs of one input are z = sqrt(G) u with u standard normal
+    and log G normal of variance nu r, nu = `vertex_growth`, since G is a product of L independent factors. With S(m)
+    the entropy of m outputs, by quadrature, the information is S(k1) + S(k2) - S(k1 + k2).
+
+    Args:
+        log_variance: nu r, positive and at most 20.
+        first: k1, the outputs of one group.
+        second: k2, those of the other.
+
+    Raises:
+        SettingError: for a variance outside its range, and an empty group.
+
+    >>> shared_information(0.2, 1, 1) < shared_information(2.0, 1, 1)
+    True
+    """
+    check_real("log_variance", log_variance, "above 0, at most 20", lambda found: (found > 0) & (found <= 20))
+    for name, size in (("first", first), ("second", second)):
+        check_whole(name, size, 1, "outputs")
+    return _entropy(first, log_variance) + _entropy(second, log_variance) - _entropy(first + second, log_variance)
+
+
+def _entropy(m: int, log_variance: float) -> float:
+    """Two trapezoidal rules, in the logarithms of the scale and of the length |z|.
+
+    Given |z| the likelihood of log G has the width sqrt(2/m), and given G that of log |z| half of it: steps are shares
+    of these and of the deviation of log G.
+    """
+    deviation = np.sqrt(log_variance)
+    step = min(deviation / 3.0, 0.5 / np.sqrt(m))
+    x = step * np.arange(-np.ceil(_REACH * deviation / step), np.ceil(_REACH * deviation / step) + 1)
+    weights, scale = np.exp(-0.5 * x**2 / log_variance), x - log_variance / 2
+    # The density of log |z| falls like |z|^m below: 36/m is where it is lost in rounding.
+    low, high = scale[0] / 2.0 - 36.0 / m, scale[-1] / 2.0 + np.log(9.0 + np.sqrt(m))
+    lengths, size = np.linspace(low, high, int((high - low) * 8.0 * np.sqrt(m)) + 2, retstep=True)
+    inside = np.log(weights / weights.sum()) - 0.5 * m * scale - 0.5 * np.exp(2.0 * lengths[:, None] - scale)
+    density = logsumexp(inside, axis=1) - 0.5 * m * np.log(2.0 * np.pi)
+    shell = np.log(2.0) + 0.5 * m * np.log(np.pi) - gammaln(0.5 * m)
+    return float(-np.sum(np.exp(density + m * lengths + shell) * density) * size)
