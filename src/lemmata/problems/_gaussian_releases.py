@@ -49,9 +49,10 @@ class GaussianReleases(Population[GaussianRelease]):
         return GaussianRelease(eps, jnp.asarray(10.0 ** -setting["digits"]), sensitivity, sigma)
 
     def hypotheses(self, problem: GaussianRelease) -> list[Hypothesis]:
-        """Numbers that are positive."""
+        """Numbers that are positive, and a budget that is no larger than those drawn."""
         return [
             Hypothesis("eps", problem.eps, ">", 0.0, "a budget"),
+            Hypothesis(f"eps is at most {self.high:g}", problem.eps, "<=", self.high, "the range of the statement"),
             Hypothesis("delta", problem.delta, "<", 0.5, "less than chance"),
             Hypothesis("sigma", problem.sigma, ">", 0.0, "noise"),
         ]

@@ -1,0 +1,1 @@
+"""Decisions: how complex a model, and how complex its best values are."""

@@ -1,0 +1,1 @@
+"""Embeddings: conditional laws as operators, and regression under shift."""

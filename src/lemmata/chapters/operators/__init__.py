@@ -1,0 +1,1 @@
+"""Operators: super-resolution as a map between function spaces."""

@@ -1,0 +1,1 @@
+"""The textbook: one executable theorem for each of its chapters."""
