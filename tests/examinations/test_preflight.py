@@ -42,6 +42,13 @@ def test_what_is_no_function_of_a_row_is_named(f, name, remedy):
     assert remedy in check.remedy
 
 
+def test_a_unit_that_is_nearly_at_its_kink_is_no_wrong_derivative():
+    model = trained(lambda w, x: x @ w + jnp.abs((w[:1, :1] - 0.99999999 * W[0, 0]) * 1e3))
+    step = 1e-7 * np.linalg.norm(W)
+    assert abs(W[0, 0]) * 1e-8 < step, "the first step passes the kink"
+    assert not failing(model)
+
+
 def test_nothing_else_is_run_then():
     record = run_examination(trained(lambda w, x: (x - x.mean(0)) @ w))
     assert not record.gauges

@@ -49,25 +49,46 @@ def test_eigenvalues_are_those_of_the_matrix_written_out(width):
     assert found[::-1] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("width", [5, 40])
+@pytest.mark.rotating(2)
+@pytest.mark.parametrize("width", [5, pytest.param(40, marks=pytest.mark.exhaustive)])
 def test_the_dimension_by_products_is_that_of_the_trace(width):
     own, ridge = model(width), 0.6
     matrix = written_out(own)
     exact = np.trace(np.linalg.solve(matrix + ridge * np.eye(len(matrix)), matrix))
     found = dimension_by_products(own, X, TASK, ridge, probes=400, steps=60, seed=1)
-    assert found.value == pytest.approx(exact, abs=4 * found.parts.std() / 20)
+    assert found.value == pytest.approx(exact, abs=4 * found.high.std() / 20)
     low, high = found.interval(0.95)
-    assert high - low == pytest.approx(2 * 1.966 * found.parts.std(ddof=1) / 20, rel=1e-3)
+    assert high - low == pytest.approx(2 * 1.966 * found.high.std(ddof=1) / 20, rel=1e-3)
     assert exact == pytest.approx(leave_one_out(own, X, Y, TASK, ridge / 30).dimension)
 
 
+@pytest.mark.rotating(2)
 def test_parameters_without_decay_count_as_nearly_free():
     own = model(5)
     free = dataclasses.replace(own, decayed=np.arange(35) >= 20)
     values = gauss_newton_eigenvalues(free, X, TASK)
     assert (values / (values + 0.6)).sum() == pytest.approx(leave_one_out(free, X, Y, TASK, 0.02).dimension)
     found = dimension_by_products(free, X, TASK, 0.6, probes=200, steps=35, seed=1)
-    assert found.value == pytest.approx((values / (values + 0.6)).sum(), abs=4 * found.parts.std() / 14)
+    assert found.value == pytest.approx((values / (values + 0.6)).sum(), abs=4 * found.high.std() / 14)
+
+
+@pytest.mark.parametrize("steps", [2, 4, 8])
+def test_few_steps_leave_the_quadratic_form_between_their_two_rules(steps):
+    """u' K (K + r)^-1 u for the random signs that are drawn, from the eigensystem of the matrix written out."""
+    own, ridge = model(40), 1e-4
+    values, vectors = np.linalg.eigh(TASK.curvatures(own.outputs(X)))
+    root = np.einsum("iab,ib,icb->iac", vectors, np.sqrt(np.maximum(values, 0)), vectors)
+    weighted = np.einsum("iab,ibp->iap", root, own.jacobian(X)).reshape(90, -1)
+    dual = weighted @ weighted.T
+    exact_form = dual @ np.linalg.inv(dual + ridge * np.eye(90))
+    found = dimension_by_products(own, X, TASK, ridge, probes=5, steps=steps, seed=1)
+    rng = np.random.default_rng([1, 15])
+    signs = [rng.choice([-1.0, 1.0], 90) for _ in range(5)]
+    exact = np.array([u @ exact_form @ u for u in signs])
+    assert np.all(found.low <= exact * (1 + 1e-9))
+    assert np.all(exact <= found.high * (1 + 1e-9))
+    if steps == 2:
+        assert np.all(found.high - found.low > 0.1)
 
 
 def test_the_damping_of_most_evidence_is_the_best_of_a_grid():

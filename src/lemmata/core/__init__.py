@@ -10,6 +10,7 @@ from ._memory import available_bytes as available_bytes
 from ._randomness import key_from as key_from
 from ._result_plan import ResultPlan as ResultPlan
 from ._result_plan import free_bytes as free_bytes
+from ._settings import check_real as check_real
 from ._settings import check_whole as check_whole
 from ._settings import whole as whole
 from ._shared_arrays import read_array as read_array

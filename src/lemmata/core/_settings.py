@@ -1,11 +1,15 @@
 """Checks of settings that several rooms share."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
-from lemmata.errors import SettingError
+from lemmata.errors import SettingError, ShapeError
+
+from ._arrays import known
 
 
 def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
@@ -22,6 +26,37 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
     """
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
         raise SettingError(name, found=repr(found), rule=f"a whole number of {unit}, at least {least}")
+
+
+def check_real(
+    name: str, value: Any, rule: str, holds: Callable[[np.ndarray], Any], *, several: bool = False, remedy: str = ""
+) -> None:
+    """Refuse what is no finite real number, or breaks a rule; a traced number by its shape alone.
+
+    Args:
+        name: of the setting.
+        value: what was given.
+        rule: in words.
+        holds: the rule, of each number.
+        several: whether an array of numbers is as good as one.
+        remedy: what to do about it, where that is not obvious.
+
+    Raises:
+        SettingError: for what is no number, not finite, or breaks the rule.
+        ShapeError: for several numbers where one is meant, and for none.
+    """
+    shape = np.shape(value)
+    if 0 in shape or (shape and not several):
+        raise ShapeError(name, found=f"shape {shape}", rule="at least one number" if several else "one number")
+    numbers = known(value)
+    if numbers is None:
+        return
+    if not (jnp.issubdtype(numbers.dtype, jnp.floating) or jnp.issubdtype(numbers.dtype, jnp.integer)):
+        raise SettingError(name, found=repr(value), rule=f"a number, {rule}")
+    with np.errstate(invalid="ignore"):
+        fine = np.isfinite(numbers) & holds(numbers)
+    if not np.all(fine):
+        raise SettingError(name, found=numbers[~fine].flat[0] if shape else value, rule=rule, remedy=remedy or None)
 
 
 def whole(name: str, value: Any) -> int:

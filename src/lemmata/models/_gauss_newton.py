@@ -82,20 +82,24 @@ class DimensionEstimate:
     """The effective dimension tr M (M + ridge)^-1 from products alone.
 
     Args:
-        value: the mean over probes.
-        parts: one a probe.
+        value: the middle of the means over probes of both.
+        low: a lower bound of u' K (K + ridge)^-1 u for each probe u.
+        high: an upper bound.
         products: with M.
     """
 
     value: float
-    parts: Float[np.ndarray, " probes"]
+    low: Float[np.ndarray, " probes"]
+    high: Float[np.ndarray, " probes"]
     products: int
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Student's interval over the probes."""
-        count = len(self.parts)
-        half = stats.t.ppf((1 + level) / 2, count - 1) * self.parts.std(ddof=1) / np.sqrt(count)
-        return max(self.value - float(half), 0.0), self.value + float(half)
+        """From the lower end of Student's interval over the lower bounds to the upper end over the upper ones."""
+        count = len(self.low)
+        reach = stats.t.ppf((1 + level) / 2, count - 1) / np.sqrt(count)
+        below, above = (float(own.mean() + sign * reach * own.std(ddof=1)) for own, sign in
+                        ((self.low, -1), (self.high, 1)))  # fmt: skip
+        return max(below, 0.0), above
 
 
 def dimension_by_products(
@@ -106,7 +110,9 @@ def dimension_by_products(
     K = R J J' R, with R the symmetric roots of the losses' curvatures, has the eigenvalues of M that are not 0, and
     does not know in which order the parameters stand. After k products from u the eigenvalues of the tridiagonal
     matrix, weighted by the squares of the first entries of its eigenvectors, integrate polynomials of degree 2 k - 1 as
-    the spectrum that u sees does. Memory is that of k arrays of outputs, and one vector of parameters.
+    the spectrum that u sees does (Gauss), with a further node at 0 those of degree 2 k (Radau). The derivatives of
+    s/(s + ridge) have alternating signs, so Gauss' rule is an upper bound and Radau's a lower one, however slowly they
+    converge. Memory is that of k arrays of outputs, and one vector of parameters.
 
     Args:
         model: with derivatives.
@@ -120,7 +126,7 @@ def dimension_by_products(
     values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x)))
     root = np.einsum("iab,ib,icb->iac", vectors, np.sqrt(np.maximum(values, 0.0)), vectors)
     prior, shape = prior_of(model), root.shape[:2]
-    rng, size, parts, products = np.random.default_rng([seed, 15]), root[..., 0].size, [], 0
+    rng, size, low, high, products = np.random.default_rng([seed, 15]), root[..., 0].size, [], [], 0
     curved = lambda flat: np.einsum("iab,ib->ia", root, flat.reshape(shape))
     for _ in range(probes):
         basis = np.zeros((min(steps, size), size))
@@ -137,10 +143,34 @@ def dimension_by_products(
             if beside[-1] <= 1e-10 * max(diagonal):
                 break
             vector = vector / beside[-1]
-        nodes, weights = scipy.linalg.eigh_tridiagonal(diagonal, beside[: len(diagonal) - 1])
+        least, most = _gauss_and_radau(np.array(diagonal), np.array(beside), ridge)
+        low.append(size * least)
+        high.append(size * most)
+    value = float(np.mean(low) + np.mean(high)) / 2
+    return DimensionEstimate(value, np.array(low), np.array(high), products)
+
+
+def _gauss_and_radau(
+    diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], ridge: float
+) -> tuple[float, float]:
+    """Radau's and Gauss' value of the integral of s/(s + ridge), from a tridiagonal matrix and what follows it.
+
+    With the node 0 the entry that follows the diagonal is b² (T^-1)_kk, b the next off-diagonal entry.
+    """
+
+    def integral(main: np.ndarray, off: np.ndarray) -> float:
+        nodes, weights = scipy.linalg.eigh_tridiagonal(main, off)
         nodes = np.maximum(nodes, 0.0)
-        parts.append(size * float(weights[0] ** 2 @ (nodes / (nodes + ridge))))
-    return DimensionEstimate(float(np.mean(parts)), np.array(parts), products)
+        return float(weights[0] ** 2 @ (nodes / (nodes + ridge)))
+
+    most = integral(diagonal, beside[:-1])
+    if beside[-1] <= 1e-10 * diagonal.max():
+        return most, most
+    nodes, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside[:-1])
+    if nodes.min() <= 1e-14 * nodes.max():
+        return most, most  # a null direction is a node already
+    last = beside[-1] ** 2 * float(vectors[-1] ** 2 @ (1 / nodes))
+    return min(integral(np.append(diagonal, last), beside), most), most
 
 
 def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[np.ndarray, " P"], n: int) -> float:

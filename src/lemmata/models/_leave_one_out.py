@@ -26,7 +26,7 @@ from ._task import Task
 _BYTES = 6 * 2**30
 _BLOCK = 2**28
 _COPIES = 5
-EXACT = 8000
+EXACT = 3000
 """Outputs, or parameters where these are fewer, up to which no part of the curvature is left out."""
 _FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
 
@@ -194,8 +194,8 @@ def _by_outputs(
     gram = output_gram(model, x, width)
     along = model.jvp(prior**2 * gradient, x).ravel()
     gram = gram.reshape(n, width, n, width)
-    weighted = np.einsum("iab,ibjc->iajc", root, gram).reshape(n * width, n * width)  # R K
-    both = np.einsum("iajc,jcd->iajd", weighted.reshape(n, width, n, width), root).reshape(n * width, -1)
+    weighted = (root @ gram.reshape(n, width, -1)).reshape(n * width, -1)  # R K
+    both = (weighted.reshape(n * width, n, width).transpose(1, 0, 2) @ root).transpose(1, 0, 2).reshape(n * width, -1)
     both[np.diag_indices_from(both)] += ridge
     lower = scipy.linalg.cholesky(both, lower=True)
     half = scipy.linalg.solve_triangular(lower, weighted, lower=True)

@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ._polish import Objective
-
-STEPS = 30
+from ._sampled_rows import STEPS, conjugate_gradients
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,15 +77,4 @@ def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance
     def product(v: np.ndarray) -> np.ndarray:
         return model.gauss_newton(v, others, loss) + ridge * kept * v
 
-    d, left, size = np.zeros_like(g), g.copy(), float(g @ g)
-    way, square = g.copy(), size
-    for _ in range(steps):
-        if square <= tolerance**2 * size:
-            break
-        bent = product(way)
-        length = np.asarray(square / float(way @ bent), g.dtype)
-        d += length * way
-        left -= length * bent
-        before, square = square, float(left @ left)
-        way = left + np.asarray(square / before, g.dtype) * way
-    return d, float(np.sqrt(square / size)) if size else 0.0
+    return conjugate_gradients(product, g, steps, tolerance)
