@@ -153,11 +153,11 @@ def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
         neighbours: all claims.
 
     Returns:
-        The claim itself where no such neighbour has another population.
+        The claim itself where no neighbour has the same problems, or one has the same population.
     """
-    for other in neighbours:
-        own = other.population
-        if other.corrects is type(claim) and own.problem is claim.population.problem and own != claim.population:
-            words = {"population": own, "__doc__": type(claim).__doc__, "__module__": type(claim).__module__}
-            return type(type(claim).__name__, (type(claim),), words)()
-    return claim
+    found = [other.population for other in neighbours if other.corrects is type(claim)]
+    found = [own for own in found if own.problem is claim.population.problem]
+    if not found or claim.population in found:
+        return claim
+    words = {"population": found[0], "__doc__": type(claim).__doc__, "__module__": type(claim).__module__}
+    return type(type(claim).__name__, (type(claim),), words)()

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, AtMost, Claim, Control, EqualInMean, Kind, Source, Status
+from lemmata.claims import AtLeast, AtMost, Claim, Control, EqualInMean, Hypothesis, Kind, Source, Status
 from lemmata.functions import draw_frequencies, mean_projection
 from lemmata.problems._periodic_functions import Combined, CombinedClasses
 from lemmata.problems._sampled import draws, points_in_ball
@@ -129,6 +129,11 @@ class LinearFloor(Claim[Slope]):
     control = Control("twice as far", lambda bound, problem: 2 * bound)
     controls = "the distance of linear functions from sums of features with small weights"
     unexplained = "the least weights that serve all linear functions"
+
+    def hypotheses(self, problem: Slope) -> list[Hypothesis]:
+        """A slope of the largest size: a flatter function is nearer."""
+        size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
+        return [Hypothesis("|a| is C_a, to rounding", size, ">=", (1 - 1e-12) * largest, "the functions judged")]
 
     def predict(self, problem: Slope) -> Array:
         d, mean = problem.functions.dimension, mean_projection(problem.functions.dimension)
