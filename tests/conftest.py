@@ -23,7 +23,7 @@ from lemmata.core import one_blas_thread  # noqa: E402
 from tests import rotation  # noqa: E402
 
 # Bytes that a worker may hold before it forgets its compiled functions.
-_HELD = 3 * 2**29
+_HELD = 5 * 2**30
 
 os.environ["LEMMATA_CACHE_DIR"] = ""  # commands that tests start keep no compilations
 _DATA = tempfile.TemporaryDirectory(prefix="lemmata-tests-")  # nor do they touch the ledger of whoever runs them

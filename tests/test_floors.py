@@ -11,7 +11,8 @@ FLOOR = {
     "errors": -2, "answers": -1, "options": -1, "files": -1, "core": 0, "kernels": 0, "catalogue": 0, "workers": 1,
     "architectures": 1, "functions": 1, "spectra": 1, "systems": 1, "bounds": 2, "certificates": 2, "networks": 2,
     "optimisers": 2, "preferences": 2, "privacy": 2, "scaling": 2, "solvers": 2, "stability": 2, "splines": 2,
-    "storage": 3, "adversaries": 3, "selection": 3, "machines": 3, "dynamics": 3,
+    "attention": 2, "decisions": 2, "embeddings": 2, "field_theory": 2, "samplers": 1,
+    "storage": 3, "adversaries": 3, "selection": 3, "machines": 3, "dynamics": 3, "phases": 3, "operators": 3,
     "forecasts": 2, "models": 3, "claims": 3, "problems": 4, "refutations": 4, "ledger": 4, "sources": 4, "chapters": 5,
     "estimators": 6, "studies": 7, "comparisons": 7, "examinations": 7, "report": 8, "site": 9, "cli": 10,
 }  # fmt: skip

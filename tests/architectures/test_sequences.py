@@ -78,6 +78,7 @@ def moments_of_the_finite_layer(layer):
     return bilinear + skip, own
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize(
     "layer",
     [

@@ -118,6 +118,7 @@ def test_keys_replay_a_trial():
     np.testing.assert_array_equal(finished.stacked.measured[7], again.measured)
 
 
+@pytest.mark.rotating(2)
 def test_a_small_calibration_contradicts_no_rate_that_is_asked_for():
     found = calibrate(repeats=100, seed=7)
     assert len(found) > 40

@@ -62,6 +62,7 @@ def test_a_module_and_a_class_are_registered_and_what_stands_twice_once(register
     assert find("their_bound")[0].statement == "TheirBound."
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_package_is_one_warning_that_names_it(case, registered, tmp_path, monkeypatch):
     text, message = BROKEN[case]
@@ -115,6 +116,7 @@ def test_without_claims_of_its_own_every_command_that_needs_them_is_refused(regi
         assert "remedy: install lemmata again" in result.stderr
 
 
+@pytest.mark.rotating(2)
 def test_the_command_line_says_it_in_one_line_and_goes_on(registered):
     registered(Point(lambda: 1 / 0, "their-package"))
     with warnings.catch_warnings():

@@ -85,6 +85,7 @@ def kill(run):
     run.communicate()
 
 
+@pytest.mark.rotating(2)
 def test_two_runs_at_once_and_a_later_one(start, tmp_path):
     first, second = start(stop="ending"), start(stop="ending")
     assert len(list(tmp_path.glob("compilations/runs/*"))) == 2

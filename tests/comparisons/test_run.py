@@ -26,6 +26,7 @@ def record():
     return run_comparison(load_sequences("motif", QUICK), QUICK)
 
 
+@pytest.mark.rotating(2)
 def test_the_record_is_whole(record):
     assert [family.name for family in record.families] == ["mlp", "conv"]
     assert record.winner == "conv"
@@ -57,6 +58,7 @@ def test_a_record_is_read_back_as_it_was_written(record, tmp_path):
         Record.load(tmp_path / "none.json")
 
 
+@pytest.mark.rotating(2)
 def test_no_held_out_row_enters_a_prediction():
     """Other inputs and targets there change nothing; with all training rows it is their leave-one-out error."""
     data = load_sequences("motif", dataclasses.replace(QUICK, max_rows=80))

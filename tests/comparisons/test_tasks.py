@@ -24,7 +24,7 @@ def errors(record):
     return {family.name: family.error.value for family in record.families}
 
 
-@pytest.mark.rotating(12)
+@pytest.mark.rotating(24)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", sorted(WINNERS))
 def test_the_named_family_wins_by_the_named_factor(name, seed):
@@ -59,7 +59,7 @@ def test_the_named_family_wins_by_the_named_factor(name, seed):
     assert not any(family.permuted.upper < 0.95 for family in record.families), "nothing is found in shuffled targets"
 
 
-@pytest.mark.rotating(12)
+@pytest.mark.rotating(24)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["smooth", "noise", "hold"])
 def test_where_nobody_may_win(name, seed):

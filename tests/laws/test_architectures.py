@@ -96,7 +96,7 @@ def limits(network, x):
     return state.nngp, state.ntk
 
 
-@pytest.mark.rotating(84, over="case")
+@pytest.mark.rotating(168, over="case")
 @by_name
 def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     x, widths, keys = points(n=3), WIDTHS[case.depth], KEYS[case.depth]

@@ -157,7 +157,7 @@ def finite_kernels(case, width, x):
     return jax.jit(lambda keys: jax.lax.map(kernels, keys))(jax.random.split(jax.random.key(width), KEYS))
 
 
-@pytest.mark.rotating(56, over="case")
+@pytest.mark.rotating(112, over="case")
 @by_case
 def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     x = points(case)

@@ -231,6 +231,7 @@ def test_drawn_kernel_is_one_function_and_joint_draws_are_semidefinite():
     assert error[0, 0] > 0
 
 
+@pytest.mark.rotating(2)
 def test_standard_error_covers_and_joint_draws_have_the_law_of_pairs():
     x, y = fields(3), fields(2, seed=8)
     layers = network(4, attention(4, draws=64), hidden=False)

@@ -57,6 +57,24 @@ ABSTRACTS: dict[str, list[str]] = {
     "malladi2023kernel": [
         "overfitting", "tangent kernel", "vision", "Adam", "conditions", "tasks", "prompts", "subspaces",
     ],
+    "milsom2024convolutional": [
+        "infinite width", "retained", "deep kernel machine", "simplest setting", "convolutional machines",
+        "inducing points", "normalisation", "likelihoods", "top layers", "hours", "accuracy",
+        "best kernel method",
+    ],
+    "ramapuram2025sigmoid": [
+        "weighted sums", "alternatives", "universal approximation", "improved regularity", "attention norms", "memory",
+        "speed-up", "matched performance", "drop-in replacement",
+    ],
+    "roberts2022principles": [
+        "effective theory", "iteration", "nearly Gaussian", "aspect ratio", "representation learning",
+        "nearly-kernel methods", "RG flow", "criticality", "universality classes", "effective complexity",
+        "optimal aspect ratio", "residual connections", "inductive bias",
+    ],
+    "rubin2024grokking": [
+        "feature learning", "sudden increase", "beyond Gaussian processes", "adaptive kernel",
+        "analytical predictions", "phase transitions", "mixed phase", "sharply distinct",
+    ],
     "simon2023stepwise": [
         "one at a time", "linearised model", "small start", "final representations", "deep networks",
         "kernel PCA",
@@ -65,8 +83,33 @@ ABSTRACTS: dict[str, list[str]] = {
         "extended method", "odd-even effects", "five models", "five-parameter formula", "deviation",
         "best model", "extrapolation", "staggering", "kinks",
     ],
+    "wei2023superresolution": [
+        "arbitrary scales", "function spaces", "basis", "kernel integral", "reduction", "Galerkin attention",
+        "grid-free", "dynamic basis", "accuracy", "running time",
+    ],
     "wu2024robust": [
         "benchmark", "tangent kernel", "theory", "search",
+    ],
+    "xiao2025moba": [
+        "block attention", "gaps", "router", "signal-to-noise ratio", "block size", "key convolution", "kernel",
+        "dense baselines", "speed",
+    ],
+    "yang2023theory": [
+        "representations", "standard limits", "new limit", "Gaussian posteriors", "optimised objective",
+        "interpretable", "experiments", "deep kernel machines", "cubic cost", "sparse", "networks",
+    ],
+    "yang2024cod": [
+        "continuity", "sufficiency", "discrepancy", "metric", "moments", "superiority",
+    ],
+    "younes2024introduction": [
+        "reminders", "matrix analysis", "stochastic gradient descent", "proximal methods", "statistical prediction",
+        "reproducing kernels", "linear methods", "support vector machines", "decision trees", "boosting",
+        "neural networks", "sampling", "Markov chains", "graphical models", "variational methods",
+        "deep generative models", "clustering", "factor analysis", "manifold learning", "concentration inequalities",
+        "generalization bounds",
+    ],
+    "zhu2024representation": [
+        "circuits", "Q-function", "simple model", "insight", "errors", "first",
     ],
 }  # fmt: skip
 # What the papers number. A number stands for its parts, too: "Table 1", "(58)".

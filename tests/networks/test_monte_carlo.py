@@ -38,6 +38,7 @@ def measured():
     return [of(width) for width in WIDTHS]
 
 
+@pytest.mark.rotating(2)
 def test_extrapolated_kernels_cover_the_limit(measured):
     limit = np.asarray(gram(TangentKernel(relu_network(2)), POINTS))
     found = jax.vmap(lambda *some: infinite_width(some, WIDTHS))(*measured)

@@ -1,5 +1,7 @@
 """The page of a run over many claims: whole, escaped, small, and what it says first."""
 
+import pytest
+
 from lemmata.catalogue import entries
 from lemmata.report import write_verified
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations
@@ -25,6 +27,7 @@ def record(**more):
     }  # fmt: skip
 
 
+@pytest.mark.rotating(2)
 def test_the_page_of_the_whole_catalogue_says_first_what_is_amiss_and_is_small_and_escaped(tmp_path):
     text = write_verified(record(), tmp_path).read_text()
     page = Page(text)
@@ -46,6 +49,7 @@ def test_a_page_without_any_verdict_is_a_page(tmp_path):
     assert "No verdict of this run is another one" in page.words
 
 
+@pytest.mark.rotating(2)
 def test_the_page_fits_both_widths_and_axe_finds_nothing(tmp_path):
     path = write_verified(record(), tmp_path)
     for width in (WIDE, NARROW):

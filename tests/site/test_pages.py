@@ -207,6 +207,7 @@ def test_populations_and_hypotheses_are_found_in_the_code():
     assert any("inputs lie in the unit ball" in condition.name for condition in conditions)
 
 
+@pytest.mark.rotating(2)
 def test_the_map_draws_the_imports_that_the_files_have():
     for path in test_floors.FILES:
         found = _code.imports(path) & set(test_floors.FLOOR)
@@ -263,6 +264,7 @@ def test_a_thousand_claims_fit_into_the_first_page():
     assert (page - empty) / (len(known) - 1) * 1050 + empty < 300_000
 
 
+@pytest.mark.rotating(2)
 def test_a_withdrawn_claim_keeps_its_address(tmp_path, monkeypatch):
     monkeypatch.setattr(_build, "tags", lambda: {"0001": "LinearAsPrinted", "9000": "NoMore"})
     monkeypatch.setattr(_build, "rows", few)

@@ -46,6 +46,7 @@ def kernels(d):
     return jnp.asarray(z[:9] @ z[:9].T), jnp.asarray(z[9:] @ z[:9].T)
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("damping", [None, 0.7])
 @pytest.mark.parametrize("d", [20, 3])
 def test_squared_loss_is_the_closed_form(d, damping):

@@ -72,6 +72,7 @@ def test_a_value_that_is_expected_at_some_size_is_reached_there(study):
         assert model.needed.lower <= model.needed.value <= model.needed.upper
 
 
+@pytest.mark.rotating(2)
 def test_the_sentences_are_those_of_the_numbers(study):
     answers = study.answers
     best = next(model for model in study.models if model.name == answers.best)

@@ -22,6 +22,7 @@ def sections():
     return list(train_networks(*problem(), seed=0))
 
 
+@pytest.mark.rotating(2)
 def test_both_networks_are_trained_at_three_widths(sections):
     assert [section["name"] for section in sections] == ["relu", "softmax"]
     for section in sections:

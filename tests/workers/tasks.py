@@ -37,10 +37,10 @@ def victim() -> pathlib.Path:
 def wait_to_be_killed() -> None:
     """The first call anywhere writes the number of its process and never returns; later ones return at once."""
     if not victim().exists():
+        own = folder() / f"process-{os.getpid()}"
+        own.write_text(str(os.getpid()))
         try:
-            with open(folder() / "new", "x") as file:
-                file.write(str(os.getpid()))
-            os.rename(folder() / "new", victim())  # whole, once it can be seen
+            os.link(own, victim())  # whole once it can be seen, and of one process alone
         except FileExistsError:
             return
         wait_until(lambda: False)
