@@ -128,8 +128,9 @@ def reproduced() -> str:
     """What each paper reports, what came of it here, at which size."""
     lines = ["| paper | reports | here | size | verdict |", "| --- | --- | --- | --- | --- |"]
     for key in PAPERS:
-        who = entries_of(key)
-        lines += [f"| {who} | {r.headline} | {r.ours} | {r.size} | {r.verdict} |" for r in reproductions(key)]
+        for r in reproductions(key):
+            cells = (entries_of(key), r.headline, r.ours, r.size, r.verdict)
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
 
 
