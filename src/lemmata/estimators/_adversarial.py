@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.adversaries import learn_row_times
@@ -16,7 +15,6 @@ from lemmata.architectures import TangentKernel
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
 
-from ._classifier import OneClassError
 from ._kernel_ridge import chosen_network, not_negative
 from ._leaves import jax_leaves
 from ._rows import float64_leaves, points_of, training_rows
@@ -94,10 +92,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
             SettingError: for a setting that is none of those above.
         """
         found = training_rows(self, X, y, None)
-        check_classification_targets(found.targets)
-        self.classes_, index = np.unique(found.targets, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise OneClassError("labels", found=f"one class, {self.classes_[0]!r}", rule="at least two classes")
+        self.classes_, index = found.labelled()
         radius = not_negative("radius", self.radius)
         if self.rows not in ROWS or radius is None:
             raise SettingError("rows and radius", found=(self.rows, radius), rule="'own' or 'common', and a number")

@@ -9,14 +9,12 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import check_whole
 from lemmata.errors import SettingError
 from lemmata.splines import SplineCovariance, initial_cascade
 
-from ._classifier import OneClassError
 from ._kernel_ridge import not_negative
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import points_of, root_mean_square, training_rows
@@ -199,11 +197,7 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
             NotPositiveDefiniteError: slope or level is too small for a package.
         """
         rows = training_rows(self, X, y, None)
-        check_classification_targets(rows.targets)
-        self.classes_, index = np.unique(rows.targets, return_inverse=True)
-        if len(self.classes_) < 2:
-            found = f"one class, {self.classes_[0]!r}"
-            raise OneClassError("labels", found=found, rule="at least two classes", remedy="more rows")
+        self.classes_, index = rows.labelled()
         classes = np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.array([1])
         self._train(rows.points, np.where(index == classes[:, None], 1.0, -1.0))
         return self

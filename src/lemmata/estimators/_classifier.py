@@ -10,10 +10,9 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.errors import CalibrationWarning, DataError
+from lemmata.errors import CalibrationWarning
 from lemmata.kernels import gram
 from lemmata.solvers import leave_one_out_residuals
 
@@ -74,15 +73,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
             CalibrationWarning: every class has one row, so that no probability but that of chance can be told.
         """
         rows = training_rows(self, X, y, sample_weight).merged()
-        check_classification_targets(rows.targets)
-        self.classes_, index = np.unique(rows.targets, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise OneClassError(
-                "labels",
-                found=f"one class, {self.classes_[0]!r}",
-                rule="at least two classes",
-                remedy="more rows",
-            )
+        self.classes_, index = rows.labelled()
         indicators = np.eye(len(self.classes_))[index]
         fitted = TangentKernelRegressor(self.network, self.ridge, self.time)
         self.regressor_ = fitted.fit(rows.points, indicators, rows.weights)
@@ -117,10 +108,6 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     def _outputs(self, X) -> np.ndarray:
         check_is_fitted(self)
         return self.regressor_.predict(points_of(self, X))
-
-
-class OneClassError(DataError, ValueError):
-    """Labels of a single class, as scikit-learn's contract wants it: a ValueError."""
 
 
 def _left_out(regressor: TangentKernelRegressor, rows: Rows, indicators: np.ndarray) -> np.ndarray:

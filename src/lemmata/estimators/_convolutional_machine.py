@@ -9,14 +9,12 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import check_whole
 from lemmata.errors import SettingError
 from lemmata.machines import initial_machine, train_machine
 
-from ._classifier import OneClassError
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import points_of, root_mean_square, training_rows
 
@@ -89,11 +87,7 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
             SettingError: a setting out of its range; names it.
         """
         rows = training_rows(self, X, y, None)
-        check_classification_targets(rows.targets)
-        self.classes_, index = np.unique(rows.targets, return_inverse=True)
-        if len(self.classes_) < 2:
-            found = f"one class, {self.classes_[0]!r}"
-            raise OneClassError("labels", found=found, rule="at least two classes", remedy="more rows")
+        self.classes_, index = rows.labelled()
         stiffness, rate, inducing, strides = self._checked()
         size = float(root_mean_square(rows.points.ravel(), np.ones(rows.points.size)))
         self.scale_ = size if size > 0 else 1.0

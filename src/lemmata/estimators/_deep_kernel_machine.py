@@ -9,14 +9,12 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import check_whole
 from lemmata.errors import SettingError
 from lemmata.machines import SparseMachine, train_sparse_machine
 
-from ._classifier import OneClassError
 from ._kernel_ridge import not_negative
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import points_of, root_mean_square, training_rows
@@ -81,11 +79,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
             SettingError: a setting out of its range; names it.
         """
         rows = training_rows(self, X, y, None)
-        check_classification_targets(rows.targets)
-        self.classes_, index = np.unique(rows.targets, return_inverse=True)
-        if len(self.classes_) < 2:
-            found = f"one class, {self.classes_[0]!r}"
-            raise OneClassError("labels", found=found, rule="at least two classes", remedy="more rows")
+        self.classes_, index = rows.labelled()
         nu = self._checked()
         self.shift_ = rows.points.mean(axis=0)
         centred = rows.points - self.shift_

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from lemmata.errors import ContradictionWarning, DataError
@@ -22,6 +23,10 @@ class TextError(DataError, ValueError):
 
 class WeightError(DataError, ValueError):
     """Weights of rows that are none, as scikit-learn's contract wants it: a ValueError."""
+
+
+class OneClassError(DataError, ValueError):
+    """Labels of a single class, as scikit-learn's contract wants it: a ValueError."""
 
 
 class Rows(NamedTuple):
@@ -41,6 +46,20 @@ class Rows(NamedTuple):
     def mean(self) -> Any:
         """The weighted mean of the targets, a number or (k,)."""
         return np.average(self.targets, axis=0, weights=self.weights)
+
+    def labelled(self) -> tuple[np.ndarray, Int[np.ndarray, " n"]]:
+        """The classes among the targets, in order, and the place of each row's.
+
+        Raises:
+            OneClassError: there is but one.
+            ValueError: the targets are no classes.
+        """
+        check_classification_targets(self.targets)
+        classes, index = np.unique(self.targets, return_inverse=True)
+        if len(classes) < 2:
+            found = f"one class, {classes[0]!r}"
+            raise OneClassError("labels", found=found, rule="at least two classes", remedy="more rows")
+        return classes, index
 
     def merged(self) -> "Rows":
         """The rows, those with equal inputs and targets as one of their summed weight, in the order of their first.

@@ -14,7 +14,6 @@ from ._documents import read_documents as read_documents
 from ._gauss_newton import DimensionEstimate as DimensionEstimate
 from ._gauss_newton import damping_of_most_evidence as damping_of_most_evidence
 from ._gauss_newton import dimension_by_products as dimension_by_products
-from ._gauss_newton import gauss_newton_dimension as gauss_newton_dimension
 from ._gauss_newton import gauss_newton_eigenvalues as gauss_newton_eigenvalues
 from ._label_doubts import LabelDoubts as LabelDoubts
 from ._label_doubts import label_doubts as label_doubts

@@ -12,10 +12,8 @@ import scipy.optimize
 from jaxtyping import Float
 from scipy import stats
 
-from ._compressed import compress
 from ._contract import AbstractModel
-from ._factors import factors
-from ._leave_one_out import EXACT, output_gram, planned_bytes, prior_of, roots
+from ._leave_one_out import output_gram, planned_bytes, prior_of, roots
 from ._task import Task
 
 
@@ -33,35 +31,6 @@ def gauss_newton_eigenvalues(model: AbstractModel, x: np.ndarray, task: Task) ->
         MemoryPlanError: where n C outputs and P parameters are too many to be held.
     """
     return np.maximum(scipy.linalg.eigvalsh(_smaller(model, x, task), overwrite_a=True), 0.0)
-
-
-def gauss_newton_dimension(model: AbstractModel, x: np.ndarray, task: Task, ridge: float) -> float:
-    """The effective dimension tr M (M + ridge)^-1 = k - ridge |L^-1|², L Cholesky's factor of M + ridge or its dual's.
-
-    Where both are large and the Jacobian has factors, it is that within the span of the rows that carry M: too small,
-    by a thousandth at most.
-
-    Args:
-        model: with derivatives.
-        x: training rows.
-        task: how outputs are read.
-        ridge: n times the decay, above 0.
-
-    Raises:
-        MemoryPlanError: where n C outputs and P parameters are too many to be held.
-    """
-    f = model.outputs(x)
-    found = factors(model, x, prior_of(model)) if min(f.size, len(model.theta)) > EXACT else None
-    if found is None:
-        matrix = _smaller(model, x, task)
-        matrix[np.diag_indices_from(matrix)] += ridge
-    else:
-        planned_bytes(f.shape[0], f.shape[1], len(model.theta), True)
-        matrix = compress(found, roots(task.curvatures(f)), ridge).curvature(ridge)
-    lower = scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True)
-    (inverted,) = scipy.linalg.get_lapack_funcs(("trtri",), (lower,))
-    inverse, _ = inverted(lower, lower=1, overwrite_c=1)
-    return len(inverse) - ridge * float(np.einsum("ij,ij->", inverse, inverse))
 
 
 def _smaller(model: AbstractModel, x: np.ndarray, task: Task) -> Float[np.ndarray, "k k"]:

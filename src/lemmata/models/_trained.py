@@ -16,7 +16,7 @@ from ._contract import AbstractModel
 from ._copies import Copies, find_copies
 from ._document_copies import find_document_copies
 from ._factors import factors
-from ._gauss_newton import damping_of_most_evidence, gauss_newton_dimension, gauss_newton_eigenvalues
+from ._gauss_newton import damping_of_most_evidence, gauss_newton_eigenvalues
 from ._leave_one_out import LeftOut, leave_one_out, planned_bytes
 from ._left_out_rows import STEPS as CG_STEPS
 from ._left_out_rows import LeftOutRows, leave_rows_out
@@ -177,12 +177,6 @@ class Trained:
         return gauss_newton_eigenvalues(self.model.in_double(), self.x, self.task)
 
     @functools.cached_property
-    def dimension(self) -> float:
-        """The trace of M (M + n delta)^-1, M the Gauss-Newton matrix at the weights as they are, delta the decay."""
-        ridge = len(self.x) * self.objective.decay
-        return gauss_newton_dimension(self.model.in_double(), self.x, self.task, ridge)
-
-    @functools.cached_property
     def factored(self) -> bool:
         """Whether the Jacobian is that of a dense network, which has factors."""
         return self.model.differentiable and factors(self.model.in_double(), self.x[:_FEW]) is not None
@@ -337,15 +331,6 @@ class Trained:
         """The same of `row_effects`, with the stationary point that it begins at."""
         own = 0.0 if "row_effects" in vars(self) else self._step_passes * (2.0 * SHOWN + 1) * ROW_STEPS
         return own + self.leaving_out_passes
-
-    @property
-    def jacobian_bytes(self) -> int:
-        """Bytes that the Jacobian of all outputs and the smaller Gram matrix of it hold.
-
-        Raises:
-            MemoryPlanError: for more than they may.
-        """
-        return planned_bytes(len(self.x), self.y.shape[1], len(self.model.theta), self.factored)
 
     @property
     def leaving_out_bytes(self) -> int:

@@ -113,7 +113,7 @@ class Bumps(eqx.Module):
         """n^(-r / (2r + 1)): with n^(1/(2r+1)) pieces the norm in H^r stays bounded."""
         return float(n) ** (-self.r / (2 * self.r + 1))
 
-    def shape(self, t: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+    def shape(self, t: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
         """(4 t (1 - t))^r on [0, 1]."""
         return (4 * t * (1 - t)) ** self.r
 

@@ -42,7 +42,7 @@ def nuclear_rank(form: Float[Array, "p p"]) -> Float[Array, ""]:
     return values.sum() / jnp.sqrt(jnp.sum(values**2))
 
 
-def _from_factors(problem: TaughtHead, key: Key[Array, ""], scale: float) -> Float[Array, "p p"]:
+def _from_factors(problem: TaughtHead, key: Key[Array, ""], scale: float | Float[Array, ""]) -> Float[Array, "p p"]:
     """A B' after descent on both factors, from normal ones of that standard deviation."""
     start = scale * jax.random.normal(key, (2, *problem.teacher.shape))
     left, right = _descend(lambda pair: problem.loss(pair[0] @ pair[1].T), start)

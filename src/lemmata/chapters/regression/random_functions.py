@@ -112,7 +112,7 @@ class GaussianMixture(Claim[ScatteredValues]):
 
     def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
         w = _annihilating(problem)
-        return w @ logarithmic(problem.x, problem.x) @ w
+        return np.asarray(w @ logarithmic(problem.x, problem.x) @ w)
 
     def condition(self, problem: ScatteredValues) -> float:
         """Of the sum."""
@@ -127,7 +127,7 @@ def _annihilating(problem: ScatteredValues) -> Float[np.ndarray, " n"]:
 
 def _rough_mixture(problem: ScatteredValues) -> np.ndarray:
     w = _annihilating(problem)
-    return w @ power(problem.x, problem.x, 1.5) @ w
+    return np.asarray(w @ power(problem.x, problem.x, 1.5) @ w)
 
 
 class OneCovariance(Claim[ScatteredValues]):

@@ -36,16 +36,16 @@ def decayed(problem: Trained) -> list[Hypothesis]:
 def _estimated(problem: Trained) -> DimensionEstimate:
     ridge = len(problem.x) * problem.objective.decay
     return dimension_by_products(
-        problem.model.in_double(), problem.x, problem.task, ridge, probes=_PROBES, steps=_STEPS, seed=problem.seed
+        problem.polished.model, problem.x, problem.task, ridge, probes=_PROBES, steps=_STEPS, seed=problem.seed
     )
 
 
 class DimensionFromProducts(Claim[Trained]):
-    """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows, J_i the Jacobian of the
-    outputs at row i and Lambda_i the Hessian of its loss in them, and delta the decay in mean loss plus
-    (delta/2) |theta|². The effective dimension tr M (M + n delta)^-1 follows from products with M alone: with at most
-    30 steps of Lanczos' method from each of 10 vectors of random signs, the interval from the lower end of Student's
-    98 % interval over Radau's rules to the upper end of that over Gauss' rules holds it in at least nine of ten models.
+    """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows, brought to a stationary
+    point of mean loss plus (delta/2) |theta|², J_i the Jacobian of the outputs at row i and Lambda_i the Hessian of its
+    loss in them. The effective dimension tr M (M + n delta)^-1 follows from products with M alone: with at most 30
+    steps of Lanczos' method from each of 10 vectors of random signs, the interval from the lower end of Student's 98 %
+    interval over Radau's rules to the upper end of that over Gauss' rules holds it in at least nine of ten models.
     """
 
     title = "Effective dimension from products"
@@ -57,13 +57,14 @@ class DimensionFromProducts(Claim[Trained]):
     controls = "in how many directions the training rows fix the weights"
     unexplained = "curvature of the outputs themselves; what the dimension means for new rows"
     trials = 320  # two of a hundred miss by the level of the interval alone
+    shared = ("polished", "left_out")
     traced = False
 
     def passes(self, problem: Trained) -> float:
-        return 3.0 * _PROBES * _STEPS + 2.0 * problem.y.shape[1]
+        return 3.0 * _PROBES * _STEPS + problem.leaving_out_passes
 
     def bytes(self, problem: Trained) -> int:
-        return problem.jacobian_bytes
+        return problem.leaving_out_bytes
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return decayed(problem)
@@ -74,8 +75,8 @@ class DimensionFromProducts(Claim[Trained]):
         return jnp.asarray([low, found.value, high])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Cholesky's factor of the smaller of M and its dual, whose size is rows times outputs."""
-        return jnp.full(3, problem.dimension)
+        """The sum of the leverages of all rows, by Cholesky's factor of the smaller of M and its dual."""
+        return jnp.full(3, problem.left_out.dimension)
 
     def trivial(self, problem: Trained) -> Array:
         """Outputs on all rows, or parameters where these are fewer."""
@@ -83,11 +84,11 @@ class DimensionFromProducts(Claim[Trained]):
 
 
 class FewerDimensionsThanByChance(Claim[Trained]):
-    """Let M be the Gauss-Newton matrix of a model on n training rows and delta its decay. A model that gives the
-    class of its rows a probability of at least 1/2 on average, and whose inputs tell classes apart, is sure of most
-    rows, and sure rows have little curvature: its effective dimension tr M (M + n delta)^-1 is at most nine tenths of
-    that of the same model trained afresh on classes drawn whatever the input, in at least nine of ten models. Where it
-    is not, the model looks as if its inputs told it nothing.
+    """Let M be the Gauss-Newton matrix of a model on n training rows, brought to a stationary point of its objective
+    with decay delta. A model that gives the class of its rows a probability of at least 1/2 on average, and whose
+    inputs tell classes apart, is sure of most rows, and sure rows have little curvature: its effective dimension
+    tr M (M + n delta)^-1 is at most nine tenths of that of the same model trained afresh on classes drawn whatever the
+    input, in at least nine of ten models. Where it is not, the model looks as if its inputs told it nothing.
     """
 
     title = "Effective dimension against classes by chance"
@@ -99,13 +100,14 @@ class FewerDimensionsThanByChance(Claim[Trained]):
     controls = "whether the rows fix fewer directions than rows with classes by chance would"
     unexplained = "the error on new rows; models of other shapes or decays, with which no dimension compares"
     trivial = "the dimension of classes by chance is the null itself"
+    shared = ("polished", "left_out")
     traced = False
 
     def passes(self, problem: Trained) -> float:
-        return 4.0 * problem.y.shape[1] + (0.0 if problem.fit is None else problem.refits.passes)
+        return 2 * problem.leaving_out_passes + (0.0 if problem.fit is None else problem.refits.passes)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.jacobian_bytes
+        return problem.leaving_out_bytes
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = [*trainable(problem), *decayed(problem)]
@@ -116,8 +118,8 @@ class FewerDimensionsThanByChance(Claim[Trained]):
         return [*found, own, *decayed(problem.by_chance)]
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(_BELOW * problem.by_chance.dimension)
+        return jnp.asarray(_BELOW * problem.by_chance.left_out.dimension)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Cholesky's factor of the model's own Gauss-Newton matrix."""
-        return jnp.asarray(problem.dimension)
+        """The sum of the leverages of the model's own rows."""
+        return jnp.asarray(problem.left_out.dimension)
