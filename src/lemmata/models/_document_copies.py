@@ -133,7 +133,7 @@ def head_length(size: int, alike: float = ALIKE) -> int:
     return size - math.ceil(alike * size - 1e-9) + 1 if size else 0
 
 
-def kept_by_replacing(shingled: float, replaced: float, length: int = LENGTH) -> float:
+def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> float:
     """The similarity that a document of so many different shingles keeps at least where tokens are replaced.
 
     A token is in at most `length` shingles, which are lost, and as many are new.

@@ -26,7 +26,7 @@ class Deployed(Trained):
         wrong: the error of the model on 5000 other rows in use.
     """
 
-    answers: Float[np.ndarray, "m C"] | None = None
+    answers: Float[np.ndarray, "used C"] | None = None
     wrong: float = float("nan")
 
 

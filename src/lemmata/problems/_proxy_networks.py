@@ -16,8 +16,8 @@ class ProxyNetwork(eqx.Module):
     """
 
     x: Float[Array, "n d"]
-    weights: tuple[Float[Array, "out into"], ...]
-    biases: tuple[Float[Array, " out"], ...]
+    weights: tuple[Float[Array, "_ _"], ...]
+    biases: tuple[Float[Array, " _"], ...]
 
     def __call__(self, weights: tuple, biases: tuple, x: Float[Array, " d"]) -> Float[Array, " k"]:
         """The outputs at other parameters of the same shapes."""

@@ -21,14 +21,14 @@ class ReluBox(eqx.Module):
         radius: of the box.
     """
 
-    weights: tuple[Float[Array, "outputs inputs"], ...]
-    biases: tuple[Float[Array, " outputs"], ...]
+    weights: tuple[Float[Array, "_ _"], ...]
+    biases: tuple[Float[Array, " _"], ...]
     center: Float[Array, " d"]
     radius: Float[Array, ""]
 
 
 @functools.partial(jax.jit, static_argnums=1)
-def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float):
+def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], monotone: float | Float[Array, ""]):
     """Weights, biases, a centre: compiled once a size, since trials of programmes run one by one."""
     kind_key, normal_key = jax.random.split(key)
     positive = jax.random.uniform(kind_key) < monotone

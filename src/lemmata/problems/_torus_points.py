@@ -19,7 +19,7 @@ class TorusFunction(eqx.Module):
         dimension: k.
     """
 
-    frame: Float[Array, "20 2k"]
+    frame: Float[Array, "20 columns"]
     direction: Float[Array, "20"]
     dimension: int = eqx.field(static=True)
 
