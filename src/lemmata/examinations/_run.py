@@ -80,7 +80,9 @@ def _gauges(
     found.extend(entry(claim, "inapplicable", str(foreign(claim, trained))) for claim in posed if claim not in own)
     prices = {claim.name: price(claim, trained, second) for claim in own}
     order: list[Claim] = sorted(own, key=lambda claim: prices[claim.name])
-    plan.extend(_planned(trained, order, second))
+    lines, total = _planned(trained, order, second)
+    plan.extend(lines)
+    progress(f"{len(order)} gauges, priced at {_seconds(total)} together", 0, 1)
     for place, claim in enumerate(order):
         progress(claim.title, place, len(order))
         expected = price(claim, trained, second)  # what another gauge has computed costs no more
@@ -91,16 +93,17 @@ def _gauges(
         found.append(dataclasses.replace(gauge(claim, trained, trained.seed), price=expected))
 
 
-def _planned(trained: Trained, order: list[Claim], second: float) -> list[str]:
-    """Each gauge with its price; what several share, the first of them pays."""
-    ahead, lines = dataclasses.replace(trained), []
+def _planned(trained: Trained, order: list[Claim], second: float) -> tuple[list[str], float]:
+    """Each gauge with its price, and the sum; what several share, the first of them pays."""
+    ahead, lines, total = dataclasses.replace(trained), [], 0.0
     vars(ahead).update(vars(trained))
     for claim in order:
         seconds = price(claim, ahead, second)
         lines.append(f"{claim.title}: {_seconds(seconds)}")
+        total += seconds
         for name in getattr(claim, "shared", ()):  # prices ask only whether it is known
             vars(ahead).setdefault(name, None)
-    return lines
+    return lines, total
 
 
 def _too_much(claim: Claim, trained: Trained, seconds: float, deadline: float | None) -> str | None:
