@@ -60,7 +60,7 @@ def test_the_sentence_has_both_errors_and_the_residual(problem, gauges):
     start, end = (f"({ours} against {wrong(own.outputs):.2g} %" for own in (problem.start_kernel, problem.end_kernel))
     assert said.startswith("the net ")
     assert f"the tangent kernel of its start {start})" in said
-    assert f"that of its trained weights {end})" in said
+    assert f"the tangent kernel at its trained weights {end})" in said
     residual = next(own.value for own in gauges[2].hypotheses if "residual" in own.name)
     assert f"left the linear regime (residual {residual:.2g})" in said
     assert unexplained(problem, gauges)[0] == said

@@ -14,7 +14,7 @@ _TANGENT = "linear_from_the_start"
 _LAZY = 0.1  # of the residual of the tangent, above which that gauge says that training was rich
 _MACHINES = (
     ("error_of_the_start_kernel", "start_kernel", "the tangent kernel of its start"),
-    ("error_of_the_end_kernel", "end_kernel", "that of its trained weights"),
+    ("error_of_the_end_kernel", "end_kernel", "the tangent kernel at its trained weights"),
 )
 
 
