@@ -40,7 +40,7 @@ from lemmata.architectures import (
 from lemmata.errors import SettingError, ShapeError
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(15)
+pytestmark = pytest.mark.rotating(30)
 
 EPS = np.finfo(np.float64).eps
 D, SKIP = Dense(3), Identity()

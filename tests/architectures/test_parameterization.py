@@ -23,7 +23,7 @@ from lemmata.errors import SettingError
 from lemmata.kernels import gram
 from lemmata.networks import train
 
-pytestmark = pytest.mark.rotating(9)
+pytestmark = pytest.mark.rotating(18)
 
 EPS = np.finfo(np.float64).eps
 W, B, D = 1.3, 0.4, 3

@@ -27,7 +27,7 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(15)
+pytestmark = pytest.mark.rotating(30)
 
 EPS = np.finfo(np.float64).eps
 LENGTH = 5
@@ -78,7 +78,7 @@ def moments_of_the_finite_layer(layer):
     return bilinear + skip, own
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     "layer",
     [

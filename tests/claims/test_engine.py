@@ -15,7 +15,7 @@ from lemmata.claims._statistics import failure_limits, holm, mean_interval, tria
 from lemmata.claims._trials import run_trials
 from tests.claims import synthetic
 
-rotating = pytest.mark.rotating(15, over="claim")
+rotating = pytest.mark.rotating(30, over="claim")
 
 
 def repetitions(claim, count):
@@ -70,7 +70,7 @@ def test_true_statements_are_supported_and_their_controls_refuted(claim):
     assert verdict.executed == budget_of(claim)
 
 
-@pytest.mark.rotating(10)
+@pytest.mark.rotating(20)
 @pytest.mark.parametrize("family", ["normal", "exponential", "lognormal", "chi2"])
 def test_mean_interval_covers_skewed_means(family):
     rng = np.random.default_rng(5)
@@ -118,7 +118,7 @@ def test_keys_replay_a_trial():
     np.testing.assert_array_equal(finished.stacked.measured[7], again.measured)
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_a_small_calibration_contradicts_no_rate_that_is_asked_for():
     found = calibrate(repeats=100, seed=7)
     assert len(found) > 40

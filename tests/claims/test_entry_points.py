@@ -15,7 +15,7 @@ from lemmata.cli import app
 from lemmata.errors import ClaimError, EntryPointWarning
 from tests.claims import synthetic
 
-pytestmark = pytest.mark.rotating(9)
+pytestmark = pytest.mark.rotating(18)
 
 OWN = list(importlib.metadata.entry_points(group=ENTRY_POINTS))
 BROKEN = {
@@ -62,7 +62,7 @@ def test_a_module_and_a_class_are_registered_and_what_stands_twice_once(register
     assert find("their_bound")[0].statement == "TheirBound."
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_package_is_one_warning_that_names_it(case, registered, tmp_path, monkeypatch):
     text, message = BROKEN[case]
@@ -116,7 +116,7 @@ def test_without_claims_of_its_own_every_command_that_needs_them_is_refused(regi
         assert "remedy: install lemmata again" in result.stderr
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_the_command_line_says_it_in_one_line_and_goes_on(registered):
     registered(Point(lambda: 1 / 0, "their-package"))
     with warnings.catch_warnings():

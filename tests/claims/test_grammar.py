@@ -170,7 +170,7 @@ def test_support_needs_a_refuted_control():
         check_claim(Powerless())
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_too_small_a_budget_is_inconclusive_and_says_which_would_do():
     verdict = verify(synthetic.SureBound(), budget=10, progress=False)
     assert verdict.status is Status.INCONCLUSIVE
@@ -277,7 +277,7 @@ def test_code_that_raises_is_a_failure_in_one_line_not_a_refutation():
     assert "\n" not in verdict.reason
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_several_claims_stop_at_ctrl_c_and_share_the_level():
     class Interrupted(synthetic.Plain):
         """Interrupted."""

@@ -19,7 +19,7 @@ from lemmata.files import replace_text
 from lemmata.report import write_report
 from tests.report.example import measured
 
-pytestmark = pytest.mark.rotating(9)
+pytestmark = pytest.mark.rotating(18)
 
 PROGRAM = """
 import sys

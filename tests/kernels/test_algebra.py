@@ -26,7 +26,7 @@ from lemmata.kernels import (
     gram,
 )
 
-pytestmark = pytest.mark.rotating(15)
+pytestmark = pytest.mark.rotating(30)
 
 EPS = float(np.finfo(np.float64).eps)
 X = jnp.asarray(np.random.default_rng(4).normal(size=(5, 3)))

@@ -17,7 +17,7 @@ from lemmata.kernels import RBF, AbstractKernel, Compose, Linear, _gram, _plan, 
 from lemmata.kernels._plan import check_blocks
 from lemmata.kernels._points import checked_problem
 
-pytestmark = pytest.mark.rotating(15)
+pytestmark = pytest.mark.rotating(30)
 
 
 def points(rows, columns=3, seed=0):

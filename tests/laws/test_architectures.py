@@ -35,7 +35,7 @@ RESOLUTION = 0.25
 
 by_name = pytest.mark.parametrize("case", NETWORKS, ids=lambda case: case.name)
 by_form = pytest.mark.parametrize("case", FORMS, ids=lambda case: case.name)
-rotating = pytest.mark.rotating(22, over="case")
+rotating = pytest.mark.rotating(44, over="case")
 both_kernels = pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
 
 
@@ -96,7 +96,7 @@ def limits(network, x):
     return state.nngp, state.ntk
 
 
-@pytest.mark.rotating(168, over="case")
+@pytest.mark.rotating(336, over="case")
 @by_name
 def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     x, widths, keys = points(n=3), WIDTHS[case.depth], KEYS[case.depth]
@@ -142,7 +142,7 @@ def test_pair_matrix_and_diagonal_agree(case, kernel):
     np.testing.assert_array_equal(jnp.diag(gram(k, x)), diagonal)
 
 
-@pytest.mark.rotating(15, over="activation")
+@pytest.mark.rotating(30, over="activation")
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
 def test_compiled_is_the_same(activation):
     x, k = points(6), TangentKernel(fully_connected(activation.layer, 1, 8, bias_std=0.3))
@@ -201,7 +201,7 @@ def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case):
     assert np.isfinite(at_zero).all()
 
 
-@pytest.mark.rotating(15, over="activation")
+@pytest.mark.rotating(30, over="activation")
 @pytest.mark.parametrize("activation", [a for a in ACTIVATIONS if a.analytic is not None], ids=lambda a: a.name)
 def test_quadrature_agrees_with_the_closed_form(activation):
     x, degree = points(6), 160
@@ -219,7 +219,7 @@ def test_quadrature_agrees_with_the_closed_form(activation):
         assert jnp.max(jnp.abs(exact - approximate)) <= tolerance * largest
 
 
-@pytest.mark.rotating(15, over="activation")
+@pytest.mark.rotating(30, over="activation")
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
 def test_layer_applies_its_function(activation):
     x = jnp.linspace(-3.0, 3.0, 41)

@@ -7,7 +7,7 @@ import pytest
 
 from lemmata.networks import SoftmaxNetwork, _softmax, train
 
-pytestmark = pytest.mark.rotating(15)
+pytestmark = pytest.mark.rotating(30)
 
 EPS = float(np.finfo(float).eps)
 

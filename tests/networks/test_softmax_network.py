@@ -10,7 +10,7 @@ from lemmata.architectures import tangent_gram
 from lemmata.errors import SettingError
 from lemmata.networks import SoftmaxNetwork
 
-pytestmark = pytest.mark.rotating(15)
+pytestmark = pytest.mark.rotating(30)
 
 EPS = np.finfo(np.float64).eps
 

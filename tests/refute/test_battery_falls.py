@@ -34,7 +34,7 @@ def is_refuted(claim, directory=None):
     return True
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", QUICK)
 def test_what_is_false_falls(name, tmp_path):
     assert is_refuted(FALSE[name], tmp_path)
@@ -57,7 +57,7 @@ def is_spared(claim, seconds):
     return found
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(6)
 @pytest.mark.parametrize("name", ATTAINED)
 def test_what_is_attained_is_nearly_reached_and_never_passed(name):
     assert is_spared(TRUE[name], 8.0).tightness >= 0.99

@@ -9,7 +9,7 @@ from tests.report.example import classified, empty, measured, noise
 from tests.report.page import Page
 from tests.report.test_page import PAYLOAD
 
-pytestmark = pytest.mark.rotating(9)
+pytestmark = pytest.mark.rotating(18)
 
 
 def compared(first, second, directory):

@@ -27,7 +27,7 @@ def record(**more):
     }  # fmt: skip
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_the_page_of_the_whole_catalogue_says_first_what_is_amiss_and_is_small_and_escaped(tmp_path):
     text = write_verified(record(), tmp_path).read_text()
     page = Page(text)
@@ -49,7 +49,7 @@ def test_a_page_without_any_verdict_is_a_page(tmp_path):
     assert "No verdict of this run is another one" in page.words
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_the_page_fits_both_widths_and_axe_finds_nothing(tmp_path):
     path = write_verified(record(), tmp_path)
     for width in (WIDE, NARROW):

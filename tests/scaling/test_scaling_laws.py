@@ -167,7 +167,7 @@ def test_a_broken_law_is_noticed_and_a_good_one_is_not():
     assert np.mean(np.array(probabilities) < 0.05) < 0.05 + 3.5 * np.sqrt(0.05 * 0.95 / 60)
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_needed_inverts_extrapolate():
     law = fit_scaling_law(SIZES, noisy())
     answer = law.needed(1.8)
@@ -181,7 +181,7 @@ def test_needed_inverts_extrapolate():
         law.needed(0.5)
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("served", [0.0, 1e12])
 def test_an_allocation_is_the_minimum_of_the_fitted_law(served):
     _, (n, d), losses = curves.surface(np.random.default_rng(3))
@@ -201,7 +201,7 @@ def test_an_allocation_is_the_minimum_of_the_fitted_law(served):
     assert plan.d_interval[0] < plan.d < plan.d_interval[1]
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_answers_name_claims_that_exist():
     law = fit_scaling_law(SIZES, noisy())
     _, (n, d), losses = curves.surface(np.random.default_rng(3))

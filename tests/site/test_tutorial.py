@@ -32,7 +32,7 @@ def test_the_tutorial_has_its_five_steps():
     assert len(BLOCKS) >= 8
 
 
-@pytest.mark.rotating(4)
+@pytest.mark.rotating(8)
 def test_the_tutorial_runs_from_the_first_line_to_the_last(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict = {}

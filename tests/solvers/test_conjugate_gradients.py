@@ -21,7 +21,7 @@ from lemmata.solvers import (
     randomly_pivoted_cholesky,
 )
 
-pytestmark = pytest.mark.rotating(15)
+pytestmark = pytest.mark.rotating(30)
 
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(0)

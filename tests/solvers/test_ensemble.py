@@ -16,7 +16,7 @@ from lemmata.solvers import (
 )
 from lemmata.spectra import spectrum
 
-pytestmark = pytest.mark.rotating(15)
+pytestmark = pytest.mark.rotating(30)
 
 EPS = np.finfo(float).eps
 

@@ -42,7 +42,7 @@ def running(command, folder):
             process.wait()
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_three_commands_lead_from_a_laptop_to_a_cluster(tmp_path):
     pytest.importorskip("distributed", reason="the extra `scale` is not installed")
     (tmp_path / "fit.py").write_text(FIT, encoding="utf-8")

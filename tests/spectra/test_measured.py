@@ -9,7 +9,7 @@ from lemmata.spectra import learning_curve, leave_one_out, measured_curve, spect
 from lemmata.spectra._held_out import HeldOut, all_splits, splits
 from tests.spectra.subsets import PROBLEMS, RIDGES, ROWS, SIZES, brute_force, split_errors
 
-pytestmark = pytest.mark.rotating(9)
+pytestmark = pytest.mark.rotating(18)
 
 EPS = np.finfo(float).eps
 FEW = 11  # rows of which all subsets can be tried
@@ -27,7 +27,7 @@ def every_split(matrix, y, n, ridge, **options):
     return split_errors(matrix, np.asarray(y), train, rest, ridge, **options).mean()
 
 
-@pytest.mark.rotating(10)
+@pytest.mark.rotating(20)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_each_split_is_solved_exactly(name, intercept):
@@ -109,7 +109,7 @@ CELLS = [
 ]
 
 
-@pytest.mark.rotating(38)
+@pytest.mark.rotating(76)
 @pytest.mark.parametrize(("name", "intercept"), CELLS)
 def test_the_interval_holds_the_truth(name, intercept):
     missed, off = outside(name, 300, intercept)

@@ -10,7 +10,7 @@ from lemmata.studies._metrics import metric
 from lemmata.studies._models import USUAL, models, padded_gram
 from tests.studies import tables
 
-pytestmark = pytest.mark.rotating(9)
+pytestmark = pytest.mark.rotating(18)
 
 
 def one(name, dataset, **options):

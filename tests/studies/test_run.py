@@ -31,7 +31,7 @@ def study():
         return run_study(tables.waves(80), dataclasses.replace(QUICK, claims=True, error="rmse 0.3"))
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_every_section_is_filled(study):
     assert [model.name for model in study.models] == ["linear", "rbf"]
     assert study.answers.best == "rbf"
@@ -62,7 +62,7 @@ def test_no_number_contradicts_a_measurement(study):
     assert told > 0
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 def test_theory_is_near_what_was_measured():
     found = run_study(tables.waves(200, noise=0.5), StudyOptions(models="linear,relu-1"))
     for model in found.models:

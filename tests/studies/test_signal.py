@@ -8,7 +8,7 @@ from lemmata.studies._signal import LEVEL, signal
 from tests.studies import tables
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("kind", ["number", "class"])
 def test_false_alarms_are_as_rare_as_the_level_says(kind):
     count = 60
