@@ -141,8 +141,8 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     source = Source(_KEY, "Abstract, infinite width", "Abstract, retained")
     stated = Kind.OWN
     population = StiffMachines()
-    relation = Limit("stiffness", (1e3, 1e4, 1e5), margin=0.02, resolution=0.03)
-    control = Control("half as far", lambda distance, problem: distance / 2)
+    relation = Limit("stiffness", (1e3, 1e4, 1e5), margin=0.001, resolution=0.002)
+    control = Control("a tenth farther", lambda distance, problem: 1.1 * distance)
     controls = "how far Gram matrices are from their prior"
     unexplained = "small nu, where maximisers may be several; any smooth objective with a weight nu has such a limit"
     reading = (
