@@ -74,6 +74,13 @@ def test_kernels_in_single_precision_against_automatic_differentiation(n, bias, 
         assert np.allclose(one, other, atol=1e-5)
 
 
+def test_kernels_keep_small_weights_in_single_precision():
+    """Logits of -20: in the form by tanh the weight 2.06e-9 is 0 in float32."""
+    zero, ones = jnp.zeros((8, 2), jnp.float32), jnp.ones((8, 1), jnp.float32)
+    found = np.asarray(flash_sigmoid(zero, zero, ones, bias=-20.0, block=4, interpret=True), float)
+    assert np.allclose(found, 8 / (1 + math.exp(20)), rtol=64 * np.finfo(np.float32).eps, atol=0)
+
+
 def test_heads_are_mapped():
     q, k, v = (jnp.stack([a, 2 * a]) for a in head(6))
     found = jax.vmap(lambda *a: tiled_attention(*a, block=4))(q, k, v)

@@ -59,8 +59,9 @@ def test_labels_of_lower_rank_need_a_large_nu():
     for nu in (2.0, 1.0):
         with pytest.raises(SettingError, match="no maximum"):
             linear_deep_kernel_machine(GRAM, few, layers=2, nu=nu)
-        with pytest.raises(SettingError, match="directions without labels"):
-            deep_kernel_machine(jnp.asarray(GRAM), jnp.asarray(few), nu=nu, noise=0.0)
+        for kernel, word in (("linear", "shrink"), ("relu", "may shrink")):
+            with pytest.raises(SettingError, match=f"directions without labels {word} without end"):
+                deep_kernel_machine(jnp.asarray(GRAM), jnp.asarray(few), nu=nu, noise=0.0, kernel=kernel)
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +197,8 @@ def test_what_the_closed_form_refuses():
         (jnp.ones((3, 4)), jnp.ones(5), (ShapeError, TypeError), "own"),
         (jnp.ones((3, 4)), -jnp.ones(4), DataError, "own"),
         (jnp.full((3, 4), jnp.nan), jnp.ones(4), DataError, "cross"),
+        ([[1.0], [1.0], [1.0]], jnp.ones(1), (DataError, TypeError), "cross"),
+        (jnp.ones((3, 1)), [1.0], (DataError, TypeError), "own"),
     ],
 )
 def test_what_prediction_refuses(machine, cross, own, error, word):
@@ -216,6 +219,8 @@ def test_what_prediction_refuses(machine, cross, own, error, word):
         ({"x": jnp.ones((3, 5))}, (ShapeError, TypeError), "x"),
         ({"y": jnp.ones(3)}, (ShapeError, TypeError), "labels|y"),
         ({"y": jnp.ones((2, 4))}, (ShapeError, TypeError), "labels|y"),
+        ({"x": [[1.0]]}, (DataError, TypeError), "x"),
+        ({"y": [[1.0]]}, (DataError, TypeError), "labels|y"),
     ],
 )
 def test_what_sparse_training_refuses(given, error, word):
@@ -223,6 +228,32 @@ def test_what_sparse_training_refuses(given, error, word):
     given = {"x": jnp.asarray(X), "y": jnp.asarray(Y), "nu": 1.0, **given}
     with pytest.raises(error, match=word):
         train_sparse_machine(start, given.pop("x"), given.pop("y"), **given)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "word"),
+    [
+        (lambda own, x, y: own.covariances(x[:, :5]), (ShapeError, TypeError), "rows x|x"),
+        (lambda own, x, y: own.covariances(x * jnp.nan), DataError, "rows x; found 18 entries"),
+        (lambda own, x, y: own.covariances([[1.0]]), (DataError, TypeError), "x"),
+        (lambda own, x, y: own.likelihood(x, y[:2]), (ShapeError, TypeError), "labels|y"),
+        (lambda own, x, y: own.likelihood(x, y * jnp.nan), DataError, "labels; found 12 entries"),
+        (lambda own, x, y: own.objective(x, y, -1.0), SettingError, "nu"),
+        (lambda own, x, y: own.weights(x, y[:, 0]), (ShapeError, TypeError), "labels|y"),
+        (lambda own, x, y: own.weights(x, y * jnp.nan), DataError, "labels"),
+        (lambda own, x, y: own.predict(x[:, :5], jnp.ones((2, 4))), (ShapeError, TypeError), "rows x|x"),
+        (lambda own, x, y: own.predict(x * jnp.nan, jnp.ones((2, 4))), DataError, "rows x"),
+        (lambda own, x, y: own.predict(x, jnp.ones((3, 4))), (ShapeError, TypeError), "weights"),
+        (lambda own, x, y: own.predict(x, jnp.full((2, 4), jnp.nan)), DataError, "weights"),
+    ],
+)
+def test_what_a_sparse_machine_refuses(sparse, call, error, word):
+    with pytest.raises(error, match=word):
+        call(sparse, jnp.asarray(X), jnp.asarray(Y))
+
+
+def test_no_rows_have_no_outputs(sparse):
+    assert sparse.predict(jnp.zeros((0, 6)), jnp.ones((2, 4))).shape == (0, 4)
 
 
 def test_sparse_machines_of_unknown_maps_are_refused():

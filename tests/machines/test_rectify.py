@@ -1,5 +1,7 @@
 """The Gram map of ReLU features by quadrature, and its derivatives by differences and on the diagonal."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from scipy import integrate
 from scipy.stats import norm
 
+from lemmata.errors import DataError
 from lemmata.machines import rectify
 
 
@@ -27,6 +30,25 @@ def test_rectify_broadcasts_and_keeps_variances():
     assert found.shape == (5, 5)
     assert np.allclose(jnp.diagonal(found), own, rtol=1e-15)
     assert np.linalg.eigvalsh(found)[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("cross", "left", "right", "word"),
+    [
+        (math.nan, 1.0, 1.0, "cross; found 1 entries"),
+        (0.0, math.inf, 1.0, "left; found 1 entries"),
+        (0.0, -1e-3, 1.0, r"left; found -0\.001"),
+        (0.0, 1.0, -1.0, "right; found -1"),
+        (-1.1, 1.0, 1.0, r"cross; found 0\.1 above sqrt"),
+        (2.0, 1.0, 3.0, "cross; found 0.268 above sqrt"),
+    ],
+)
+def test_what_are_no_covariances_is_refused_and_rounding_is_not(cross, left, right, word):
+    with pytest.raises(DataError, match=word):
+        rectify(jnp.asarray(cross), jnp.asarray(left), jnp.asarray(right))
+    assert np.isfinite(rectify(jnp.asarray(-1.0 - 1e-12), 1.0, 1.0))
+    assert rectify(jnp.asarray(0.0), -1e-12, 1.0) == pytest.approx(0.0, abs=1e-6)
+    assert rectify(jnp.zeros((3, 0)), jnp.ones((3, 1)), jnp.ones((1, 0))).shape == (3, 0)
 
 
 def test_derivatives_by_differences_and_at_the_diagonal():

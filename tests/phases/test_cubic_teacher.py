@@ -159,6 +159,13 @@ def test_chains_of_whole_weights_have_the_law_of_overlap_and_norm():
         (lambda: PAPER.gain(0.5, 1.0, 0.5, -0.3), r"share; found 0\.5"),
         (lambda: PAPER.gain_at_held_norm(0.5, 1.0, 0.5, -0.3), r"share; found 0\.5"),
         (lambda: PAPER.gain(np.array([0.1, -0.1]), 1.0, 0.5, -0.3), r"share; found -0\.1"),
+        (lambda: PAPER.gain(0.1, -1.0, 0.5, -0.3), r"interaction; found -1"),
+        (lambda: PAPER.gain(0.1, 1.0, math.nan, -0.3), r"linear; found nan"),
+        (lambda: PAPER.gain_at_held_norm(0.1, 1.0, 0.5, math.inf), r"cubic; found inf"),
+        (lambda: PAPER.gain_at_held_norm(0.1, math.nan, 0.5, -0.3), r"interaction; found nan"),
+        (lambda: PAPER.action(jnp.array([0.1, math.nan]), 1.0, 0.5, -0.3), r"w; found nan"),
+        (lambda: PAPER.action(jnp.array([0.1, 0.2]), -1.0, 0.5, -0.3), r"interaction; found -1"),
+        (lambda: PAPER.action(jnp.array([0.1, 0.2]), 1.0, 0.5, math.nan), r"cubic; found nan"),
     ],
 )
 def test_bad_settings_are_refused(call, named):

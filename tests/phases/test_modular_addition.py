@@ -12,6 +12,9 @@ from lemmata.phases import ModularAddition, modular_action
 PAPER = ModularAddition(prime=401, width=1000, readout_variance=2e-6, decay=1e-4)
 
 
+SMALL = ModularAddition(prime=5, width=10, readout_variance=1e-6, decay=0.5)
+
+
 def table(prime):
     n, m = np.divmod(np.arange(prime**2), prime)
     return n, m
@@ -85,6 +88,11 @@ def test_a_balance_of_the_amplitude():
         (lambda: PAPER.amplitude(math.nan), "noise; found nan"),
         (lambda: PAPER.droplets(math.nan), "noise; found nan"),
         (lambda: PAPER.droplets(-1.0), "noise; found -1"),
+        (lambda: SMALL.amplitude(1e-3), r"noise; found 0\.001, at which droplets is 2\.46"),
+        (lambda: modular_action(-1.0, 1.0, 1.0, 1.0), "first; found -1"),
+        (lambda: modular_action(1.0, np.array([0.5, -2.0]), 1.0, 1.0), "second; found -2"),
+        (lambda: modular_action(1.0, 1.0, math.nan, 1.0), "interaction; found nan"),
+        (lambda: modular_action(1.0, 1.0, 1.0, -1.0), "decay; found -1"),
     ],
 )
 def test_bad_settings_are_refused(call, named):

@@ -25,8 +25,9 @@ def sigmoid_attention(
     """O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j, one head of sigmoid attention.
 
     Nothing divides by the sum of a row, so the bias sets its size: at 0 it is about n/2, and at -log n about the mean
-    of the exponential of the logits, whatever n. A key that is not seen has the weight 0. For many heads or sequences
-    there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
+    of the exponential of the logits, whatever n. Where row i sees fewer than n keys, as a causal one does, either is
+    smaller in proportion: -log n is meant for n keys. A key that is not seen has the weight 0. For many heads or
+    sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
 
     Args:
         q: queries, a row a token.

@@ -74,6 +74,9 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
         bits: n, at least 2.
         goal: the state with the reward.
 
+    Raises:
+        SettingError: fewer than 2 bits or more than 20, or a goal that is no state.
+
     Example:
         >>> from lemmata.decisions import optimal_values, parity_process
         >>> process = parity_process(4)
@@ -92,11 +95,15 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
 
     The low n bits of a state are x, those above the counter c; a bit is set to that of the goal, and a counter that has
     reached n stays. The reward is 1 where c = n and x is the goal. From c = 0 this takes n + z steps, z the number of
-    bits in which x differs from the goal, so that whether a best value is above n - z asks for a count of the bits.
+    bits in which x differs from the goal: the best value of H >= 2n states is H - n - z, and whether it is above
+    H - n - m, for a fixed m, asks for a count of the bits.
 
     Args:
         bits: n.
         goal: the x with the reward; None is all ones.
+
+    Raises:
+        SettingError: no bits, more than 20 with those of the counter, or a goal that is not of n bits.
 
     Example:
         >>> from lemmata.decisions import majority_process, optimal_values
@@ -129,6 +136,7 @@ def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
         masks: which bits are added up, for each bit of the following state; that of bit 0 is not used.
 
     Raises:
+        SettingError: fewer than 2 bits or more than 20.
         ShapeError: there are not n masks.
         DataError: masks that are no whole numbers.
 

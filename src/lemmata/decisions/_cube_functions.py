@@ -63,6 +63,10 @@ def weight_by_degree(values: Float[np.ndarray, " states"]) -> Float[np.ndarray, 
     Args:
         values: f at the states 0, ..., 2^n - 1.
 
+    Raises:
+        ShapeError: the number of values is no power of 2.
+        DataError: for NaN, infinity, and complex numbers.
+
     Example:
         >>> import numpy as np
         >>> from lemmata.decisions import weight_by_degree
@@ -141,6 +145,11 @@ def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.
+
+    Raises:
+        SettingError: more than 12 bits.
+        ShapeError: the number of values is no power of 2.
+        DataError: a value that is not 0 or 1.
 
     Example:
         >>> import numpy as np

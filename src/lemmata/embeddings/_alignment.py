@@ -53,9 +53,11 @@ def aligned_regression(
 ) -> AlignedRegression:
     """Minimise the source's error plus a discrepancy between source and target over linear maps z = W'x.
 
-        min over W of  min over b of mean (y - z'b - c)²/var y + ridge |b|²  +  weight D(z_s, z_t)²
+        min over W of  mean (y - z'b - c)²/var y  +  weight D(z_s, z_t)²,
 
-    by Adam, from the leading principal components of both. D is nothing, the distance of the mean embeddings of z
+    by Adam, from the leading principal components of both. Given W, b is the slope of a ridge regression of
+    standardised labels on z with a ridge of 0.01, and what is minimised is its squared error, without the ridge's
+    penalty. D is nothing, the distance of the mean embeddings of z
     (`"marginal"`), or the conditional operator discrepancy of z given the label, with the present predictions in place
     of the target's labels, through which no slope goes (`"conditional"`). z is divided by its deviations over both, so
     that D cannot be lowered by shrinking; kernels are `RBF(1)` times the root of the number of columns.
@@ -74,7 +76,8 @@ def aligned_regression(
         SettingError: an unknown term, a negative weight, more columns than inputs have, a number of steps below 0, or
             a rate that is not above 0.
         ShapeError: rows or columns do not fit, or no more rows in all than columns.
-        DataError: a number is not finite, or all labels are the same.
+        DataError: a number is not finite, all labels are the same, the rows of both together vary in fewer directions
+            than z has columns, or numbers are so large that the fit is not finite.
 
     References:
         yang2024cod, abstract: what is minimised, without its marginal term and modified moments.
@@ -98,7 +101,7 @@ def aligned_regression(
     _check_data(x, y, target, columns)
     both = jnp.concatenate([x, target])
     centre, spread = y.mean(), y.std()
-    first = jnp.linalg.svd(both - both.mean(axis=0), full_matrices=False)[2][:columns].T
+    first = _leading(both, columns)
     kernel, of_label = RBF(columns**0.5), RBF(1.0)
 
     def fitted(w: Array) -> tuple[Array, Array, Array, Array]:
@@ -133,7 +136,24 @@ def aligned_regression(
     _, _, slope, scale = fitted(w)
     level = centre - spread * x.mean(axis=0) @ (w / scale) @ slope
     start, end = ((float(loss), float(apart)) for loss, apart in (parts(first), parts(w)))
-    return AlignedRegression(w / scale, spread * slope, level, start, end)
+    found = AlignedRegression(w / scale, spread * slope, level, start, end)
+    wrong = sum(int(jnp.sum(~jnp.isfinite(part))) for part in jax.tree.leaves(found))
+    if wrong:
+        rule, remedy = "numbers whose squares are finite", "rescale x and target together, or y"
+        raise DataError("x, y, target", found=f"a fit with {wrong} numbers not finite", rule=rule, remedy=remedy)
+    return found
+
+
+def _leading(both: Array, columns: int) -> Array:
+    """The first principal directions of all rows, refused where rows do not vary along all of them."""
+    _, values, directions = jnp.linalg.svd(both - both.mean(axis=0), full_matrices=False)
+    # A constant column leaves what rounding its mean leaves of it, however large it is.
+    floor = max(both.shape) * jnp.finfo(both.dtype).eps * jnp.maximum(values[0], jnp.abs(both).max())
+    rank = int((values > floor).sum())
+    if rank < columns:
+        rule = f"rows that vary in at least {columns}, the columns of z: each column is divided by its deviation"
+        raise DataError("x, target", found=f"rows that vary in {rank} directions", rule=rule, remedy="fewer columns")
+    return directions[:columns].T
 
 
 def _check_data(x: Array, y: Array, target: Array, columns: int) -> None:

@@ -6,8 +6,8 @@ centring matrix H, the conditional mean operator and the conditional covariance 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1,
 
-with moments about 0 in U and about the mean in R. Mean and covariance of Z given Y = y are U psi(y) and R where the
-law of Z given Y is normal with a covariance that y does not change.
+with moments about 0 in U and about the mean in R. Where kernels are linear, the mean of Z given Y = y is linear in y
+and its covariance the same for all y, these are U y and R in the limit of many pairs and a ridge that goes to 0.
 """
 
 import equinox as eqx

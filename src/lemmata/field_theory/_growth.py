@@ -62,8 +62,9 @@ def optimal_aspect_ratio(growth: float, outputs: int) -> float:
     """The ratio depth/width 4 / ((20 + 3 k) nu) at which a cubic in nu (depth/width) has its maximum.
 
     The cubic is what two groups among k outputs tell about each other, expanded in the relative variance v of their
-    common scale: k1 k2/8 (v² - (20 + 3 k) v³/6), k = k1 + k2, v replaced by nu (depth/width). The information itself,
-    `shared_information`, has no maximum (`field_theory.aspect_ratios`).
+    common scale: k1 k2/8 (v² - (20 + 3 k) v³/6), k = k1 + k2, v replaced by nu (depth/width). As v is e^(nu
+    depth/width) - 1, the expansion in nu (depth/width) itself has 14 in place of 20. The information,
+    `shared_information`, has no maximum at either (`field_theory.aspect_ratios`).
 
     Args:
         growth: nu, as from `vertex_growth`.

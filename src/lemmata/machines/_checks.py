@@ -3,10 +3,11 @@
 import math
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Array
 
-from lemmata.core import known, whole
+from lemmata.core import check_numbers, known, whole
 from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError
 
 _ROUNDING = 1e-8  # what a variance may be below 0, relative to the largest
@@ -67,6 +68,46 @@ def counts(name: str, values: Any) -> tuple[int, ...]:
     except TypeError as error:
         raise SettingError(name, found=repr(values), rule="whole numbers, at least 1") from error
     return tuple(count(name, value, 1) for value in given)
+
+
+def check_array(name: str, value: Any) -> None:
+    """Refuse what is no array.
+
+    Args:
+        name: of the array.
+        value: what was given.
+
+    Raises:
+        DataError: naming it.
+    """
+    if not isinstance(value, jax.Array | np.ndarray):
+        raise DataError(name, found=f"a {type(value).__name__}", rule="an array", remedy="jnp.asarray of it")
+
+
+def check_covariances(cross: Any, left: Any, right: Any) -> None:
+    """Refuse what are no covariances of two normal variables with their variances.
+
+    Args:
+        cross: covariances.
+        left: variances of the one variable, of a shape that broadcasts with them.
+        right: variances of the other.
+
+    Raises:
+        DataError: for NaN, negative variances, and |cross| > sqrt(left right), by more than rounding.
+    """
+    for name, given in (("cross", cross), ("left", left), ("right", right)):
+        if np.size(given):
+            check_numbers(name, given)
+    covariances, first, second = known(cross), known(left), known(right)
+    if covariances is None or first is None or second is None or 0 in (covariances.size, first.size, second.size):
+        return
+    rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
+    for name, variances in (("left", first), ("right", second)):
+        if variances.min() < -rounding:
+            raise DataError(name, found=f"{variances.min():g}", rule="variances are at least 0")
+    excess = np.max(np.abs(covariances) - np.sqrt(np.maximum(first, 0.0) * np.maximum(second, 0.0)))
+    if excess > rounding:
+        raise DataError("cross", found=f"{excess:.3g} above sqrt(left right)", rule="|cross| <= sqrt(left right)")
 
 
 def check_variances(name: str, variances: Any, inducing: Any) -> None:

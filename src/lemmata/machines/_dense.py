@@ -11,11 +11,12 @@ from jaxtyping import Array, Float, Key
 from scipy.optimize import minimize
 
 from lemmata.core import check_gram, check_numbers, check_whole, require_float64
-from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError, SolverError
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError, SolverError
 
-from ._checks import check_number, check_variances
+from ._checks import check_array, check_number, check_variances
 from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, mapped, triangular
 
+_SHRINK = {"linear": "shrink without end", "relu": "may shrink without end"}
 _GRADIENT = 1e-4  # what is left of the gradient, relative to the weights of the terms
 
 
@@ -53,9 +54,11 @@ class DenseMachine(NamedTuple):
 
         Raises:
             ShapeError: where these do not fit each other or the machine.
-            DataError: for NaN, and for negative entries of `own`.
+            DataError: for what are no arrays, for NaN, and for negative entries of `own`.
         """
         n = len(self.gram_0)
+        check_array("cross", cross)
+        check_array("own", own)
         if cross.ndim != 2 or len(cross) != n:
             raise ShapeError("cross", found=f"shape {cross.shape}", rule=f"({n}, m), the machine's rows and others")
         if own.shape != cross.shape[1:]:
@@ -101,7 +104,8 @@ def deep_kernel_machine(
 
     Raises:
         SettingError: for a setting out of its range; for noise 0 where the labels' columns have a rank below n and a nu
-            is not above C, since the objective then has no maximum.
+            is not above C, since the objective then has no maximum in a linear machine, and may have none in one of
+            ReLUs (with two equal labels and nu below 1, say, though it has one with two opposite labels).
         ShapeError: where G_0 is not square and symmetric, or has not as many rows as the labels.
         NotPositiveDefiniteError: where K(G_0) is not positive definite, as with equal rows.
         SolverError: where the search did not settle.
@@ -153,8 +157,7 @@ def deep_kernel_machine(
 def _checked(gram_0: Array, y: Array, layers: int, nu: float | Array, noise: float, kernel: str) -> np.ndarray:
     check_kernel(kernel)
     check_gram("the inputs' Gram matrix", gram_0)
-    if not isinstance(y, jax.Array | np.ndarray):
-        raise DataError("labels", found=f"a {type(y).__name__}", rule="an array", remedy="jnp.asarray(y, float)")
+    check_array("labels", y)
     check_numbers("labels", y)
     if y.ndim != 2 or len(y) != len(gram_0):
         rule = f"({len(gram_0)}, C), a row for each of the Gram matrix"
@@ -170,7 +173,7 @@ def _checked(gram_0: Array, y: Array, layers: int, nu: float | Array, noise: flo
         raise SettingError(
             "noise",
             found=f"0 with nu {weights.min():g} and labels of {y.shape[1]} columns, of rank below {len(y)}",
-            rule="above 0 there: directions without labels shrink without end",
+            rule=f"above 0 there: directions without labels {_SHRINK[kernel]}",
             remedy="noise above 0, or every nu above the number of columns",
         )
     return weights

@@ -7,6 +7,8 @@ from jaxtyping import Array, Float
 from lemmata.architectures import Relu, State
 from lemmata.core import require_float64
 
+from ._checks import check_covariances
+
 
 def rectify(
     cross: Float[Array, "..."], left: float | Float[Array, "..."], right: float | Float[Array, "..."]
@@ -27,6 +29,8 @@ def rectify(
         right: variances of v: a row for its columns.
 
     Raises:
+        DataError: for NaN, negative variances, and |cross| > sqrt(left right), by more than rounding; traced numbers
+            pass.
         PrecisionError: without float64.
 
     Example:
@@ -36,6 +40,7 @@ def rectify(
         [2.0, 0.63662, 0.0]
     """
     require_float64("the Gram map of ReLU features")
+    check_covariances(cross, left, right)
     return _rectified(*jnp.broadcast_arrays(*(jnp.asarray(value, float) for value in (cross, left, right))))
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from lemmata.core import check_numbers, require_float64
 from lemmata.errors import ShapeError
 
-from ._checks import check_number, count
+from ._checks import check_array, check_number, count
 from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, mapped, triangular
 
 
@@ -38,12 +38,36 @@ class SparseMachine(eqx.Module):
     jitter: float = eqx.field(static=True, default=1e-6)
 
     def covariances(self, x: Float[Array, "n d"]) -> Grams:
-        """K(G_L) of inducing points and rows x."""
+        """K(G_L) of inducing points and rows x.
+
+        Args:
+            x: rows.
+
+        Raises:
+            ShapeError: where x has other columns than the inducing points.
+            DataError: for NaN, and for what is no array.
+        """
+        self._check(x)
         z, d = self.points, x.shape[1]
         grams = Grams(z @ z.T / d + 1, z @ x.T / d + 1, jnp.sum(x * x, axis=1) / d + 1)
         for raw in self.raw:
             grams = learned(self._prior(grams), triangular(raw))
         return self._prior(grams)
+
+    def _check(self, x: Array, y: Array | None = None) -> None:
+        columns = self.points.shape[-1]
+        check_array("rows x", x)
+        if x.ndim != 2 or x.shape[1] != columns:
+            rule = f"(n, {columns}), the columns of the inducing points"
+            raise ShapeError("rows x", found=f"shape {x.shape}", rule=rule)
+        if len(x) or y is not None:
+            check_numbers("rows x", x)
+        if y is None:
+            return
+        check_array("labels", y)
+        if y.ndim != 2 or len(y) != len(x):
+            raise ShapeError("labels", found=f"shape {y.shape}", rule=f"({len(x)}, C), a row for each of x")
+        check_numbers("labels", y)
 
     def _prior(self, grams: Grams) -> Grams:
         prior = mapped(grams, self.kernel)
@@ -59,7 +83,12 @@ class SparseMachine(eqx.Module):
         Args:
             x: rows.
             y: labels.
+
+        Raises:
+            ShapeError: where x has other columns than the inducing points, or other rows than y.
+            DataError: for NaN, and for what is no array.
         """
+        self._check(x, y)
         last, noise = self.covariances(x), jnp.exp(self.log_noise)
         _, half, root = self._halves(last)
         seen = solve_triangular(root, half @ y, lower=True) / noise
@@ -86,31 +115,58 @@ class SparseMachine(eqx.Module):
         Args:
             x: rows.
             y: labels.
-            nu: the weight of every layer.
+            nu: the weight of every layer, at least 0.
+
+        Raises:
+            ShapeError, DataError: as `likelihood`.
+            SettingError: for a nu out of its range.
         """
+        check_number("nu", nu)
         return self.likelihood(x, y) - nu * jnp.sum(self.divergences())
 
-    @eqx.filter_jit
     def weights(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, "p C"]:
         """What `predict` multiplies covariances with the inducing points by, from training rows.
 
         Args:
             x: rows.
             y: labels.
-        """
-        base, half, root = self._halves(self.covariances(x))
-        inner = solve_triangular(root, half @ y / jnp.exp(self.log_noise), lower=True)
-        return solve_triangular(base.T, solve_triangular(root.T, inner))
 
-    @eqx.filter_jit
+        Raises:
+            ShapeError, DataError: as `likelihood`.
+        """
+        self._check(x, y)
+        return _weights(self, x, y)
+
     def predict(self, x: Float[Array, "m d"], weights: Float[Array, "p C"]) -> Float[Array, "m C"]:
         """Mean outputs at rows.
 
         Args:
             x: rows.
             weights: of `weights`.
+
+        Raises:
+            ShapeError: where x has other columns than the inducing points, or `weights` not a row for each of these.
+            DataError: for NaN, and for what is no array.
         """
-        return self.covariances(x).cross.T @ weights
+        self._check(x)
+        check_array("weights", weights)
+        if weights.ndim != 2 or len(weights) != len(self.points):
+            rule = f"({len(self.points)}, C), a row for each inducing point"
+            raise ShapeError("weights", found=f"shape {weights.shape}", rule=rule)
+        check_numbers("weights", weights)
+        return _outputs(self, x, weights)
+
+
+@eqx.filter_jit
+def _weights(machine: SparseMachine, x: Array, y: Array) -> Array:
+    base, half, root = machine._halves(machine.covariances(x))
+    inner = solve_triangular(root, half @ y / jnp.exp(machine.log_noise), lower=True)
+    return solve_triangular(base.T, solve_triangular(root.T, inner))
+
+
+@eqx.filter_jit
+def _outputs(machine: SparseMachine, x: Array, weights: Array) -> Array:
+    return machine.covariances(x).cross.T @ weights
 
 
 def train_sparse_machine(
@@ -139,20 +195,13 @@ def train_sparse_machine(
     Raises:
         PrecisionError: without float64.
         ShapeError: where x has other columns than the inducing points, or other rows than y.
-        DataError: for NaN.
+        DataError: for NaN, and for what is no array.
         SettingError: for a nu, steps or a rate out of range.
         UnknownNameError: for a machine of an unknown map.
     """
     require_float64("a sparse machine")
     check_kernel(machine.kernel)
-    columns = machine.points.shape[-1]
-    if x.ndim != 2 or x.shape[1] != columns:
-        rule = f"(n, {columns}), the columns of the inducing points"
-        raise ShapeError("rows x", found=f"shape {x.shape}", rule=rule)
-    if y.ndim != 2 or len(y) != len(x):
-        raise ShapeError("labels", found=f"shape {y.shape}", rule=f"({len(x)}, C), a row for each of x")
-    check_numbers("rows x", x)
-    check_numbers("labels", y)
+    machine._check(x, y)
     check_number("nu", nu, infinite=True)
     check_number("learning_rate", learning_rate, zero=False)
     steps = count("steps", steps, 0)

@@ -86,7 +86,13 @@ class CubicTeacher(eqx.Module):
     def action(
         self, w: Float[Array, " d"], interaction: float, linear: float | Array, cubic: float | Array
     ) -> Float[Array, ""]:
-        """A(w), the first coordinate being along v; -d A is a log density for `lemmata.samplers`."""
+        """A(w), the first coordinate being along v; -d A is a log density for `lemmata.samplers`.
+
+        Raises:
+            SettingError: for an interaction that is negative, and numbers that are not finite.
+        """
+        check_real("w", w, "finite", np.isfinite, several=True)
+        _check_field(interaction, linear, cubic)
         size = jnp.sum(w**2)
         share = w[0] ** 2 / (1 + 2 * size)
         return size / (2 * self.weight_variance) - _field(share, interaction, linear, cubic)
@@ -96,16 +102,25 @@ class CubicTeacher(eqx.Module):
 
         At a share y the likeliest rest of w has |w|² - q² = g (1 - 2y): A(w) less the log of the volume, r/(2g) -
         log(r)/2 with r = |w|² - q², has on q² = y(1 + 2r)/(1 - 2y) the slope 1/(2g(1 - 2y)) - 1/(2r) in r.
+
+        Raises:
+            SettingError: for a share outside [0, 1/2), a negative interaction, and numbers that are not finite.
         """
         _check_share(share)
+        _check_field(interaction, linear, cubic)
         rest = 1 - 2 * share
         return share / (2 * self.weight_variance * rest) - np.log(rest) / 2 - _field(share, interaction, linear, cubic)
 
     def gain_at_held_norm(
         self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float
     ):
-        """The same with |w|² - q² held at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0."""
+        """The same with |w|² - q² held at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
+
+        Raises:
+            SettingError: as `gain`.
+        """
         _check_share(share)
+        _check_field(interaction, linear, cubic)
         size = (1 + 2 * self.weight_variance) / (2 * self.weight_variance)
         return size * share / (1 - 2 * share) - _field(share, interaction, linear, cubic)
 
@@ -134,6 +149,12 @@ class CubicTeacher(eqx.Module):
 
 def _check_share(share: Float[np.ndarray, "*s"] | float) -> None:
     check_real("share", share, "at least 0 and below 1/2", lambda found: (found >= 0) & (found < 0.5), several=True)
+
+
+def _check_field(interaction: float | Array, linear: float | Array, cubic: float | Array) -> None:
+    check_real("interaction", interaction, "finite, at least 0", lambda found: found >= 0, several=True)
+    for name, given in (("linear", linear), ("cubic", cubic)):
+        check_real(name, given, "finite", np.isfinite, several=True)
 
 
 def _root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-13) -> float:

@@ -21,14 +21,19 @@ def modular_action(
     Args:
         first: F, at least 0.
         second: G, at least 0.
-        interaction: u a².
-        decay: gamma.
+        interaction: u a², at least 0.
+        decay: gamma, at least 0.
+
+    Raises:
+        SettingError: for negative numbers, and those that are not finite.
 
     Example:
         >>> from lemmata.phases import modular_action
         >>> modular_action(1.0, 1.0, 2.0, 3.0)  # 2 - 4 + 2
         0.0
     """
+    for name, given in (("first", first), ("second", second), ("interaction", interaction), ("decay", decay)):
+        check_real(name, given, "finite, at least 0", lambda found: found >= 0, several=True)
     return first + second - 2 * interaction * first * second + decay / 3 * (first**3 + second**3)
 
 
@@ -88,8 +93,18 @@ class ModularAddition(eqx.Module):
 
         Past the transition u a² stays at its critical value as long as a fraction of units below 1 is enough for it.
         Without noise, at 0, nothing is left.
+
+        Raises:
+            SettingError: for a noise at which `droplets` is above 1.
         """
         _check_noise(noise)
+        if self.droplets(noise) > 1:
+            raise SettingError(
+                "noise",
+                found=f"{noise:g}, at which droplets is {self.droplets(noise):.3g}",
+                rule="droplets is at most 1: where all units have turned the formula does not hold",
+                remedy="more noise, or a larger readout_variance",
+            )
         return min(1.0, noise / self.critical_noise)
 
     def droplets(self, noise: float) -> float:

@@ -128,7 +128,7 @@ class HiddenRun(eqx.Module):
 
 
 class HiddenRuns(Population[HiddenRun]):
-    """Contexts of a power of 2; ratios at a named size of blocks within an octave.
+    """Contexts of a multiple of 128 keys; ratios at a named size of blocks within an octave.
 
     Args:
         run: relevant keys.

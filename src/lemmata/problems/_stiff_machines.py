@@ -26,6 +26,14 @@ class StiffMachine(eqx.Module):
     targets: Float[Array, "n k"]
     noise: Float[Array, ""]
 
+    def bound(self, factor: Float[np.ndarray, "p p"]) -> float:
+        """The bound at G = L V V' L'.
+
+        Args:
+            factor: V.
+        """
+        return float(_bound(self.grams, self.targets, self.noise, factor)[0])
+
     def best(self, stiffness: float, start: np.ndarray | None = None) -> tuple[np.ndarray, float]:
         """The V of the maximiser G = L V V' L' of bound - stiffness divergence, L L' = K_ii, and the bound there.
 
@@ -51,7 +59,7 @@ class StiffMachine(eqx.Module):
         )
         factor = np.zeros((p, p))
         factor[lower] = found.x
-        return factor, float(_bound(self.grams, self.targets, self.noise, factor)[0])
+        return factor, self.bound(factor)
 
 
 @jax.jit

@@ -76,7 +76,7 @@ class PairsOfBlockAttention(Claim[TokenRows]):
     relation = Equal()
     control = Control("k whole blocks for each query", lambda pairs, problem: _whole(problem))
     controls = "the pairs that are weighed"
-    unexplained = "the n²/(2 B) scores of blocks, memory, and time"
+    unexplained = "the n²/B scores of blocks, memory, and time"
 
     def predict(self, problem: TokenRows) -> Array:
         return jnp.asarray(float(attended_pairs(len(problem.q), problem.block, problem.count)))

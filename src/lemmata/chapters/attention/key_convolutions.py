@@ -26,21 +26,22 @@ _SHARPNESS = 40.0
 _TIE = 1e-9
 
 
-class ConvolutionRaisesHitsAsPrinted(Claim[HiddenRun]):
-    """As printed: a short convolution of keys enhances routing; read as a mean of the last 5 keys, with the same
-    weights for all queries, blocks of 8 keys, one relevant key.
+class ConvolutionRaisesHitsAsOftenRead(Claim[HiddenRun]):
+    """As often read: a short convolution of keys by itself enhances routing, without being trained with the model; here
+    a mean of the last 5 keys, with the same weights for all queries, blocks of 8 keys, one relevant key.
 
     It lowers it: products with a query are convolved like the keys, so that signal and noise are, and what is near the
     end of a block leaks into the next.
     """
 
     title = "A convolution of keys raises the hit rate"
-    source = Source(_KEY, "Abstract, key convolution", note="as printed, for filters that are not trained with a model")
+    source = Source(_KEY, "Abstract, key convolution", note="as often read")
     population = HiddenRuns(at=8, ratio=1.0)
     relation = Order("convolved", (0.0, 1.0))
     control = Control("it falls", lambda sign, problem: -sign, loose="a sign has no neighbour")
     controls = "whether the block with the relevant key is attended"
     unexplained = "filters trained together with queries and keys, which may bring relevant keys together"
+    reading = "a short convolution as a mean of 5 keys, not trained"
     expected = Status.REFUTED
     traced = False
     trials = 60
@@ -76,7 +77,7 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
     controls = "the difference of the scores of two blocks"
     unexplained = "relevant keys that are not along the query, and what training does"
     trivial = "a ratio of signal and noise has no bound of its own"
-    corrects = ConvolutionRaisesHitsAsPrinted
+    corrects = ConvolutionRaisesHitsAsOftenRead
 
     def predict(self, problem: ConvolvedKey) -> Array:
         n, d = problem.blocks * problem.block, len(problem.query)

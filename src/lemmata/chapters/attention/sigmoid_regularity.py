@@ -2,9 +2,9 @@
 
 This theory controls the spectral norm of the derivative of a head of self-attention, y_i = sum_j P_ij W x_j with logits
 x_i' A x_j, by the tokens: at most a polynomial in their length R for the sigmoid and for the softmax alike. It assumes
-nothing of the tokens. The sigmoid's weights move less with their logits, but with n tokens that point the same way its
-derivative is larger than the softmax's, which is |W| there. It leaves unexplained trained weights, layers around the
-head, and what a smaller derivative is good for.
+nothing of the tokens. At worst the sigmoid's weights move half as much with their logits, but with n tokens that point
+the same way and are not short its derivative is larger than the softmax's, which is |W| there. It leaves unexplained
+trained weights, layers around the head, and what a smaller derivative is good for.
 """
 
 import jax.numpy as jnp
@@ -27,8 +27,10 @@ class SmootherThanSoftmaxAsPrinted(Claim[SigmoidHead]):
 
     for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j, any tokens and any weights.
 
-    It is larger where tokens point the same way: the softmax then takes means, whose derivative is that of W, and the
-    sigmoid takes sums, of which every term grows. For normal tokens it depends on their number and length.
+    With b = -log n it is larger where tokens point the same way and their logits are positive and not small, above
+    about 1/(3n): the softmax then takes means, whose derivative is that of W, and the sigmoid takes sums, of which
+    every term grows. For shorter tokens it is down to n/(n + 1) of the softmax's; for normal tokens it depends on their
+    number and length.
     """
 
     title = "Smoother than the softmax, as printed"
@@ -51,17 +53,18 @@ class SmootherThanSoftmaxAsPrinted(Claim[SigmoidHead]):
 
 
 class WeightsMoveLess(Claim[SigmoidHead]):
-    """As a map of a row of logits to the row of weights, the sigmoid has a derivative of spectral norm at most 1/4, the
-    softmax one of at most 1/2, which it attains where two keys share all of the weight.
+    """As a map of a row of logits to the row of weights, the sigmoid has a derivative of spectral norm at most 1/4,
+    which it attains at a weight of 1/2, the softmax one of at most 1/2, which it attains where two keys share all of
+    the weight. At given logits either may be the larger: where all are 0, 1/4 without a bias, 1/n for the softmax.
     """
 
-    title = "Weights move half as much with their logits"
+    title = "At worst weights move half as much with their logits"
     source = Source(_KEY, "Abstract, improved regularity", note="of the weights as functions of the logits")
     population = SigmoidHeads("scattered")
     relation = AtMost()
     control = Control("nine tenths of both", lambda bound, problem: 0.9 * bound)
     controls = "the derivative of attention's weights by its logits"
-    unexplained = "what the logits do with the tokens, and that softmax weights sum to 1"
+    unexplained = "which is larger at given logits, and what the logits do with the tokens"
     corrects = SmootherThanSoftmaxAsPrinted
     traced = False
 
@@ -86,7 +89,7 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
         |dY/dX| <= |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))  <=  |W| n (1 + |A| R² / 2):
 
     a polynomial in R for any bias. Moved values add |P|, moved queries the row sums of D, moved keys |D|. It is
-    attained where all tokens are one vector u and A is a multiple of u u'.
+    attained where all tokens are one vector u and A is a non-negative multiple of u u'.
     """
 
     title = "The derivative of sigmoid attention is at most quadratic in the tokens' length"

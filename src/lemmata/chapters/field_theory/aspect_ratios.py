@@ -2,9 +2,10 @@
 
 Outputs of a deep and wide critical network share a random scale, so that one tells about another. The information
 between k1 and k2 of them, expanded in the relative variance v of the scale, is k1 k2/8 (v² - (20 + 3 k) v³/6), k = k1 +
-k2, a cubic with its maximum at v = 4/(20 + 3 k); with v = nu r, r depth over width and nu the growth of the vertex,
-that is the estimate of an optimal ratio. This theory controls the information at random weights. It leaves open what it
-has to do with how well a trained network predicts.
+k2, a cubic with its maximum at v = 4/(20 + 3 k); with v taken as nu r, r depth over width and nu the growth of the
+vertex, that is the estimate of an optimal ratio. But v is e^(nu r) - 1: in s = nu r itself the first two terms are
+k1 k2/8 (s² - (14 + 3 k) s³/6), whose maximum is at 4/(14 + 3 k). Neither is one of the information. This theory
+controls the information at random weights. It leaves open what it has to do with how well a trained network predicts.
 """
 
 import numpy as np
@@ -52,9 +53,9 @@ def _beyond(problem: AspectRatio) -> np.ndarray:
     return np.asarray(radial_information(log_variance, problem.first, problem.second))
 
 
-class OptimalRatioAsPrinted(Claim[AspectRatio]):
-    """As printed: there is an optimal ratio of depth to width, estimated by information. Read: the information between
-    k1 and k2 outputs of one input, over the random weights of a deep and wide critical network, has its maximum at
+class OptimalRatioAsOftenRead(Claim[AspectRatio]):
+    """As often read: the optimal ratio of depth to width that information estimates is a maximum of information. That
+    between k1 and k2 outputs of one input, over the random weights of a deep and wide critical network, has it at
 
         4/((20 + 3 k) nu),    k = k1 + k2,
 
@@ -62,7 +63,7 @@ class OptimalRatioAsPrinted(Claim[AspectRatio]):
     """
 
     title = "An optimal aspect ratio"
-    source = Source(_KEY, "Abstract, optimal aspect ratio", note="as printed")
+    source = Source(_KEY, "Abstract, optimal aspect ratio", note="as often read")
     population = AspectRatios()
     relation = AtMost()
     traced = False
@@ -83,8 +84,9 @@ class OptimalRatioAsPrinted(Claim[AspectRatio]):
 class InformationRises(Claim[AspectRatio]):
     """At large depth and width in the ratio r, outputs of one input of a critical network of slope a below 0 and 1
     above are sqrt(G) times independent normal variables, log G normal of variance v r, v = 6 (1 + a⁴)/(1 + a²)² - 1.
-    The information between two groups of them is above its value at r = 4/((20 + 3 k) v) at every larger ratio: the
-    maximum there is that of the first two terms of its expansion.
+    The information between two groups of k outputs together is above its value at r = 4/((20 + 3 k) v) at ratios 1.1
+    to 4 times as large. The maximum there is of a cubic, the first two terms in e^(v r) - 1 with v r in its place; the
+    first two in v r itself have theirs at 4/((14 + 3 k) v).
     """
 
     title = "The information rises beyond the estimated optimum"
@@ -96,7 +98,7 @@ class InformationRises(Claim[AspectRatio]):
     control = Control("it is at least 5/2 as large", lambda found, problem: 2.5 * found)
     controls = "what outputs tell about each other"
     unexplained = "which ratio is best for a trained network"
-    corrects = OptimalRatioAsPrinted
+    corrects = OptimalRatioAsOftenRead
 
     def predict(self, problem: AspectRatio) -> np.ndarray:
         return _at_estimate(problem)

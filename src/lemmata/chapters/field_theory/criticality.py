@@ -99,8 +99,7 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
 
         product over l = 1 to L - 1 of chi_perpendicular(K_l),
 
-    to first order in L/n, with K_(l+1) = C_W E[tanh(z)²], z ~ N(0, K_l): the logarithm falls linearly in L for C_W < 1,
-    where it vanishes, and rises linearly for C_W > 1, where it explodes.
+    up to relative corrections of order L/n, with K_(l+1) = C_W E[tanh(z)²], z ~ N(0, K_l).
     """
 
     title = "Exploding and vanishing gradients"
@@ -123,9 +122,9 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
         return np.asarray(problem.drawn(_NETWORKS, generator(key))[1].mean())
 
 
-class CriticalGradientsStayAsPrinted(Claim[OddUnit]):
-    """As printed: at criticality gradients neither explode nor vanish. Read for an odd smooth activation of slope 1 at
-    0, whose critical point is C_b = 0 and C_W = 1: the squared gradient over l layers,
+class CriticalGradientsStayAsOftenRead(Claim[OddUnit]):
+    """As often read: at criticality gradients neither explode nor vanish, and so keep their size. For an odd smooth
+    activation of slope 1 at 0, whose critical point is C_b = 0 and C_W = 1, the squared gradient over l layers,
 
         product over layers of chi_perpendicular,
 
@@ -133,7 +132,7 @@ class CriticalGradientsStayAsPrinted(Claim[OddUnit]):
     """
 
     title = "Gradients do not vanish at criticality"
-    source = Source(_KEY, "Abstract, criticality", note="as printed")
+    source = Source(_KEY, "Abstract, criticality", note="as often read")
     population = OddUnits()
     relation = Rate("l", (64.0, 256.0, 1024.0))
     traced = False
@@ -166,7 +165,7 @@ class CriticalGradientsFallSlowly(Claim[OddUnit]):
     control = Control("it falls like l^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "squared gradients at criticality"
     unexplained = "the constant"
-    corrects = CriticalGradientsStayAsPrinted
+    corrects = CriticalGradientsStayAsOftenRead
 
     def predict(self, problem: OddUnit) -> np.ndarray:
         return np.asarray(-1.0)

@@ -92,13 +92,13 @@ def _limits(problem: TwoLineNetwork, growth: float) -> np.ndarray:
     return 3.0 * np.expm1(growth * layers)
 
 
-class RatioAloneAsPrinted(Claim[TwoLineNetwork]):
-    """As printed: the ratio r of depth to width controls how far outputs are from Gaussian. Read as r alone: at large
-    width critical networks have the excess kurtosis 3 (e^(2r) - 1) of linear ones, whatever their activation.
+class RatioAloneAsOftenRead(Claim[TwoLineNetwork]):
+    """As often read: the ratio r of depth to width alone controls how far outputs are from Gaussian. At large width
+    critical networks then have the excess kurtosis 3 (e^(2r) - 1) of linear ones, whatever their activation.
     """
 
     title = "The aspect ratio alone controls the deviation"
-    source = Source(_KEY, "Abstract, aspect ratio", note="as printed")
+    source = Source(_KEY, "Abstract, aspect ratio", note="as often read")
     population = TwoLineNetworks()
     relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.05)
     traced = False
@@ -106,7 +106,7 @@ class RatioAloneAsPrinted(Claim[TwoLineNetwork]):
     control = Control("four fifths of it", lambda limits, problem: 0.8 * limits)
     controls = "the excess kurtosis of outputs at one ratio of depth to width"
     unexplained = "which activation a network of practical relevance has"
-    reading = "controlled by the ratio: a function of it"
+    reading = "controlled by the ratio: a function of it alone"
     expected = Status.REFUTED
 
     def predict(self, problem: TwoLineNetwork) -> np.ndarray:
@@ -133,7 +133,7 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
     control = Control("a quarter more", lambda limits, problem: 1.25 * limits)
     controls = "the excess kurtosis of outputs at one ratio of depth to width"
     unexplained = "activations that are not scale invariant, whose kernels move with depth"
-    corrects = RatioAloneAsPrinted
+    corrects = RatioAloneAsOftenRead
 
     def predict(self, problem: TwoLineNetwork) -> np.ndarray:
         return _limits(problem, problem.unit_growth)
@@ -164,15 +164,16 @@ def _vertex_drawn(problem: TwoLineNetwork, networks: int, key: Key[Array, ""]) -
     return np.asarray(problem.width * np.var(lengths, ddof=1) - 2.0)
 
 
-class SkipsSlowTheVertexAsPrinted(Claim[TwoLineNetwork]):
-    """As printed: residual connections z' = skip z + W s(z), at the C_W that keeps the kernel, push the depth at which
-    outputs are far from Gaussian. Read: the larger the skip, from 0 on, the slower the vertex grows with depth.
+class SkipsSlowTheVertexAsOftenRead(Claim[TwoLineNetwork]):
+    """As often read: residual connections z' = skip z + W s(z), at the C_W that keeps the kernel, push the depth at
+    which outputs are far from Gaussian, all of them: the larger the skip, from 0 on, the slower the vertex grows with
+    depth.
 
     For ReLU a skip of 3/10 makes it grow faster than none; only skips near 1 slow it.
     """
 
     title = "Residual connections slow the vertex"
-    source = Source(_KEY, "Abstract, residual connections", note="as printed")
+    source = Source(_KEY, "Abstract, residual connections", note="as often read")
     population = TwoLineNetworks(skips=True)
     relation = Order("skip", _SKIPS)
     traced = False
@@ -210,7 +211,7 @@ class VertexWithSkips(Claim[TwoLineNetwork]):
     control = Control("without T", lambda vertex, problem: np.asarray(vertex_with_skip(problem)[0]))
     controls = "the growth of the vertex with depth"
     unexplained = "the depth at which such a network is best"
-    corrects = SkipsSlowTheVertexAsPrinted
+    corrects = SkipsSlowTheVertexAsOftenRead
 
     def predict(self, problem: TwoLineNetwork) -> np.ndarray:
         return np.asarray(sum(vertex_with_skip(problem)))

@@ -32,7 +32,7 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
     relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)
     control = Control("at the rate 1/sqrt(nu)", lambda exponent, problem: exponent + 0.5)
     controls = "the kernel at the last layer"
-    unexplained = "which nu a table wants"
+    unexplained = "which nu a table wants; the rate is that of any smooth objective with a weight nu"
     trials = 12
     traced = False
 
@@ -58,7 +58,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     relation = Order("nu", (0.5, 2.0, 8.0))
     control = Control("it rises", lambda sign, problem: -sign, loose="a sign has no neighbour")
     controls = "how far layers move from the prior"
-    unexplained = "what the movement is good for"
+    unexplained = "what the movement is good for; at exact maximisers any penalty falls as its weight rises"
     trials = 8
     traced = False
 

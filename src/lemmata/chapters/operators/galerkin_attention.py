@@ -113,22 +113,22 @@ def beyond_the_span(problem: AttendedField) -> Float[Array, ""]:
     return jnp.linalg.norm(left) / jnp.linalg.norm(found)
 
 
-class NewBasisAsPrinted(Claim[AttendedField]):
-    """As printed: several layers of attention update the latent basis, the functions of the coordinate that the output
-    is made of, as high frequencies need; read for the kernel integrals themselves: after two of them at least a
-    hundredth of the output, in root mean square over the points, lies outside of the functions that came in.
+class NewBasisAsOftenRead(Claim[AttendedField]):
+    """As often read: layers of attention themselves update the latent basis, the functions of the coordinate that the
+    output is made of, as high frequencies need, without the pointwise networks in between: after two of them at least
+    a hundredth of the output, in root mean square over the points, lies outside of the functions that came in.
 
     Nothing does: queries are affine in the channels of their own point.
     """
 
     title = "A basis that attention updates"
-    source = Source(_KEY, "Abstract, dynamic basis", note="as printed, for the attention without pointwise networks")
+    source = Source(_KEY, "Abstract, dynamic basis", note="as often read")
     population = AttendedFields(layers=2, frequency=30.0)
     relation = AtLeast()
     control = Control("at least a fiftieth", lambda share, problem: 2 * share)
     controls = "which functions of the coordinate attention can make"
     unexplained = "what the pointwise networks between layers add"
-    reading = "multilayer attention as layers of kernel integrals; some as at least a hundredth"
+    reading = "multilayer attention as layers of kernel integrals alone; some as at least a hundredth"
     expected = Status.REFUTED
 
     def predict(self, problem: AttendedField) -> Array:
@@ -161,7 +161,7 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
     control = Control("without the constant b", lambda x, problem: x - _fitted(problem)[-1])
     controls = "which functions of the coordinate attention can make"
     unexplained = "what the pointwise networks make of them"
-    corrects = NewBasisAsPrinted
+    corrects = NewBasisAsOftenRead
 
     def predict(self, problem: AttendedField) -> Array:
         return _with_one(problem.rows[_half(problem) :]) @ _fitted(problem)

@@ -128,15 +128,16 @@ def _half(problem: ResolvedField) -> Float[Array, "m 2"]:
     return problem.places[: len(problem.places) // 2]
 
 
-class GridFreeAsPrinted(Claim[ResolvedField]):
-    """As printed: by its non-local attention the operator is a grid-free continuum; read: the colour at a coordinate is
-    a function of the image and the coordinate, and the same whichever other coordinates are asked for, all or half.
+class GridFreeAsOftenRead(Claim[ResolvedField]):
+    """As often read: the non-local attention, which the abstract says benefits the grid-free continuum, frees the
+    operator of grids: the colour at a coordinate is a function of the image and the coordinate, and the same whichever
+    other coordinates are asked for, all or half.
 
     It is non-locality that prevents this: the kernel integral is a mean over the coordinates that are asked for.
     """
 
     title = "Colours without a grid"
-    source = Source(_KEY, "Abstract, grid-free", note="as printed")
+    source = Source(_KEY, "Abstract, grid-free", note="as often read")
     population = ResolvedFields()
     relation = Equal()
     control = Control("they differ by a factor 1.1", lambda colours, problem: 1.1 * colours)
@@ -169,7 +170,7 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
     control = Control("they differ by a factor 1.001", lambda colours, problem: 1.001 * colours)
     controls = "the colour at a coordinate"
     unexplained = "which points are best"
-    corrects = GridFreeAsPrinted
+    corrects = GridFreeAsOftenRead
 
     def predict(self, problem: ResolvedField) -> Array:
         return problem.model(problem.image(problem.side), problem.places, _CELL)

@@ -49,7 +49,7 @@ def expected_error_by_distances(points: Float[np.ndarray, " n"]) -> float:
     return float(np.sum(chosen[:, :, None] * last * third.sum(3)))
 
 
-class LloydFindsTheBestAsPrinted(Claim[PointsInGroups]):
+class LloydFindsTheBestAsOftenRead(Claim[PointsInGroups]):
     """As often read: Lloyd's iteration from three points drawn at random finds the three centres with the least sum of
     squared distances.
 
@@ -57,7 +57,7 @@ class LloydFindsTheBestAsPrinted(Claim[PointsInGroups]):
     """
 
     title = "Lloyd's iteration finds the best centres"
-    source = Source(_KEY, "Abstract, clustering", note="read as finding the minimum")
+    source = Source(_KEY, "Abstract, clustering", note="as often read")
     population = GroupedPoints()
     relation = Equal()
     control = Control("the best is a tenth better", lambda value, problem: value / 1.1)
@@ -98,7 +98,7 @@ class StartByDistances(Claim[PointsInGroups]):
     )
     controls = "the expected error of a start for Lloyd's iteration"
     unexplained = "that it is mostly near three times the least one"
-    corrects = LloydFindsTheBestAsPrinted
+    corrects = LloydFindsTheBestAsOftenRead
     traced = False
 
     def predict(self, problem: PointsInGroups) -> Array:

@@ -107,19 +107,20 @@ def _weakened(problem: IsingModel) -> Array:
     return jnp.asarray(1 / (1 + np.exp(-2 * (problem.fields + sent.sum(0)))))
 
 
-class BeliefsOnLoopsAsPrinted(Claim[IsingModel]):
+class BeliefsOnLoopsAsOftenRead(Claim[IsingModel]):
     """As often read: messages at rest give the probabilities of single variables, on a loop, too.
 
     The message that a spin sends comes back to it around the loop and counts a second time.
     """
 
     title = "Belief propagation on a loop"
-    source = Source(_KEY, "Abstract, graphical models", note="read without the condition that there is no loop")
+    source = Source(_KEY, "Abstract, graphical models", note="as often read")
     population = IsingModels("loop", strength=1.3)
     relation = Equal()
     control = Control("beliefs are a tenth too large", lambda beliefs, problem: beliefs / 1.1)
     controls = "the probabilities of single variables"
     unexplained = "by how much they are wrong on larger graphs"
+    reading = "belief propagation without the condition that there is no loop"
     expected = Status.REFUTED
     traced = False
 
@@ -151,7 +152,7 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
     control = Control("the beliefs themselves", lambda found, problem: jnp.asarray(problem.beliefs))
     controls = "the error of belief propagation on a loop"
     unexplained = "two loops or more"
-    corrects = BeliefsOnLoopsAsPrinted
+    corrects = BeliefsOnLoopsAsOftenRead
     traced = False
 
     def predict(self, problem: IsingModel) -> Array:

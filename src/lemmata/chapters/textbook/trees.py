@@ -29,7 +29,7 @@ def best_advantage(problem: LabelledTable) -> float:
     return float(np.abs((weights * problem.y) @ (2 * problem.x - 1)).max() / 2)
 
 
-class GreedyTreeIsBestAsPrinted(Claim[LabelledTable]):
+class GreedyTreeIsBestAsOftenRead(Claim[LabelledTable]):
     """As often read: a tree of depth 2 that is grown split by split, each the one with the largest gain, has the least
     training error of all trees of depth 2.
 
@@ -37,7 +37,7 @@ class GreedyTreeIsBestAsPrinted(Claim[LabelledTable]):
     """
 
     title = "The tree grown split by split is the best one"
-    source = Source(_KEY, "Abstract, decision trees", note="read as finding the best tree")
+    source = Source(_KEY, "Abstract, decision trees", note="as often read")
     population = TwoValuedTables()
     relation = Equal()
     control = Control("the best errs on one row in ten fewer", lambda error, problem: error / 1.1)
@@ -72,7 +72,7 @@ class SplitGainsByAdvantage(Claim[LabelledTable]):
     control = Control("0.99 of it", lambda bound, problem: 0.99 * bound)
     controls = "the impurity after one split"
     unexplained = "splits that are worth something only together"
-    corrects = GreedyTreeIsBestAsPrinted
+    corrects = GreedyTreeIsBestAsOftenRead
     traced = False  # scikit-learn
 
     def predict(self, problem: LabelledTable) -> Array:

@@ -64,7 +64,7 @@ class MeanFieldFromBelow(Claim[IsingModel]):
         return jnp.asarray(np.abs(np.triu(problem.couplings)).sum() + np.abs(problem.fields).sum())
 
 
-class EmFindsTheMaximumAsPrinted(Claim[MixtureFit]):
+class EmFindsTheMaximumAsOftenRead(Claim[MixtureFit]):
     """As often read: expectation and maximisation finds the maximum of the likelihood, from a start at random points;
     so its likelihood after 200 steps is at least that of the parameters which the points were drawn with.
 
@@ -72,7 +72,7 @@ class EmFindsTheMaximumAsPrinted(Claim[MixtureFit]):
     """
 
     title = "Expectation and maximisation finds the maximum"
-    source = Source(_KEY, "Abstract, variational methods", note="read as convergence to the maximum")
+    source = Source(_KEY, "Abstract, variational methods", note="as often read")
     population = MixtureFits(apart=12.0)
     relation = AtLeast()
     control = Control(
@@ -113,7 +113,7 @@ class EmStepGains(Claim[MixtureFit]):
     control = Control("four times as much", lambda gain, problem: 4 * gain)
     controls = "the change of the likelihood in one step"
     unexplained = "where the steps end"
-    corrects = EmFindsTheMaximumAsPrinted
+    corrects = EmFindsTheMaximumAsOftenRead
     traced = False
 
     def predict(self, problem: MixtureFit) -> Array:
