@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from lemmata.errors import (
@@ -12,10 +13,12 @@ from lemmata.errors import (
     NotPositiveDefiniteError,
     SettingError,
     ShapeError,
+    SolverError,
     UnknownNameError,
 )
 from lemmata.machines import (
     SparseMachine,
+    _dense,
     deep_kernel_machine,
     gaussian_divergence,
     linear_deep_kernel_machine,
@@ -263,3 +266,24 @@ def test_sparse_machines_of_unknown_maps_are_refused():
 
     with pytest.raises((UnknownNameError, TypeError), match="kernel"):
         train("tanh")
+
+
+def test_where_rounding_ends_descent_the_root_of_the_gradient_is_found(monkeypatch):
+    y, gram_0 = jnp.asarray([[1.0], [-1.0], [0.5]]), jnp.asarray([[2.0, 0.3, 0.1], [0.3, 1.5, 0.2], [0.1, 0.2, 1.0]])
+    asked = {"nu": 2.0, "noise": 0.1, "kernel": "linear"}
+    whole = deep_kernel_machine(gram_0, y, **asked)
+
+    def ended_early(value, start, **how):
+        steps = {**how["options"], "maxiter": 4}
+        return minimize(value, start, **{**how, "options": steps})
+
+    monkeypatch.setattr(_dense, "minimize", ended_early)
+    monkeypatch.setattr(_dense, "_GRADIENT", 1e-8)
+    for few in (_dense._FEW, 1):
+        monkeypatch.setattr(_dense, "_FEW", few)
+        monkeypatch.setattr(_dense, "_SAME", 1.0)
+        again = deep_kernel_machine(gram_0, y, **asked)
+        np.testing.assert_allclose(again.grams, whole.grams, rtol=1e-6)
+        monkeypatch.setattr(_dense, "_SAME", -1.0)
+        with pytest.raises(SolverError, match="after 4 steps"):
+            deep_kernel_machine(gram_0, y, **asked)

@@ -1,5 +1,6 @@
 """The dense machine: Gram matrices of all layers that weigh the labels' likelihood against divergences from a prior."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float, Key
-from scipy.optimize import minimize
+from scipy.optimize import minimize, root
 
 from lemmata.core import check_gram, check_numbers, check_whole, require_float64
 from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError, SolverError
@@ -17,6 +18,9 @@ from ._checks import check_array, check_number, check_variances
 from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, mapped, triangular
 
 _SHRINK = {"linear": "shrink without end", "relu": "may shrink without end"}
+_FEW = 400  # numbers, of which a Jacobian by differences is cheap
+_KRYLOV = {"maxiter": 50, "fatol": 1e-9}
+_SAME = 1e-9  # the relative difference of values that rounding explains
 _GRADIENT = 1e-4  # what is left of the gradient, relative to the weights of the terms
 
 
@@ -136,9 +140,34 @@ def deep_kernel_machine(
             rule="all eigenvalues above 0",
             remedy="leave out rows that occur twice, or add a small multiple of the identity to G_0",
         )
+    found = _settled(value, first.ravel(), float(y.shape[1] + weights.max()))
+    raw = jnp.asarray(found.reshape(shape))
+    grams, divergences, likelihood = _terms(raw, given[0], given[1], given[3], kernel)
+    factors = jnp.tril(raw, -1) + jnp.exp(jnp.eye(n) * raw) * jnp.eye(n)
+    return DenseMachine(
+        grams, -float(value(found)[0]), float(likelihood), divergences, factors, given[0], given[1], given[3], kernel
+    )
+
+
+def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
+    """Where the gradient is small beside the weights: by descent, and from where rounding of values ends it by roots.
+
+    A value that is known to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 where a
+    direction collapses. The gradient itself is known better, so its root is found; one that is not at the value where
+    descent ended is another point, and not taken.
+    """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
-    found = minimize(value, first.ravel(), jac=True, method="L-BFGS-B", options=options)
-    left = float(np.abs(found.jac).max()) / (y.shape[1] + weights.max())
+    found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)
+    x, left = found.x, float(np.abs(found.jac).max()) / scale
+    if not left <= _GRADIENT:
+        method = "hybr" if x.size <= _FEW else "krylov"
+        try:
+            there = root(lambda other: value(other)[1], x, method=method, options={} if method == "hybr" else _KRYLOV)
+            near = abs(value(there.x)[0] - found.fun) <= _SAME * (1 + abs(found.fun))
+            x = there.x if near else x
+        except (ValueError, np.linalg.LinAlgError):  # steps to where the gradient is not finite
+            pass
+        left = float(np.abs(value(x)[1]).max()) / scale
     if not left <= _GRADIENT:
         raise SolverError(
             "the search for Gram matrices",
@@ -146,12 +175,7 @@ def deep_kernel_machine(
             rule=f"at most {_GRADIENT:g} of the weights",
             remedy="more noise, or a larger nu",
         )
-    raw = jnp.asarray(found.x.reshape(shape))
-    grams, divergences, likelihood = _terms(raw, given[0], given[1], given[3], kernel)
-    factors = jnp.tril(raw, -1) + jnp.exp(jnp.eye(n) * raw) * jnp.eye(n)
-    return DenseMachine(
-        grams, -float(found.fun), float(likelihood), divergences, factors, given[0], given[1], given[3], kernel
-    )
+    return x
 
 
 def _checked(gram_0: Array, y: Array, layers: int, nu: float | Array, noise: float, kernel: str) -> np.ndarray:

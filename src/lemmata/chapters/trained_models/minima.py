@@ -122,7 +122,7 @@ class LeavingOutByTheHessianAsPrinted(AbstractCurvatureOfLeavingOut):
     title = "Leaving rows out by the Hessian, as printed"
     source = Source("rad2020alo", note="the step with the Hessian of the objective, as read for networks")
     expected = Status.REFUTED
-    trials = 320  # refuted beside all other claims, too
+    trials = 480  # refuted beside all other claims, too
     unexplained = "that a network's outputs curve, which the step takes for what the other rows say"
 
     def predict(self, problem: Trained) -> Array:
