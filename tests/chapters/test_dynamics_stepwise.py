@@ -24,7 +24,7 @@ def test_features_have_the_kernel_of_degree_two():
 
 def test_crossings_of_logistic_curves_are_their_middles():
     times = np.linspace(0, 10, 300)
-    sizes = 1 / (1 + np.exp(-np.outer(times, [8, 8, 1]) + np.array([16.3, 40.1, 1e3])))
+    sizes = 1 / (1 + np.exp(-np.outer(times, [8, 8, 1]) + np.array([16.3, 40.1, 500.0])))
     assert crossings(times, sizes)[:2] == pytest.approx([16.3 / 8, 40.1 / 8], abs=1e-6)
     assert crossings(times, sizes)[2] == np.inf
     assert company(times, sizes[:, :2]) == pytest.approx(1 / (1 + np.exp(40.1 - 16.3)), rel=1e-2)
