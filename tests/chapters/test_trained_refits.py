@@ -139,8 +139,9 @@ def test_prices_count_the_trainings(half):
 def test_work_that_is_shared_is_planned_once(half):
     problem = dataclasses.replace(half)
     claims: list = [HeldOutErrorFromTrainingRows(), EffectOfOneRow(), OrderOfRowEffects(), MedianRatioOfRowEffects()]
-    lines = _planned(problem, claims, 1.0)
+    lines, total = _planned(problem, claims, 1.0)
     ends = [line.rsplit(": ", 1)[1] for line in lines]
+    assert total == pytest.approx(7.1 * 600 + 6 + 7.1 * 1700, abs=3.0)
     assert ends == [f"{7.1 * 600 + 6:,.0f} s", f"{7.1 * 1700:,.0f} s", "less than a second", "less than a second"]
     assert not {"polished", "left_out", "row_effects"} & set(vars(problem))
     vars(problem).update(polished=None, left_out=None, row_effects=None)
