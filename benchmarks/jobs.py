@@ -1,8 +1,9 @@
 """`verify` of a share of the catalogue on two processes against one, in one run, each with its share of the cores.
 
-`python benchmarks/jobs.py [claims] [jobs]` prints the ratio of their times, best of the turns: on the clock, which says
-on an idle machine how much sooner two processes are done, and of processors, which says on a busy one what the second
-process costs. Both kinds of runs are in processes that have loaded the claims.
+`python benchmarks/jobs.py [claims] [jobs] [turns]` prints the ratio of their times, best of the turns: on the clock,
+which says on an idle machine how much sooner two processes are done, and of processors, which says on a busy one what
+the second process costs. One process has all cores, which JAX and BLAS use where they can, or a single one. All runs
+are in processes that have loaded the claims.
 """
 
 import os
@@ -30,8 +31,9 @@ def warm(number: int) -> int:
     return number
 
 
-def times(jobs: int, count: int) -> tuple[float, float, dict]:
-    """Seconds on the clock and of processors, and the verdicts."""
+def times(jobs: int, count: int, cores: set[int]) -> tuple[float, float, dict]:
+    """Seconds on the clock and of processors, and the verdicts; processes inherit the cores of this one."""
+    os.sched_setaffinity(0, cores)
     with Processes(jobs) as executor:
         dict(finished(executor, warm, [(number, (number,)) for number in range(4 * jobs)]))
         begun, used = time.perf_counter(), processor(executor)
@@ -49,18 +51,19 @@ def processor(executor: Processes) -> float:
     return total
 
 
-def main(count: int = CLAIMS, jobs: int = JOBS) -> list[tuple[str, str, float]]:
+def main(count: int = CLAIMS, jobs: int = JOBS, turns: int = TURNS) -> list[tuple[str, str, float]]:
     """Rows (what, peer, ratio of seconds: below 1 means that several processes are faster)."""
     jax.config.update("jax_enable_x64", True)
-    several, one = [], []
-    for _ in range(TURNS):
-        several.append(times(jobs, count))
-        one.append(times(1, count))
-    assert all(own[2] == one[0][2] for own in (*several, *one)), "verdicts depend on the number of processes"
+    cores = os.sched_getaffinity(0)
+    kinds = {"": (jobs, cores), "one process": (1, cores), "one process on one core": (1, {min(cores)})}
+    runs = [{kind: times(own, count, allowed) for kind, (own, allowed) in kinds.items()} for _ in range(turns)]
+    verdicts = [own[2] for turn in runs for own in turn.values()]
+    assert all(own == verdicts[0] for own in verdicts), "verdicts depend on the number of processes"
     rows = []
     for place, what in enumerate(("clock", "processor")):
-        best = [min(own[place] for own in runs) for runs in (several, one)]
-        rows.append((f"verify {count} claims on {jobs} processes, {what}", "one process", best[0] / best[1]))
+        best = {kind: min(turn[kind][place] for turn in runs) for kind in kinds}
+        named = f"verify {count} claims on {jobs} processes, {what}"
+        rows += [(named, kind, best[""] / own) for kind, own in best.items() if kind]
     return rows
 
 

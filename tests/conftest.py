@@ -1,11 +1,13 @@
-"""Float64 for theory, one BLAS thread a worker, quick compilation, and the cases that a run takes.
+"""Float64 for theory, one BLAS thread a worker, quick compilation, rare collections, and the cases that a run takes.
 
 Two workers with two threads each would fight over two cores. Most of the time of these tests is the compilation of
 functions that run once, so XLA optimises little, and it takes its older emitter of fused loops, which compiles a small
 function in a third of the time; both give way to flags of the caller's. Nothing compiled is shared between processes,
-since one would read what another is still writing; what a process holds of it is bounded.
+since one would read what another is still writing; what a process holds of it is bounded. Python looks for
+circles of objects once in 50,000 new ones, not in 700: each look passes over all that JAX holds.
 """
 
+import gc
 import importlib.metadata
 import os
 import pathlib
@@ -30,6 +32,7 @@ _DATA = tempfile.TemporaryDirectory(prefix="lemmata-tests-")  # nor do they touc
 os.environ["LEMMATA_DATA_DIR"] = _DATA.name
 jax.config.update("jax_enable_x64", True)
 one_blas_thread().__enter__()
+gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)

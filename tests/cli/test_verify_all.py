@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from lemmata.claims import Task, find, load_file, registry, run_keyed
 from lemmata.claims import _keyed as keyed
 from lemmata.cli import app
+from lemmata.cli._compilations import kept_compilations
 from lemmata.cli._verify_all import chosen_claims
 from lemmata.errors import DataError, UnknownNameError
 from lemmata.ledger import open_ledger
@@ -122,6 +123,19 @@ def test_two_processes_judge_as_one_does(tmp_path):
     (lost, *_) = run_keyed([gone], limit=5000.0)
     assert lost.verdict.status == "failed"
     assert "existing Python file" in lost.verdict.reason
+
+
+def test_what_a_process_compiles_is_kept_also_where_another_takes_its_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEMMATA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(keyed, "_A_PROCESS", 1)
+    claims = load_file(claim_file(tmp_path))
+    two = list(claims.values())[:2]
+    tasks = [Task(claim, f"{tmp_path / 'many.py'}:{type(claim).__name__}") for claim in two]
+    place, kept = tmp_path / "cache" / "compilations", []
+    for _ in run_keyed(tasks, limit=5000.0, around=kept_compilations):
+        kept.append(len(list(place.glob("entries/*/*-cache"))))
+    assert kept[0] == 0 < kept[1] <= len(list(place.glob("entries/*/*-cache")))
+    assert list((place / "runs").iterdir()) == []
 
 
 def test_what_there_is_no_time_for_is_left_and_taken_by_the_next_run(tmp_path, monkeypatch):

@@ -30,6 +30,7 @@ from ._verify import verified, verify
 _A_PROCESS = 40  # claims that a process judges before another takes its place: compiled functions fill its memory
 _START = 600.0  # seconds within which a process has imported the claims
 _LOOK = 1.0  # seconds after which it is seen at the latest that a trial has had its time
+_PARTING = 20.0  # seconds that a process without a task has to leave its context
 _METHOD = "spawn"  # JAX has threads, which a copy of this process would lack
 _clock = time.monotonic
 Run = Callable[..., Trials]
@@ -94,7 +95,7 @@ def run_keyed(
         jobs: how many processes.
         run: what runs trials, which must be able to be sent; where it raises a `DataError` (a ledger on a full disk),
             trials run without it.
-        around: a context that each process enters, which must be able to be sent.
+        around: a context that each process enters, which must be able to be sent, and leaves unless it is ended.
         executor: where claims are judged instead, without a limit.
     """
     if executor is not None:
@@ -120,7 +121,7 @@ def run_keyed(
                     yield done
     finally:
         for worker in workers:
-            worker.stop()
+            worker.dismiss()
 
 
 def _apart(tasks: Iterable[Task], executor: Executor, run: Run) -> Iterator[Judged]:
@@ -158,7 +159,7 @@ class _Worker:
 
     def give(self, task: Task) -> None:
         if self._process is not None and self._judged >= _A_PROCESS:
-            self.stop()
+            self.dismiss()
         if self._process is None:
             context = multiprocessing.get_context(_METHOD)
             self.end, there = context.Pipe()
@@ -213,6 +214,13 @@ class _Worker:
         assert task is not None
         self.stop()
         return Judged(task, _failure(task, *self._place, _clock() - self._begun, reason))
+
+    def dismiss(self) -> None:
+        """Let the process leave its context where it has no task, and end it."""
+        if self._process is not None and self.task is None:
+            self.end.close()
+            self._process.join(_PARTING)
+        self.stop()
 
     def stop(self) -> None:
         """End the process, whatever it does."""
