@@ -95,15 +95,22 @@ def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> R
     dtype = np.asarray(image).dtype
     if dtype.kind == "b":
         raise DataError("image", found="truth values", rule="numbers", remedy="image.astype(float)")
-    rows, columns = (_cubic(old, new) for old, new in zip(image.shape[:2], shape, strict=True))
-    across = np.tensordot(rows, np.asarray(image), 1)
-    found = np.einsum("jw,iwc->ijc", columns, across)
+    rows, columns = (cubic_weights(old, new) for old, new in zip(image.shape[:2], shape, strict=True))
+    found = weighted(rows, columns, np.asarray(image))
     if dtype.kind in "iu":
         found = np.clip(np.rint(found), np.iinfo(dtype).min, np.iinfo(dtype).max)
     return found.astype(dtype)
 
 
-def _cubic(old: int, new: int) -> Float[np.ndarray, "new old"]:
+def weighted(
+    rows: Float[np.ndarray, "h2 h"], columns: Float[np.ndarray, "w2 w"], image: Real[np.ndarray, "h w channels"]
+) -> Float[np.ndarray, "h2 w2 channels"]:
+    """Sums over the rows and columns of an image."""
+    return columns @ np.tensordot(rows, image, 1)
+
+
+def cubic_weights(old: int, new: int) -> Float[np.ndarray, "new old"]:
+    """What each of `old` pixels in a line adds to each of `new` ones, see `resize`."""
     widening = max(old / new, 1.0)
     places = (np.arange(new) + 0.5) * old / new - 0.5
     t = np.abs(places[:, None] - np.arange(old)) / widening

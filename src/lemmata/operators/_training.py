@@ -1,5 +1,6 @@
 """Training of the operator on patches of images at random scales."""
 
+import functools
 from collections.abc import Iterator, Sequence
 
 import equinox as eqx
@@ -12,7 +13,7 @@ from jaxtyping import Array, Float
 from lemmata.core import check_whole, whole
 from lemmata.errors import SettingError, ShapeError
 
-from ._interpolation import check_colours, check_image, pixel_centres, resize
+from ._interpolation import check_colours, check_image, cubic_weights, weighted
 from ._operator import SuperResolutionOperator
 
 
@@ -111,6 +112,7 @@ def _draws(
     scales: tuple[float | int, float | int],
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """A small patch, positions in it, the size of a wanted pixel, and colours at the positions."""
+    weights = functools.cache(lambda size: cubic_weights(size, side))  # of the few sizes that are drawn
     while True:
         image = images[int(rng.integers(len(images)))]
         size = round(side * rng.uniform(*scales))
@@ -118,5 +120,7 @@ def _draws(
         patch = np.rot90(image[top : top + size, left : left + size], int(rng.integers(4)))
         patch = patch[:, ::-1] if rng.random() < 0.5 else patch
         chosen = rng.integers(size**2, size=points)
-        places = pixel_centres(size, size)[chosen]
-        yield resize(patch, (side, side)), places, np.full(2, side / size), patch.reshape(-1, 3)[chosen]
+        row, column = np.divmod(chosen, size)
+        places = np.stack([(row + 0.5) / size, (column + 0.5) / size], axis=-1)
+        small = weighted(weights(size), weights(size), patch).astype(image.dtype)
+        yield small, places, np.full(2, side / size), patch[row, column]
