@@ -19,7 +19,7 @@ from ._factors import Factor
 from ._sharpness import largest_eigenvalue
 
 _AT_ONCE = 256
-_LEFT = 0.3  # of the ridge: S was then right to a thousandth
+_LEFT = 3.0  # of the ridge: outputs without a row were then right to 0.002 of their spread, the loss to 0.0003
 MOST = 6000
 _ROUNDING = 1e-9  # of the largest square: what is smaller has no direction
 _NEAR = 0.1  # to which the largest eigenvalue is found
@@ -56,13 +56,13 @@ class Compressed:
 def compress(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float, left: float = _LEFT, most: int = MOST
 ) -> Compressed:
-    """A span outside of which the squared length of R J is at most 0.3 of the ridge, or one of at most 6000 rows.
+    """A span outside of which the squared length of R J is at most 3 times the ridge, or one of at most 6000 rows.
 
     Args:
         found: the Jacobian J as factors.
         root: R of each row, symmetric.
         ridge: n times the decay, above 0.
-        left: share of the ridge at which it ends.
+        left: in units of the ridge, at which it ends.
         most: rows that are chosen at most.
     """
     n, width = root.shape[:2]

@@ -39,7 +39,7 @@ class LeftOut:
         outputs: (n, C), row i without row i.
         leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
         dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all leverages.
-            Within the span of some rows it is too large, by the share of n delta that is outside: 0.3 at most.
+            Within the span of some rows it is too large, by at most what is outside in units of n delta: 3.
         movement: |J H^-1 g| / |f|, g the gradient of the objective times n: how far a Newton step would still move the
             outputs, relative to them. 0 at a stationary point. Where units with kinks keep descent from a gradient of
             0, this says what the gradient's length does not: whether the outputs are those of the minimiser.

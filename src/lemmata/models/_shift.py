@@ -227,12 +227,12 @@ def labels_needed(half_width: float, level: float = 0.95) -> int:
     """
     half_width, level = inside("half_width", half_width, 0.0, 0.5), inside("level", level, 0.0, 1.0)
     rows = max(1, int((stats.norm.ppf((1 + level) / 2) / (2 * half_width)) ** 2) - 2)
-    while _farthest(rows, level) > half_width:
+    while _farther(rows, level, half_width):
         rows += 1
     return rows
 
 
-def _farthest(rows: int, level: float) -> float:
-    """The largest distance of a limit from the share: that of a count a little below one half, or above."""
-    counts = range(rows // 3, rows // 2 + 1)
-    return max(share_interval(float(count), float(rows - count), level)[1] - count / rows for count in counts)
+def _farther(rows: int, level: float, half_width: float) -> bool:
+    """Whether a limit is farther than that from the share, for some count a little below one half, or above."""
+    counts = range(rows // 2, rows // 3 - 1, -1)
+    return any(share_interval(float(k), float(rows - k), level)[1] - k / rows > half_width for k in counts)

@@ -58,15 +58,15 @@ class DecayOutweighsNegativeCurvature(Claim[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         decay = problem.objective.decay
-        known = Hypothesis("the decay of the weights", decay, ">", 0.0, "else there is nothing to outweigh it")
-        if not bool(known.holds):
-            return [known]
-        return [
-            known,
-            Hypothesis("residual of the polished copy", problem.polished.residual, "<=", _KNOWN, "a stationary point"),
-            Hypothesis("residual of the eigenvector, over the decay", lowest(problem).residual / decay, "<=", _KNOWN,
-                       "else the smallest eigenvalue is not known"),
-        ]  # fmt: skip
+        found = [Hypothesis("the decay of the weights", decay, ">", 0.0, "else there is nothing to outweigh it")]
+        if bool(found[-1].holds):
+            residual = problem.polished.residual
+            found.append(Hypothesis("residual of the polished copy", residual, "<=", _KNOWN, "a stationary point"))
+        if bool(found[-1].holds):
+            residual = lowest(problem).residual / decay
+            why = "else the smallest eigenvalue is not known"
+            found.append(Hypothesis("residual of the eigenvector, over the decay", residual, "<=", _KNOWN, why))
+        return found
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(1.0)
