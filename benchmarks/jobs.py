@@ -12,6 +12,7 @@ import time
 
 import jax
 
+from lemmata.catalogue import entries
 from lemmata.claims import registry, verdicts_of
 from lemmata.workers import Processes, finished
 
@@ -19,9 +20,10 @@ CLAIMS, JOBS, TURNS = 40, 2, 2
 
 
 def share(count: int) -> list:
-    """A fixed share: claims that are evenly spread over the catalogue, which is sorted by name."""
+    """A fixed share: claims that are evenly spread over the catalogue, the longest first, as `--jobs` begins them."""
     names = sorted(registry())
-    return [registry()[names[place * len(names) // count]] for place in range(count)]
+    taken = [names[place * len(names) // count] for place in range(count)]
+    return [registry()[name] for name in sorted(taken, key=lambda name: -entries()[name]["verdict"]["seconds"])]
 
 
 def warm(number: int) -> int:

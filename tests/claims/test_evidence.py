@@ -18,6 +18,7 @@ from lemmata.claims import (
     by_information,
     count_e_value,
     joined,
+    longest_first,
     misses,
     nearness,
     p_e_value,
@@ -196,6 +197,8 @@ def test_what_was_never_judged_comes_first_and_what_nothing_new_is_expected_of_l
         "known to the end",
     ]  # fmt: skip
     assert order[0].bits == pytest.approx(math.log2(257) / 2)
+    longest = longest_first(reversed(order))
+    assert [own.seconds for own in longest] == [60.0, 2.0, 2.0, 2.0, 2.0, 0.1]
 
 
 def test_nearness_falls_with_the_distance_from_the_threshold():

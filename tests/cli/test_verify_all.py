@@ -217,6 +217,25 @@ def test_what_is_new_is_judged_before_what_is_known(tmp_path):
     assert len(order) == 3
 
 
+def test_several_processes_begin_what_took_longest(tmp_path, monkeypatch):
+    path, ledger = claim_file(tmp_path), tmp_path / "l.sqlite"
+    verify = ["verify", path, "--ledger", str(ledger)]
+    RUNNER.invoke(app, verify)
+    with open_ledger(ledger) as opened:
+        rows = opened.query("SELECT claim, seconds FROM verdicts ORDER BY seconds DESC")
+    given = []
+
+    def alone(tasks, **_):
+        for task in tasks:
+            given.append(task.claim.name)
+            yield from run_keyed([task])
+
+    monkeypatch.setattr("lemmata.claims.run_keyed", alone)
+    RUNNER.invoke(app, [*verify, "--seed", "1", "--jobs", "2"])
+    assert given == [row["claim"] for row in rows]
+    assert len(given) == 3
+
+
 def test_filters_combine():
     known = registry().values()
     chosen = lambda **words: chosen_claims(known, **{"chapter": "", "source": "", "subject": "", **words})

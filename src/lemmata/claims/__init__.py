@@ -44,6 +44,7 @@ from ._ladders import Order as Order
 from ._ladders import Rate as Rate
 from ._order import Prospect as Prospect
 from ._order import by_information as by_information
+from ._order import longest_first as longest_first
 from ._order import nearness as nearness
 from ._population import Population as Population
 from ._registry import file_of as file_of

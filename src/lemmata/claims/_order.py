@@ -1,4 +1,4 @@
-"""The order in which claims are judged where time is short: most expected information a second first."""
+"""The order in which claims are judged: most expected information a second first, or the longest where all are."""
 
 import dataclasses
 import math
@@ -68,3 +68,8 @@ def nearness(verdict: Verdict | None) -> float:
 def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
     """Those with the most expected bits a second first; the cheaper one first where nothing new is expected."""
     return sorted(prospects, key=lambda own: (-own.bits / max(own.seconds, 1e-3), own.seconds))
+
+
+def longest_first(prospects: Iterable[Prospect]) -> list[Prospect]:
+    """Those that took longest first: where all are judged, several processes then end at nearly the same time."""
+    return sorted(prospects, key=lambda own: -own.seconds)

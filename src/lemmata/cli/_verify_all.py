@@ -117,14 +117,18 @@ class Session:
         return {name: own.verdict for name, own in self.known.items() if own.verdict is not None}
 
     def tasks(self) -> Iterator[Any]:
-        """Claims that are to be judged, most expected information a second first, until the time is over."""
-        from lemmata.claims import Task, by_information
+        """Claims that are to be judged, most expected information a second first, until the time is over.
+
+        Where nothing limits the time, several processes begin the longest ones first.
+        """
+        from lemmata.claims import Task, by_information, longest_first
         from lemmata.ledger import prospects
 
         done = {} if self.options.continued else self.standing()
         waiting = [own for name, own in self.known.items() if name not in done]
         own = self.options
-        for prospect in by_information(prospects(waiting, own.budget)):
+        all_of_them = own.minutes is None and (own.jobs > 1 or own.dask is not None)
+        for prospect in (longest_first if all_of_them else by_information)(prospects(waiting, own.budget)):
             if own.minutes is not None and self.seconds > 60 * own.minutes:
                 return
             claim = prospect.claim
