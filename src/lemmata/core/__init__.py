@@ -16,6 +16,7 @@ from ._settings import whole as whole
 from ._shared_arrays import read_array as read_array
 from ._shared_arrays import refusing_disk_errors as refusing_disk_errors
 from ._shared_arrays import write_array as write_array
+from ._threads import all_blas_threads as all_blas_threads
 from ._threads import one_blas_thread as one_blas_thread
 from ._workers import check_executor as check_executor
 from ._workers import completed as completed

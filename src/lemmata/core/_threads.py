@@ -1,6 +1,7 @@
-"""One BLAS thread for many small problems."""
+"""One BLAS thread for many small problems, all of them for a few large ones."""
 
 import contextlib
+import os
 
 from threadpoolctl import threadpool_limits
 
@@ -14,3 +15,12 @@ def one_blas_thread() -> contextlib.AbstractContextManager:
     import scipy.linalg  # noqa: F401, loads the BLAS that JAX calls, so that it can be limited; slow to import
 
     return threadpool_limits(1, user_api="blas")
+
+
+def all_blas_threads() -> contextlib.AbstractContextManager:
+    """A context in which BLAS and LAPACK use what OMP_NUM_THREADS says, else a thread for each core.
+
+    For products of matrices of thousands of rows within `one_blas_thread`.
+    """
+    stated = os.environ.get("OMP_NUM_THREADS", "")
+    return threadpool_limits(int(stated) if stated.isdigit() and int(stated) else os.cpu_count(), user_api="blas")

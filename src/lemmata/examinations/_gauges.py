@@ -18,13 +18,14 @@ from lemmata.models import Trained
 from ._record import Condition, Gauge, Interval
 
 _UNSEEN = ("held-out rows", "rows in use whose classes are known")  # without them a prediction is made, not scored
+_CHAPTER = "trained_models"
 _PASSES = 20.0
 _WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"}
 
 
 def gauges_of(trained: Trained) -> list[Claim]:
     """The registered claims that a trained model can be posed, in the order of their names."""
-    return [claim for claim in registry().values() if claim.of_data and _speaks(claim, trained)]
+    return [claim for claim in registry(_CHAPTER).values() if claim.of_data and _speaks(claim, trained)]
 
 
 def _speaks(claim: Claim, trained: Trained) -> bool:

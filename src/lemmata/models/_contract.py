@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Inexact
 
 from lemmata.errors import ShapeError
 
-BATCH = 256
+BATCH = 2048
 """Rows that pass through a model at once."""
 _KEPT = 2**29
 SMALLEST = 1e-30
@@ -226,7 +226,7 @@ class AbstractModel(abc.ABC):
 
 
 def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
-    """How many rows of a model may pass at once: a power of 2, at most 256.
+    """How many rows of a model may pass at once: a power of 2, at most 2048.
 
     What a gradient keeps between its two halves is counted for one row and for two; as many rows pass as keep half a
     GiB. A product with the Hessian keeps about four times that.

@@ -46,6 +46,9 @@ def _smaller(model: AbstractModel, x: np.ndarray, task: Task) -> Float[np.ndarra
     return (weighted.reshape(f.size, n, width).transpose(1, 0, 2) @ root).transpose(1, 0, 2).reshape(f.size, -1)
 
 
+_NEAR = 0.05  # the rules of one probe; the probes differ by about as much
+
+
 @dataclasses.dataclass(frozen=True)
 class DimensionEstimate:
     """The effective dimension tr M (M + ridge)^-1 from products alone.
@@ -89,7 +92,7 @@ def dimension_by_products(
         task: how outputs are read.
         ridge: n times the decay, above 0.
         probes: random vectors.
-        steps: products a probe, fewer where the space is exhausted.
+        steps: products a probe at most; fewer where the space is exhausted, or the two rules are within a twentieth.
         seed: of the probes.
     """
     values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x)))
@@ -109,7 +112,8 @@ def dimension_by_products(
             for _ in range(2):  # twice is enough against rounding
                 vector = vector - basis[: k + 1].T @ (basis[: k + 1] @ vector)
             beside.append(float(np.linalg.norm(vector)))
-            if beside[-1] <= 1e-10 * max(diagonal):
+            least, most = _gauss_and_radau(np.array(diagonal), np.array(beside), ridge) if k % 3 == 2 else (0.0, 1.0)
+            if beside[-1] <= 1e-10 * max(diagonal) or most - least <= _NEAR * most:
                 break
             vector = vector / beside[-1]
         least, most = _gauss_and_radau(np.array(diagonal), np.array(beside), ridge)

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
+from lemmata.core import all_blas_threads
 from lemmata.errors import MemoryPlanError, SolverError
 
 from ._compressed import MOST, compress, form_error
@@ -125,7 +126,8 @@ def _influence(
     found = factors(model, x, prior_of(model)) if min(size, n * width) > EXACT else None
     planned_bytes(n, width, size, found is not None)
     if found is not None:
-        return _within_span(model, x, found, curvature, ridge, gradient)
+        with all_blas_threads():
+            return _within_span(model, x, found, curvature, ridge, gradient)
     return *(_by_outputs if size > n * width else _by_parameters)(model, x, curvature, ridge, gradient), 0.0
 
 

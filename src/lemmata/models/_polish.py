@@ -16,6 +16,9 @@ from ._contract import AbstractModel
 from ._task import Task
 
 STEPS = 600
+MEMORY = 10
+"""Steps that L-BFGS keeps: with 30 a step took twice as long, and 600 of them came no further."""
+_SINGLE = 1e-8  # by which the objective still falls in a step of single precision; less is rounding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Objective:
         """The objective and its gradient at other parameters."""
         loss, slope = self.slope(self.model.at(theta))
         own = self._kept * theta
-        return loss + self.decay / 2 * float(own @ own), slope + self.decay * own
+        return loss + self.decay / 2 * float(own @ own), slope.astype(float) + self.decay * own
 
     def residual(self) -> float:
         """|grad L + delta theta| / (delta |theta|); without decay |grad L| times the square root of n, see `noise`."""
@@ -83,7 +86,10 @@ class Polished:
 
 
 def polish(objective: Objective, steps: int = STEPS, tolerance: float = 1e-4) -> Polished:
-    """Bring a copy of a model to a stationary point of its objective by L-BFGS in float64.
+    """Bring a copy of a model to a stationary point of its objective by L-BFGS.
+
+    A model in single precision descends in it until rounding ends that, and goes on in float64 with the steps that are
+    left; the copy, and how far it is from stationary, are in float64 for every model.
 
     Args:
         objective: with a decay above 0.
@@ -94,11 +100,30 @@ def polish(objective: Objective, steps: int = STEPS, tolerance: float = 1e-4) ->
     start = double.model.theta
     # The largest entry of a gradient is at most its norm, so this ends no earlier than the residual asks.
     size = double.decay * float(np.linalg.norm(double._kept * start)) / math.sqrt(len(start))
-    found = scipy.optimize.minimize(
-        double.value, start, jac=True, method="L-BFGS-B",
-        options={"maxiter": steps, "maxfun": 2 * steps, "gtol": tolerance * size, "ftol": 1e-15, "maxcor": 30},
-    )  # fmt: skip
-    model = double.model.at(found.x)
+    end, taken = start, 0
+    if objective.model.theta.dtype == np.float32:
+        end, taken = _descended(objective, end, steps, tolerance * size, _SINGLE)
+    if taken < steps:
+        end, more = _descended(double, end, steps - taken, tolerance * size, 1e-15)
+        taken += more
+    model = double.model.at(end)
     size = float(np.linalg.norm(start))
-    moved = float(np.linalg.norm(found.x - start)) / size if size else math.inf
-    return Polished(model, dataclasses.replace(double, model=model).residual(), int(found.nit), moved)
+    moved = float(np.linalg.norm(end - start)) / size if size else math.inf
+    return Polished(model, dataclasses.replace(double, model=model).residual(), taken, moved)
+
+
+def _descended(
+    objective: Objective, start: Float[np.ndarray, " P"], steps: int, largest: float, gain: float
+) -> tuple[Float[np.ndarray, " P"], int]:
+    """Where L-BFGS ends, whose vectors are in float64, and after how many steps.
+
+    Args:
+        objective: in the precision of its model.
+        start: parameters.
+        steps: at most.
+        largest: entry of the gradient at which it ends.
+        gain: of a step, relative to an objective above 1, at which it ends.
+    """
+    options = {"maxiter": steps, "maxfun": 2 * steps, "gtol": largest, "ftol": gain, "maxcor": MEMORY}
+    found = scipy.optimize.minimize(objective.value, start, jac=True, method="L-BFGS-B", options=options)
+    return found.x, int(found.nit)

@@ -23,7 +23,7 @@ from ._left_out_rows import LeftOutRows, leave_rows_out
 from ._linear_layers import linear_layers
 from ._margins import Directed, directed
 from ._nearby import nearby_rows
-from ._polish import STEPS, Objective, Polished, polish
+from ._polish import MEMORY, STEPS, Objective, Polished, polish
 from ._readout import readout
 from ._refit import Refits
 from ._row_effects import SHOWN, RowEffects, row_effects
@@ -40,7 +40,7 @@ _SAMPLED = 32
 _FEW = 4
 _STEP = 1.1  # gradients that a step of L-BFGS makes
 _MEMORY = 600.0  # for its vectors, as long as the gradient of so many rows
-_VECTORS = 70  # of parameters, which L-BFGS with a memory of 30 steps keeps
+_VECTORS = 2 * MEMORY + 10  # of parameters, which L-BFGS keeps
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
