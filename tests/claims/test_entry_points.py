@@ -62,6 +62,13 @@ def test_a_module_and_a_class_are_registered_and_what_stands_twice_once(register
     assert find("their_bound")[0].statement == "TheirBound."
 
 
+def test_one_chapter_alone_is_loaded_beside_what_others_have(registered):
+    registered(Point(lambda: claim_class("TheirBound")))
+    own = [name for name in registry() if name.startswith("trained_models.")]
+    assert len(own) > 50
+    assert list(registry("trained_models")) == [*own, "their.claims.their_bound"]
+
+
 @pytest.mark.rotating(4)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_package_is_one_warning_that_names_it(case, registered, tmp_path, monkeypatch):

@@ -58,7 +58,8 @@ def test_the_dimension_by_products_is_that_of_the_trace(width):
     found = dimension_by_products(own, X, TASK, ridge, probes=400, steps=60, seed=1)
     assert found.value == pytest.approx(exact, abs=4 * found.high.std() / 20)
     low, high = found.interval(0.95)
-    assert high - low == pytest.approx(2 * 1.966 * found.high.std(ddof=1) / 20, rel=1e-3)
+    reaches = 1.966 / 20 * (found.low.std(ddof=1) + found.high.std(ddof=1))
+    assert high - low == pytest.approx(found.high.mean() - found.low.mean() + reaches, rel=1e-3)
     assert exact == pytest.approx(leave_one_out(own, X, Y, TASK, ridge / 30).dimension)
 
 
@@ -89,6 +90,17 @@ def test_few_steps_leave_the_quadratic_form_between_their_two_rules(steps):
     assert np.all(exact <= found.high * (1 + 1e-9))
     if steps == 2:
         assert np.all(found.high - found.low > 0.1)
+
+
+def test_the_rules_are_brought_no_nearer_than_a_twentieth():
+    own, steps = model(40), 60
+    exact = [leave_one_out(own, X, Y, TASK, ridge / 30).dimension for ridge in (30.0, 1e-3)]
+    easy, hard = (dimension_by_products(own, X, TASK, ridge, probes=200, steps=steps, seed=1) for ridge in (30.0, 1e-3))
+    assert easy.products < hard.products < 200 * steps
+    for found, dimension in zip((easy, hard), exact, strict=True):
+        assert np.all(found.high - found.low <= 0.05 * found.high)
+        low, high = found.interval(0.999)
+        assert low <= dimension <= high
 
 
 def test_the_damping_of_most_evidence_is_the_best_of_a_grid():

@@ -1,0 +1,41 @@
+"""A copy at a stationary point, from weights in either precision."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.models import Objective, polish, read_model, read_task
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(60, 5)).astype(np.float32)
+LABELS = (X[:, 0] + RNG.normal(size=60) > 0).astype(int)
+LOGITS = lambda params, x: x @ params["w"] + params["b"]
+
+
+def objective(dtype, decay=0.02):
+    start = {"w": jnp.zeros((5, 2), dtype) + jnp.asarray(0.1, dtype), "b": jnp.ones(2, dtype)}
+    model, x = read_model((LOGITS, start)), X.astype(dtype)
+    task = read_task(model, x, LABELS)
+    return Objective(model, x, task.encode(LABELS), task, decay)
+
+
+def test_single_precision_ends_where_float64_does():
+    single, double = (polish(objective(dtype), 500, 1e-6) for dtype in (np.float32, np.float64))
+    assert single.model.theta.dtype == np.float64
+    assert max(single.residual, double.residual) <= 1e-6  # which single precision does not reach
+    assert single.model.theta == pytest.approx(double.model.theta, abs=1e-5)
+    assert single.moved == pytest.approx(double.moved, rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("steps", [1, 4])
+def test_both_precisions_together_take_the_steps_that_are_allowed(dtype, steps):
+    found = polish(objective(dtype), steps, 1e-9)
+    assert found.steps == steps
+    assert 1e-9 < found.residual < objective(dtype).residual()
+
+
+def test_rounding_of_single_precision_costs_no_steps_of_float64():
+    whole = polish(objective(np.float32), 500, 1e-7)
+    assert whole.residual <= 1e-7
+    assert whole.steps < 100
