@@ -1,5 +1,7 @@
 """The same network behind every face: outputs and products against dense derivatives and against each other."""
 
+import dataclasses
+
 import equinox as eqx
 import flax.linen as linen
 import jax
@@ -156,11 +158,33 @@ def test_other_parameters_leave_the_users_model_alone():
 
 
 def test_rows_pass_in_batches():
-    model = read_model(own_function())
+    model = dataclasses.replace(read_model(own_function()), batch=256)
     x = np.random.default_rng(2).normal(size=(600, D))
     u = np.ones((600, C))
     np.testing.assert_allclose(model.outputs(x)[300], model.outputs(x[300:301])[0], atol=1e-12)
     np.testing.assert_allclose(model.vjp(u, x), sum(model.vjp(u[:1], x[i : i + 1]) for i in range(600)), atol=1e-9)
+
+
+@pytest.mark.parametrize("batch", [2048, 4])
+@pytest.mark.parametrize("face", FACES)
+def test_both_products_at_the_same_rows_again_and_again(face, batch):
+    model = dataclasses.replace(read_model(FACES[face]()), batch=batch)
+    push, pull = model.linear(X)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        u, v = rng.normal(size=(len(X), C)), rng.normal(size=len(model.theta))
+        np.testing.assert_allclose(push(v), model.jvp(v, X), atol=1e-11)
+        np.testing.assert_allclose(pull(u), model.vjp(u, X), atol=1e-11)
+
+
+def test_products_of_outputs_that_are_linear_in_the_parameters():
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Linear(D, C).double()
+    model = read_model(module)
+    push, pull = model.linear(X)
+    v, u = np.arange(len(model.theta), dtype=float), np.ones((len(X), C))
+    np.testing.assert_allclose(push(v), model.jvp(v, X), atol=1e-11)
+    np.testing.assert_allclose(pull(u), model.vjp(u, X), atol=1e-11)
 
 
 def test_estimators_say_what_scikit_learn_says():

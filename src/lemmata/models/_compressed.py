@@ -31,7 +31,7 @@ class Compressed:
     """The rows of J and of R J in an orthonormal basis of the span.
 
     Args:
-        rows: of J, output after output.
+        rows: of J, one column for each, output after output.
         weighted: of R J.
         own: J_i J_i' of each row of data.
         chosen: places of the rows of R J that span.
@@ -39,8 +39,8 @@ class Compressed:
         left: t, the squared length of all of R J that is outside.
     """
 
-    rows: Float[np.ndarray, "nC k"]
-    weighted: Float[np.ndarray, "nC k"]
+    rows: Float[np.ndarray, "k nC"]
+    weighted: Float[np.ndarray, "k nC"]
     own: Float[np.ndarray, "n C C"]
     chosen: np.ndarray
     lower: Float[np.ndarray, "k k"]
@@ -48,7 +48,7 @@ class Compressed:
 
     def curvature(self, ridge: float) -> Float[np.ndarray, "k k"]:
         """Q J_w' J_w Q + ridge in the basis."""
-        found = self.weighted.T @ self.weighted
+        found = self.weighted @ self.weighted.T
         found[np.diag_indices_from(found)] += ridge
         return found
 
@@ -59,7 +59,7 @@ def compress(
     """A span outside of which the squared length of R J is at most 3 times the ridge, or one of at most 6000 rows.
 
     Args:
-        found: the Jacobian J as factors.
+        found: the Jacobian J as factors, `joined`.
         root: R of each row, symmetric.
         ridge: n times the decay, above 0.
         left: in units of the ridge, at which it ends.
@@ -69,29 +69,35 @@ def compress(
     size, most = n * width, min(most, n * width)
     own = np.zeros(root.shape)
     for part in found:
-        own += part.scale**2 * ((part.taken**2).sum(1)[:, None, None] * (part.pushed @ part.pushed.transpose(0, 2, 1)))
+        own += (part.taken**2).sum(1)[:, None, None] * (part.pushed @ part.pushed.transpose(0, 2, 1))
     outside = np.einsum("iab,ibc,iac->ia", root, own, root).ravel()
-    rows, weighted = np.empty((2, size, most))
+    rows, weighted = np.empty((2, most, size))
     lower, chosen, k = np.zeros((most, most)), np.empty(most, int), 0
     least = _ROUNDING * outside.max()
     while outside.sum() > left * ridge and outside.max() > least and k < most:
         tried = np.argsort(-outside, kind="stable")[: min(2 * _AT_ONCE, size)]
-        pairs = _weighted(found, root, tried)
-        products = ((a @ a.T) * (b @ b.T) for a, b in pairs)
-        block = np.sum([part.scale**2 * own for part, own in zip(found, products, strict=True)], axis=0)
-        factor, order = _pivoted(block - weighted[tried, :k] @ weighted[tried, :k].T, min(_AT_ONCE, most - k))
+        pairs, known = _weighted(found, root, tried), weighted[:k, tried]
+        block = np.sum([(a @ a.T) * (b @ b.T) for a, b in pairs], axis=0) - known.T @ known
+        factor, order = _pivoted(block, min(_AT_ONCE, most - k))
         if not len(order):
             break
         taken, end = tried[order], k + len(order)
-        fresh = _columns(found, [(a[order], b[order]) for a, b in pairs]) - rows[:, :k] @ weighted[taken, :k].T
-        fresh = scipy.linalg.solve_triangular(factor, fresh.T, lower=True, overwrite_b=True).T
-        lower[k:end, :k], lower[k:end, k:end], chosen[k:end] = weighted[taken, :k], factor, taken
-        rows[:, k:end] = fresh
-        weighted[:, k:end] = (root @ fresh.reshape(n, width, -1)).reshape(size, -1)
-        outside = np.maximum(outside - (weighted[:, k:end] ** 2).sum(1), 0.0)
+        fresh = _columns(found, [(a[order], b[order]) for a, b in pairs])
+        fresh -= known[:, order].T @ rows[:k]
+        rows[k:end] = solved(factor, fresh)
+        each = lambda own, few=end - k: own.reshape(few, n, width).transpose(1, 0, 2)
+        np.matmul(each(rows[k:end]), root, out=each(weighted[k:end]))
+        lower[k:end, :k], lower[k:end, k:end], chosen[k:end] = known[:, order].T, factor, taken
+        outside = np.maximum(outside - np.einsum("ki,ki->i", weighted[k:end], weighted[k:end]), 0.0)
         outside[taken] = 0.0
         k = end
-    return Compressed(rows[:, :k], weighted[:, :k], own, chosen[:k], lower[:k, :k], float(outside.sum()))
+    return Compressed(rows[:k], weighted[:k], own, chosen[:k], lower[:k, :k], float(outside.sum()))
+
+
+def solved(lower: Float[np.ndarray, "k k"], rows: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "k m"]:
+    """L^-1 X for a lower triangular L. X' is solved from the right, so no copy of X is turned for LAPACK."""
+    (solve,) = scipy.linalg.get_blas_funcs(("trsm",), (lower, rows))
+    return solve(1.0, lower, rows.T, side=1, lower=1, trans_a=1).T
 
 
 def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], ridge: float) -> float:
@@ -99,7 +105,7 @@ def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarr
 
     Args:
         span: what was kept.
-        found: the Jacobian J as factors.
+        found: the Jacobian J as factors, `joined`.
         root: R of each row, symmetric.
         ridge: n times the decay, above 0.
     """
@@ -107,8 +113,8 @@ def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarr
 
     def rest(v: np.ndarray) -> np.ndarray:
         u = np.einsum("iab,ib->ia", root, v.reshape(shape))
-        moved = sum(part.scale**2 * part.pushed_along(part.slope(u)) for part in found)
-        return np.einsum("iab,ib->ia", root, moved).ravel() - span.weighted @ (span.weighted.T @ v)
+        moved = sum(part.pushed_along(part.slope(u)) for part in found)
+        return np.einsum("iab,ib->ia", root, moved).ravel() - span.weighted.T @ (span.weighted @ v)
 
     if span.left <= 1e-12 * ridge:
         return 0.0
@@ -125,15 +131,15 @@ def _weighted(
     return [(part.taken[row], (root[row, output][:, None, :] @ part.pushed[row])[:, 0, :]) for part in found]
 
 
-def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray]]) -> Float[np.ndarray, "nC k"]:
-    """Inner products of the rows of J with some of R J."""
+def _columns(found: tuple[Factor, ...], pairs: list[tuple[np.ndarray, np.ndarray]]) -> Float[np.ndarray, "k nC"]:
+    """Inner products of some rows of R J with the rows of J."""
     n, width, _ = found[0].pushed.shape
-    total = np.zeros(1)
+    total = np.zeros((len(pairs[0][0]), n, width))
     for part, (taken, pushed) in zip(found, pairs, strict=True):
-        term = (part.pushed.reshape(n * width, -1) @ pushed.T).reshape(n, width, -1)
-        term *= part.scale**2 * (part.taken @ taken.T)[:, None, :]
-        total = total + term
-    return np.reshape(total, (n * width, -1))
+        term = (pushed @ part.pushed.reshape(n * width, -1).T).reshape(total.shape)
+        term *= (taken @ part.taken.T)[:, :, None]
+        total += term
+    return total.reshape(len(total), -1)
 
 
 def _pivoted(block: Float[np.ndarray, "b b"], most: int) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:

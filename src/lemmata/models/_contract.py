@@ -104,6 +104,18 @@ class AbstractModel(abc.ABC):
         """J' u = sum_i J_i' u_i: the gradient of sum_i <u_i, f(theta, x_i)>."""
         return self._summed(lambda rows, own: self._vjp(self._own(own), self._own(rows)), x, u)
 
+    def linear(
+        self, x: np.ndarray
+    ) -> tuple[
+        Callable[[Inexact[np.ndarray, " P"]], Float[np.ndarray, "n C"]],
+        Callable[[Float[np.ndarray, "n C"]], Float[np.ndarray, " P"]],
+    ]:
+        """The maps v -> J v and u -> J' u at the same rows, for many of both: what outputs take is computed once.
+
+        Only by a face that can keep it, and for rows that pass at once.
+        """
+        return (lambda v: self.jvp(v, x)), (lambda u: self.vjp(u, x))
+
     def hvp(
         self, v: Inexact[np.ndarray, " P"], x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str
     ) -> Float[np.ndarray, " P"]:

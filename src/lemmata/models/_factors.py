@@ -84,6 +84,24 @@ def factors(
     return tuple(factored)
 
 
+def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
+    """The same Jacobian with as few products: each matrix has its constants beside it, and no factor a scale.
+
+    What goes into a matrix gets one more number for constants that are added to what comes out. Sums over factors are
+    the same; which columns of the Jacobian belong to which array is lost.
+
+    Args:
+        found: as of `factors`.
+    """
+    same: dict[int, list[Factor]] = {}
+    for own in found:
+        same.setdefault(id(own.pushed), []).append(own)
+    return tuple(
+        Factor(np.concatenate([own.scale * own.taken for own in group], axis=1), group[0].pushed)
+        for group in same.values()
+    )
+
+
 def _believed(
     found: dict[str, tuple[np.ndarray, np.ndarray]], name: str, shape: tuple[int, ...],
     jacobian: Float[np.ndarray, "k C Q"], few: np.ndarray, most: float,
@@ -110,7 +128,8 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
         left: factors of the rows.
         right: of the others; None for the same.
     """
-    other, width = left if right is None else right, left[0].pushed.shape[1]
+    other, width = joined(left if right is None else right), left[0].pushed.shape[1]
+    left = joined(left)
     n, m = len(left[0].taken), len(other[0].taken)
     gram = np.empty((n * width, m * width))
     step = max(_BLOCK // (8 * width**2 * max(m, 1)), 1)
@@ -123,10 +142,7 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
                 a.pushed[start:end].reshape(-1, a.pushed.shape[2]) @ b.pushed[first:].reshape(-1, b.pushed.shape[2]).T
             )
             inner = inner.reshape(block.shape)
-            if a.taken.shape[1] > 1:
-                inner *= (a.scale * b.scale * (a.taken[start:end] @ b.taken[first:].T))[:, None, :, None]
-            else:
-                inner *= a.scale * b.scale
+            inner *= (a.taken[start:end] @ b.taken[first:].T)[:, None, :, None]
             block += inner
         rows, columns = slice(start * width, end * width), slice(first * width, m * width)
         gram[rows, columns] = block.reshape((end - start) * width, -1)
@@ -144,7 +160,5 @@ def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.n
     """
     width = left[0].pushed.shape[1]
     flat = lambda own: own.pushed.reshape(len(own.pushed), -1)
-    terms = (
-        a.scale * b.scale * (a.taken @ b.taken.T) * (flat(a) @ flat(b).T) for a, b in zip(left, right, strict=True)
-    )
-    return np.sum(list(terms), axis=0) / width
+    pairs = zip(joined(left), joined(right), strict=True)
+    return np.sum([(a.taken @ b.taken.T) * (flat(a) @ flat(b).T) for a, b in pairs], axis=0) / width

@@ -5,12 +5,15 @@ of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
 import scipy.optimize
 from jaxtyping import Float
 from scipy import stats
+
+from lemmata.core import one_blas_thread
 
 from ._contract import AbstractModel
 from ._leave_one_out import output_gram, planned_bytes, prior_of, roots
@@ -98,29 +101,36 @@ def dimension_by_products(
     values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x)))
     root = np.einsum("iab,ib,icb->iac", vectors, np.sqrt(np.maximum(values, 0.0)), vectors)
     prior, shape = prior_of(model), root.shape[:2]
-    rng, size, low, high, products = np.random.default_rng([seed, 15]), root[..., 0].size, [], [], 0
     curved = lambda flat: np.einsum("iab,ib->ia", root, flat.reshape(shape))
-    for _ in range(probes):
-        basis = np.zeros((min(steps, size), size))
-        vector = rng.choice([-1.0, 1.0], size) / np.sqrt(size)
-        diagonal, beside = [], []
-        for k in range(len(basis)):
-            basis[k] = vector
-            pushed = model.jvp(prior**2 * model.vjp(curved(vector), x), x)
-            vector, products = curved(pushed).ravel(), products + 1
-            diagonal.append(float(vector @ basis[k]))
-            for _ in range(2):  # twice is enough against rounding
-                vector = vector - basis[: k + 1].T @ (basis[: k + 1] @ vector)
-            beside.append(float(np.linalg.norm(vector)))
-            least, most = _gauss_and_radau(np.array(diagonal), np.array(beside), ridge) if k % 3 == 2 else (0.0, 1.0)
-            if beside[-1] <= 1e-10 * max(diagonal) or most - least <= _NEAR * most:
-                break
-            vector = vector / beside[-1]
-        least, most = _gauss_and_radau(np.array(diagonal), np.array(beside), ridge)
-        low.append(size * least)
-        high.append(size * most)
-    value = float(np.mean(low) + np.mean(high)) / 2
-    return DimensionEstimate(value, np.array(low), np.array(high), products)
+    push, pull = model.linear(x)
+    product = lambda u: curved(push(prior**2 * pull(curved(u)))).ravel()
+    rng, size, found = np.random.default_rng([seed, 15]), root[..., 0].size, []
+    with one_blas_thread():
+        for _ in range(probes):
+            found.append(_quadrature(product, rng.choice([-1.0, 1.0], size) / np.sqrt(size), steps, ridge))
+    low, high, products = np.array(found).T
+    value = size * float(low.mean() + high.mean()) / 2
+    return DimensionEstimate(value, size * low, size * high, int(products.sum()))
+
+
+def _quadrature(
+    product: Callable[[np.ndarray], np.ndarray], start: Float[np.ndarray, " nC"], steps: int, ridge: float
+) -> tuple[float, float, int]:
+    """Radau's and Gauss' rule for start' K (K + ridge)^-1 start, |start| = 1, and how many products they took."""
+    basis, vector = np.zeros((min(steps, len(start)), len(start))), start
+    diagonal, beside = [], []
+    for k in range(len(basis)):
+        basis[k] = vector
+        vector = product(vector)
+        diagonal.append(float(vector @ basis[k]))
+        for _ in range(2):  # twice is enough against rounding
+            vector = vector - basis[: k + 1].T @ (basis[: k + 1] @ vector)
+        beside.append(float(np.linalg.norm(vector)))
+        least, most = _gauss_and_radau(np.array(diagonal), np.array(beside), ridge) if k % 3 == 2 else (0.0, 1.0)
+        if beside[-1] <= 1e-10 * max(diagonal) or most - least <= _NEAR * most:
+            break
+        vector = vector / beside[-1]
+    return *_gauss_and_radau(np.array(diagonal), np.array(beside), ridge), len(diagonal)
 
 
 def _gauss_and_radau(

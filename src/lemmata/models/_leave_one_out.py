@@ -19,9 +19,9 @@ from jaxtyping import Float
 from lemmata.core import all_blas_threads
 from lemmata.errors import MemoryPlanError, SolverError
 
-from ._compressed import MOST, compress, form_error
+from ._compressed import MOST, compress, form_error, solved
 from ._contract import AbstractModel, batches
-from ._factors import Factor, factors, gram_of
+from ._factors import Factor, factors, gram_of, joined
 from ._task import Task
 
 _BYTES = 6 * 2**30
@@ -127,7 +127,7 @@ def _influence(
     planned_bytes(n, width, size, found is not None)
     if found is not None:
         with all_blas_threads():
-            return _within_span(model, x, found, curvature, ridge, gradient)
+            return _within_span(model, x, joined(found), curvature, ridge, gradient)
     return *(_by_outputs if size > n * width else _by_parameters)(model, x, curvature, ridge, gradient), 0.0
 
 
@@ -146,11 +146,11 @@ def _within_span(
     rooted = np.einsum("iab,ib->ia", root, along).ravel()[span.chosen]
     first = scipy.linalg.solve_triangular(span.lower, rooted, lower=True)  # g in the basis
     lower = scipy.linalg.cholesky(span.curvature(ridge), lower=True, overwrite_a=True)
-    half = scipy.linalg.solve_triangular(lower, span.rows.T, lower=True)
+    half = solved(lower, span.rows)
     inside = half.T @ scipy.linalg.solve_triangular(lower, first, lower=True)
-    step = inside + (along.ravel() - span.rows @ first) / ridge
-    blocks = [own.reshape(n, width, -1) for own in (half.T, span.rows)]
-    in_span, outside = (own @ own.transpose(0, 2, 1) for own in blocks)
+    step = inside + (along.ravel() - span.rows.T @ first) / ridge
+    blocks = [own.reshape(-1, n, width) for own in (half, span.rows)]
+    in_span, outside = (own.transpose(1, 2, 0) @ own.transpose(1, 0, 2) for own in blocks)
     return (span.own - outside) / ridge + in_span, step, error
 
 

@@ -12,13 +12,16 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Float
 
+from lemmata.core import one_blas_thread
+
 from ._contract import AbstractModel
 from ._task import Task
 
 STEPS = 600
 MEMORY = 10
 """Steps that L-BFGS keeps: with 30 a step took twice as long, and 600 of them came no further."""
-_SINGLE = 1e-8  # by which the objective still falls in a step of single precision; less is rounding
+_TOGETHER = 10
+_SINGLE = 1e-7  # by which the objective still falls in ten steps of single precision; less is rounding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,11 +104,12 @@ def polish(objective: Objective, steps: int = STEPS, tolerance: float = 1e-4) ->
     # The largest entry of a gradient is at most its norm, so this ends no earlier than the residual asks.
     size = double.decay * float(np.linalg.norm(double._kept * start)) / math.sqrt(len(start))
     end, taken = start, 0
-    if objective.model.theta.dtype == np.float32:
-        end, taken = _descended(objective, end, steps, tolerance * size, _SINGLE)
-    if taken < steps:
-        end, more = _descended(double, end, steps - taken, tolerance * size, 1e-15)
-        taken += more
+    with one_blas_thread():  # whose threads and PyTorch's wait for each other: three times slower
+        if objective.model.theta.dtype == np.float32:
+            end, taken = _descended(objective, end, steps, tolerance * size, _SINGLE)
+        if taken < steps:
+            end, more = _descended(double, end, steps - taken, tolerance * size, 1e-14)
+            taken += more
     model = double.model.at(end)
     size = float(np.linalg.norm(start))
     moved = float(np.linalg.norm(end - start)) / size if size else math.inf
@@ -122,8 +126,18 @@ def _descended(
         start: parameters.
         steps: at most.
         largest: entry of the gradient at which it ends.
-        gain: of a step, relative to an objective above 1, at which it ends.
+        gain: of ten steps together, relative to an objective above 1, at which it ends. One step may gain next to
+            nothing where a unit has a kink, the first above all, which has no curvature to go by.
     """
-    options = {"maxiter": steps, "maxfun": 2 * steps, "gtol": largest, "ftol": gain, "maxcor": MEMORY}
-    found = scipy.optimize.minimize(objective.value, start, jac=True, method="L-BFGS-B", options=options)
+    values: list[float] = []
+
+    def watch(intermediate_result: scipy.optimize.OptimizeResult) -> None:
+        values.append(float(intermediate_result.fun))
+        if len(values) > _TOGETHER and values[-1 - _TOGETHER] - values[-1] <= gain * max(values[-1], 1.0):
+            raise StopIteration
+
+    options = {"maxiter": steps, "maxfun": 2 * steps, "gtol": largest, "ftol": 0.0, "maxcor": MEMORY}
+    found = scipy.optimize.minimize(
+        objective.value, start, jac=True, method="L-BFGS-B", callback=watch, options=options
+    )
     return found.x, int(found.nit)

@@ -126,6 +126,20 @@ class TorchModel(AbstractModel):
         rows, weights = self._tensor(x), self._tensor(u)
         return self._gradient(lambda own: (self._call(own, rows) * weights).sum(), self._here())
 
+    def linear(self, x: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
+        """See `AbstractModel`. J v is the derivative of <J' u, v> in u, which is linear in it: at u = 0 as anywhere."""
+        if len(x) > self.batch:
+            return super().linear(x)
+        derivative, own = sys.modules["torch"].autograd.grad, self._here().requires_grad_()
+        found = self._call(own, self._tensor(self._own(x)))
+        nowhere = found.detach().mul(0).requires_grad_()
+        pulled = derivative(found, own, nowhere, create_graph=True)[0]
+        along = lambda of, at, weights: derivative(of, at, self._tensor(weights), retain_graph=True)[0].numpy()
+        return (
+            lambda v: along(pulled, nowhere, v).astype(float),
+            lambda u: along(found, own, u),
+        )
+
     def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
         torch, rows, targets = sys.modules["torch"], self._tensor(x), self._tensor(y)
         objective = lambda own: loss_of(loss, self._call(own, rows), targets)
