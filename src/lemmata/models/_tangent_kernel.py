@@ -76,13 +76,17 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
     return max(_BYTES // max(one, 1), 1)
 
 
-def kernel_passes(model: AbstractModel, x: np.ndarray, others: int) -> float:
+def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
     """Gradients of all rows x that the kernel of x and of as many others with x costs.
 
     Each output of a row is a gradient of it; a gradient of all takes some 6 P operations a row, and a product of two
-    Jacobians 2 C P for each pair of rows.
+    Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b) at most for
+    each of its matrices of shape (a, b), in place of 2 C a b.
     """
     n, step, width = len(x), block_rows(model, x), model.outputs(x[:1]).shape[1]
+    if factored:
+        sides = sum(sum(layer.shape) for layer in model.layers if len(layer.shape) == 2)
+        return width * ((n + others) / n + (n / 2 + others) * sides / (3 * len(model.theta)))
     blocks = -(-n // step)
     far = others + n * -(-others // step)  # rows whose Jacobian is computed for the cross kernel
     return width * ((n * (blocks + 1) / 2 + far) / n + (n / 2 + others) / 3)

@@ -328,8 +328,9 @@ class Trained:
 
     @property
     def row_effects_passes(self) -> float:
-        """The same of `row_effects`, with the stationary point that it begins at."""
-        own = 0.0 if "row_effects" in vars(self) else self._step_passes * (2.0 * SHOWN + 1) * ROW_STEPS
+        """The same of `row_effects`, in float64, with the stationary point that it begins at."""
+        double = 8.0 / self.model.theta.itemsize
+        own = 0.0 if "row_effects" in vars(self) else double * self._step_passes * (2.0 * SHOWN + 1) * ROW_STEPS
         return own + self.leaving_out_passes
 
     @property

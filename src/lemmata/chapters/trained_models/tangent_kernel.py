@@ -31,7 +31,7 @@ def few_rows(problem: Trained) -> list[Hypothesis]:
 
 def _passes(problem: Trained, name: str) -> float:
     others = 0 if problem.held is None else len(problem.held[0])
-    return 0.0 if name in vars(problem) else kernel_passes(problem.model, problem.x, others)
+    return 0.0 if name in vars(problem) else kernel_passes(problem.model, problem.x, others, problem.factored)
 
 
 def _bytes(problem: Trained) -> int:
