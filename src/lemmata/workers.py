@@ -20,12 +20,15 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from lemmata.core import check_whole, float64_enabled, one_blas_thread
+from lemmata.core import available_bytes, check_whole, float64_enabled, one_blas_thread
 from lemmata.errors import SettingError
 
 ATTEMPTS = 3
 """Processes that one task may bring down before it is given up."""
-_HELD = 3 * 2**29  # bytes, of which one process ends and another follows: compiled functions fill its memory
+_HELD = 3 * 2**29, 2**32
+"""Bytes at which a process ends and another follows, for compiled functions fill its memory: between these two, half of
+what the machine has left. The next one compiles anew; and each function takes a few of the 65,530 mappings that a
+process may have."""
 _AHEAD = 64  # tasks under way where an executor does not say how many workers it has
 _PATIENCE = 5  # seconds for a scheduler to answer, and as many for one of its workers to come
 
@@ -332,7 +335,7 @@ def _serve(end: Connection, threads: int, number: int) -> None:
                 return
             except (Exception, SystemExit) as found:  # also of what cannot be found in this process
                 answer, error = None, found
-            lasts = _resident() < _HELD
+            lasts = _lasts()
             try:
                 end.send((answer, error, lasts))
             except OSError:
@@ -370,6 +373,12 @@ def share_cores(threads: int, number: int) -> None:
     for thread in pathlib.Path("/proc/self/task").iterdir():
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(int(thread.name), cores)
+
+
+def _lasts() -> bool:
+    """Whether this process takes another task."""
+    least, most = _HELD
+    return _resident() < max(least, min(most, available_bytes() // 2))
 
 
 def _resident() -> int:

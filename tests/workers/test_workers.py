@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import lemmata.workers
 from lemmata.claims import Status, calibrate, verdicts_of, verify
 from lemmata.claims._families import FAMILIES
 from lemmata.errors import SettingError
@@ -218,3 +219,13 @@ def test_without_the_package_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SettingError, match=r"lemmata\[scale\]"), workers(dask="tcp://127.0.0.1:1"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("held", "left", "lasts"),
+    [(1.4, 0.1, True), (1.6, 0.1, False), (1.6, 3.1, False), (1.6, 3.3, True), (3.9, 100, True), (4.1, 100, False)],
+)
+def test_a_process_ends_where_it_holds_half_of_what_the_machine_has_left(monkeypatch, held, left, lasts):
+    monkeypatch.setattr(lemmata.workers, "_resident", lambda: int(held * 2**30))
+    monkeypatch.setattr(lemmata.workers, "available_bytes", lambda: int(left * 2**30))
+    assert lemmata.workers._lasts() is lasts
