@@ -114,13 +114,13 @@ def test_claims_that_hang_raise_die_or_give_nan_are_named_with_their_key_and_the
 @pytest.mark.usefixtures("quick_processes")
 def test_two_processes_judge_as_one_does(tmp_path):
     claims = load_file(claim_file(tmp_path))
-    tasks = lambda: [Task(claim, f"{tmp_path / 'many.py'}:{type(claim).__name__}") for claim in claims.values()]
+    tasks = lambda: [Task(claim) for claim in claims.values()]
     plain = lambda found: {own.verdict.name: {**own.verdict.to_json(), "seconds": 0} for own in found}
     alone = plain(run_keyed(tasks()))
     assert len(alone) == 3
     assert plain(run_keyed(tasks(), jobs=2, limit=5000.0)) == alone
-    gone = Task(claims["many.alpha"], f"{tmp_path / 'gone.py'}:Alpha")
-    (lost, *_) = run_keyed([gone], limit=5000.0)
+    (tmp_path / "many.py").unlink()
+    (lost, *_) = run_keyed([Task(claims["many.alpha"])], limit=5000.0)
     assert lost.verdict.status == "failed"
     assert "existing Python file" in lost.verdict.reason
 
@@ -130,7 +130,7 @@ def test_what_a_process_compiles_is_kept_also_where_another_takes_its_place(tmp_
     monkeypatch.setattr(keyed, "_A_PROCESS", 1)
     claims = load_file(claim_file(tmp_path))
     two = list(claims.values())[:2]
-    tasks = [Task(claim, f"{tmp_path / 'many.py'}:{type(claim).__name__}") for claim in two]
+    tasks = [Task(claim) for claim in two]
     place, kept = tmp_path / "cache" / "compilations", []
     for _ in run_keyed(tasks, limit=5000.0, around=kept_compilations):
         kept.append(len(list(place.glob("entries/*/*-cache"))))
@@ -234,6 +234,21 @@ def test_several_processes_begin_what_took_longest(tmp_path, monkeypatch):
     RUNNER.invoke(app, [*verify, "--seed", "1", "--jobs", "2"])
     assert given == [row["claim"] for row in rows]
     assert len(given) == 3
+
+
+def test_a_process_goes_on_with_the_section_whose_functions_it_has_compiled():
+    known = [Task(own) for own in registry().values() if own.name.startswith(("approximation.", "attention."))]
+    sections = list(dict.fromkeys(task.section for task in known))
+    first, second, third = sections[:3]
+    left = list(known)
+    assert keyed._taken(left, "", set()) is known[0]
+    assert keyed._taken(left, second, {first}).section == second
+    assert keyed._taken(left, "", {first, second}).section == third
+    own = [task for task in left if task.section == first]
+    assert [keyed._taken(left, first, {second}) for _ in own] == own
+    only = [task for task in left if task.section == second][:1]
+    assert keyed._taken(only, first, {second}).section == second
+    assert keyed._taken(only, first, {second}) is None
 
 
 def test_filters_combine():

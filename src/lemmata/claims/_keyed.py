@@ -18,17 +18,16 @@ import jax
 from lemmata.errors import DataError, EntryPointWarning
 from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cores
 
-from ._apart import run_came_back, sent, sent_run
+from ._apart import received, run_came_back, sent, sent_run
 from ._claim import Claim, Status
 from ._entries import fingerprint_of
 from ._family import LEVEL
-from ._registry import find, registry
 from ._trials import Trials, run_trials
 from ._verdict import Verdict
 from ._verify import verified, verify
 
 _A_PROCESS = 40  # claims that a process judges before another takes its place: compiled functions fill its memory
-_START = 600.0  # seconds within which a process has imported the claims
+_START = 600.0  # seconds within which a process has imported the claim
 _LOOK = 1.0  # seconds after which it is seen at the latest that a trial has had its time
 _PARTING = 20.0  # seconds that a process without a task has to leave its context
 _METHOD = "spawn"  # JAX has threads, which a copy of this process would lack
@@ -42,16 +41,19 @@ class Task:
 
     Args:
         claim: the claim.
-        name: by which `find` finds it in another process.
         seed, budget, corners, level: as of `verify`.
     """
 
     claim: Claim
-    name: str
     seed: int = 0
     budget: int | None = None
     corners: int | None = None
     level: float = LEVEL
+
+    @property
+    def section(self) -> str:
+        """The module of the claim."""
+        return type(self.claim).__module__
 
     @property
     def options(self) -> dict[str, Any]:
@@ -90,7 +92,9 @@ def run_keyed(
     `failed`, and names setting, seed and trial.
 
     Args:
-        tasks: drawn when a process is free, so that a generator may end with the time that there is.
+        tasks: drawn when a process is free, so that a generator may end with the time that there is. Of a list a
+            process takes first what is of the section that it judged last, whose functions it has compiled, then what
+            is of a section that no other one is at.
         limit: seconds a trial; None for any, and in this process where there is one job.
         jobs: how many processes.
         run: what runs trials, which must be able to be sent; where it raises a `DataError` (a ledger on a full disk),
@@ -103,13 +107,18 @@ def run_keyed(
         return
     if limit is None and jobs == 1:
         for task in tasks:
-            yield _judged(task, task.claim, run)
+            yield _judged(task, run)
         return
+    known = list(tasks) if isinstance(tasks, list) else None
     waiting, workers = iter(tasks), [_Worker(limit, run, around, (number, jobs)) for number in range(jobs)]
     try:
         while True:
             for worker in workers:
-                if worker.task is None and (task := next(waiting, None)) is not None:
+                if worker.task is not None:
+                    continue
+                others = {other.section for other in workers if other.task is not None}
+                task = next(waiting, None) if known is None else _taken(known, worker.section, others)
+                if task is not None:
                     worker.give(task)
             busy = [worker for worker in workers if worker.task is not None]
             if not busy:
@@ -124,15 +133,21 @@ def run_keyed(
             worker.dismiss()
 
 
+def _taken(known: list[Task], section: str, others: set[str]) -> Task | None:
+    """The first of the known tasks that is of the section, else of none of the others, else of any; None of none."""
+    ranks = [0 if own.section == section else 1 + (own.section in others) for own in known]
+    return known.pop(ranks.index(min(ranks))) if known else None
+
+
 def _apart(tasks: Iterable[Task], executor: Executor, run: Run) -> Iterator[Judged]:
     """Judge claims in an executor."""
     known: dict[str, Task] = {}
 
     def given() -> Iterator[tuple[str, tuple]]:
         for task in tasks:
-            known[task.name] = task
+            known[task.claim.name] = task
             asked = task.options | {"progress": False}
-            yield task.name, (sent(task.claim), sent_run(run, task.claim, task.seed), asked)
+            yield task.claim.name, (sent(task.claim), sent_run(run, task.claim, task.seed), asked)
 
     for name, found in finished(executor, verified, given()):
         if isinstance(found, Lost):
@@ -153,6 +168,7 @@ class _Worker:
         self._limit, self._given, self._tries = limit, (run, around, place), 0
         self._process: Any = None
         self._judged, self.task, self._begun = 0, None, 0.0
+        self.section = ""
         self.end: Any = None
         self.deadline, self._allowed = 0.0, _START
         self._place: tuple[dict, int | None] = ({}, None)
@@ -163,16 +179,16 @@ class _Worker:
         if self._process is None:
             context = multiprocessing.get_context(_METHOD)
             self.end, there = context.Pipe()
-            registered = ".py:" not in task.name
             # No daemon, which could not have processes of its own: a thread in it sees the end of this one.
-            self._process = context.Process(target=_serve, args=(there, *self._given, registered))
+            self._process = context.Process(target=_serve, args=(there, *self._given))
             self._process.start()
             there.close()
             self._judged = 0
         self.task, self._place, self._begun, self._tries = task, ({}, None), _clock(), 0
+        self.section = task.section
         self._allow(_START)
         with contextlib.suppress(OSError):  # it has ended, which is seen when it is read
-            self.end.send((task.name, task.options))
+            self.end.send((sent(task.claim), task.options))
 
     def read(self) -> Judged | None:
         """What it says: that it begins a trial, or a verdict."""
@@ -243,7 +259,7 @@ def _failure(task: Task, setting: dict, number: int | None, seconds: float, reas
     return Verdict(*facts, seconds, Status.FAILED, reason)
 
 
-def _judged(task: Task, claim: Claim, run: Run, told: Callable[[dict, int], None] = lambda setting, number: None):
+def _judged(task: Task, run: Run, told: Callable[[dict, int], None] = lambda setting, number: None):
     """The verdict on a claim, in this process."""
     amiss = []
 
@@ -262,7 +278,7 @@ def _judged(task: Task, claim: Claim, run: Run, told: Callable[[dict, int], None
                 amiss.append(str(error))
                 return run_trials(*given)
 
-    verdict = verify(claim, **task.options, progress=False, run=watched)
+    verdict = verify(task.claim, **task.options, progress=False, run=watched)
     return Judged(task, verdict, amiss[0] if amiss else "")
 
 
@@ -283,7 +299,7 @@ class _Announced(ThreadPoolExecutor):
         return super().submit(announced)
 
 
-def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int], registered: bool) -> None:
+def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
     """Judge claims until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -297,17 +313,15 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int], 
     jax.config.update("jax_enable_x64", True)
     with warnings.catch_warnings(), around():
         warnings.simplefilter("ignore", EntryPointWarning)
-        if registered:
-            registry()
         while True:
             try:
-                name, options = end.recv()
+                found, options = end.recv()  # which imports the section of the claim, and no other
             except (EOFError, OSError):
                 return
             try:
-                (claim,) = find(name)
+                claim = received(found)
                 fingerprint_of(claim)  # a ledger asks for it, and reading the code is no part of a trial
-                done = _judged(Task(claim, name, **options), claim, run, lambda *place: say("trial", *place))
+                done = _judged(Task(claim, **options), run, lambda *place: say("trial", *place))
                 say("verdict", done.verdict, done.unrecorded)
             except (Exception, SystemExit) as error:
                 say("error", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")

@@ -132,7 +132,7 @@ class Session:
             if own.minutes is not None and self.seconds > 60 * own.minutes:
                 return
             claim = prospect.claim
-            yield Task(claim, _findable(claim), self.known[claim.name].seed, own.budget, own.corners, own.level)
+            yield Task(claim, self.known[claim.name].seed, own.budget, own.corners, own.level)
 
     def judge(self) -> Iterator[tuple[Any, Any]]:
         """Judge the claims; each with its verdict, written into the ledger, as it is finished."""
@@ -148,8 +148,9 @@ class Session:
         with workers(own.jobs if elsewhere else 1, own.dask) as executor:
             if elsewhere:  # whose workers do not see the ledger's file
                 run = CarriedTrials(self.path, self.number)
+            tasks = self.tasks() if own.minutes is not None else list(self.tasks())
             stream = run_keyed(
-                self.tasks(), limit=own.limit, jobs=own.jobs, run=run, around=kept_compilations, executor=executor
+                tasks, limit=own.limit, jobs=own.jobs, run=run, around=kept_compilations, executor=executor
             )
             yield from self.taken(stream)
 
@@ -220,14 +221,3 @@ class Session:
 def of_package(claim: Any) -> bool:
     """Whether the claim is of an imported module, and not of a file that was read for this run."""
     return type(claim).__module__ in sys.modules
-
-
-def _findable(claim: Any) -> str:
-    """A name by which another process finds the claim."""
-    import inspect
-
-    from lemmata.claims import file_of
-
-    if of_package(claim):
-        return claim.name
-    return f"{file_of(claim) or inspect.getsourcefile(type(claim).predict)}:{type(claim).__name__}"

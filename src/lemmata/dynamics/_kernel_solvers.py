@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from lemmata.core import check_gram, check_numbers, known
@@ -86,6 +87,14 @@ def logistic_descent(
         [1.0, -1.0]
     """
     _check_rows(kernel, y, cross)
+    return start_at + cross @ _descended(kernel, y, start, rate, steps, until)
+
+
+@jax.jit
+def _descended(
+    kernel: Array, y: Array, start: ArrayLike, rate: ArrayLike, steps: ArrayLike, until: ArrayLike
+) -> Float[Array, " n"]:
+    """The weights at which logistic descent ends."""
     loss = lambda weights: jnp.mean(jax.nn.softplus(-y * (start + kernel @ weights)))
 
     def step(carry: tuple) -> tuple:
@@ -96,7 +105,7 @@ def logistic_descent(
 
     zero = jnp.zeros(len(y), kernel.dtype)
     more = lambda carry: (carry[1] < steps) & (carry[2] > until)
-    return start_at + cross @ jax.lax.while_loop(more, step, (zero, 0, loss(zero)))[0]
+    return jax.lax.while_loop(more, step, (zero, 0, loss(zero)))[0]
 
 
 class AsymmetricFit(eqx.Module):

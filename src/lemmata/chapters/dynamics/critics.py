@@ -212,18 +212,28 @@ class FiniteWidthCritic(Claim[Clouds]):
         return jnp.asarray(-0.5)
 
     def measure_at(self, problem: Clouds, key: Key[Array, ""], width: float) -> Array:
-        return _distance(erf_network(1, int(width), bias_std=0.5), jax.random.split(key, _NETWORKS), problem)
+        """Root mean square, over networks and other points, of their distance from the critic of infinite width."""
+        found = _trained(_network(int(width)), jax.random.split(key, _NETWORKS), problem)
+        return jnp.sqrt(jnp.mean((found - _limit(problem)) ** 2))
+
+
+def _network(width: int) -> Serial:
+    return erf_network(1, width, bias_std=0.5)
 
 
 @eqx.filter_jit
-def _distance(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Float[Array, ""]:
-    """Root mean square, over networks and other points, of their distance from the critic of infinite width."""
-    limit = critic(TangentKernel(network), problem.real, problem.fake, problem.time)(problem.other)
-    found = jax.vmap(lambda own: _trained(network, own, problem))(keys)
-    return jnp.sqrt(jnp.mean((found - limit) ** 2))
+def _limit(problem: Clouds) -> Float[Array, " p"]:
+    """The critic of infinite width at the other points; the kernel knows no width."""
+    return critic(TangentKernel(_network(1)), problem.real, problem.fake, problem.time)(problem.other)
 
 
-def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
+@eqx.filter_jit
+def _trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Float[Array, "k p"]:
+    """Values at the other points of a network from each key."""
+    return jax.vmap(lambda own: _descended(network, own, problem))(keys)
+
+
+def _descended(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
     """Values at the other points after 20 steps of gradient descent on the two halves."""
     first, _ = network.init(key, problem.real.shape[1])
 

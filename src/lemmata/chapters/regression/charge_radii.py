@@ -50,7 +50,7 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
 
     def trivial(self, problem: RadiiHalf) -> Array:
         """The error of the base model alone."""
-        return jnp.sqrt(jnp.mean(problem.table.rest[~np.asarray(problem.choose)] ** 2))
+        return jnp.asarray(np.sqrt(np.mean(problem.table.rest[~np.asarray(problem.choose)] ** 2)))
 
 
 class ParityIsNeeded(Claim[RadiiHalf]):

@@ -37,7 +37,7 @@ def staggering(table: RadiiTable) -> Float[np.ndarray, " k"]:
 
 
 def _size(values: Float[np.ndarray, " k"]) -> Array:
-    return jnp.sqrt(jnp.mean(jnp.asarray(values) ** 2))
+    return jnp.asarray(np.sqrt(np.mean(np.asarray(values) ** 2)))
 
 
 def staggering_error(problem: HiddenRadii, kind: str) -> Array:
