@@ -2,9 +2,10 @@
 
 Two workers with two threads each would fight over two cores. Most of the time of these tests is the compilation of
 functions that run once, so XLA optimises little, and it takes its older emitter of fused loops, which compiles a small
-function in a third of the time; both give way to flags of the caller's. Nothing compiled is shared between processes,
-since one would read what another is still writing; what a process holds of it is bounded. Python looks for
-circles of objects once in 50,000 new ones, not in 700: each look passes over all that JAX holds.
+function in a third of the time; both give way to flags of the caller's. Batches of systems are solved one after the
+other, since jaxlib 0.10 may wait for ever. Nothing compiled is shared between processes, since one would read what
+another is still writing; what a process holds of it is bounded. Python looks for circles of objects once in 50,000 new
+ones, not in 700: each look passes over all that JAX holds.
 """
 
 import gc
@@ -13,10 +14,13 @@ import os
 import pathlib
 import tempfile
 
+from lemmata.cli import solve_in_turn
+
 # XLA reads its flags at the first computation, and ends the process at one that it does not know.
 _FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 if (0, 8) <= tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])) <= (0, 10):
     os.environ.setdefault("XLA_FLAGS", _FLAGS)
+solve_in_turn()
 
 import jax  # noqa: E402
 import pytest  # noqa: E402

@@ -1,5 +1,6 @@
 """Floor 10: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
 
+import importlib.metadata
 import inspect
 import os
 import sys
@@ -49,8 +50,20 @@ def _options(
     pass
 
 
+def solve_in_turn() -> None:
+    """Let jaxlib 0.10 solve one batch of linear systems after the other, unless XLA_FLAGS says how; before JAX starts.
+
+    Of two batches that it solves at once, each waits for the threads of the pool that the other one has: on two cores a
+    program with two of them never ended, in the second run out of two hundred or in the first.
+    """
+    flags, name = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_scheduler_type"
+    if importlib.metadata.version("jaxlib").startswith("0.10.") and name not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {name}=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED".strip()
+
+
 def main() -> None:
     """Run the command line; the entry point `lemmata`."""
+    solve_in_turn()
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller, as `lemmata list >&-` does
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
