@@ -213,7 +213,7 @@ class FiniteWidthCritic(Claim[Clouds]):
 
     def measure_at(self, problem: Clouds, key: Key[Array, ""], width: float) -> Array:
         """Root mean square, over networks and other points, of their distance from the critic of infinite width."""
-        found = _trained(_network(int(width)), jax.random.split(key, _NETWORKS), problem)
+        found = _all_trained(_network(int(width)), jax.random.split(key, _NETWORKS), problem)
         return jnp.sqrt(jnp.mean((found - _limit(problem)) ** 2))
 
 
@@ -228,12 +228,12 @@ def _limit(problem: Clouds) -> Float[Array, " p"]:
 
 
 @eqx.filter_jit
-def _trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Float[Array, "k p"]:
+def _all_trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Float[Array, "k p"]:
     """Values at the other points of a network from each key."""
-    return jax.vmap(lambda own: _descended(network, own, problem))(keys)
+    return jax.vmap(lambda own: _trained(network, own, problem))(keys)
 
 
-def _descended(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
+def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
     """Values at the other points after 20 steps of gradient descent on the two halves."""
     first, _ = network.init(key, problem.real.shape[1])
 
