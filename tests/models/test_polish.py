@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.models import Objective, polish, read_model, read_task
+from lemmata.models import Objective, _polish, polish, read_model, read_task
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 5)).astype(np.float32)
@@ -39,3 +39,19 @@ def test_rounding_of_single_precision_costs_no_steps_of_float64():
     whole = polish(objective(np.float32), 500, 1e-7)
     assert whole.residual <= 1e-7
     assert whole.steps < 100
+
+
+def test_a_first_step_that_gains_next_to_nothing_does_not_end_the_descent():
+    """From (1e-4, 0) the first step gains the 5e-9 of x; the 5e-6 of y come after it."""
+    curvature, end = np.array([1.0, 1e-5]), np.array([0.0, 1.0])
+    seen = []
+
+    class Bowl(Objective):
+        def value(self, theta):
+            seen.append(float(curvature @ (theta - end) ** 2 / 2))
+            return seen[-1], curvature * (theta - end)
+
+    found, steps = _polish._descended(object.__new__(Bowl), np.array([1e-4, 0.0]), 100, 1e-12, _polish._SINGLE)
+    assert seen[0] - min(seen[:3]) < 1e-8
+    assert found == pytest.approx(end, abs=1e-3)
+    assert 1 < steps < 100
