@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 from sklearn.neural_network import MLPClassifier
 
 from lemmata.errors import MemoryPlanError
@@ -15,6 +14,8 @@ from lemmata.models import leave_one_out, read_model, read_task, tangent_kernel
 from lemmata.models._compressed import compress
 from lemmata.models._factors import factors, gram_of, mean_gram
 from lemmata.models._jax import jax_model
+
+torch = pytest.importorskip("torch")
 
 RNG = np.random.default_rng(21)
 X, Z = RNG.normal(size=(13, 4)), RNG.normal(size=(5, 4))
