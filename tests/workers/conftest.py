@@ -31,6 +31,6 @@ def processes(marks):
 def cluster(marks):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, memory_limit="1.5GiB", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, memory_limit="1.5GiB", dashboard_address="127.0.0.1:0"
     ) as found:
         yield found.scheduler_address
