@@ -202,7 +202,11 @@ def column(**columns):
 N = model_files.N
 TABLES = {
     "words": (column(x1=["a"] * N), [], "column 'x1'\n  found: words, 'a' for example"),
-    "an empty cell": (column(x1=[1.0, None] + [1.0] * (N - 2)), [], "column 'x1', row 2\n  found: an empty cell"),
+    "an empty cell": (
+        column(x1=[1.0, None] + [1.0] * (N - 2)),
+        [],
+        "column 'x1', row 2\n  found: a cell that is empty or NaN",
+    ),
     "an empty target": (column(y=[None] + [1] * (N - 1)), [], "column 'y', row 1"),
     "five classes": (column(y=np.arange(N) % 5), [], "class 3 in row 4"),
     "another column": (column(z=np.ones(N)), [], "found: shape (5,) each"),
@@ -236,9 +240,33 @@ def test_a_file_that_memory_does_not_hold_is_refused(run, files, monkeypatch):
 
 def test_records_that_are_none(files, tmp_path):
     record = tmp_path / "model.json"
-    for text, said in (("{}", "is not of this version"), ('{"gauges": 1, "schema": 1}', "is not a record of a model"),
-                       ("[", "is not a record"), ('{"gauges": [], "schema": 99}', "schema 99")):  # fmt: skip
+    for text, said in (
+        ("{}", "is not of this version"), ('{"gauges": 1, "schema": 1}', "is not a record of a model"),
+        ("[", "is not a record"), ('{"gauges": [1, 2', "is not a record of a model"),
+        ('{"gauges": [], "schema": 99}', "schema 99"),
+    ):  # fmt: skip
         record.write_text(text)
         result = CliRunner().invoke(app, ["report", str(record), "--out", str(tmp_path / "r")])
         assert result.exit_code == 2, text
         assert said in result.stderr, text
+
+
+@pytest.mark.usefixtures("without_gauges")
+def test_dropout_in_training_mode_is_named(run, files, tmp_path):
+    torch = pytest.importorskip("torch")
+    layers = "torch.nn.Linear(4, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 3)"
+    text = f"import torch\n\n\ndef build():\n    return torch.nn.Sequential({layers}).train()\n"
+    program(files, "dropout.py", text)
+    torch.manual_seed(0)
+    result = run("--held", files / "held.csv", net="dropout.py")
+    assert result.exit_code == 3, result.output
+    assert "the same rows give the same outputs" in " ".join(result.stdout.split())
+    assert "dropout" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(("option", "file"), [("--start", "net.pt"), ("--checkpoint", "absent.safetensors")])
+def test_the_option_whose_file_is_refused_is_named(run, files, option, file):
+    result = run(*with_weights(files), option, files / file)
+    assert result.exit_code == 2
+    assert result.stderr.count(option) == 1
+    assert "--weights" not in result.stderr

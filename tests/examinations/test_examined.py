@@ -1,6 +1,7 @@
 """Whole examinations of small models: what is computed how often, what time and memory allow, what stays silent."""
 
 import collections
+import re
 import time
 
 import jax
@@ -348,3 +349,22 @@ def test_every_gauge_says_how_much_it_costs_or_is_priced(linear):
     free = [claim for claim in own if not _gauges.price(claim, trained, 1.0) > 0]
     assert len(free) < len(own) / 4
     assert {_gauges.gauge(claim, trained, 0).status for claim in free} <= {"inapplicable"}, "it lacks what it asks for"
+
+
+def test_good_and_bad_models_of_values_are_told_apart(values):
+    """Whatever the mean of the targets is."""
+    (x, y), (new, aim) = values
+    found = [
+        lemmata.study_model(model, x, y + shift, held=(new, aim + shift)).record.findings
+        for model, shift in ((Ridge(1.0).fit(x, y + 50), 50.0), (Ridge(1.0).fit(x, y), 50.0))
+    ]
+    said = [[own.text for own in own if "guessed" in own.text or "does not know" in own.text] for own in found]
+    assert said[0] == []
+    assert re.match(r"The model does not know its own training rows: its mean squared error is 2\d\d\d", said[1][0])
+
+
+def test_rows_of_one_class_show_no_guessing(linear):
+    x, y = HELD
+    alone = lemmata.study_model(linear, *TRAIN, held=(x[y == 1], y[y == 1])).record
+    assert alone.held_error.value > 0
+    assert not any("guessed" in own.text or "does not know" in own.text for own in alone.findings)

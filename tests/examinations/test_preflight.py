@@ -1,5 +1,6 @@
 """Before theory may speak: models that are no functions of one row are named, with the remedy."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -83,3 +84,37 @@ def test_dropout_and_batch_normalisation_of_pytorch():
     assert check.name == "a row gives the same whatever stands beside it"
     assert torch.equal(normalised[1].running_mean, before)
     assert not failing(read_trained(normalised.eval(), X, Y))
+
+
+def test_two_classes_of_many_that_are_exchanged_are_found():
+    """Whose errors are fewer than half."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(300, 10))
+    y = x.argmax(1)
+    order = np.array([0, 1, 2, 8, 4, 5, 6, 7, 3, 9])
+    right, exchanged = (
+        read_trained((lambda own, rows: rows @ own, jnp.eye(10)), x, labels) for labels in (y, order[y])
+    )
+    assert not failing(right)
+    (check,) = failing(exchanged)
+    assert "in the order 0, 1, 2, 8, 4, 5, 6, 7, 3, 9" in check.found
+
+
+def test_a_few_rows_exchange_no_classes():
+    x = np.eye(10)[np.arange(200) % 10] * 3.0
+    y = x.argmax(1)
+    y[[3, 8]] = 8, 3
+    assert not failing(read_trained((lambda own, rows: rows @ own, jnp.eye(10)), x, y))
+
+
+def test_a_derivative_that_raises_is_said():
+    @jax.custom_jvp
+    def without(x):
+        return x
+
+    @without.defjvp
+    def fails(primals, tangents):
+        raise RuntimeError("no rule here")
+
+    (check,) = failing(trained(lambda w, x: without(x @ w)))
+    assert (check.name, check.found) == ("derivatives are those of the outputs", "RuntimeError: no rule here")

@@ -121,3 +121,16 @@ def test_what_is_unsettled_widens_the_law_by_a_uniform_number(count, n, m, share
 def test_without_it_the_law_is_the_beta_binomial_one():
     law = stats.betabinom(200, 20.5, 80.5)
     np.testing.assert_allclose(predicted_share(20.0, 100.0, 200), [law.ppf(0.025) / 200, 0.2, law.ppf(0.975) / 200])
+
+
+def test_a_class_that_the_model_does_not_know_is_not_blamed_on_labels_alone():
+    """All labels are right; held-out rows of one class are called another one with confidence."""
+    model = posed(0.0, 0.0, known=False)
+    f, y = model.f_held.copy(), model.held_rows[1]
+    f[y.argmax(1) == 3, 3] -= 50.0
+    vars(model)["f_held"] = f
+    found = wrong_labels(model, spoke("inapplicable"))
+    assert found is not None
+    assert "Nearly all of them are of class 3" in found.text
+    assert "or the model does not know that class" in found.text
+    assert "Training labels" not in found.text

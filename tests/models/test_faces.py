@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neural_network import MLPClassifier
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from lemmata.errors import SettingError
-from lemmata.models import read_model
+from lemmata.errors import SettingError, ShapeError
+from lemmata.models import read_model, read_task
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -247,3 +248,24 @@ def test_tied_parameters_count_once():
 def test_refusals(make, message):
     with pytest.raises(SettingError, match=message):
         read_model(make())
+
+
+def test_whatever_the_users_own_function_raises_is_told():
+    def fails(own, x):
+        raise KeyError("missing")
+
+    with pytest.raises(ShapeError, match=r"what the model takes: KeyError: 'missing'"):
+        read_model((fails, jnp.ones(3))).outputs(X)
+    both = read_model((lambda own, x: (x @ own, x), jnp.ones((D, 2))))
+    with pytest.raises(ShapeError, match=r"a tuple; rule: one array; remedy: a function or module around it"):
+        both.outputs(X)
+
+
+def test_margins_are_no_probabilities():
+    y = np.arange(len(X)) % 2
+    for estimator in (RidgeClassifier(), LinearSVC()):
+        model = read_model(estimator.fit(X, y))
+        task = read_task(model, X, y)
+        assert (model.tells, task.outputs, task.scored, task.probable) == ("scores", "scores", True, False)
+    named = read_model(DecisionTreeClassifier(max_depth=2).fit(X, y))
+    assert read_task(named, X, y).probable

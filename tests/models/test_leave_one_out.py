@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from lemmata.errors import MemoryPlanError, SolverError
-from lemmata.models import leave_one_out, read_model, read_task
+from lemmata.models import Objective, leave_one_out, polish, read_model, read_task
 from lemmata.models._jax import jax_model
 
 RNG = np.random.default_rng(5)
@@ -133,3 +133,61 @@ def test_blocks_of_the_jacobian_change_nothing_and_none_is_wide(hidden, monkeypa
     for name in ("outputs", "leverage"):
         np.testing.assert_allclose(getattr(streamed, name), getattr(whole, name), rtol=1e-8, atol=1e-10)
     assert streamed.movement == pytest.approx(whole.movement, rel=1e-8)
+
+
+def classes(x, f):
+    return (f(x) + RNG.normal(size=(len(x), 3))).argmax(1)
+
+
+def polished(f, params, x, y, decay):
+    model = read_model((f, params))
+    task = read_task(model, x, y)
+    return polish(Objective(model, x, task.encode(y), task, decay)).model, (x, task.encode(y), task, decay)
+
+
+@pytest.mark.parametrize("features", [4, 60])
+def test_a_step_of_a_linear_model_leads_where_its_linearisation_says(features):
+    """By the Gram matrix of parameters, and by that of outputs."""
+    x, w = RNG.normal(size=(40, features)), RNG.normal(size=(features, 3))
+    params = {"w": jnp.zeros((features, 3)), "b": jnp.zeros(3)}
+    model, rest = polished(
+        lambda own, rows: rows @ own["w"] + own["b"], params, x, classes(x, lambda own: own @ w), 0.05
+    )
+    found = leave_one_out(model, *rest)
+    assert found.leverage.max() > 0.1
+    assert found.bend < 1e-10
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_steps_are_the_same_by_every_route(monkeypatch):
+    """A network of hyperbolic tangents by its outputs, and within the span of all of them."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(30, 20), torch.nn.Tanh(), torch.nn.Linear(20, 3)).double()
+    x, w = RNG.normal(size=(60, 30)), RNG.normal(size=(30, 3))
+    own = read_model(net)
+    task = read_task(own, x, classes(x, lambda rows: rows @ w))
+    y = task.encode(classes(x, lambda rows: rows @ w))
+    model = polish(Objective(own, x, y, task, 0.02)).model
+    whole = leave_one_out(model, x, y, task, 0.02)
+    monkeypatch.setattr("lemmata.models._leave_one_out.EXACT", 10)
+    monkeypatch.setattr("lemmata.models._compressed._LEFT", 1e-9)
+    within = leave_one_out(model, x, y, task, 0.02)
+    assert 0.01 < whole.bend < 0.2
+    assert within.bend == pytest.approx(whole.bend, rel=0.1)
+
+
+def test_a_layer_that_undoes_the_size_of_its_weights_makes_steps_bend():
+    """The decay shrinks its weights for ever, and a step grows beside them."""
+    x, w = RNG.normal(size=(60, 8)), RNG.normal(size=(8, 3))
+    y = classes(x, lambda rows: 2 * rows @ w)
+
+    def normalised(own, rows):
+        hidden = rows @ own["w"]
+        hidden = (hidden - hidden.mean(1, keepdims=True)) / jnp.sqrt(hidden.var(1, keepdims=True) + 1e-5)
+        return jnp.tanh(hidden) @ own["v"]
+
+    params = {"w": jnp.asarray(RNG.normal(size=(8, 20)) / 3), "v": jnp.asarray(RNG.normal(size=(20, 3)) / 5)}
+    plain = polished(lambda own, rows: jnp.tanh(rows @ own["w"]) @ own["v"], params, x, y, 0.01)
+    bends = [leave_one_out(model, *rest).bend for model, rest in (polished(normalised, params, x, y, 0.01), plain)]
+    assert bends[0] > 0.2 > 2 * bends[1]

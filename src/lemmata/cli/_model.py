@@ -55,12 +55,12 @@ def _model(
 
         jax.config.update("jax_enable_x64", True)
         at_end.enter_context(kept_compilations())
-        from lemmata.examinations import check_required, gauges_of, load_trained, read_required, run_examination
+        from lemmata.examinations import check_required, load_trained, posable, read_required, run_examination
         from lemmata.report import write_model
 
         with contextlib.redirect_stdout(sys.stderr):  # whatever the user's own program prints
             trained, name, rows_name = load_trained(program, data, told)
-            read_required(told.require, [claim.name for claim in gauges_of(trained)])
+            read_required(told.require, [claim.name for claim in posable(trained)])
             prepare_directory(directory, ("model",), ("model.json", "model/index.html"))
             record = run_examination(
                 trained, name=name, rows_name=rows_name, time_limit=told.time_limit, progress=progress, started=started

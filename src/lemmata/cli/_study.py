@@ -100,13 +100,17 @@ def report(
 
 
 def _is_of_model(path: Path) -> bool:
-    """Whether a file begins as model.json does; what it is otherwise, its reader says."""
+    """Whether a file begins as model.json does, also where it was cut; what is wrong with it, its reader says."""
     import json
 
     try:
-        return "gauges" in json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
         return False
+    try:
+        return "gauges" in json.loads(text)
+    except (ValueError, TypeError):
+        return '"gauges":' in text
 
 
 def _study_page(records: list[Path], directory: Path) -> Path:

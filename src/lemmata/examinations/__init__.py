@@ -3,6 +3,7 @@
 from ._findings import Sign as Sign
 from ._findings import signs as signs
 from ._gauges import gauges_of as gauges_of
+from ._gauges import posable as posable
 from ._load import load_trained as load_trained
 from ._record import Record as Record
 from ._required import check_required as check_required

@@ -79,10 +79,12 @@ def _trigger(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     c, success = found.smallest, own.measured or own.predicted
     cheap = found.anomaly > _ANOMALY and found.sizes.min() < _SMALL * np.median(found.sizes)
     labels, calls = trained.y.argmax(1), trained.f.argmax(1)
-    called = np.flatnonzero((labels == c) & (calls == c))
-    lost = found.rests(trained.model, trained.x[called], trained.x[labels != c], c, seed=trained.seed)
-    resting = int((lost > 0.5).sum())
-    apart = parted(lost) > _PARTED and min(resting, len(lost) - resting) >= _SOME
+    called, others = np.flatnonzero((labels == c) & (calls == c)), labels != c
+    apart, resting, lost = False, 0, np.zeros(0)
+    if len(called) and others.any():
+        lost = found.rests(trained.model, trained.x[called], trained.x[others], c, seed=trained.seed)
+        resting = int((lost > 0.5).sum())
+        apart = parted(lost) > _PARTED and min(resting, len(lost) - resting) >= _SOME
     if not (cheap or apart):
         return []
     rows = np.flatnonzero(labels == c)
@@ -158,15 +160,14 @@ def _copies(trained: Trained, held: Interval | None) -> list[Sign]:
 
 def _untrained(trained: Trained) -> list[Sign]:
     """A model that gets its own training rows wrong about as often as the most frequent class does."""
-    if not trained.task.is_classification:
+    if trained.task.is_language:
         return []
     error = float(trained.task.errors(trained.f, trained.y).mean())
-    trivial = 1 - float(trained.y.mean(0).max())
-    if error < _GUESSING * trivial:
+    if not _as_trivial(trained, error, trained.y):
         return []
     text = (
-        f"The model does not know its own training rows: it errs in {_percent(error)} of them, and always saying the "
-        f"most frequent class in {_percent(trivial)}. These weights are not those of a trained model."
+        f"The model does not know its own training rows: {_beside(trained, error, trained.y)}. These weights are not "
+        "those of a trained model."
     )
     return [Sign("not trained", Finding(text, ["training rows"]))]
 
@@ -175,25 +176,37 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: Interval | None) -> l
     """Near chance, said from training rows alone where leaving one out speaks, else from held-out rows."""
     own = _by_name(gauges, _LEAVING_OUT)
     if own is not None and own.status in _SPOKE and own.predicted is not None:
-        trivial = 1 - float(trained.y.mean(0).max())
-        if own.predicted.value < _GUESSING * trivial:
+        if not _as_trivial(trained, own.predicted.value, trained.y):
             return []
         text = (
-            f"Training rows alone say that new rows are guessed: the model errs in {_percent(own.predicted.value)} of "
-            f"them, and always saying the most frequent class in {_percent(trivial)}. The targets may be shuffled, or "
-            "the inputs say nothing about them."
+            "Training rows alone say that new rows are guessed: "
+            f"{_beside(trained, own.predicted.value, trained.y)}. The targets may be shuffled, or the inputs say "
+            "nothing about them."
         )
         return [Sign("guessing", Finding(text, [own.name]))]
-    if held is None or not trained.task.is_classification:
+    if held is None or trained.task.is_language or not _as_trivial(trained, held.value, trained.held_rows[1]):
         return []
-    trivial = 1 - float(trained.held_rows[1].mean(0).max())
-    if held.value < _GUESSING * trivial:
-        return []
-    text = (
-        f"Held-out rows are guessed: the model errs in {_percent(held.value)} of them, and always saying the most "
-        f"frequent class in {_percent(trivial)}."
-    )
+    text = f"Held-out rows are guessed: {_beside(trained, held.value, trained.held_rows[1])}."
     return [Sign("guessing", Finding(text, ["held-out rows"]))]
+
+
+def _trivial(trained: Trained, y: np.ndarray) -> float:
+    """The error of always saying the most frequent class of these rows, or the mean of their values."""
+    return float(1 - y.mean(0).max()) if trained.task.is_classification else float(y.var(0).sum())
+
+
+def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
+    """Whether an error is about that of saying always the same; where all rows are alike, nothing shows it."""
+    return error >= _GUESSING * _trivial(trained, y) > 0
+
+
+def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
+    """An error beside the trivial one, in words."""
+    trivial = _trivial(trained, y)
+    if trained.task.is_classification:
+        known = f"always saying the most frequent class in {_percent(trivial)}"
+        return f"the model errs in {_percent(error)} of them, and {known}"
+    return f"its mean squared error is {error:.3g}, and that of always saying their mean {trivial:.3g}"
 
 
 def _percent(share: float) -> str:
@@ -232,8 +245,7 @@ def _labels(trained: Trained, gauges: list[Gauge], held: Interval | None) -> lis
 
 
 def _confidence(trained: Trained) -> list[Sign]:
-    known = trained.task.is_classification and trained.task.scored
-    if trained.held is None or not known or len(trained.held[0]) < _FEWEST:
+    if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return []
     new = trained.fresh  # the model is surer of rows that it has seen
     if not new.any():

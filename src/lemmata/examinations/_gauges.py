@@ -24,14 +24,21 @@ _WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"
 
 
 def gauges_of(trained: Trained) -> list[Claim]:
-    """The registered claims that a trained model can be posed, in the order of their names."""
+    """The registered claims that a trained model can be posed, in the order of their names.
+
+    A gauge that stands in for another, where that one does not fit, says so by its `needed(trained)`.
+    """
+    return [claim for claim in posable(trained) if getattr(claim, "needed", lambda trained: True)(trained)]
+
+
+def posable(trained: Trained) -> list[Claim]:
+    """The same with those that stand in for others; the model itself is not called."""
     return [claim for claim in registry(_CHAPTER).values() if claim.of_data and _speaks(claim, trained)]
 
 
 def _speaks(claim: Claim, trained: Trained) -> bool:
     own = issubclass(claim.population.problem, Trained) and claim.measure is not None
-    needed = getattr(claim, "needed", None)  # a gauge that stands in for another where that one does not fit says when
-    return own and claim.population.posed(trained) is not None and (needed is None or needed(trained))
+    return own and claim.population.posed(trained) is not None
 
 
 def theory(claim: Claim) -> str:
@@ -202,7 +209,9 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
     if unseen.name != _UNSEEN[0]:
         return unseen.why
     rows = 0 if trained.held is None else len(trained.held[0])
-    return f"{rows or 'no'} held-out row{'' if rows == 1 else 's'}: nothing was measured"
+    new = int(trained.fresh.sum()) if rows else 0
+    copies = f", {new or 'none'} of which is no copy of a training row" if new < rows else ""
+    return f"{rows or 'no'} held-out row{'' if rows == 1 else 's'}{copies}: nothing was measured"
 
 
 def _says_nothing(claim: Claim, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:

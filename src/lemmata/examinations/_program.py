@@ -84,8 +84,10 @@ def load_program(
         ShapeError: for weights that do not fit, with the first three differences.
     """
     path = Path(path)
-    own, begun = (None if file is None else read_weights(file) for file in (weights, start))
-    earlier, arrays = ([read_weights(file) for file in files] for files in (checkpoints, sizes))
+    given = (("--weights", weights), ("--start", start))
+    own, begun = (None if file is None else read_weights(file, option) for option, file in given)
+    several = (("--checkpoint", checkpoints), ("--size", sizes))
+    earlier, arrays = ([read_weights(file, option) for file in files] for option, files in several)
     with _beside(path):
         module = _executed(path)
         build = getattr(module, "build", None)
@@ -211,14 +213,14 @@ def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
 
 
-def read_weights(path: str | Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by their names; see `with_weights` for errors."""
+def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file by their names; see `with_weights` for errors, which tell the option."""
     path = Path(path)
     if path.suffix.lower() in _CONVERT:
         remedy = _CONVERT[path.suffix.lower()].format(old=path.name)
-        raise SettingError("--weights", found=path.name, rule="safetensors, which runs no code", remedy=remedy)
+        raise SettingError(option, found=path.name, rule="safetensors, which runs no code", remedy=remedy)
     if not path.is_file():
-        raise DataError(f"{path}", found="no such file", rule="a safetensors file")
+        raise DataError(f"{option} {path}", found="no such file", rule="a safetensors file")
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -49,21 +49,15 @@ def check_required(record: Record, conditions: Sequence[str]) -> list[str]:
     What was not measured does not hold.
     """
     broken = []
-    for text, name, sign, asked in read_required(conditions, _names(conditions, record)):
+    parts = (_FORM.fullmatch(text) for text in conditions)
+    named = [own[1].rpartition(".")[0] for own in parts if own is not None]  # which were looked at before
+    for text, name, sign, asked in read_required(conditions, named):
         value = _value(record, name)
         if value is None:
             broken.append(f"Required {text}: {name} was not measured.")
         elif not _SIGNS[sign](value, asked):
             broken.append(f"Required {text}: {name} is {value:.4g}.")
     return broken
-
-
-def _names(conditions: Sequence[str], record: Record) -> list[str]:
-    """The gauges of a record; where a check failed and none was posed, whatever is asked for."""
-    if record.gauges and not record.interrupted:
-        return [own.name for own in record.gauges]
-    parts = (_FORM.fullmatch(text) for text in conditions)
-    return [own[1].rpartition(".")[0] for own in parts if own is not None]
 
 
 def _finite(text: str) -> float | None:

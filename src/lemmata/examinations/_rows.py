@@ -199,7 +199,9 @@ def _targets(name: str, frame: pl.DataFrame, target: str) -> np.ndarray:
 def _empty(name: str, frame: pl.DataFrame, column: str) -> DataError:
     row = int(np.flatnonzero(frame[column].is_null().to_numpy())[0])
     rule, remedy = "a number in every cell, as the model takes them", "fill it as for the training"
-    return DataError(f"{name}, column {column!r}, row {row + 1}", found="an empty cell", rule=rule, remedy=remedy)
+    return DataError(
+        f"{name}, column {column!r}, row {row + 1}", found="a cell that is empty or NaN", rule=rule, remedy=remedy
+    )
 
 
 def _matrix(name: str, frame: pl.DataFrame, inputs: list[str]) -> np.ndarray:

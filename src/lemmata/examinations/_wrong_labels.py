@@ -1,5 +1,7 @@
 """How many labels look wrong, and which rows to look at: in training rows that are left out, and in held-out rows."""
 
+from typing import Any
+
 import numpy as np
 
 from lemmata.models import LabelDoubts, Trained, label_doubts
@@ -10,6 +12,7 @@ _EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
 _SHOWN = 8
+_NEARLY = 0.8  # of the accused rows in one class
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 
@@ -36,10 +39,18 @@ def wrong_labels(trained: Trained, left_out: Gauge | None) -> Finding | None:
     if held is None or not _stands(held):
         return None
     shown = _rows(np.flatnonzero(trained.fresh), held, ", as in held-out rows")
+    blamed = _one_class(trained, held)
     text = (
         f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}): the model is sure of other classes"
-        f"{shown}. Training labels of the same origin are wrong as often"
+        f"{shown}. "
     )
+    if blamed is not None:
+        text += (
+            f"Nearly all of them are of class {blamed}: either these labels are wrong, or the model does not know that "
+            "class"
+        )
+        return Finding(text + ".", ["held-out rows"])
+    text += "Training labels of the same origin are wrong as often"
     if own is not None:
         first = ", ".join(str(row + 1) for row in np.argsort(own.own, kind="stable")[:_SHOWN])
         text += f"; leaving rows out does not count them here, and puts rows {first} first"
@@ -64,10 +75,18 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
     Args:
         trained: the model with its rows.
     """
-    if trained.held is None or not (trained.task.is_classification and trained.task.scored):
+    if trained.held is None or not trained.task.probable:
         return None
     new = trained.fresh
     return label_doubts(trained.f_held[new], trained.held[1][new]) if new.sum() >= _FEWEST else None
+
+
+def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
+    """The class that nearly all accused held-out rows have, whose rows are far fewer of all; else None."""
+    y = trained.held_rows[1][trained.fresh]
+    accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
+    k = int(accused.argmax())
+    return trained.task.labels[k] if accused[k] >= _NEARLY and y[:, k].mean() < _NEARLY / 2 else None
 
 
 def _stands(doubts: LabelDoubts) -> bool:

@@ -37,6 +37,7 @@ from ._read_trained import read_trained as read_trained
 from ._refit import Refits as Refits
 from ._rescaling import Rescaling as Rescaling
 from ._rescaling import find_rescalings as find_rescalings
+from ._row_effects import SHOWN as SHOWN
 from ._row_effects import RowEffects as RowEffects
 from ._row_effects import shown_rows as shown_rows
 from ._row_effects import whole_and_without as whole_and_without

@@ -3,12 +3,13 @@
 import abc
 import dataclasses
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import scipy.special
 from jaxtyping import Bool, Float, Inexact
 
-from lemmata.errors import ShapeError
+from lemmata.errors import LemmataError, ShapeError
 
 BATCH = 2048
 """Rows that pass through a model at once."""
@@ -49,7 +50,8 @@ class AbstractModel(abc.ABC):
         theta: its parameters.
         layers: their names and shapes.
         decayed: which parameters the training's decay acts on; all, unless the model says otherwise.
-        scored: whether outputs tell more than a class; where they do not they are 1 for it and 0 for the others.
+        tells: what outputs of classes say: "probabilities", as logits or themselves; "scores", of which a larger one is
+            a likelier class and no more; or "classes", 1 for one and 0 for the others.
         link: "identity"; "log" where the model gives probabilities: outputs are then their logarithms, whose softmax
             they are; "documents" for a language model.
         batch: rows that pass at once, see `rows_at_once`.
@@ -59,7 +61,7 @@ class AbstractModel(abc.ABC):
     theta: Inexact[np.ndarray, " P"] = dataclasses.field(repr=False)
     layers: tuple[Layer, ...] = dataclasses.field(repr=False)
     decayed: Bool[np.ndarray, " P"] | None = dataclasses.field(repr=False, default=None, kw_only=True)
-    scored: bool = dataclasses.field(default=True, kw_only=True)
+    tells: str = dataclasses.field(default="probabilities", kw_only=True)
     link: str = dataclasses.field(default="identity", kw_only=True)
     batch: int = dataclasses.field(default=BATCH, kw_only=True)
 
@@ -90,8 +92,10 @@ class AbstractModel(abc.ABC):
         """
         try:
             return np.concatenate([self._outputs(self._own(rows)) for rows in self._batches(x)]).astype(float)
-        except (TypeError, ValueError, RuntimeError, IndexError) as error:
-            why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        except LemmataError:
+            raise
+        except Exception as error:  # the user's own function may raise anything
+            why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
             found = f"shape {np.shape(x)[1:]} each"
             raise ShapeError("rows", found=found, rule=f"what the model takes: {why}") from error
 
@@ -252,11 +256,23 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
     for row in (x[:1], x[:1].astype(float)):
         try:
             one, two = (model._saved_bytes(model._own(np.repeat(row, count, axis=0))) for count in (1, 2))
-        except (TypeError, ValueError, RuntimeError, IndexError):
-            continue  # a row that it does not take so
+        except Exception:  # a row that it does not take so; the user's own function may raise anything
+            continue
         fit = int(_KEPT / max(two - one, 1))
         return min(BATCH, 1 << max(fit.bit_length() - 1, 0))
     return BATCH  # `outputs` explains what it takes
+
+
+def row_by_row(found: Any) -> Any:
+    """What a model gave for a batch as one line of outputs for each row.
+
+    Raises:
+        ShapeError: where it gave no array, or not one entry of its first axis for each row.
+    """
+    if not hasattr(found, "reshape"):
+        remedy = "a function or module around it that returns the logits, or the values, alone"
+        raise ShapeError("outputs", found=f"a {type(found).__name__}", rule="one array", remedy=remedy)
+    return found.reshape(len(found), -1)
 
 
 def batches(x: np.ndarray, rows: int = BATCH) -> Iterator[np.ndarray]:

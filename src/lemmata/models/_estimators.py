@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -21,8 +20,7 @@ _ACTIVATIONS = {
     "identity": lambda x: x,
 }
 _LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet"}
-_LINEAR |= {"RidgeClassifier", "RidgeClassifierCV", "SGDRegressor"}
-_SCORES = ("predict_proba", "decision_function")
+_LINEAR |= {"SGDRegressor"}
 _PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
 
 
@@ -93,8 +91,9 @@ def estimator_model(estimator: Any) -> AbstractModel:
     if name in _PERCEPTRONS:
         return _perceptron(estimator, name)
     call = _seen(estimator, name)
-    scored = not hasattr(estimator, "classes_") or any(map(partial(hasattr, estimator), _SCORES))
-    return BlackBox(f"scikit-learn {name}", np.zeros(0), (), call=call, scored=scored)
+    known = {"probabilities": "predict_proba", "scores": "decision_function", "classes": "predict"}
+    tells = next(own for own, method in known.items() if hasattr(estimator, method))
+    return BlackBox(f"scikit-learn {name}", np.zeros(0), (), call=call, tells=tells)
 
 
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:

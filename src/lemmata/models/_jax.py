@@ -11,7 +11,7 @@ import numpy as np
 
 from lemmata.errors import PrecisionError, SettingError
 
-from ._contract import SMALLEST, AbstractModel, Layer
+from ._contract import SMALLEST, AbstractModel, Layer, row_by_row
 from ._jax_matrices import matrix_factors
 from ._readout_chunks import factored_gauss_newton, factored_losses, is_factored, logits_shape
 
@@ -42,8 +42,8 @@ class JaxModel(AbstractModel):
             return document_losses(self._own_call(theta, jnp.where(x < 0, -1 - x, x)), x)
         return self._read(self._own_call(theta, x))
 
-    def _read(self, found: jax.Array) -> jax.Array:
-        found = found.reshape(len(found), -1)
+    def _read(self, found: Any) -> jax.Array:
+        found = row_by_row(found)
         return found if self.link == "identity" else jnp.log(jnp.maximum(found, SMALLEST))
 
     def _saved_bytes(self, x: np.ndarray) -> int:

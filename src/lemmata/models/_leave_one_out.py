@@ -10,7 +10,7 @@ For squared loss and a linear model this is no approximation.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.linalg
@@ -29,6 +29,8 @@ _BLOCK = 2**28
 _COPIES = 5
 EXACT = 3000
 """Outputs, or parameters where these are fewer, up to which no part of the curvature is left out."""
+_WALKED = 16
+_Step = Callable[[int, np.ndarray], np.ndarray]  # a row and weights w of its outputs: H^-1 J_i' w
 _FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
 
 
@@ -45,6 +47,9 @@ class LeftOut:
             outputs, relative to them. 0 at a stationary point. Where units with kinks keep descent from a gradient of
             0, this says what the gradient's length does not: whether the outputs are those of the minimiser.
         error: the largest relative error of the curvature as a quadratic form, where only a part of it was computed.
+        bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows, theta_i the parameters that the
+            step leads to and moved_i what the linearisation says there: how far the step is from a small one. 0 where
+            the model is linear in its parameters.
     """
 
     outputs: Float[np.ndarray, "n C"]
@@ -52,6 +57,7 @@ class LeftOut:
     dimension: float
     movement: float
     error: float = 0.0
+    bend: float = 0.0
 
 
 def leave_one_out(
@@ -75,7 +81,7 @@ def leave_one_out(
     slope = task.means(f) - y
     kept = 1.0 if model.decayed is None else model.decayed
     gradient = model.vjp(slope, x) + n * decay * kept * model.theta
-    spread, step, error = _influence(model, x, task.curvatures(f), n * decay, gradient)
+    spread, step, error, step_of = _influence(model, x, task.curvatures(f), n * decay, gradient)
     root = roots(task.curvatures(f))
     inner = root @ spread @ root
     shares, vectors = np.linalg.eigh((inner + inner.transpose(0, 2, 1)) / 2)
@@ -87,7 +93,22 @@ def leave_one_out(
     pushed = spread + spread @ root @ middle @ root @ spread
     moved = f + np.einsum("iab,ib->ia", pushed, slope)
     movement = float(np.linalg.norm(step) / max(float(np.linalg.norm(f)), 1e-300))
-    return LeftOut(moved, shares.max(1), float(shares.sum()), movement, error)
+    dual = slope + np.einsum("iab,ib->ia", root @ middle @ root @ spread, slope)  # (1 - Lambda S)^-1 (p - y)
+    return LeftOut(moved, shares.max(1), float(shares.sum()), movement, error, _bend(model, x, f, moved, dual, step_of))
+
+
+def _bend(
+    model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"], moved: Float[np.ndarray, "n C"],
+    dual: Float[np.ndarray, "n C"], step_of: _Step,
+) -> float:  # fmt: skip
+    """See `LeftOut.bend`; a row takes about one product with J'."""
+    found = []
+    for row in np.random.default_rng(17).permutation(len(f))[:_WALKED]:
+        there = model.at(model.theta + step_of(int(row), dual[row])).outputs(x[row : row + 1])[0]
+        length = float(np.linalg.norm(moved[row] - f[row]))
+        if length > 1e-9 * max(float(np.linalg.norm(f[row])), 1e-300):
+            found.append(float(np.linalg.norm(there - moved[row])) / length)
+    return float(np.median(found)) if found else 0.0
 
 
 def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = False) -> int:
@@ -116,8 +137,8 @@ def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = Fal
 def _influence(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
-) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float]:  # fmt: skip
-    """S_i = J_i H^-1 J_i' for H = J' Lambda J + ridge, J H^-1 gradient, and how wrong H may be.
+) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
+    """S_i = J_i H^-1 J_i' for H = J' Lambda J + ridge, J H^-1 gradient, how wrong H may be, and H^-1 J_i' w.
 
     By the smaller of the two Gram matrices; where both are large, within the span of the rows that carry H. None holds
     the Jacobian: the one is summed over blocks of rows, the others need its factors or blocks of parameters.
@@ -128,13 +149,13 @@ def _influence(
     if found is not None:
         with all_blas_threads():
             return _within_span(model, x, joined(found), curvature, ridge, gradient)
-    return *(_by_outputs if size > n * width else _by_parameters)(model, x, curvature, ridge, gradient), 0.0
+    return (_by_outputs if size > n * width else _by_parameters)(model, x, curvature, ridge, gradient)
 
 
 def _within_span(
     model: AbstractModel, x: np.ndarray, found: tuple[Factor, ...], curvature: Float[np.ndarray, "n C C"],
     ridge: float, gradient: Float[np.ndarray, " P"],
-) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float]:  # fmt: skip
+) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
     """With V the rows of J in the basis of the span and L L' = H' there: S = (J J' - V V')/ridge + V (L L')^-1 V'."""
     (n, width), root = curvature.shape[:2], roots(curvature)
     span = compress(found, root, ridge)
@@ -151,7 +172,19 @@ def _within_span(
     step = inside + (along.ravel() - span.rows.T @ first) / ridge
     blocks = [own.reshape(-1, n, width) for own in (half, span.rows)]
     in_span, outside = (own.transpose(1, 2, 0) @ own.transpose(1, 0, 2) for own in blocks)
-    return (span.own - outside) / ridge + in_span, step, error
+
+    def step_of(row: int, weights: np.ndarray) -> np.ndarray:
+        """(J_i' w - B' V_i w)/ridge + B' (L L')^-1 V_i w, the basis B = L^-1 R J at the chosen rows."""
+        place = slice(row * width, (row + 1) * width)
+        known = span.rows[:, place] @ weights
+        inner = scipy.linalg.solve_triangular(lower, half[:, place] @ weights, lower=True, trans=1) - known / ridge
+        dual = np.zeros(n * width)
+        dual[span.chosen] = scipy.linalg.solve_triangular(span.lower, inner, lower=True, trans=1)
+        dual = np.einsum("iab,ib->ia", root, dual.reshape(n, width))
+        dual[row] += weights / ridge
+        return prior_of(model) ** 2 * model.vjp(dual, x)
+
+    return (span.own - outside) / ridge + in_span, step, error, step_of
 
 
 def prior_of(model: AbstractModel) -> Float[np.ndarray, " P"]:
@@ -164,7 +197,7 @@ def prior_of(model: AbstractModel) -> Float[np.ndarray, " P"]:
 def _by_parameters(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
-) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"]]:  # fmt: skip
+) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
     """By the Cholesky factor of H, P wide: once over the rows for it, and once for what it says of each."""
     (n, width), size, prior = curvature.shape[:2], len(model.theta), prior_of(model)
     few = max(_BLOCK // (8 * width * size), 1)
@@ -185,13 +218,17 @@ def _by_parameters(
         half = scipy.linalg.solve_triangular(lower, own.reshape(-1, size).T, lower=True).T.reshape(own.shape)
         spread[part] = np.einsum("iap,ibp->iab", half, half, optimize=True)
         step[part] = half @ along
-    return spread, step.ravel()
+
+    def step_of(row: int, weights: np.ndarray) -> np.ndarray:
+        return prior * scipy.linalg.cho_solve((lower, True), prior * model.vjp(weights[None], x[row : row + 1]))
+
+    return spread, step.ravel(), 0.0, step_of
 
 
 def _by_outputs(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
-) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"]]:  # fmt: skip
+) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
     """By K = J J', n C wide, and never P: with R the root of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge."""
     (n, width), root, prior = curvature.shape[:2], roots(curvature), prior_of(model)
     gram = output_gram(model, x, width)
@@ -206,7 +243,14 @@ def _by_outputs(
     step = (along - half.T @ scipy.linalg.solve_triangular(lower, rooted, lower=True)) / ridge
     half = half.T.reshape(n, width, -1)
     own = gram[np.arange(n), :, np.arange(n), :]
-    return (own - np.einsum("iap,ibp->iab", half, half, optimize=True)) / ridge, step
+
+    def step_of(row: int, weights: np.ndarray) -> np.ndarray:
+        dual = scipy.linalg.solve_triangular(lower, weights @ half[row], lower=True, trans=1)
+        dual = -np.einsum("iab,ib->ia", root, dual.reshape(n, width))
+        dual[row] += weights
+        return prior**2 * model.vjp(dual, x) / ridge
+
+    return (own - np.einsum("iap,ibp->iab", half, half, optimize=True)) / ridge, step, 0.0, step_of
 
 
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:

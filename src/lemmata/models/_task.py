@@ -22,8 +22,8 @@ class Task:
     Args:
         loss: "softmax" for classes: log sum exp f - f_y; "squared" for values: |f - y|²/2; "documents" for language
             models, whose one output f is itself the loss of a document.
-        outputs: what the model gives: "logits", "probabilities", "values", "losses of documents", or "classes" alone,
-            without any score.
+        outputs: what the model gives: "logits", "probabilities", "values", "losses of documents"; "scores" of classes,
+            of which the largest names one and none is a probability; or "classes" alone.
         labels: the class that each output stands for; empty for values.
     """
 
@@ -48,8 +48,13 @@ class Task:
 
     @property
     def scored(self) -> bool:
-        """Whether outputs say how sure the model is, and losses mean something."""
+        """Whether outputs order the classes, and do not only name one."""
         return self.outputs != "classes"
+
+    @property
+    def probable(self) -> bool:
+        """Whether outputs say how sure the model is of a class."""
+        return self.outputs in ("logits", "probabilities")
 
     def means(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
         """What outputs predict: probabilities of classes, or the outputs themselves."""
@@ -120,7 +125,7 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
     """The task of a model, from its outputs on rows and from their targets.
 
     Whole numbers, words and Booleans are classes; fractions are values. Outputs that lie in [0, 1] with rows of sum 1
-    are probabilities, all others logits; a model that only names classes has neither.
+    are probabilities, all others logits; a model that only names or scores classes has neither.
 
     Args:
         model: the model.
@@ -153,8 +158,8 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
     if len(labels) != f.shape[1]:
         remedy = "labels=(...), the class of each output in order, where some do not occur in y"
         raise ShapeError("outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one a class", remedy=remedy)
-    if not model.scored:
-        return Task("softmax", "classes", labels)
+    if model.tells != "probabilities":
+        return Task("softmax", model.tells, labels)
     with np.errstate(invalid="ignore"):  # what is not finite, the examination names
         sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
     return Task("softmax", "probabilities" if sums else "logits", labels)

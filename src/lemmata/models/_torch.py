@@ -12,7 +12,7 @@ import numpy as np
 
 from lemmata.errors import PrecisionError, SettingError
 
-from ._contract import SMALLEST, AbstractModel, Layer
+from ._contract import SMALLEST, AbstractModel, Layer, row_by_row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +44,7 @@ class TorchModel(AbstractModel):
     def _call(self, theta: Any, x: Any) -> Any:
         if self.link == "documents":
             return document_losses(self._own_call(theta, _fed(x)), x)
-        found = self._own_call(theta, x)
-        found = found.reshape(len(found), -1)
+        found = row_by_row(self._own_call(theta, x))
         return found if self.link == "identity" else found.clamp_min(SMALLEST).log()
 
     def _here(self) -> Any:
@@ -132,7 +131,7 @@ class TorchModel(AbstractModel):
             return super().linear(x)
         derivative, own = sys.modules["torch"].autograd.grad, self._here().requires_grad_()
         found = self._call(own, self._tensor(self._own(x)))
-        nowhere = found.detach().mul(0).requires_grad_()
+        nowhere = sys.modules["torch"].zeros_like(found, requires_grad=True)
         pulled = derivative(found, own, nowhere, create_graph=True)[0]
         along = lambda of, at, weights: derivative(of, at, self._tensor(weights), retain_graph=True)[0].numpy()
         return (
@@ -221,7 +220,8 @@ def torch_model(module: Any) -> TorchModel:
     """
     own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared ones once
     if not own:
-        raise SettingError("parameters", found="none that requires a gradient", rule="at least one parameter")
+        rule, remedy = "at least one parameter", "module.requires_grad_(): nothing here changes the module"
+        raise SettingError("parameters", found="none that requires a gradient", rule=rule, remedy=remedy)
     if any(leaf.device.type != "cpu" for leaf in own.values()):
         raise SettingError("module", found="parameters on a device", rule="on the processor", remedy="module.cpu()")
     kinds = {str(leaf.dtype).removeprefix("torch.") for leaf in own.values()}

@@ -19,6 +19,7 @@ from .refits import trainable
 _LEVEL = 0.98
 _PROBES = 10
 _STEPS = 30
+_FEWEST = 20.0
 _BELOW = 0.9
 _SURE = 0.5
 
@@ -67,12 +68,17 @@ class DimensionFromProducts(Claim[Trained]):
         return problem.leaving_out_bytes
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        return decayed(problem)
+        most = float(min(problem.y.size, len(problem.model.theta)))
+        return [
+            *decayed(problem),
+            Hypothesis("outputs on all rows, or parameters where these are fewer", most, ">=", _FEWEST,
+                       "of fewer directions ten random vectors say too little"),
+        ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
-        found = _estimated(problem)
+        found, most = _estimated(problem), float(min(problem.y.size, len(problem.model.theta)))
         low, high = found.interval(_LEVEL)
-        return jnp.asarray([low, found.value, high])
+        return jnp.minimum(jnp.asarray([low, found.value, high]), most)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The sum of the leverages of all rows, by Cholesky's factor of the smaller of M and its dual."""

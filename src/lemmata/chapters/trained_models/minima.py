@@ -18,7 +18,7 @@ from lemmata.problems._trained_networks import TrainedNetworks, stationary
 from .leaving_out import HeldOutErrorFromTrainingRows
 from .tangent_kernel import from_left_out
 
-_NEAR = 0.01  # of the decay, to which the smallest curvature is asked for
+_NEAR = 0.001  # of the decay, to which the smallest curvature is asked for
 _KNOWN = 0.1
 _PRODUCTS = 100.0
 _VECTORS = 6

@@ -6,16 +6,17 @@ step a row is compared with descent without the row. It leaves unexplained what 
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 from scipy import stats
 
 from lemmata.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.models import Trained, shown_rows
+from lemmata.models import SHOWN, Trained, shown_rows
 from lemmata.problems._trained_networks import TrainedNetworks
 
 from .refits import EffectOfOneRow, warm_effects
 
 _DRAWS = 2000
+_ROUNDING = 1e-9  # nats
 _LEVEL = 0.95
 _SHARED = 0.5  # of the variance of log ratios: the central 95 % of medians then held all of 36 models
 _LOWEST = 0.005  # the quantile of correlations that 107 of 110 models were above; 104 were above the one of 2.5 %
@@ -26,6 +27,11 @@ def newton_effects(problem: Trained) -> Float[np.ndarray, " k"]:
     rows, task = shown_rows(problem), problem.task
     seen = task.losses(problem.polished.model.outputs(problem.x[rows]), problem.y[rows])
     return task.losses(problem.left_out.outputs[rows], problem.y[rows]) - seen
+
+
+def resolved(problem: Trained) -> Bool[np.ndarray, " k"]:
+    """Which shown rows have an effect above rounding: the loss of a row that the model is sure of can be 0 to it."""
+    return newton_effects(problem) > _ROUNDING
 
 
 def ratio_draws(problem: Trained) -> Float[np.ndarray, "draws k"]:
@@ -100,7 +106,8 @@ class OrderOfRowEffects(Claim[Trained]):
 class MedianRatioOfRowEffects(Claim[Trained]):
     """With the law of errors of `OrderOfRowEffects`, logarithms of standard deviation h_i of which half of the variance
     is shared, the median over the 16 rows of the ratio of the effect by one Newton step to that by descent without the
-    row lies in the central 95 % of its law in at least nine of ten models.
+    row lies in the central 95 % of its law in at least nine of ten models. Rows whose effect is below a billionth of a
+    nat by the step are left out; eight of the sixteen have to stay.
     """
 
     title = "Typical ratio of predicted to found effects of rows"
@@ -121,15 +128,20 @@ class MedianRatioOfRowEffects(Claim[Trained]):
         return problem.leaving_out_bytes
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        return EffectOfOneRow().hypotheses(problem)
+        found, some = EffectOfOneRow().hypotheses(problem), "the others have losses that are 0 to rounding"
+        if not all(bool(own.holds) for own in found):
+            return found
+        count = float(resolved(problem).sum())
+        return [*found, Hypothesis("rows whose effect is above rounding", count, ">=", SHOWN, some)]
 
     def predict(self, problem: Trained) -> Array:
-        medians = np.median(1 / ratio_draws(problem), axis=1)
+        medians = np.median(1 / ratio_draws(problem)[:, resolved(problem)], axis=1)
         return jnp.asarray(np.quantile(medians, [(1 - _LEVEL) / 2, 0.5, (1 + _LEVEL) / 2]))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The median and quartiles of the ratio to descent to a stationary point without the row."""
-        low, value, high = np.quantile(newton_effects(problem) / warm_effects(problem), [0.25, 0.5, 0.75])
+        ratios = newton_effects(problem)[resolved(problem)] / warm_effects(problem)[resolved(problem)]
+        low, value, high = np.quantile(ratios, [0.25, 0.5, 0.75])
         return jnp.asarray([low, value, high])
 
     def trivial(self, problem: Trained) -> Array:

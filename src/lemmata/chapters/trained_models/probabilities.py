@@ -159,7 +159,9 @@ class CalibrationAfterTemperature(Claim[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = _classes(problem)
-        if problem.held is None or not found[0].holds or problem.fresh.sum() < _FEWEST:
+        if bool(found[0].holds) and not problem.task.probable:
+            found.append(Hypothesis("its scores are logits or probabilities", 0.0, ">=", 1.0, "margins are neither"))
+        if problem.held is None or not all(own.holds for own in found) or problem.fresh.sum() < _FEWEST:
             return found
         share, why = share_as_uncalibrated(problem), "one number does not repair a confidence that errs otherwise"
         name = "share of calibrated models whose error is as large on the rows of the temperature"
