@@ -79,7 +79,11 @@ BAD = {
         "--corrected found: 'nobody', no column and no file; columns are x0, x1",
     ),
     "target": (("--corrected", "y"), {}, "--corrected found: column 'y' twice rule: a column of right targets alone"),
-    "hole": (("--corrected", "right"), {"data": "hole.csv"}, "hole.csv, column 'right', row 1 found: a cell that is empty or NaN"),
+    "hole": (
+        ("--corrected", "right"),
+        {"data": "hole.csv"},
+        "hole.csv, column 'right', row 1 found: a cell that is empty or NaN",
+    ),
     "class": (("--corrected", "right"), {"data": "foreign.csv"}, "class 7 in corrected row 1"),
     "short": (
         ("--corrected", "short.csv"),
