@@ -9,6 +9,8 @@ import runpy
 
 import pytest
 
+from tests.programs import printed, started_in_float32
+
 ROOT = pathlib.Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -65,7 +67,8 @@ NEWCOMERS = sorted((ROOT / "docs" / "examples").glob("*.py"))
 @pytest.mark.parametrize("path", NEWCOMERS, ids=lambda path: path.stem)
 def test_the_programs_for_newcomers_run_and_draw(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(path))
+    with started_in_float32():
+        runpy.run_path(str(path))
     assert capsys.readouterr().out
     assert (tmp_path / f"{path.stem}.svg").read_text().startswith("<svg")
 
@@ -83,6 +86,6 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(enc
 
 @pytest.mark.rotating(20)
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
-def test_the_programs_of_the_readme_run(program, capsys):
-    exec(program, {})
-    assert capsys.readouterr().out
+def test_the_programs_of_the_readme_run(program):
+    with started_in_float32():
+        assert printed(program, {})

@@ -1,11 +1,11 @@
 """Every program of docs/model.md prints what the page says."""
 
-import contextlib
-import io
 import pathlib
 import re
 
 import pytest
+
+from tests.programs import printed, started_in_float32
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "model.md").read_text(encoding="utf-8")
 # A program and what it prints.
@@ -17,12 +17,10 @@ def test_the_page_prints_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a program writes a file of weights
     assert len(PROGRAMS) == PAGE.count("```python") >= 3
     here: dict = {}
-    for program, expected in PROGRAMS:
-        assert len(program.strip().splitlines()) <= 11
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(program, here)
-        assert out.getvalue().strip() == expected.strip()
+    with started_in_float32():
+        for program, expected in PROGRAMS:
+            assert len(program.strip().splitlines()) <= 11
+            assert printed(program, here) == expected.strip()
 
 
 def test_the_zoo_is_whole():

@@ -1,13 +1,12 @@
 """Every program of docs/papers.md is short and prints what the page says, and every paper has its figure."""
 
-import contextlib
-import io
 import pathlib
 import re
 
 import pytest
 
 from lemmata.sources import reproductions, sources
+from tests.programs import printed, started_in_float32
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "papers.md").read_text(encoding="utf-8")
@@ -32,7 +31,5 @@ def test_every_paper_has_a_program_a_figure_and_its_statements(key):
 def test_a_program_has_at_most_fifteen_lines_and_prints_what_the_page_says(title):
     for program, expected in PROGRAM.findall(CHAPTERS[title]):
         assert sum(bool(line.strip()) for line in program.splitlines()) <= 15
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(program, {})
-        assert out.getvalue().strip() == expected.strip()
+        with started_in_float32():
+            assert printed(program, {}) == expected.strip()

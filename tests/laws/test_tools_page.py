@@ -1,12 +1,12 @@
 """Every program of docs/tools.md prints what the page says."""
 
-import contextlib
 import importlib.util
-import io
 import pathlib
 import re
 
 import pytest
+
+from tests.programs import printed, started_in_float32
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
 # A program, at most a few words, and what it prints.
@@ -22,10 +22,8 @@ def test_every_program_shows_what_it_prints():
 def test_the_page_prints_what_it_says(chapter):
     part = re.split(r"^## ", PAGE.split(f"## {chapter}\n")[1], flags=re.M)[0]
     here: dict = {}
-    for program, expected in PROGRAMS:
-        if program not in part or ("import torch" in program and importlib.util.find_spec("torch") is None):
-            continue  # of another chapter, or for those who have PyTorch
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(program, here)
-        assert out.getvalue().strip() == expected.strip()
+    with started_in_float32():
+        for program, expected in PROGRAMS:
+            if program not in part or ("import torch" in program and importlib.util.find_spec("torch") is None):
+                continue  # of another chapter, or for those who have PyTorch
+            assert printed(program, here) == expected.strip()

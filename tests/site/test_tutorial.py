@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lemmata.cli import app
+from tests.programs import printed, started_in_float32
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tutorial.md"
 BLOCKS = re.findall(r"^```(python file=(\S+)|python|sh)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
@@ -33,15 +34,15 @@ def test_the_tutorial_has_its_five_steps():
 
 
 @pytest.mark.rotating(8)
-def test_the_tutorial_runs_from_the_first_line_to_the_last(tmp_path, monkeypatch, capsys):
+def test_the_tutorial_runs_from_the_first_line_to_the_last(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     for kind, file, text in BLOCKS:
         if file:
             (tmp_path / file).write_text(text)
         elif kind == "python":
-            exec(text, names)
-            assert capsys.readouterr().out
+            with started_in_float32():
+                assert printed(text, names)
         else:
             for arguments, code in commands(text):
                 result = CliRunner().invoke(app, arguments)

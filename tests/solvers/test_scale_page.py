@@ -1,7 +1,6 @@
 """docs/scale.md: its three commands run as they stand, and its programs print what the page says."""
 
 import contextlib
-import io
 import os
 import pathlib
 import re
@@ -12,6 +11,7 @@ import sys
 import pytest
 
 from tests.executors import PATIENCE, wait_for
+from tests.programs import printed, started_in_float32
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
 FIT, PLAN, VERIFY = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -61,17 +61,15 @@ def test_three_commands_lead_from_a_laptop_to_a_cluster(tmp_path):
     assert not list((tmp_path / "shared" / "work").iterdir())
 
 
-def test_without_a_scheduler_the_program_runs_here_and_prints_the_same(tmp_path, capsys, monkeypatch):
+def test_without_a_scheduler_the_program_runs_here_and_prints_the_same(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["fit.py"])
-    exec(FIT, {})
-    assert capsys.readouterr().out == FITTED
+    with started_in_float32():
+        assert printed(FIT, {}) == FITTED.strip()
 
 
 def test_the_plan_on_the_page_is_what_it_prints():
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(PLAN, {})
-    assert out.getvalue() == PLANNED
+    with started_in_float32():
+        assert printed(PLAN, {}) == PLANNED.strip()
 
 
 @pytest.mark.exhaustive
