@@ -29,6 +29,10 @@ class DataError(LemmataError):
     """A file, table or array from the user cannot be used."""
 
 
+class MissingDataError(DataError):
+    """Data that come with an optional package are not installed."""
+
+
 class ShapeError(LemmataError):
     """Two shapes do not fit each other."""
 

@@ -82,6 +82,35 @@ def test_runs_that_are_refused():
         run_cells([Cell(1, "relu", False, 2)], x, y, x, y, beta=2.0, **rest)
 
 
+ROWS, CLASSES = np.random.default_rng(2).normal(size=(12, 4)), np.arange(12)
+
+
+@pytest.mark.parametrize(
+    ("labels", "new", "error", "word"),
+    [(CLASSES % 2, CLASSES % 3, DataError, "held-out rows; found class 2, which no training row has; rule: classes 0"),
+     (CLASSES % 3 - 1, CLASSES % 2, DataError, "labels of training rows; found a class -1"),
+     (CLASSES % 3, CLASSES % 3 - 1, DataError, "labels of held-out rows; found a class -1"),
+     (2 * (CLASSES % 2), CLASSES % 2, DataError, "found no row of class 1"),
+     (CLASSES[:10] % 2, CLASSES % 2, ShapeError, r"labels of training rows; found shape \(10,\)"),
+     (CLASSES % 2, CLASSES[:10] % 2, ShapeError, r"labels of held-out rows; found shape \(10,\)")],
+)  # fmt: skip
+def test_classes_that_do_not_fit_are_refused(labels, new, error, word):
+    x = jnp.asarray(ROWS)
+    with pytest.raises(error, match=word):
+        run_cells(
+            [Cell(1, "relu", False, 3)], x, jnp.asarray(labels), x, jnp.asarray(new), jax.random.key(0), radius=0.1
+        )
+
+
+def test_held_out_rows_may_lack_a_class_and_no_column():
+    x, y = jnp.asarray(ROWS), jnp.asarray(CLASSES % 3)
+    rest = {"key": jax.random.key(0), "radius": 0.05, "steps": 1, "attack_steps": 1}
+    found = run_cells([Cell(1, "relu", False, 3)], x, y, x[:2], y[:2], **rest)
+    assert 0 <= float(found.clean_accuracy[0]) <= 1
+    with pytest.raises(ShapeError, match="held-out rows; found shape"):
+        run_cells([Cell(1, "relu", False, 3)], x, y, x[:, :3], y, **rest)
+
+
 def test_mixed_kernels_are_grams_of_stacked_features_and_have_their_ends():
     x, a, b = jax.random.normal(jax.random.key(0), (3, 5, 4))
     found = mixed_kernels(Linear(), x, a, b, 0.3)

@@ -110,6 +110,30 @@ def test_what_cannot_be_distilled_is_refused(rows):
         distil(KERNEL, x, y, x[:4], y[:4], ridge=0.0)
 
 
+@pytest.mark.parametrize("pixel", [float("nan"), float("inf"), -0.1, 50.0])
+def test_images_that_are_no_images_are_refused(rows, pixel):
+    x, y = rows
+    wrong = x.at[7, 2].set(pixel)
+    word = "finite numbers" if not np.isfinite(pixel) else "numbers from 0 to 1; remedy: scale images"
+    clean = Poisoned(x, y, jnp.arange(30) % 5 == 0)
+    trigger = Trigger(jnp.ones(4), jnp.full(4, 0.5), 0.5)
+    with pytest.raises(DataError, match=f"training set; .*{word}"):
+        distil(KERNEL, wrong, y, x[:4], y[:4], steps=0)
+    with pytest.raises(DataError, match=f"support points; .*{word}"):
+        distil(KERNEL, x, y, wrong[5:9], y[:4], steps=0)
+    with pytest.raises(DataError, match=f"points of the set; .*{word}"):
+        optimise_trigger(KERNEL, Poisoned(wrong, y, clean.triggered), x[:4], trigger, 1)
+    with pytest.raises(DataError, match=f"support points; .*{word}"):
+        optimise_trigger(KERNEL, clean, wrong[5:9], trigger, 1)
+    labels = y.at[3, 0].set(float("nan"))
+    with pytest.raises(DataError, match="labels of the training set"):
+        distil(KERNEL, x, labels, x[:4], y[:4], steps=0)
+    with pytest.raises(DataError, match="labels of the support points"):
+        distil(KERNEL, x, y, x[:4], labels[:4], steps=0)
+    with pytest.raises(DataError, match="labels; found 1 entries"):
+        optimise_trigger(KERNEL, Poisoned(x, labels, clean.triggered), x[:4], trigger, 1)
+
+
 def test_a_square_is_where_it_is_said_to_be():
     trigger = square_trigger((4, 6), 2, corner=(1, 3), value=0.5, opacity=0.4)
     x = np.random.default_rng(1).uniform(size=(3, 4, 6))
@@ -125,6 +149,19 @@ def test_a_square_is_where_it_is_said_to_be():
 def test_a_square_outside_the_image_is_refused(side, corner):
     with pytest.raises(SettingError, match="all within rows 0 to 3 and columns 0 to 5"):
         square_trigger((4, 6), side, corner=corner)
+
+
+@pytest.mark.parametrize(
+    ("shape", "side", "corner", "word"),
+    [((8, 8), 2.5, None, "side of the square; found 2.5; rule: a whole number"),
+     ((8, 8), True, None, "side of the square"), ((8, 8), 2, (0.5, 1), "corner of the square; found 0.5"),
+     ((8, 8), 2, 3, "corner of the square; found 3; rule: two whole numbers"),
+     ((8, 8), 2, (1, 1, 1), "corner of the square"), (8, 2, None, "shape of the images; found 8"),
+     ((8.0, 8), 2, None, "shape of the images; found 8.0")],
+)  # fmt: skip
+def test_squares_of_parts_of_pixels_are_refused(shape, side, corner, word):
+    with pytest.raises(SettingError, match=word):
+        square_trigger(shape, side, corner=corner)
 
 
 def test_triggers_that_do_not_fit_are_refused():
@@ -159,7 +196,13 @@ def test_poisoning_changes_a_share_and_nothing_else(rows):
 def test_points_of_the_target_are_no_success():
     outputs = jnp.eye(3)[jnp.array([0, 0, 1, 0])]
     assert float(attack_success(outputs, jnp.array([0, 1, 1, 2]), 0)) == pytest.approx(2 / 3)
-    assert float(attack_success(outputs, jnp.array([0, 0, 0, 0]), 0)) == 0
+    with pytest.raises(DataError, match="all 4 points of the target 0; rule: points of other classes"):
+        attack_success(outputs, jnp.array([0, 0, 0, 0]), 0)
+    assert np.isnan(jax.jit(lambda classes: attack_success(outputs, classes, 0))(jnp.zeros(4, int)))
+    with pytest.raises(DataError, match="a class -1"):
+        attack_success(outputs, jnp.array([0, -1, 1, 2]), 0)
+    with pytest.raises(DataError, match="outputs; found 12 entries"):
+        attack_success(outputs * jnp.nan, jnp.array([0, 1, 1, 2]), 0)
 
 
 def test_conflict_and_projection_are_those_of_least_squares(rows):

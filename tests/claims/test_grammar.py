@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from lemmata.claims import (
+    UNSEEN,
     Control,
     Equal,
     Hypothesis,
@@ -29,7 +30,7 @@ from lemmata.claims import (
     verify,
     verify_all,
 )
-from lemmata.errors import ClaimError, PrecisionError, SettingError, UnknownNameError
+from lemmata.errors import ClaimError, MissingDataError, PrecisionError, SettingError, UnknownNameError
 from tests.claims import synthetic
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "claims.md"
@@ -136,6 +137,12 @@ def test_inapplicable_failed_and_interrupted_runs_are_not_refutations():
         def measure(self, problem, key):
             raise np.linalg.LinAlgError("singular")
 
+    class Unseen(synthetic.Plain):
+        """Unseen."""
+
+        def measure(self, problem, key):
+            raise MissingDataError("radii", found="no package", remedy="pip install it")
+
     class Interrupted(synthetic.Plain):
         """Interrupted."""
 
@@ -152,6 +159,9 @@ def test_inapplicable_failed_and_interrupted_runs_are_not_refutations():
     raised = verify(Raises(), progress=False)
     assert raised.status is Status.FAILED
     assert "singular" in raised.reason
+    unseen = verify(Unseen(), progress=False)
+    assert (unseen.status, unseen.corners) == (Status.INAPPLICABLE, ())
+    assert unseen.reason == f"{UNSEEN}: radii; found no package; remedy: pip install it"
     stopped = verify(Interrupted(), progress=False)
     assert (stopped.status, stopped.executed) == (Status.INCONCLUSIVE, 2)  # each problem is measured twice
     assert "interrupted after 2 of 60" in stopped.reason

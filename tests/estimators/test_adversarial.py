@@ -56,7 +56,8 @@ def test_a_common_time_is_one_time():
 
 @pytest.mark.parametrize(
     ("settings", "word"),
-    [({"radius": -1.0}, "radius"), ({"radius": None}, "radius"), ({"rows": "mine"}, "rows"), ({"norm": "l1"}, "norm"),
+    [({"radius": -1.0}, "found -1.0; rule: a finite number, at least 0$"), ({"rows": "mine"}, "rows; found 'mine'"),
+     ({"radius": None}, "radius; found None; rule: a finite number, at least 0$"), ({"norm": "l1"}, "norm"),
      ({"validation_fraction": 1.0}, "validation_fraction"), ({"network": 3}, "network"), ({"steps": -1}, "steps")],
 )  # fmt: skip
 def test_bad_settings_are_refused(settings, word):

@@ -51,10 +51,10 @@ def test_copies_files_and_units(tmp_path):
         ({"layers": 0}, "layers"),
         ({"inducing": 0}, "inducing"),
         ({"steps": -1}, "steps"),
-        ({"nu": -1.0}, "nu"),
+        ({"nu": -1.0}, "nu; found -1.0; rule: a number, at least 0, or math.inf$"),
         ({"nu": "a"}, "nu"),
-        ({"nu": None}, "nu"),
-        ({"noise": 0.0}, "noise"),
+        ({"nu": None}, "nu; found None; rule: a number, at least 0, or math.inf$"),
+        ({"noise": 0.0}, "noise; found 0.0; rule: a finite number above 0$"),
         ({"learning_rate": 0.0}, "learning_rate"),
     ],
 )

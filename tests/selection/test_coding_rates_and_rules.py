@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from lemmata.architectures import Dense, Serial, silu, tangent_gram
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.kernels import RBF
 from lemmata.selection import (
     RULES,
@@ -52,6 +52,23 @@ def test_the_coding_rate_of_no_distortion_is_refused(features):
         kernel_coding_rate(jnp.ones((2, 3)), 1.0)
     with pytest.raises(DataError):
         coding_rate(jnp.full((2, 2), jnp.nan), 1.0)
+
+
+@pytest.mark.parametrize("diagonal", [[-1.0, -1.0, -1.0], [1.0, -10.0], [1.0, 1.0, -1e-9]])
+def test_matrices_that_are_not_semidefinite_have_no_coding_rate(diagonal):
+    with pytest.raises(NotPositiveDefiniteError, match="the Gram matrix; found smallest eigenvalue -"):
+        kernel_coding_rate(jnp.diag(jnp.array(diagonal)), 1.0)
+    with pytest.raises(NotPositiveDefiniteError, match="a pivot of"):
+        greedy_log_determinant(jnp.diag(jnp.array(diagonal)), len(diagonal), 1e-10)
+
+
+def test_rounding_is_no_reason_to_refuse_and_traces_pass(features):
+    gram = jnp.asarray(features @ features.T)  # eight of its twelve eigenvalues are rounding
+    rate = jax.jit(kernel_coding_rate)(gram, 1.0)
+    assert float(rate) == pytest.approx(float(kernel_coding_rate(gram, 1.0)), rel=1e-12)
+    slope = jax.grad(lambda scale: kernel_coding_rate(scale * gram, 1.0))(1.0)
+    values = np.linalg.eigvalsh(gram) / 12
+    assert float(slope) == pytest.approx(0.5 * np.sum(values / (1 + values)), rel=1e-9)
 
 
 @pytest.mark.parametrize("noise", [0.1, np.linspace(0.1, 2.0, 12)])
@@ -201,3 +218,13 @@ def test_a_pool_is_asked_with_a_model_of_scikit_learn():
         query(None, pool, 2, labelled=known[:, :5])
     with pytest.raises(DataError):
         query(None, np.full((4, 2), np.nan), 2)
+    for count in (2.5, "2", True, None):
+        with pytest.raises(SettingError, match="count; found .*; rule: a whole number"):
+            query(None, pool, count)
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200, 2.0])
+def test_the_unit_of_a_column_is_no_matter(unit):
+    pool = np.random.default_rng(3).normal(size=(20, 3))
+    scaled = pool * [1.0, unit, 1.0]
+    assert query(None, scaled, 5, rule="k-centre").tolist() == query(None, pool, 5, rule="k-centre").tolist()

@@ -10,12 +10,12 @@ import optax
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float
 
-from lemmata.core import check_gram, check_whole, require_float64
+from lemmata.core import check_gram, check_numbers, check_whole, require_float64
 from lemmata.errors import SettingError, ShapeError
 from lemmata.kernels import AbstractKernel
 
 from ._distil import RIDGE
-from ._triggers import Poisoned, Trigger, check_class, check_labels
+from ._triggers import Poisoned, Trigger, check_class, check_images, check_labels
 
 
 def conflict_loss(
@@ -134,8 +134,8 @@ def optimise_trigger(
 
     Args:
         kernel: differentiable in its inputs.
-        clean: points before the trigger, labels before it, and which rows are to carry it.
-        points: support points, of the clean set say.
+        clean: points before the trigger, in [0, 1], labels before it, and which rows are to carry it.
+        points: support points in [0, 1], of the clean set say.
         trigger: to start from.
         target: class of the trigger.
         weight: of the conflict. At a small ridge the conflict is about ridge² times as large as the projection, so that
@@ -146,6 +146,7 @@ def optimise_trigger(
 
     Raises:
         ShapeError: where labels, trigger or support points do not fit the points.
+        DataError: for points with numbers that are not finite or outside of [0, 1], or labels that are not finite.
         SettingError: for a target that is no class, or a ridge that is not positive.
         PrecisionError: without float64.
     """
@@ -156,6 +157,9 @@ def optimise_trigger(
     if clean.x.shape[1:] != points.shape[1:]:
         rule = f"{clean.x.shape[1:]}, as the rows of x"
         raise ShapeError("support points", found=f"points of shape {points.shape[1:]}", rule=rule)
+    for name, images in (("points of the set", clean.x), ("support points", points)):
+        check_images(name, images)
+    check_numbers("labels", clean.y)
     if not ridge > 0:
         raise SettingError("ridge", found=ridge, rule="above 0")
     loss = BackdoorLoss(kernel, clean, points, target, weight, ridge)

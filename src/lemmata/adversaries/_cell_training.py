@@ -11,12 +11,13 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from lemmata.core import check_numbers, require_float64
-from lemmata.errors import DataError, SettingError
+from lemmata.core import check_numbers, check_whole, require_float64
+from lemmata.errors import DataError, SettingError, ShapeError
 
 from ._cells import ACTIVATIONS, WEIGHT_STD, Cell
 from ._mixed_kernels import label_energy, mixed_kernels
 from ._projected_gradient import projected_gradient
+from ._triggers import check_classes
 
 SCORED = ("clean", "robust", "clean_mixed", "robust_mixed")
 """The kernels whose scores are taken."""
@@ -116,9 +117,9 @@ def cell_outputs(cell: Wiring, params: dict[str, Array], x: Float[Array, "n d"])
 def run_cells(
     cells: Sequence[Any],
     x: Float[Array, "n d"],
-    labels: Int[Array, " n"],
-    x_new: Float[Array, "m d"],
-    labels_new: Int[Array, " m"],
+    labels: Int[Array, " rows"],
+    x_new: Float[Array, "m columns"],
+    labels_new: Int[Array, " others"],
     key: Key[Array, ""],
     *,
     radius: float,
@@ -139,9 +140,9 @@ def run_cells(
     Args:
         cells: the space.
         x: training rows.
-        labels: their classes, 0, 1, ...
-        x_new: held-out rows.
-        labels_new: their classes.
+        labels: their classes, 0, 1, ..., each of which has a row.
+        x_new: held-out rows, with as many columns.
+        labels_new: their classes, all of them among those of the training rows.
         key: of the weights.
         radius: of the attacks, in every input.
         beta: the share of attacked rows in the loss.
@@ -151,17 +152,17 @@ def run_cells(
         scored: rows of which kernels are taken.
 
     Raises:
-        SettingError: for no cells or a share outside of [0, 1], or a negative radius.
-        DataError: for numbers that are not finite, or labels of one class.
+        SettingError: for no cells or a share outside of [0, 1], a negative radius, or counts that are none.
+        ShapeError: where labels and rows differ in number, or held-out rows in their columns.
+        DataError: for numbers that are not finite, labels of one class, classes that are not numbered from 0 on, and
+            classes of held-out rows that no training row has.
         PrecisionError: without float64.
     """
     require_float64("scores of cells")
     wires = wiring(cells)
-    for name, rows in (("training rows", x), ("held-out rows", x_new)):
-        check_numbers(name, rows)
-    classes = int(np.max(np.asarray(labels))) + 1
-    if classes < 2:
-        raise DataError("labels", found="one class", rule="at least two classes, numbered from 0")
+    classes = _classes(x, labels, x_new, labels_new)
+    for name, count, least in (("steps", steps, 0), ("attack_steps", attack_steps, 1), ("scored", scored, 1)):
+        check_whole(name, count, least, name)
     if not 0 <= radius < np.inf:
         raise SettingError("radius", found=radius, rule="a finite number, at least 0")
     if not 0 <= beta <= 1:
@@ -172,6 +173,28 @@ def run_cells(
     clean, robust, energy, smallest = run(wires, params, rows, *map(jnp.asarray, (radius, beta, rate)))
     counts = jnp.asarray([cell.parameters(x.shape[1], classes) for cell in cells])
     return CellTable(clean, robust, energy, smallest, counts)
+
+
+def _classes(x: Array, labels: Array, x_new: Array, labels_new: Array) -> int:
+    """How many classes there are; errors where rows and classes do not fit each other."""
+    for name, rows, told in (("training", x, labels), ("held-out", x_new, labels_new)):
+        check_numbers(f"{name} rows", rows)
+        if jnp.ndim(rows) != 2 or rows.shape[1] != x.shape[1]:
+            found = f"shape {jnp.shape(rows)}"
+            raise ShapeError(f"{name} rows", found=found, rule=f"(rows, {x.shape[-1]}), the same columns everywhere")
+        check_classes(f"labels of {name} rows", told, len(rows))
+    own, new = (sorted(set(np.asarray(told).tolist())) for told in (labels, labels_new))
+    if len(own) < 2:
+        raise DataError("labels", found="one class", rule="at least two classes, numbered from 0")
+    if own != list(range(len(own))):
+        missing = next(number for number, name in enumerate(own) if number != name)
+        raise DataError(
+            "labels of training rows", found=f"no row of class {missing}", rule="classes 0, 1, ... without gaps"
+        )
+    if unseen := sorted(set(new) - set(own)):
+        found = f"class {unseen[0]}, which no training row has"
+        raise DataError("labels of held-out rows", found=found, rule=f"classes 0 to {len(own) - 1}")
+    return len(own)
 
 
 @eqx.filter_jit

@@ -10,11 +10,11 @@ import optax
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float, Key
 
-from lemmata.core import check_whole, require_float64
+from lemmata.core import check_numbers, check_whole, require_float64
 from lemmata.errors import SettingError, ShapeError
 from lemmata.kernels import AbstractKernel
 
-from ._triggers import check_labels
+from ._triggers import check_images, check_labels
 
 RIDGE = 1e-6
 """The ridge of regressions on support points, as a share of the mean of the diagonal of their Gram matrix."""
@@ -86,7 +86,7 @@ def distil(
         kernel: differentiable in its inputs, `TangentKernel(network)` say.
         x: points of the training set, in [0, 1].
         y: their labels, a column a class.
-        points: support points to start from.
+        points: support points to start from, in [0, 1].
         labels: of the support points, with as many classes.
         steps: of Adam.
         rate: its step length.
@@ -97,6 +97,7 @@ def distil(
     Raises:
         ShapeError: for labels that do not fit their points, unequal numbers of classes, or support points of another
             shape.
+        DataError: for points with numbers that are not finite or outside of [0, 1], or labels that are not finite.
         SettingError: for a ridge that is not positive, a batch that has no rows or more than there are, or no key.
         PrecisionError: without float64.
 
@@ -120,6 +121,10 @@ def distil(
         raise ShapeError(
             "support points", found=f"points of shape {points.shape[1:]}", rule=f"{x.shape[1:]}, as rows of x"
         )
+    for name, images in (("training set", x), ("support points", points)):
+        check_images(name, images)
+    for name, told in (("labels of the training set", y), ("labels of the support points", labels)):
+        check_numbers(name, told)
     if not ridge > 0:
         raise SettingError("ridge", found=ridge, rule="above 0", remedy="points may coincide on their way")
     check_whole("steps", steps, 0)

@@ -1,12 +1,14 @@
 """Triggers: the same change of every image, what it does to a set with labels, and how often it works."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from lemmata.core import known
+from lemmata.core import check_numbers, known, whole
 from lemmata.errors import DataError, SettingError, ShapeError
 
 
@@ -66,39 +68,47 @@ class Trigger(eqx.Module):
 
 
 def square_trigger(
-    shape: tuple[int, int],
-    side: int,
+    shape: Any,
+    side: Any,
     *,
-    corner: tuple[int, int] | None = None,
+    corner: Any = None,
     value: float = 1.0,
     opacity: float = 1.0,
 ) -> Trigger:
     """A square of one value on an image of that height and width.
 
     Args:
-        shape: height and width of the images.
-        side: of the square, in pixels.
-        corner: row and column of its first pixel; the lower right corner of the image is covered by default.
+        shape: height and width of the images, a pair of whole numbers.
+        side: of the square, in pixels, a whole number.
+        corner: row and column of its first pixel, a pair of whole numbers; the lower right corner of the image is covered by default.
         value: of the pattern, 1 for white.
         opacity: of the trigger.
 
     Raises:
-        SettingError: where the square is not inside the image, or has no pixel.
+        SettingError: where the square is not inside the image, has no pixel, or is not made of whole ones.
 
     Example:
         >>> from lemmata.adversaries import square_trigger
         >>> int(square_trigger((8, 8), 3).mask.sum())
         9
     """
-    height, width = shape
-    top, left = (height - side, width - side) if corner is None else corner
+    height, width = _pair("shape of the images", shape)
+    side = whole("side of the square", side)
+    top, left = (height - side, width - side) if corner is None else _pair("corner of the square", corner)
     if side < 1 or top < 0 or left < 0 or top + side > height or left + side > width:
         found = f"rows {top} to {top + side - 1}, columns {left} to {left + side - 1}"
         rule = f"at least one pixel, all within rows 0 to {height - 1} and columns 0 to {width - 1}"
         raise SettingError("square of the trigger", found=found, rule=rule, remedy="a smaller side or another corner")
-    mask = np.zeros(shape)
+    mask = np.zeros((height, width))
     mask[top : top + side, left : left + side] = 1.0
-    return Trigger(jnp.asarray(mask), jnp.full(shape, value) * mask, opacity)
+    return Trigger(jnp.asarray(mask), jnp.full(mask.shape, value) * mask, opacity)
+
+
+def _pair(name: str, value: Any) -> tuple[int, int]:
+    numbers = tuple(value) if isinstance(value, tuple | list | np.ndarray) else ()
+    if len(numbers) != 2:
+        raise SettingError(name, found=repr(value), rule="two whole numbers, of rows and of columns")
+    return whole(name, numbers[0]), whole(name, numbers[1])
 
 
 class Poisoned(eqx.Module):
@@ -150,7 +160,8 @@ def poison(
 def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], target: int) -> Float[Array, ""]:
     """The share of triggered points of other classes that are called the target.
 
-    Points whose class is the target are left out, since calling them so is no success.
+    Points whose class is the target are left out, since calling them so is no success. Where no others are left there
+    is no share: an error, or NaN under a trace.
 
     Args:
         outputs: at triggered points.
@@ -159,10 +170,41 @@ def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], targ
 
     Raises:
         SettingError: for a target that is no class.
+        ShapeError: where classes and outputs differ in number.
+        DataError: where all points are of the target, a class is no number of one, or outputs are not finite.
     """
     check_class(target, outputs.shape[1])
-    others = classes != target
-    return jnp.sum((jnp.argmax(outputs, axis=1) == target) & others) / jnp.maximum(jnp.sum(others), 1)
+    check_numbers("outputs", outputs)
+    check_classes("classes", classes, len(outputs))
+    others = jnp.asarray(classes) != target
+    told = known(others)
+    if told is not None and not told.any():
+        found = f"all {len(told)} points of the target {target}"
+        raise DataError(
+            "classes", found=found, rule="points of other classes, of which a share can be called the target"
+        )
+    return jnp.sum((jnp.argmax(outputs, axis=1) == target) & others) / jnp.sum(others)
+
+
+def check_classes(name: str, classes: Any, rows: int) -> None:
+    """Refuse what are not the numbers of classes, from 0 on, of so many rows; a traced array by shape and type alone.
+
+    Args:
+        name: of the numbers, for the message.
+        classes: the numbers.
+        rows: how many there are to be.
+
+    Raises:
+        ShapeError: for another shape.
+        DataError: for numbers that are not whole, or negative.
+    """
+    if jnp.shape(classes) != (rows,):
+        raise ShapeError(name, found=f"shape {jnp.shape(classes)}", rule=f"({rows},): a class for each row")
+    if not jnp.issubdtype(jnp.asarray(classes).dtype, jnp.integer):
+        raise DataError(name, found=f"numbers of type {jnp.asarray(classes).dtype}", rule="whole numbers, from 0 on")
+    told = known(classes)
+    if told is not None and told.min() < 0:
+        raise DataError(name, found=f"a class {told.min()}", rule="classes are numbered 0, 1, ...")
 
 
 def check_class(target: int, classes: int) -> None:
@@ -187,6 +229,21 @@ def check_labels(x: Array, y: Array, name: str) -> None:
     if jnp.ndim(y) != 2 or len(y) != len(x) or y.shape[1] < 2:
         rule = f"({len(x)}, C): a row for each point, a column for each of C >= 2 classes"
         raise ShapeError(name, found=f"shape {jnp.shape(y)}", rule=rule, remedy="indicators of the classes")
+
+
+def check_images(name: str, points: Array) -> None:
+    """Refuse points that are not finite numbers from 0 to 1; a traced array by its shape alone.
+
+    Args:
+        name: of the points, for the message.
+        points: the points.
+
+    Raises:
+        DataError: for NaN, or a number outside.
+        ShapeError: for none.
+    """
+    check_numbers(name, points)
+    _check_fractions(name, points)
 
 
 def _check_fractions(name: str, values: Array) -> None:

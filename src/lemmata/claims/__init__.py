@@ -67,6 +67,7 @@ from ._verdict import ControlVerdict as ControlVerdict
 from ._verdict import Corner as Corner
 from ._verdict import Verdict as Verdict
 from ._verify import CORNERS as CORNERS
+from ._verify import UNSEEN as UNSEEN
 from ._verify import verdicts_of as verdicts_of
 from ._verify import verify as verify
 from ._verify import verify_all as verify_all

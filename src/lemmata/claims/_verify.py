@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lemmata.core import require_float64
-from lemmata.errors import SettingError
+from lemmata.errors import MissingDataError, SettingError
 from lemmata.workers import Lost, finished
 
 from ._apart import TrialExecutor, in_order, received, run_came_back, sent, sent_run, trials_apart
@@ -28,6 +28,9 @@ CORNERS = 3
 CORNER_TRIALS = 32
 """Trials at each of them: they look for a violation, and are not asked to support the statement."""
 
+UNSEEN = "what it is judged on is not installed"
+"""The first words of the reason of a verdict that needs data of an optional package."""
+
 
 def verify(
     claim: Claim,
@@ -42,6 +45,8 @@ def verify(
     run: Callable[..., Trials] = run_trials,
 ) -> Verdict:
     """Run a claim on sampled problems and judge it.
+
+    A claim that needs data of an optional package which is not installed is inapplicable, and says which.
 
     The number of trials is fixed beforehand. A refutation of a true statement happens with probability at most
     `level`: half of it is spent on the case itself, half on the corners, other settings drawn by the seed, of which one
@@ -78,9 +83,10 @@ def verify(
     with _progress(claim.name, sum(count for _, count in wanted), progress) as report:
         at = _in_turn(claim, wanted, seed, executor, run, report)
         first = next(at)
-        verdict = judge_trials(claim, resolved, first, seed, level / 2, time.perf_counter() - start)
+        verdict = _seen(judge_trials(claim, resolved, first, seed, level / 2, time.perf_counter() - start), first)
         judged: list[Corner] = []
-        if verdict.status not in (Status.REFUTED, Status.FAILED) and not verdict.interrupted:
+        unseen = verdict.reason.startswith(UNSEEN)
+        if verdict.status not in (Status.REFUTED, Status.FAILED) and not verdict.interrupted and not unseen:
             for other, own in zip(others, at, strict=True):
                 there = judge_trials(claim, other, own, seed, level / 2 / len(others), 0.0)
                 judged.append(corner_of(claim, there, own))
@@ -89,6 +95,15 @@ def verify(
                     break
     verdict = with_corners(claim, verdict, tuple(judged))
     return dataclasses.replace(verdict, level=level, seconds=time.perf_counter() - start)
+
+
+def _seen(verdict: Verdict, trials: Trials) -> Verdict:
+    """The verdict; inapplicable where the trials failed for want of data that are not installed."""
+    name = f"{MissingDataError.__name__}: "
+    if not trials.errors or not all(name in error for error in trials.errors):
+        return verdict
+    reason = f"{UNSEEN}: {trials.errors[0].partition(name)[2]}"
+    return dataclasses.replace(verdict, status=Status.INAPPLICABLE, reason=reason)
 
 
 def _in_turn(

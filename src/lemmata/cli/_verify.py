@@ -246,6 +246,8 @@ def parse_settings(pairs: list[str] | None) -> dict[str, str]:
 
 def show_verdict(verdict: Any, short: bool) -> None:
     """A verdict in a few lines."""
+    from lemmata.claims import UNSEEN
+
     from ._console import out
 
     colour = COLOUR.get(verdict.status, "yellow")
@@ -263,7 +265,8 @@ def show_verdict(verdict: Any, short: bool) -> None:
             found = "not refuted" if corner.status == "inconclusive" else corner.status
             lines.append(f"  at {_setting(corner.setting)}: {found}")
         lines.append(f"  settings: {_setting(verdict.setting)}; seed {verdict.seed}; worst trial {verdict.worst}")
-        lines.append(f"  {verdict.remedy}")
+        if not verdict.reason.startswith(UNSEEN):  # that reason names its own remedy
+            lines.append(f"  {verdict.remedy}")
     for line in lines:
         out.print(line, markup=False, highlight=False)
 

@@ -15,7 +15,7 @@ from lemmata.architectures import TangentKernel
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
 
-from ._kernel_ridge import chosen_network, not_negative
+from ._kernel_ridge import at_least_0, chosen_network
 from ._leaves import jax_leaves
 from ._rows import float64_leaves, points_of, training_rows
 
@@ -93,9 +93,9 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         """
         found = training_rows(self, X, y, None)
         self.classes_, index = found.labelled()
-        radius = not_negative("radius", self.radius)
-        if self.rows not in ROWS or radius is None:
-            raise SettingError("rows and radius", found=(self.rows, radius), rule="'own' or 'common', and a number")
+        radius = at_least_0("radius", self.radius)
+        if self.rows not in ROWS:
+            raise SettingError("rows", found=repr(self.rows), rule="'own' or 'common'")
         held, kept = self._split(len(index))
         targets = np.eye(len(self.classes_))[index] - 1 / len(self.classes_)
         self._points = found.points[kept]

@@ -15,7 +15,7 @@ from lemmata.core import check_whole
 from lemmata.errors import SettingError
 from lemmata.splines import SplineCovariance, initial_cascade
 
-from ._kernel_ridge import not_negative
+from ._kernel_ridge import above_0
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import points_of, root_mean_square, training_rows
 
@@ -61,8 +61,7 @@ class AbstractCascadeEstimator(BaseEstimator):
         check_whole("batch", self.batch, 1, "rows")
         check_whole("epochs", self.epochs, 0, "passes")
         for name in ("damping", "slope", "level"):
-            if not not_negative(name, getattr(self, name)):
-                raise SettingError(name, found=repr(getattr(self, name)), rule="a number above 0")
+            above_0(name, getattr(self, name))
         return tuple(int(width) for width in self.widths), int(self.batch), int(self.epochs)
 
     def _scaled(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:

@@ -12,10 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import check_whole
-from lemmata.errors import SettingError
 from lemmata.machines import SparseMachine, train_sparse_machine
 
-from ._kernel_ridge import not_negative
+from ._kernel_ridge import above_0, at_least_0
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import points_of, root_mean_square, training_rows
 
@@ -107,15 +106,11 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         for name, least in (("layers", 1), ("inducing", 1), ("steps", 0)):
             check_whole(name, getattr(self, name), least, name)
         for name in ("learning_rate", "noise"):
-            if not not_negative(name, getattr(self, name)):
-                raise SettingError(name, found=repr(getattr(self, name)), rule="a number above 0")
+            above_0(name, getattr(self, name))
         nu: Any = self.nu
         if isinstance(nu, float) and nu == math.inf:
             return nu
-        found = not_negative("nu", nu)
-        if found is None:
-            raise SettingError("nu", found=repr(nu), rule="a number of at least 0, or math.inf")
-        return float(found)
+        return at_least_0("nu", nu, "a number, at least 0, or math.inf")
 
     def _scaled(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return (points - self.shift_) / self.scale_

@@ -198,12 +198,13 @@ def chosen_network(network: Any) -> AbstractLayer:
     return network
 
 
-def not_negative(name: str, value: Any) -> float | None:
+def not_negative(name: str, value: Any, rule: str = "a number, at least 0, or None") -> float | None:
     """The value as a float that is at least 0; None stays None.
 
     Args:
         name: what it is, for the error.
         value: the value of a setting.
+        rule: what may stand there, for the error.
 
     Raises:
         SettingError: where it is no number, or negative, or a ridge that is infinite.
@@ -213,5 +214,39 @@ def not_negative(name: str, value: Any) -> float | None:
     except (TypeError, ValueError):
         number = None
     if number is None or not number >= 0 or (name != "time" and math.isinf(number)):
-        raise SettingError(name, found=repr(value), rule="a number, at least 0, or None")
+        raise SettingError(name, found=repr(value), rule=rule)
     return None if value is None else number
+
+
+def at_least_0(name: str, value: Any, rule: str = "a finite number, at least 0") -> float:
+    """The value as a float that is at least 0, which None is not.
+
+    Args:
+        name: what it is, for the error.
+        value: the value of a setting.
+        rule: what may stand there, for the error.
+
+    Raises:
+        SettingError: where it is no number, negative or infinite.
+    """
+    number = not_negative(name, value, rule)
+    if number is None:
+        raise SettingError(name, found=repr(value), rule=rule)
+    return number
+
+
+def above_0(name: str, value: Any) -> float:
+    """The value as a float above 0.
+
+    Args:
+        name: what it is, for the error.
+        value: the value of a setting.
+
+    Raises:
+        SettingError: where it is no number, infinite, or not above 0.
+    """
+    rule = "a finite number above 0"
+    number = at_least_0(name, value, rule)
+    if not number:
+        raise SettingError(name, found=repr(value), rule=rule)
+    return number

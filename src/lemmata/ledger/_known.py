@@ -10,6 +10,7 @@ import numpy as np
 from lemmata.catalogue import entries
 from lemmata.claims import (
     CORNERS,
+    UNSEEN,
     Claim,
     Prospect,
     Sample,
@@ -66,7 +67,7 @@ def known_of(
     """What is known of claims before a run.
 
     A verdict stands where it was made of the code as it is, with the same seed, budget, level, versions and device, at
-    the default setting and its corners, to the end, and did not fail.
+    the default setting and its corners, to the end, did not fail, and did not want for data.
 
     Args:
         ledger: an open one.
@@ -198,6 +199,7 @@ def _complete(claim: Claim, verdict: Verdict, budget: int | None, level: float |
     expected = claim.population.settings().corners(asked, verdict.seed)
     return (
         verdict.requested == (budget or budget_of(claim))
+        and not verdict.reason.startswith(UNSEEN)
         and (level is None or verdict.level == level)
         and (verdict.status is Status.REFUTED or [own.setting for own in verdict.corners] == expected)
     )

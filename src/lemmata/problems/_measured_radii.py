@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 from jaxtyping import Float, Int
 
-from lemmata.errors import DataError, UnknownNameError
+from lemmata.errors import MissingDataError, UnknownNameError
 
 _RADII = "nuclei/radch/2013-Angeli.csv"
 _MODELS = {
@@ -56,7 +56,7 @@ def measured_radii(least: int = 8) -> MeasuredRadii:
         least: nuclei with fewer protons are left out.
 
     Raises:
-        DataError: where the package or its table is missing.
+        MissingDataError: where the package or its table is missing.
     """
     rows = [line.split(",") for line in _lines(_RADII)]
     known = sorted((int(row[0]), int(row[2]), float(row[4]), float(row[5])) for row in rows if row[4] and row[5])
@@ -78,7 +78,7 @@ def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei
 
     Raises:
         UnknownNameError: for another model.
-        DataError: where the package or its table is missing.
+        MissingDataError: where the package or its table is missing.
     """
     if model not in _MODELS:
         raise UnknownNameError(f"model {model!r} of charge radii", rule=f"one of {', '.join(_MODELS)}")
@@ -114,7 +114,7 @@ def _lines(name: str, comments: bool = False) -> list[str]:
     folders = [] if found is None else [pathlib.Path(place) for place in found.submodule_search_locations or ()]
     files = [file for folder in folders if (file := folder / "data" / name).is_file()]
     if not files:
-        raise DataError(
+        raise MissingDataError(
             "charge radii of nuclei",
             found="no package nucleardatapy" if not folders else f"no {name} in {folders[0]}",
             rule="the extra `nuclei`, whose data are read where they are installed",

@@ -1,10 +1,13 @@
 """Coding rates: how many nats describe features, or what a kernel sees of points, up to a distortion."""
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.core import check_gram, check_numbers, known, require_float64
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError
+
+_ROUNDING = 16.0  # the multiple of n eps |K| by which an eigenvalue may be below 0
 
 
 def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) -> Float[Array, ""]:
@@ -56,6 +59,7 @@ def kernel_coding_rate(
     Raises:
         SettingError: for an eps or a dimension that is not positive.
         ShapeError: where K is empty, not square, or not symmetric to rounding.
+        NotPositiveDefiniteError: where K has an eigenvalue below 0 by more than rounding; a traced K is not looked at.
         DataError: for NaN.
 
     Example:
@@ -66,6 +70,7 @@ def kernel_coding_rate(
     """
     require_float64("coding rate")
     check_gram("the Gram matrix", gram)
+    _check_semidefinite(gram)
     _check_eps(eps)
     if not dimension > 0:
         raise SettingError("dimension", found=dimension, rule="above 0")
@@ -76,6 +81,21 @@ def _half_log_det(matrix: Float[Array, "n n"]) -> Float[Array, ""]:
     """1/2 log det(I + M), NaN where I + M is not positive definite."""
     factor = jnp.linalg.cholesky(matrix + jnp.eye(len(matrix)))
     return jnp.sum(jnp.log(jnp.diagonal(factor)))
+
+
+def _check_semidefinite(gram: Array) -> None:
+    values = known(gram)
+    if values is None:
+        return
+    eigenvalues = np.linalg.eigvalsh(values)
+    floor = -_ROUNDING * len(values) * float(np.finfo(values.dtype).eps) * np.abs(eigenvalues).max()
+    if eigenvalues[0] < floor:
+        raise NotPositiveDefiniteError(
+            "the Gram matrix",
+            found=f"smallest eigenvalue {eigenvalues[0]:.6g}",
+            rule=f"positive semidefinite: at least {floor:.3g}, by rounding",
+            remedy="a kernel that is positive semidefinite",
+        )
 
 
 def _check_eps(eps: float | Array) -> None:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from lemmata.core import check_gram, check_numbers, known
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError
 
 
 def greedy_log_determinant(
@@ -38,6 +38,7 @@ def greedy_log_determinant(
     Raises:
         ShapeError: where K is not square and symmetric, or noise or `allowed` have another length.
         SettingError: for a count outside 1..(candidates that are allowed), or a noise that is not positive.
+        NotPositiveDefiniteError: where a pivot is not above 0; traced ones are not looked at.
         DataError: for NaN.
 
     Example:
@@ -61,7 +62,13 @@ def greedy_log_determinant(
     left = n if known(free) is None else int(free.sum())
     if not 1 <= count <= left:
         raise SettingError("count", found=count, rule=f"between 1 and the {left} candidates that may be chosen")
-    return _pivoted(gram, jnp.broadcast_to(levels, (n,)), free, count)
+    rows, pivots = _pivoted(gram, jnp.broadcast_to(levels, (n,)), free, count)
+    told = known(pivots)
+    if told is not None and not told.min() > 0:  # NaN, too
+        found, rule = f"a pivot of {told[~(told > 0)][0]:.3g}", "positive semidefinite: pivots of K + D are above 0"
+        remedy = "a kernel that is positive semidefinite, or more noise"
+        raise NotPositiveDefiniteError("the Gram matrix", found=found, rule=rule, remedy=remedy)
+    return rows, pivots
 
 
 @partial(jax.jit, static_argnames="count")

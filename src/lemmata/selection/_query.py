@@ -18,7 +18,7 @@ from ._rules import NOISE, Candidates, Rule, select
 def query(
     model: Any,
     pool: Float[np.ndarray, "n d"],
-    count: int,
+    count: Any,
     *,
     labelled: Float[np.ndarray, "m columns"] | None = None,
     rule: Rule | str = "coding rate",
@@ -36,7 +36,7 @@ def query(
     Args:
         model: fitted, with `predict_proba` where the rule needs probabilities; None where it needs none.
         pool: rows without labels.
-        count: rows to choose.
+        count: rows to choose, a whole number.
         labelled: rows that have labels, which the choice should not repeat.
         rule: one of `RULES`.
         kernel: of standardised rows.
@@ -65,6 +65,8 @@ def query(
         raise ShapeError("pool", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
     rows = np.concatenate([pool, known])
     check_numbers("pool and labelled rows", rows)
+    # Columns in units of a power of 2 near their largest entry, which rounds nothing: squares then do not overflow.
+    rows = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=0))[1])
     spread = rows.std(axis=0)
     rows = jnp.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0) / math.sqrt(rows.shape[1]))
     seen = gram(TangentKernel(relu_network(1, bias_std=1.0)) if kernel is None else kernel, rows)

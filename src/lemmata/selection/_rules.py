@@ -1,7 +1,7 @@
 """Which rows to label next: coding rates and their rivals, all of them on one Gram matrix."""
 
 import dataclasses
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +9,7 @@ import scipy.linalg
 from jaxtyping import Bool, Float, Int
 from scipy.special import entr
 
-from lemmata.core import require_float64
+from lemmata.core import require_float64, whole
 from lemmata.errors import DataError, SettingError, ShapeError
 
 from ._greedy import greedy_log_determinant
@@ -72,7 +72,7 @@ def entropy(probabilities: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
 
 def select(
     candidates: Candidates,
-    count: int,
+    count: Any,
     rule: Rule | str = "coding rate",
     *,
     seed: int = 0,
@@ -91,7 +91,7 @@ def select(
 
     Args:
         candidates: rows, kernel and probabilities.
-        count: rows to choose.
+        count: rows to choose, a whole number.
         rule: one of `RULES`.
         seed: of "random" and "gradients".
         noise: variance of a label, as a share of the mean of the diagonal of K.
@@ -112,6 +112,7 @@ def select(
     free = ~candidates.labelled
     if rule not in RULES:
         raise SettingError("rule", found=repr(rule), rule=f"one of {', '.join(RULES)}")
+    count = whole("count", count)
     if not 1 <= count <= free.sum():
         raise SettingError("count", found=count, rule=f"between 1 and the {free.sum()} rows without labels")
     if not noise > 0 or not entropy_weight >= 0:
