@@ -219,7 +219,7 @@ def test_a_pool_is_asked_with_a_model_of_scikit_learn():
     with pytest.raises(DataError):
         query(None, np.full((4, 2), np.nan), 2)
     for count in (2.5, "2", True, None):
-        with pytest.raises(SettingError, match="count; found .*; rule: a whole number"):
+        with pytest.raises(SettingError, match=r"count; found .*; rule: a whole number"):
             query(None, pool, count)
 
 

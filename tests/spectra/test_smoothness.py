@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import linregress
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.spectra import Spectrum, smoothness
+from lemmata.spectra import Spectrum, smoothness, spectrum
 
 N = 600
 
@@ -41,6 +41,53 @@ def test_under_noise_the_plain_line_is_low_and_the_floor_repairs_it():
     assert abs(repaired.mean() - 0.6) < 4 * repaired.std() / np.sqrt(30) + 0.02
     assert abs(np.mean([run[0].floor for run in runs]) * N - 1) < 0.05
     assert 0.5 < np.mean([run[0].error for run in runs]) / repaired.std() < 2
+
+
+def at_points(kernel, n, seed):
+    """The spectrum at n random points of the interval, and the points."""
+    x = np.random.default_rng(seed).uniform(size=n)
+    return spectrum(jnp.asarray(kernel(x[:, None], x))), x
+
+
+KERNELS = {
+    "smaller": (lambda x, z: np.minimum(x, z), 2.0, 0.06),
+    "bridge": (lambda x, z: np.minimum(x, z) - x * z, 2.0, 0.06),
+    "laplace": (lambda x, z: np.exp(-np.abs(x - z)), 2.0, 0.06),
+    "short laplace": (lambda x, z: np.exp(-np.abs(x - z) / 0.2), 2.0, 0.06),
+    # two derivatives more: eigenvalues of K/n at random points fall faster than the kernel's, by less where n is large
+    "matern": (lambda x, z: (1 + np.abs(x - z)) * np.exp(-np.abs(x - z)), 4.0, 0.3),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_decay_of_kernels_on_an_interval_is_found_at_random_points(name):
+    kernel, decay, margin = KERNELS[name]
+    y = powers(2.2, 0.0)
+    for seed in (31, 32):
+        system_, _ = at_points(kernel, N, seed)
+        labels = system_.eigenvectors @ y
+        assert abs(smoothness(system_, labels, remove_floor=False, truncation=40).decay - decay) < margin
+
+
+def test_the_default_is_as_right_in_the_mean_as_the_known_decay():
+    """Labels of a target of smoothness 1/2 at random points, as a user has them; the first modes fall like i^-2.5."""
+    index, found = np.arange(1, 800), []
+    for seed in range(12):
+        system_, x = at_points(KERNELS["smaller"][0], N, 50 + seed)
+        rng = np.random.default_rng(seed)
+        f = np.sqrt(2) * np.sin(np.outer(x, (index - 0.5) * np.pi)) @ (rng.choice([-1, 1], len(index)) / index)
+        y = jnp.asarray(np.where(rng.uniform(size=N) < (1 + 0.95 * f / np.abs(f).max()) / 2, 1.0, -1.0))
+        found.append([smoothness(system_, y).estimate, smoothness(system_, y, decay=2.0).estimate])
+    default, known = np.mean(found, axis=0)
+    assert abs(default / known - 1) < 0.03
+    assert abs(default - 0.5) < 0.05 + 4 * np.std(found, axis=0)[0] / 12**0.5
+
+
+def test_eigenvalues_at_rounding_tell_no_decay():
+    values = jnp.where(jnp.arange(N) < 3, 1.0, 0.0)
+    with pytest.raises(DataError, match="3 above rounding; rule: at least 4, for a slope; remedy: decay="):
+        smoothness(Spectrum(values, jnp.eye(N), jnp.asarray(1e-12), values[-1]), powers(2.0, 0.0))
+    assert smoothness(Spectrum(values, jnp.eye(N), jnp.asarray(1e-12), values[-1]), powers(2.0, 0.0), decay=2.0)
 
 
 def test_the_plain_line_is_scipys():

@@ -80,7 +80,8 @@ def square_trigger(
     Args:
         shape: height and width of the images, a pair of whole numbers.
         side: of the square, in pixels, a whole number.
-        corner: row and column of its first pixel, a pair of whole numbers; the lower right corner of the image is covered by default.
+        corner: row and column of its first pixel, a pair of whole numbers; the lower right corner of the image is
+            covered by default.
         value: of the pattern, 1 for white.
         opacity: of the trigger.
 

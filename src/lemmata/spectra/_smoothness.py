@@ -1,6 +1,7 @@
 """How smooth a target is in the eyes of a kernel, from noisy labels: the decay of its power above a floor."""
 
 import dataclasses
+import math
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +25,7 @@ class Smoothness:
         estimate: s, the largest for which sum_i f_i² / lambda_i^s is finite if f_i² decays like i^slope.
         error: its standard error from the scatter about the fit.
         slope: of log power against log index, -(s beta + 1).
-        decay: beta, lambda_i ~ i^-beta, as it was given or as it was fitted over the same indices.
+        decay: beta, lambda_i ~ i^-beta, as it was given or as it was fitted.
         indices: the first and the last index that tell: those where the signal is above the floor; all that were used
             where it was not removed.
         floor: the power that noise has in every mode; 0 where it was not removed.
@@ -64,10 +65,17 @@ def smoothness(
     log E p_i, over the first half. Indices beyond the one where signal and floor are equal count little by themselves;
     at least four have to come before it.
 
+    Eigenvalues have no noise of labels, so that beta, where it is not given, is the slope of log lambda_i against log i
+    over many more of them than show a signal: sqrt(n) <= i <= n/4, as far as they are above rounding. Kernels on an
+    interval have eigenvalues like (i + c)^-beta, c between -1/2 and a number that grows with the inverse lengthscale;
+    the slope there is beta i/(i + c), so that the first ones, over which the signal is fitted, would give another beta
+    (2.5 in place of 2 for min(x, x')). Beyond n/4 eigenvalues of K/n are no longer those of the kernel. At 1200 random
+    points the fitted beta is within 2 per cent of 2 and 5 per cent above 4, at 300 within 4 and 8 per cent.
+
     Args:
         spectrum: the eigensystem of the Gram matrix K (of K/n is the same).
         y: values or labels +-1, one a row; a mean that is no part of the kernel's space is to be taken off before.
-        decay: beta, where it is known; None fits it to the eigenvalues of the indices used.
+        decay: beta, where it is known; None fits it to the eigenvalues. The standard error takes it as known.
         truncation: the last index of the fit; None is n/2.
         remove_floor: False fits log p_i against log i over i <= truncation (100 where it is None) as they are: the
             plain truncation method, which is biased under noise.
@@ -75,7 +83,8 @@ def smoothness(
     Raises:
         ShapeError: where y has another number of rows, or more than one column, or there are fewer than 24 rows.
         SettingError: for a decay that is not positive or a truncation outside 3..n.
-        DataError: where fewer than four indices stand above the floor, or values are not finite.
+        DataError: where fewer than four indices stand above the floor, too few eigenvalues above rounding for a decay,
+            or values are not finite.
 
     Reference: Lai, Li, Huang and Lin 2024; the floor is lemmata's.
 
@@ -98,16 +107,30 @@ def smoothness(
     if isinstance(last, bool) or not isinstance(last, int | np.integer) or not 3 <= last <= n:
         raise SettingError("truncation", found=truncation, rule=f"a whole number from 3 to {n}, or None")
     power = np.asarray(target_power(spectrum, jnp.asarray(y))) / n
-    values = np.asarray(spectrum.eigenvalues)
+    decay = _decay(spectrum) if decay is None else float(decay)
     if remove_floor:
-        return _without_floor(power, values, decay, int(last))
+        return _without_floor(power, decay, int(last))
     index = np.arange(1, last + 1)
     kept = power[:last] > 0
     slope, error, height = _line(np.log(index[kept]), np.log(power[:last][kept]))
-    return _smoothness((slope, error, height), values, decay, (1, int(last)), 0.0)
+    return _smoothness((slope, error, height), decay, (1, int(last)), 0.0)
 
 
-def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, last: int) -> Smoothness:
+def _decay(spectrum: Spectrum) -> float:
+    """The slope of log eigenvalue against log index from sqrt(n) to n/4, or to where rounding begins."""
+    values = np.asarray(spectrum.eigenvalues)
+    n = len(values)
+    above = int(np.sum(np.cumprod(values > max(float(spectrum.floor), 0.0))))
+    last = min(max(n // 4, math.isqrt(n) + _LEAST_SEEN - 1), above)
+    first = max(1, min(math.isqrt(n), last // 4))
+    if last - first + 1 < _LEAST_SEEN:
+        rule = f"at least {_LEAST_SEEN}, for a slope"
+        raise DataError("eigenvalues", found=f"{above} above rounding", rule=rule, remedy="decay=, where it is known")
+    index = np.arange(first, last + 1)
+    return -_line(np.log(index), np.log(values[first - 1 : last]))[0]
+
+
+def _without_floor(power: np.ndarray, decay: float, last: int) -> Smoothness:
     from scipy.optimize import minimize  # slow to import
 
     half = len(power) // 2
@@ -151,7 +174,7 @@ def _without_floor(power: np.ndarray, values: np.ndarray, decay: float | None, l
     scatter = (design * (power / (signal + floor) - 1)[:, None] ** 2).T @ design
     bread = np.linalg.inv(design.T @ design)
     error = float(np.sqrt((bread @ scatter @ bread)[1, 1]))
-    return _smoothness((-best[1], error, unit * float(np.exp(best[0]))), values, decay, (1, seen), floor)
+    return _smoothness((-best[1], error, unit * float(np.exp(best[0]))), decay, (1, seen), floor)
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
@@ -163,13 +186,6 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
     return float(slope), float(np.sqrt(rest / spread)), float(np.exp(height))
 
 
-def _smoothness(
-    line: tuple[float, float, float], values: np.ndarray, decay: float | None, indices: tuple[int, int], floor: float
-) -> Smoothness:
+def _smoothness(line: tuple[float, float, float], decay: float, indices: tuple[int, int], floor: float) -> Smoothness:
     slope, error, amplitude = line
-    if decay is None:
-        used = values[: indices[1]]
-        if not used[-1] > 0:
-            raise DataError("eigenvalues", found="0 among those used", rule="positive", remedy="a smaller truncation")
-        decay = -_line(np.log(np.arange(1, len(used) + 1)), np.log(used))[0]
-    return Smoothness((-slope - 1) / decay, error / abs(decay), slope, float(decay), indices, floor, amplitude)
+    return Smoothness((-slope - 1) / decay, error / abs(decay), slope, decay, indices, floor, amplitude)
