@@ -47,7 +47,7 @@ def powers(power: np.ndarray, fits: dict, names: dict, colour: alt.Color) -> alt
     y = alt.Y("power:Q", scale=LOG, title="power ⟨u_i, y⟩²/n", axis=axis)
     dots = alt.Chart(alt.Data(values=points)).mark_point(filled=True, size=45, color="#555", opacity=1).encode(x, y)
     lines = alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2).encode(x, y, colour)
-    return (lines + dots).properties(width=360, height=280)
+    return alt.layer(lines, dots).properties(width=360, height=280)
 
 
 def picture() -> alt.HConcatChart:
