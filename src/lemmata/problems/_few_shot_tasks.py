@@ -25,6 +25,7 @@ from lemmata.dynamics import pre_train as _pre_train
 MODELS = 4
 UNTIL, STEPS = 0.4, 300
 _UNSEEN = 200
+_DRAWS = 40  # about a tenth of the tasks is solved before training
 MODEL = MaskedTransformer(REVIEWS.vocabulary, REVIEWS.length)
 PROMPT, UNRELATED, HEAD = WordPrompt(MODEL), WordPrompt(MODEL, REVIEWS.unrelated), FreshHead(MODEL)
 
@@ -136,4 +137,34 @@ class FewShotTasks(Population[FewShotTask]):
         return [
             Hypothesis("training rows of the rarer class", least, ">=", 4, "a few-shot task has both classes"),
             Hypothesis("unseen rows", float(len(problem.unseen_y)), ">=", 100.0, "with fewer, accuracy says little"),
+        ]
+
+
+def loss_before(task: FewShotTask) -> Array:
+    """The mean logistic loss of the prompt on the training rows, before fine-tuning."""
+    way = task.prompt()
+    return jnp.mean(jax.nn.softplus(-way.y * way.outputs(way.params, way.texts)))
+
+
+class UnsolvedTasks(Population[FewShotTask]):
+    """Few-shot tasks on which fine-tuning with a prompt has something to do: others are drawn again."""
+
+    def settings(self) -> Space:
+        """Those of `FewShotTasks`."""
+        return FewShotTasks().settings()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
+        """The first task whose loss before training is above the one at which training stops; the last of 40."""
+        for number in range(_DRAWS):
+            task = FewShotTasks().sample(setting, jax.random.fold_in(key, number))
+            if loss_before(task) > UNTIL:
+                break
+        return task
+
+    def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
+        """Those of `FewShotTasks`, and a loss that training has to lower."""
+        why = "fine-tuning stops at this loss, and where it is reached at the start nothing moves"
+        return [
+            *FewShotTasks().hypotheses(problem),
+            Hypothesis("mean loss before training", loss_before(problem), ">", UNTIL, why),
         ]

@@ -37,7 +37,6 @@ class AttackedRows(eqx.Module):
     Args:
         x, y: training rows and labels.
         x_new, y_new: held-out rows and labels.
-        weights: of training rows in the flow, at least 1: what an attack by ascent makes of them.
         radius: of the adversary.
     """
 
@@ -45,7 +44,6 @@ class AttackedRows(eqx.Module):
     y: Float[Array, " n"]
     x_new: Float[Array, "m d"]
     y_new: Float[Array, " m"]
-    weights: Float[Array, " n"]
     radius: Float[Array, ""]
 
     @property
@@ -83,12 +81,11 @@ class SpuriousRows(Population[AttackedRows]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedRows:
         """The large input has size 2."""
-        keys = jax.random.split(key, 3)
+        keys = jax.random.split(key)
         law = (setting["d"], setting["right"], 2.0, setting["mean"])
         x, y = spurious_rows(keys[0], setting["n"], *law)
         x_new, y_new = spurious_rows(keys[1], self.new, *law)
-        weights = 1 + jax.random.uniform(keys[2], y.shape)
-        return AttackedRows(x, y, x_new, y_new, weights, jnp.asarray(setting["radius"]))
+        return AttackedRows(x, y, x_new, y_new, jnp.asarray(setting["radius"]))
 
     def hypotheses(self, problem: AttackedRows) -> list[Hypothesis]:
         """Both labels are there."""

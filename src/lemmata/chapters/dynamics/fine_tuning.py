@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.claims import Claim, Control, EqualInMean, Kind, Order, Rate, Source
-from lemmata.dynamics import fine_tuning_kernels, kernel_behaviour, logistic_descent, offset_regression
-from lemmata.problems._few_shot_tasks import STEPS, UNRELATED, UNTIL, FewShotTask, FewShotTasks, Way
+from lemmata.dynamics import REVIEWS, fine_tuning_kernels, kernel_behaviour, logistic_descent, offset_regression
+from lemmata.problems._few_shot_tasks import STEPS, UNRELATED, UNTIL, FewShotTask, FewShotTasks, UnsolvedTasks, Way
 from lemmata.problems._gradient_rows import TunedNetwork, TunedNetworks, output
 
 _OPPOSITE = Control("the other way round", lambda sign, problem: -sign)
@@ -134,30 +134,70 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
         return jnp.linalg.norm(after - before) / jnp.linalg.norm(before)
 
 
+class KernelPredictsOutputs(Claim[FewShotTask]):
+    """With a prompt of words that pre-training has seen in that place, 16 texts of a class and a mean loss above 0.4
+    before training, logistic descent in the function space of the kernel at the start, by the same steps to the same
+    loss 0.4, has on average over tasks outputs f on unseen texts that are nearer to those of the fine-tuned model,
+
+        |f - f_tuned| / |f_start - f_tuned|,
+
+    than the nearer one of two that need no tangent kernel: a f_start + b with the best a and b in hindsight, and the
+    same descent with <c, c'> for its kernel, c how often each word occurs.
+    """
+
+    title = "With a prompt, the kernel tells where fine-tuning takes the outputs"
+    source = Source("malladi2023kernel", "Abstract, tangent kernel", note="outputs, at width 16")
+    stated = Kind.REMARK
+    population = UnsolvedTasks()
+    relation = Order("predictor", (0.0, 1.0))
+    control = _OPPOSITE
+    controls = "outputs of a fine-tuned model on unseen texts"
+    unexplained = "the distance that is left, nearly half of what training moves"
+    reading = (
+        "to describe fine-tuning is to foresee its outputs better than without the tangent kernel; rung 0 is the "
+        "nearer one of the two others, rung 1 the tangent kernel"
+    )
+    traced = False
+    trials = 48
+
+    def predict(self, problem: FewShotTask) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure(self, problem: FewShotTask, key: Key[Array, ""]) -> Array:
+        way = problem.prompt()
+        start, tuned = (way.outputs(params, way.unseen) for params in (way.path[0], way.path[-1]))
+        scaled = jnp.stack([start, jnp.ones_like(start)], axis=1)
+        others = (scaled @ jnp.linalg.lstsq(scaled, tuned)[0], _by_descent(way, *_word_counts(way)))
+        found = jnp.stack([*others, _by_descent(way, *_kernels(way))])
+        distances = jnp.linalg.norm(found - tuned, axis=1) / jnp.linalg.norm(start - tuned)
+        return jnp.stack([distances[:2].min(), distances[2]])
+
+
 class KernelPredictsAccuracy(Claim[FewShotTask]):
-    """With a prompt of words that pre-training has seen in that place, and 16 texts of a class, logistic descent in the
-    function space of the kernel at the start reaches, on average over tasks, the accuracy on unseen texts of
-    fine-tuning by the same steps to the same loss, within three points.
+    """With a prompt of words that pre-training has seen in that place, 16 texts of a class and a mean loss above 0.4
+    before training, logistic descent in the function space of the kernel at the start reaches, on average over tasks,
+    the accuracy on unseen texts of fine-tuning by the same steps to the same loss 0.4, within a point. The outputs
+    before training do not.
     """
 
     title = "With a prompt, the kernel is as accurate as fine-tuning"
-    source = Source("malladi2023kernel", "Abstract, tangent kernel", note="at width 16")
+    source = Source("malladi2023kernel", "Abstract, tangent kernel", note="accuracy, at width 16")
     stated = Kind.REMARK
-    population = FewShotTasks()
-    relation = EqualInMean(margin=0.03, resolution=0.03, relative=False, over="problems")
-    control = Control("it is 15 points less accurate", lambda value, problem: value - 0.15)
+    population = UnsolvedTasks()
+    relation = EqualInMean(margin=0.01, resolution=0.01, relative=False, over="problems")
+    control = Control("it is 4 points less accurate, as before training", lambda value, problem: value - 0.04)
     controls = "what a fine-tuned model gets right"
     unexplained = "single texts, on which the two differ"
-    reading = "to describe fine-tuning is to come within three points of its accuracy"
+    reading = (
+        "to describe fine-tuning is to gain what it gains, four to five points, within one; a kernel of word counts "
+        "does so, too, within about one, so that accuracy alone does not speak for the tangent kernel"
+    )
     traced = False
-    trials = 24
+    trials = 48
 
     def predict(self, problem: FewShotTask) -> Array:
         way = problem.prompt()
-        start, start_at = (way.outputs(way.params, texts) for texts in (way.texts, way.unseen))
-        kernel, cross = _kernels(way)
-        known = {"rate": way.rate, "steps": STEPS, "until": UNTIL, "start": start, "start_at": start_at}
-        return problem.accuracy(logistic_descent(kernel, way.y, cross, **known))
+        return problem.accuracy(_by_descent(way, *_kernels(way)))
 
     def measure(self, problem: FewShotTask, key: Key[Array, ""]) -> Array:
         way = problem.prompt()
@@ -198,3 +238,16 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
 def _kernels(way: Way) -> tuple[Array, Array]:
     """Of the training texts, and of unseen ones with them."""
     return way.kernels.sgd, fine_tuning_kernels(way.f, way.params, way.unseen, way.texts).sgd
+
+
+def _word_counts(way: Way) -> tuple[Array, Array]:
+    """The same, of how often each word occurs."""
+    texts, unseen = (jax.nn.one_hot(own, REVIEWS.vocabulary).sum(axis=1) for own in (way.texts, way.unseen))
+    return texts @ texts.T, unseen @ texts.T
+
+
+def _by_descent(way: Way, kernel: Array, cross: Array) -> Array:
+    """Outputs on unseen texts of descent with a kernel from where the model starts, by the steps of its fine-tuning."""
+    start, start_at = (way.outputs(way.params, texts) for texts in (way.texts, way.unseen))
+    rate = 4 * len(way.y) / jnp.linalg.eigvalsh(kernel)[-1]  # as `Way.rate`
+    return logistic_descent(kernel, way.y, cross, rate=rate, steps=STEPS, until=UNTIL, start=start, start_at=start_at)
