@@ -4,10 +4,10 @@ import altair as alt
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from lemmata.adversaries import learn_row_times, projected_gradient
 from lemmata.architectures import TangentKernel, relu_network
-from lemmata.chapters.adversaries._attacked_training import attacked_network, network_outputs
 from lemmata.kernels import gram
 from lemmata.problems._spurious_rows import spurious_rows
 from lemmata.solvers import row_time_coefficients
@@ -44,19 +44,42 @@ def paths(seed: int, checkpoints: np.ndarray) -> list[dict]:
     return found
 
 
+def network_outputs(params, x):
+    """One hidden layer of 256 in the NTK parameterisation, minus itself at the start."""
+    f = lambda p: jnp.maximum(x @ p["w"].T / x.shape[1] ** 0.5, 0.0) @ p["a"] * (2 / 256) ** 0.5
+    return f(params["now"]) - f(params["first"])
+
+
+@jax.jit
+def trained_network(key, x, y):
+    """Adversarial training with projected gradients and momentum, 200 steps."""
+    keys = jax.random.split(key)
+    first = {"w": jax.random.normal(keys[0], (256, x.shape[1])), "a": jax.random.normal(keys[1], (256,))}
+    rule = optax.sgd(0.005, 0.9)
+    f = lambda now, z: network_outputs({"now": now, "first": first}, z)
+
+    def step(_, carry):
+        now, state = carry
+        attacked = projected_gradient(lambda z: (f(now, z) - y) ** 2, x, RADIUS, 5)
+        updates, state = rule.update(jax.grad(lambda p: jnp.sum((f(p, attacked) - y) ** 2) / 2)(now), state)
+        return optax.apply_updates(now, updates), state
+
+    return jax.lax.fori_loop(0, 200, step, (first, rule.init(first)))[0], first
+
+
 @jax.jit
 def accuracies(key, x, y, x_new, y_new):
     """Robust accuracy of the four methods: 60 rows for those without validation, 40 and 20 for the others."""
     kernel = TangentKernel(relu_network(1))
     fit = learn_row_times(kernel, x[:40], y[:40], x[40:], y[40:], RADIUS, steps=30, attack_steps=5)
     early = row_time_coefficients(gram(kernel, x[:40]), jnp.full(40, fit.common_time), y[:40])
-    network = attacked_network(key, x, y, RADIUS)
+    now, first = trained_network(key, x, y)
     plain = jnp.linalg.solve(gram(kernel, x), y)
     predictors = (
         lambda z: kernel.cross(z, x) @ plain,
         lambda z: kernel.cross(z, x[:40]) @ early,
         lambda z: kernel.cross(z, x[:40]) @ fit.coefficients,
-        lambda z: network_outputs(network, z),
+        lambda z: network_outputs({"now": now, "first": first}, z),
     )
     attacked = lambda f: projected_gradient(lambda z: -y_new * f(z), x_new, RADIUS)
     return jnp.stack([jnp.mean(y_new * f(attacked(f)) > 0) for f in predictors])

@@ -10,6 +10,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from lemmata.chapters.adversaries import adversarial_flow, robust_overfitting
+from lemmata.chapters.adversaries._attacked_training import ascent_training, signed_training
+from lemmata.claims._relations import Sample
 from lemmata.problems._attacked_flows import AttackedFlows
 from lemmata.problems._attacked_networks import AttackedNetworks, linear_output, output
 from lemmata.problems._spurious_rows import SpuriousRows
@@ -66,7 +68,7 @@ def test_signed_training_finds_the_least_attacked_loss(key):
     problem = SpuriousRows(n=8, d=12, new=1).sample({"n": 8, "d": 12, "right": 0.95, "mean": 0.1, "radius": 0.3}, key)
     x, y = np.asarray(problem.x), np.asarray(problem.y)
     loss = lambda w: np.sum((np.abs(x @ w - y) + 0.3 * np.abs(w).sum()) ** 2)
-    found = np.asarray(robust_overfitting.signed_training(problem, 4000))
+    found = np.asarray(signed_training(problem, 4000))
     split = lambda v: loss(v[:13] - v[13:])
     best = minimize(split, np.full(26, 0.01), bounds=[(0, None)] * 26, options={"maxiter": 2000, "maxfun": 10**6})
     assert loss(found) <= 1.05 * best.fun
@@ -82,3 +84,65 @@ def test_margins_are_the_worst_of_all_corners(key):
         np.asarray(problem.y_new)[:, None] * ((np.asarray(problem.x_new)[:, None] + corners) @ np.asarray(w)), 1
     )
     assert np.allclose(problem.linear_margins(w), worst)
+
+
+LAW = {"n": 100, "d": 60, "right": 0.95, "mean": 0.1, "radius": 0.3}
+
+
+def judged(claim, predicted, measured):
+    return claim.relation.judge(Sample(np.asarray(predicted), np.asarray(measured), np.ones(len(measured))), 1e-3).holds
+
+
+def drawn(count):
+    keys = jax.random.split(jax.random.key(41), count)
+    return [SpuriousRows().sample(LAW, own) for own in keys]
+
+
+def accuracies(problems, *trainings):
+    """Of each training of each problem, one row a problem."""
+    row = jax.jit(lambda own: jnp.stack([jnp.mean(own.linear_margins(train(own)) > 0) for train in trainings]))
+    return np.stack([row(own) for own in problems])
+
+
+def test_attacks_by_ascent_are_what_scipy_integrates(key):
+    problem = SpuriousRows(n=10, d=4, new=1).sample({**LAW, "n": 10, "d": 4}, key)
+    x, y = np.asarray(problem.x), np.asarray(problem.y)
+    rate = 0.1 * float(problem.unit)
+    w = rate * x.T @ y  # the first step starts at 0, where nothing is moved
+    assert np.allclose(ascent_training(problem, 3.0, 0.1), w)
+    slope = lambda s, z: (np.outer(z.reshape(x.shape) @ w - y, w)).ravel()
+    attacked = solve_ivp(slope, (0, 3.0), x.ravel(), rtol=1e-10, atol=1e-12).y[:, -1].reshape(x.shape)
+    after = w - rate * attacked.T @ (attacked @ w - y)
+    assert np.allclose(ascent_training(problem, 3.0, 0.2), after, rtol=1e-7)
+
+
+def test_the_ridge_that_ascent_leaves_is_a_ridge_and_stationary():
+    (problem,) = drawn(1)
+    x, y = np.asarray(problem.x), np.asarray(problem.y)
+    w = np.asarray(robust_overfitting.ascent_ridge(problem, 3.0))
+    kappa = np.sum((x @ w - y) ** 2) * np.expm1(3 * w @ w) / (w @ w)
+    assert np.allclose(np.linalg.solve(x.T @ x + kappa * np.eye(61), x.T @ y), w, rtol=1e-9)
+    plain = np.linalg.lstsq(x, y, rcond=None)[0]
+    assert np.linalg.norm(plain - w) > 0.3 * np.linalg.norm(w)
+    assert np.linalg.norm(np.asarray(ascent_training(problem, 0.0, 4000.0)) - plain) < 1e-6
+
+
+def test_robust_overfitting_is_that_of_training_under_ascent_and_of_no_other():
+    claim, problems = robust_overfitting.RobustOverfitting(), drawn(32)
+    measured = [jax.jit(claim.measure)(own, jax.random.key(0)) for own in problems]
+    signs = np.full(len(problems), float(claim.predict(problems[0])))
+    assert judged(claim, signs, measured) is True
+    plain, signed = (lambda own: ascent_training(own, 0.0, 100.0)), (lambda own: signed_training(own, 2000))
+    no_attack = accuracies(problems, lambda own: ascent_training(own, 0.0, 3.0), plain, plain)
+    assert judged(claim, signs, no_attack) is not True
+    assert judged(claim, signs, accuracies(problems, lambda own: signed_training(own, 60), signed, plain)) is not True
+    no_training = accuracies(problems, lambda own: jnp.zeros(61), lambda own: jnp.zeros(61), plain)
+    assert judged(claim, signs, no_training) is not True
+
+
+def test_signed_attacks_lose_nothing_and_training_without_them_does():
+    claim, problems = robust_overfitting.SignedAttacksLoseNothing(), drawn(16)
+    predicted = [claim.predict(own) for own in problems]
+    assert judged(claim, predicted, [jax.jit(claim.measure)(own, jax.random.key(0)) for own in problems]) is True
+    plain = (lambda own: ascent_training(own, 0.0, 10.0)), (lambda own: ascent_training(own, 0.0, 100.0))
+    assert judged(claim, predicted, accuracies(problems, *plain)) is False

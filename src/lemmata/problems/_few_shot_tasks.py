@@ -147,11 +147,18 @@ def loss_before(task: FewShotTask) -> Array:
 
 
 class UnsolvedTasks(Population[FewShotTask]):
-    """Few-shot tasks on which fine-tuning with a prompt has something to do: others are drawn again."""
+    """Few-shot tasks on which fine-tuning with a prompt has something to do: others are drawn again.
+
+    Args:
+        topic: that is asked about by default.
+    """
+
+    topic: str = "dish"
 
     def settings(self) -> Space:
         """Those of `FewShotTasks`."""
-        return FewShotTasks().settings()
+        topic = Choice(self.topic, ("dish", "film"), "topic that classes speak about")
+        return Space(**FewShotTasks().settings().variables | {"topic": topic})
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
         """The first task whose loss before training is above the one at which training stops; the last of 40."""

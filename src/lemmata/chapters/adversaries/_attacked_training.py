@@ -1,16 +1,13 @@
-"""Training on rows that are attacked in every step, of linear models and of a network of one hidden layer."""
+"""Training on rows that are attacked in every step, of linear models."""
 
 import jax
 import jax.numpy as jnp
-import optax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
-from lemmata.adversaries import projected_gradient
 from lemmata.problems._spurious_rows import AttackedRows
 
 _SMALL_STEP = 0.2  # of descent under signed attacks, in units of 1 / (largest eigenvalue at its attacked rows)
 STEPS_A_UNIT = 10  # of descent under attacks by ascent, in 1 / (largest eigenvalue)
-_WIDTH, _RATE, _MOMENTUM, _STEPS, _ATTACK = 256, 0.005, 0.9, 200, 5
 
 
 def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
@@ -54,37 +51,3 @@ def ascent_training(problem: AttackedRows, strength: float, time: float) -> Floa
 def growth(z: Float[Array, ""], strength: float) -> Float[Array, ""]:
     """(exp(strength z) - 1)/z, which is the strength at z = 0."""
     return jnp.where(z > 0, jnp.expm1(strength * z) / jnp.where(z > 0, z, 1.0), strength)
-
-
-def network_outputs(params: dict, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-    """One hidden layer of 256 in the NTK parameterisation, minus itself at the start.
-
-    Args:
-        params: of `attacked_network`.
-        x: inputs.
-    """
-    f = lambda p: jnp.maximum(x @ p["w"].T / x.shape[1] ** 0.5, 0.0) @ p["a"] * (2 / _WIDTH) ** 0.5
-    return f(params["now"]) - f(params["first"])
-
-
-def attacked_network(key: Key[Array, ""], x: Float[Array, "n d"], y: Float[Array, " n"], radius: Array | float) -> dict:
-    """Adversarial training with projected gradients of 5 steps and momentum, 200 steps.
-
-    Args:
-        key: of the start.
-        x: rows.
-        y: their labels.
-        radius: of the attack.
-    """
-    keys = jax.random.split(key)
-    first = {"w": jax.random.normal(keys[0], (_WIDTH, x.shape[1])), "a": jax.random.normal(keys[1], (_WIDTH,))}
-    rule = optax.sgd(_RATE, _MOMENTUM)
-    f = lambda now, z: network_outputs({"now": now, "first": first}, z)
-
-    def step(_, carry):
-        now, state = carry
-        attacked = projected_gradient(lambda z: (f(now, z) - y) ** 2, x, radius, _ATTACK)
-        updates, state = rule.update(jax.grad(lambda p: jnp.sum((f(p, attacked) - y) ** 2) / 2)(now), state)
-        return optax.apply_updates(now, updates), state
-
-    return {"now": jax.lax.fori_loop(0, _STEPS, step, (first, rule.init(first)))[0], "first": first}

@@ -21,13 +21,7 @@ from lemmata.kernels import gram
 from lemmata.problems._attacked_flows import AttackedFlow, AttackedFlows
 from lemmata.problems._spurious_rows import AttackedRows, SpuriousRows
 
-from ._attacked_training import (
-    ascent_training,
-    attacked_network,
-    growth,
-    network_outputs,
-    signed_training,
-)
+from ._attacked_training import ascent_training, growth, signed_training
 
 _SEARCH, _ATTACK = 15, 3  # steps of a search for times, and of an attack
 _STRENGTH = 3.0  # of attacks by ascent: for how long they move a row
@@ -232,7 +226,9 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     relation = Order("method", (0.0, 1.0))
     control = Control("it falls", lambda sign, problem: -sign)
     controls = "robust accuracy of kernel predictors"
-    unexplained = "whether times of rows beat one common time; images, on which the paper compares"
+    unexplained = (
+        "whether times of rows beat one common time; images, on which the paper compares with networks of finite width"
+    )
     trials = 48
 
     def predict(self, problem: AttackedRows) -> Array:
@@ -242,33 +238,6 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
         plain = jnp.linalg.solve(gram(_KERNEL, problem.x), problem.y)
         own = (lambda z, c=c: _KERNEL.cross(z, problem.x) @ c for c in (plain, _learned(problem)))
         return jnp.stack([_attacked_accuracy(problem, f) for f in own])
-
-
-class LearnedTimesMatchNetworks(Claim[AttackedRows]):
-    """Where one input of size 2 tells the label in 95 % of the rows and 40 others of unit variance tell it faintly, the
-    robust accuracy of an infinitely wide ReLU network of one hidden layer with times learned row by row, on 40 rows
-    with 20 more for validation (Adv-NTK), on held-out rows under projected gradient attacks of radius 0.3, is on
-    average within five points that of a network of width 256 which is trained under such attacks on all 60.
-    """
-
-    title = "Times learned row by row are about as robust as a network trained under attack"
-    source = Source("fu2024theoretical", "Abstract, Adv-NTK", note="comparable to finite width")
-    stated = Kind.REMARK
-    reading = "comparable: within five points; plain training of the infinitely wide network is more than ten behind"
-    population = SpuriousRows(n=60, d=40, new=150)
-    relation = EqualInMean(margin=0.05, resolution=0.05, relative=False, over="problems")
-    control = Control("it is 15 points less robust", lambda value, problem: value - 0.15)
-    controls = "robust accuracy of a network trained under attack"
-    unexplained = "images and deep networks, on which the paper compares"
-    trials = 48
-
-    def predict(self, problem: AttackedRows) -> Array:
-        c = _learned(problem)
-        return _attacked_accuracy(problem, lambda z: _KERNEL.cross(z, problem.x) @ c)
-
-    def measure(self, problem: AttackedRows, key: Key[Array, ""]) -> Array:
-        params = attacked_network(key, problem.x, problem.y, problem.radius)
-        return _attacked_accuracy(problem, lambda z: network_outputs(params, z))
 
 
 _KERNEL = TangentKernel(relu_network(1))

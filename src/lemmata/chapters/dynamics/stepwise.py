@@ -113,9 +113,12 @@ class SeparateSteps(Claim[SmallStart]):
     Judged for Gamma with a pair of equal modes.
     """
 
-    title = "Dimensions are learned one at a time, as printed"
+    title = "Dimensions are learned one at a time, as printed: without a condition on the modes"
     source = Source(_PAPER, "Abstract, one at a time", note="as printed")
-    reading = "well-separated: the next eigenvalue vanishes as the scale of the start does"
+    reading = (
+        "well-separated: the next eigenvalue vanishes as the scale of the start does. The sentence reports a finding "
+        "and names no condition; read here for every Gamma, which is more than it says"
+    )
     stated = Kind.REMARK
     population = SmallStarts("paired", ("paired",))
     relation = Limit(along="1/s", rungs=(1e2, 1e4, 1e6), margin=0.02, resolution=0.01, relative=False)
