@@ -253,7 +253,8 @@ def test_a_verdict_on_a_statement_is_that_of_its_claims(key):
             assert Status.REFUTED not in said, statement.number
             seen += 1
         if row.claims and statement.verdict == "true but loose":
-            assert any(claim.expected is not Status.REFUTED for claim in row.claims), statement.number
+            repaired = any(claim.corrects in {type(own) for own in row.claims} for claim in CLAIMS)
+            assert expected != {Status.REFUTED} or repaired, statement.number
             seen += 1
     assert seen > (25 if key in ("foundation2025", "emergence2026") else 0)
 
