@@ -15,7 +15,7 @@ def target_power(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " 
         spectrum: the eigensystem of the Gram matrix.
         y: targets, one row a point.
     """
-    return jnp.sum((spectrum.eigenvectors.T @ y.reshape(len(y), -1)) ** 2, axis=1)
+    return jnp.sum((y.reshape(len(y), -1).T @ spectrum.eigenvectors) ** 2, axis=0)  # which turns no large matrix
 
 
 def cumulative_alignment(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " n"]:
