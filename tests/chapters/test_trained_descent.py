@@ -210,3 +210,15 @@ def test_descended_networks_are_what_descent_makes_of_the_start():
     for _ in range(3):
         theta = theta - problem.rate * problem.objective.value(theta)[1]
     assert problem.model.theta == pytest.approx(theta)
+
+
+def test_a_few_directions_are_not_left_to_random_vectors():
+    x = np.random.default_rng(0).normal(size=(200, 4))
+    small, whole = (
+        read_trained((lambda own, rows: rows @ own, jnp.ones((d, 1))), np.tile(x, (1, d // 4)), x.sum(1), decay=1e-3)
+        for d in (4, 40)
+    )
+    found = gauge(DimensionFromProducts(), small, 0)
+    assert (found.status, found.predicted) == ("inapplicable", None)
+    assert "parameters where these are fewer 4, asked >= 20" in found.reason
+    assert float(DimensionFromProducts().predict(whole)[2]) <= 40

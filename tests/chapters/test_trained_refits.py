@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from lemmata.chapters.trained_models import per_row
 from lemmata.chapters.trained_models.leaving_out import HeldOutErrorFromTrainingRows
-from lemmata.chapters.trained_models.per_row import MedianRatioOfRowEffects, OrderOfRowEffects
+from lemmata.chapters.trained_models.membership import found_members
+from lemmata.chapters.trained_models.per_row import MedianRatioOfRowEffects, OrderOfRowEffects, newton_effects
 from lemmata.chapters.trained_models.refits import (
     EffectOfOneRow,
     ErrorAtHalfTheRows,
@@ -146,3 +148,36 @@ def test_work_that_is_shared_is_planned_once(half):
     assert not {"polished", "left_out", "row_effects"} & set(vars(problem))
     vars(problem).update(polished=None, left_out=None, row_effects=None)
     assert price(EffectOfOneRow(), problem, 1.0) == 0
+
+
+def test_rows_whose_effect_is_rounding_are_left_out_of_the_ratio(monkeypatch, key):
+    """The losses of rows that a model is sure of are 0 to rounding, and so are their effects: 0/0."""
+    problem = sampled_at_rest()
+    effects, found = newton_effects(problem), warm_effects(problem)
+    for silent, status in ((4, ("agrees", "disagrees", "vacuous")), (9, ("inapplicable",))):
+        still = np.arange(len(effects)) < silent
+        monkeypatch.setattr(per_row, "newton_effects", lambda _, still=still: np.where(still, 0.0, effects))
+        monkeypatch.setattr(per_row, "warm_effects", lambda _, still=still: np.where(still, 0.0, found))
+        assert gauge(MedianRatioOfRowEffects(), problem, 0).status in status
+        if silent < 8:
+            _, value, _ = MedianRatioOfRowEffects().measure(problem, key)
+            assert value == pytest.approx(np.median(effects[silent:] / found[silent:]))
+
+
+def sampled_at_rest():
+    import jax
+
+    population = MedianRatioOfRowEffects.population
+    return population.sample(population.settings().resolve(None), jax.random.key(2))
+
+
+@pytest.mark.parametrize("ties", [0, 3, 40])
+def test_losses_that_tie_leave_the_value_in_its_interval(ties):
+    """Of rows that a model is sure of many losses are 0 to rounding."""
+    rng = np.random.default_rng(ties)
+    seen, left_out = rng.exponential(size=(2, 40))
+    seen[:ties], left_out[:ties] = 0.0, 0.0
+    low, value, high = found_members(seen, left_out, 100)
+    assert low <= value <= high
+    if ties == 40:
+        assert high == 1.0  # nothing parts a threshold of 0 from them
