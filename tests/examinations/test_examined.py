@@ -32,6 +32,7 @@ UNSAID = (
     "smaller models of different sizes 0",
 )  # fmt: skip
 LEFT_OUT, STEP = "held_out_error_from_training_rows", "largest_stable_step"
+DESCENDED = ("effect_of_one_row.measured", "median_ratio_of_row_effects.measured")
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,9 @@ def test_the_same_network_gives_the_same_record_whatever_wrote_it(network, monke
     for name, record in records.items():
         assert statuses(record) == statuses(records["function"]), name
         for key, values in numbers(record).items():
-            np.testing.assert_allclose(values, first[key], rtol=within, atol=within, err_msg=f"{name} {key}")
+            # what is measured by descents is known to their tolerance: paths that part at rounding end 3e-6 apart
+            near = max(within, 1e-5) if key.endswith(DESCENDED) else within
+            np.testing.assert_allclose(values, first[key], rtol=near, atol=near, err_msg=f"{name} {key}")
 
 
 @pytest.mark.rotating(4)
