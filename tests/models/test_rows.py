@@ -55,7 +55,9 @@ def test_images():
     trained = read_trained(net, images, Y)
     assert trained.f.shape == (60, 3)
     assert trained.model.input_vjp(np.ones((2, 3)), images[:2]).shape == (2, 1, 6, 6)
-    with pytest.raises(ShapeError, match=r"rows; found shape \(36,\) each; rule: what the model takes: RuntimeError: Expected"):
+    with pytest.raises(
+        ShapeError, match=r"rows; found shape \(36,\) each; rule: what the model takes: RuntimeError: Expected"
+    ):
         read_trained(net, images.reshape(60, 36), Y)
 
 
