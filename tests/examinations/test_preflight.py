@@ -50,6 +50,15 @@ def test_a_unit_that_is_nearly_at_its_kink_is_no_wrong_derivative():
     assert not failing(model)
 
 
+def test_a_few_rows_on_kinks_are_no_wrong_derivative_and_many_are():
+    x = np.random.default_rng(4).normal(size=(40, 2))
+    for share, expected in ((8, []), (2, ["derivatives are those of the outputs"])):
+        own = x.copy()
+        own[::share, 0] = -own[::share, 1]  # where the first unit is 0
+        model = (lambda w, rows: jax.nn.relu(rows @ w), jnp.asarray([[1.0, 0.3], [1.0, -0.7]]))
+        assert [check.name for check in failing(read_trained(model, own, own.sum(1) > 0))] == expected
+
+
 def test_nothing_else_is_run_then():
     record = run_examination(trained(lambda w, x: (x - x.mean(0)) @ w))
     assert not record.gauges

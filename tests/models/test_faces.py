@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from lemmata.errors import SettingError, ShapeError
 from lemmata.models import read_model, read_task
@@ -269,3 +270,13 @@ def test_margins_are_no_probabilities():
         assert (model.tells, task.outputs, task.scored, task.probable) == ("scores", "scores", True, False)
     named = read_model(DecisionTreeClassifier(max_depth=2).fit(X, y))
     assert read_task(named, X, y).probable
+
+
+def test_what_regressors_say_of_classes_is_no_class_and_no_logit():
+    y = np.arange(len(X)) % C
+    seen = np.eye(C)[y]
+    values, shares = (read_model(own.fit(X, seen)) for own in (KernelRidge(), DecisionTreeRegressor(max_depth=1)))
+    task = read_task(values, X, y)
+    assert (task.outputs, task.scored, task.probable) == ("scores", True, False)
+    assert (task.errors(values.outputs(X), task.encode(y)) == (values.outputs(X).argmax(1) != y)).all()
+    assert read_task(shares, X, y).outputs == "probabilities"  # means of one-hot rows

@@ -55,3 +55,26 @@ def test_a_first_step_that_gains_next_to_nothing_does_not_end_the_descent():
     assert seen[0] - min(seen[:3]) < 1e-8
     assert found == pytest.approx(end, abs=1e-3)
     assert 1 < steps < 100
+
+
+def network(unit, dtype=np.float64):
+    """A network of one layer with three hidden units, which descent leaves early."""
+    rng = np.random.default_rng(2)
+    start = {"v": jnp.asarray(rng.normal(size=(5, 3))), "w": jnp.asarray(rng.normal(size=(3, 2)))}
+    model, x = read_model((lambda own, x: unit(x @ own["v"]) @ own["w"], start)), X.astype(dtype)
+    task = read_task(model, x, LABELS)
+    return Objective(model, x, task.encode(LABELS), task, 0.02)
+
+
+def test_steps_of_newton_end_at_rounding_where_the_objective_is_smooth():
+    found = polish(network(jnp.tanh), 300, 1e-3)
+    assert found.residual < 1e-7
+    another = polish(network(jnp.tanh), 300, 1e-4)
+    assert another.model.theta == pytest.approx(found.model.theta, abs=1e-7)
+
+
+def test_no_step_is_taken_over_kinks(monkeypatch):
+    whole = polish(network(jnp.abs), 40, 1e-3)
+    monkeypatch.setattr(_polish, "PRODUCTS", ())
+    assert (polish(network(jnp.abs), 40, 1e-3).model.theta == whole.model.theta).all()
+    assert whole.residual > 1e-3

@@ -91,8 +91,13 @@ def estimator_model(estimator: Any) -> AbstractModel:
     if name in _PERCEPTRONS:
         return _perceptron(estimator, name)
     call = _seen(estimator, name)
-    known = {"probabilities": "predict_proba", "scores": "decision_function", "classes": "predict"}
-    tells = next(own for own, method in known.items() if hasattr(estimator, method))
+    known = {
+        "predict_proba": "probabilities",
+        "decision_function": "scores",
+        "classes_": "classes",
+        "predict": "scores",
+    }
+    tells = next(own for method, own in known.items() if hasattr(estimator, method))
     return BlackBox(f"scikit-learn {name}", np.zeros(0), (), call=call, tells=tells)
 
 

@@ -28,6 +28,15 @@ class JaxModel(AbstractModel):
     f: Callable[[Any, Any], Any] = dataclasses.field(repr=False)
     tree: Any = dataclasses.field(repr=False)
 
+    def in_double(self) -> "JaxModel":
+        """The same function at the same parameters, computed in float64.
+
+        Raises:
+            PrecisionError: where JAX would compute in float32.
+        """
+        _ask_for_float64()
+        return dataclasses.replace(self, theta=self.theta.astype(np.float64))
+
     def _own_call(self, theta: jax.Array, x: jax.Array) -> Any:
         """What the user's own function gives."""
         # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
@@ -93,6 +102,12 @@ class JaxModel(AbstractModel):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JaxModel) and self._what == other._what
+
+
+def _ask_for_float64() -> None:
+    if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+        remedy = 'jax.config.update("jax_enable_x64", True)'
+        raise PrecisionError("parameters", found="float64", rule="JAX computes in float32", remedy=remedy)
 
 
 def document_losses(logits: Any, x: jax.Array) -> jax.Array:
@@ -191,9 +206,8 @@ def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", deca
     if len(kinds) > 1 or not kinds <= {np.dtype(np.float32), np.dtype(np.float64)}:
         found = ", ".join(sorted(str(kind) for kind in kinds))
         raise PrecisionError("parameters", found=found, rule="all in float32, or all in float64", remedy="convert them")
-    if np.dtype(np.float64) in kinds and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
-        remedy = 'jax.config.update("jax_enable_x64", True)'
-        raise PrecisionError("parameters", found="float64", rule="JAX computes in float32", remedy=remedy)
+    if np.dtype(np.float64) in kinds:
+        _ask_for_float64()
     flat = np.concatenate([np.ravel(leaf) for _, leaf in leaves])
     name = lambda path: jax.tree_util.keystr(path, simple=True, separator=".")
     layers = tuple(Layer(name(path), tuple(leaf.shape)) for path, leaf in leaves)

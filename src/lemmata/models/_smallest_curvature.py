@@ -48,19 +48,12 @@ def smallest_curvature(
     Raises:
         SolverError: products that are not finite.
     """
-    model, scale = objective.model, len(objective.x)
-    kept = 1 if model.decayed is None else model.decayed
-
-    def negative(v: np.ndarray) -> np.ndarray:
-        curved = model.hvp(v, objective.x, objective.y, objective.task.loss)
-        return -curved / scale - np.asarray(objective.decay, v.dtype) * kept * v
-
     start = _direction(objective, seed)
     now, before, length = start, np.zeros_like(start), 0.0
     diagonal, beside, eps = [], [], float(np.finfo(start.dtype).eps)
     value, residual = np.nan, np.inf
     for step in range(1, min(most, 2 * len(start)) + 1):
-        moved = np.asarray(negative(now), start.dtype) - start.dtype.type(length) * before
+        moved = -np.asarray(objective.curved(now), start.dtype) - start.dtype.type(length) * before
         along = float(now @ moved)
         moved -= start.dtype.type(along) * now
         length = float(np.linalg.norm(moved))

@@ -125,7 +125,8 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
     """The task of a model, from its outputs on rows and from their targets.
 
     Whole numbers, words and Booleans are classes; fractions are values. Outputs that lie in [0, 1] with rows of sum 1
-    are probabilities, all others logits; a model that only names or scores classes has neither.
+    are probabilities, all others logits; a model that only names or scores classes has neither, nor has one of which
+    only values are seen.
 
     Args:
         model: the model.
@@ -158,11 +159,11 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
     if len(labels) != f.shape[1]:
         remedy = "labels=(...), the class of each output in order, where some do not occur in y"
         raise ShapeError("outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one a class", remedy=remedy)
-    if model.tells != "probabilities":
-        return Task("softmax", model.tells, labels)
     with np.errstate(invalid="ignore"):  # what is not finite, the examination names
         sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
-    return Task("softmax", "probabilities" if sums else "logits", labels)
+    if sums and model.tells != "classes":
+        return Task("softmax", "probabilities", labels)
+    return Task("softmax", "logits" if model.tells == "probabilities" else model.tells, labels)
 
 
 def _check_targets(y: np.ndarray) -> None:

@@ -189,7 +189,7 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
     reading = (
         "to describe fine-tuning is to gain what it gains, within a point; on films, where that is near five points "
         "(on dishes, at first the case judged, it is two). A kernel of word counts gains as much, so accuracy alone "
-        "does not speak for the tangent kernel"
+        "does not speak for the tangent kernel. Tried with 24 trials, then 96, before 48 were set"
     )
     traced = False
     trials = 48

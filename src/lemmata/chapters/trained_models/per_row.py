@@ -139,9 +139,12 @@ class MedianRatioOfRowEffects(Claim[Trained]):
         return jnp.asarray(np.quantile(medians, [(1 - _LEVEL) / 2, 0.5, (1 + _LEVEL) / 2]))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The median and quartiles of the ratio to descent to a stationary point without the row."""
-        ratios = newton_effects(problem)[resolved(problem)] / warm_effects(problem)[resolved(problem)]
-        low, value, high = np.quantile(ratios, [0.25, 0.5, 0.75])
+        """The median and quartiles of the ratio to descent to a stationary point without the row.
+
+        An effect that descent does not find, or finds below rounding, counts as one at rounding: its ratio is large.
+        """
+        found = np.maximum(warm_effects(problem), _ROUNDING)
+        low, value, high = np.quantile((newton_effects(problem) / found)[resolved(problem)], [0.25, 0.5, 0.75])
         return jnp.asarray([low, value, high])
 
     def trivial(self, problem: Trained) -> Array:
