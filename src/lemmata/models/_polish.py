@@ -100,15 +100,18 @@ class Polished:
 
 
 def polish(objective: Objective, steps: int = STEPS, tolerance: float = 1e-4) -> Polished:
-    """Bring a copy of a model to a stationary point of its objective by L-BFGS.
+    """Bring a copy of a model to a stationary point of its objective, by L-BFGS and then by steps of Newton.
 
     A model in single precision descends in it until rounding ends that, and goes on in float64 with the steps that are
     left; the copy, and how far it is from stationary, are in float64 for every model.
 
     Args:
         objective: with a decay above 0.
-        steps: at most.
-        tolerance: the residual at which it ends.
+        steps: of L-BFGS at most.
+        tolerance: the residual at which it ends; Newton's steps go on to rounding where the objective is smooth.
+
+    Raises:
+        PrecisionError: for a model in JAX where that computes in float32.
     """
     double = dataclasses.replace(objective, model=objective.model.in_double())
     start = double.model.theta
