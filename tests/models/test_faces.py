@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import PrecisionError, SettingError, ShapeError
 from lemmata.models import read_model, read_task
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
@@ -260,6 +260,12 @@ def test_whatever_the_users_own_function_raises_is_told():
     both = read_model((lambda own, x: (x @ own, x), jnp.ones((D, 2))))
     with pytest.raises(ShapeError, match=r"a tuple; rule: one array; remedy: a function or module around it"):
         both.outputs(X)
+
+
+def test_a_copy_in_float64_is_not_computed_in_float32():
+    model = read_model((lambda own, x: x @ own, jnp.ones((D, 2), jnp.float32)))
+    with jax.enable_x64(False), pytest.raises(PrecisionError, match=r"rule: JAX computes in float32; remedy: jax.conf"):
+        model.in_double()
 
 
 def test_margins_are_no_probabilities():
