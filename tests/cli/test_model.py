@@ -211,6 +211,11 @@ TABLES = {
     "five classes": (column(y=np.arange(N) % 5), [], "class 3 in row 4"),
     "another column": (column(z=np.ones(N)), [], "found: shape (5,) each"),
     "no target": (column(), ["--target", "price"], "rows.csv has no column 'price'\n  found: x0, x1, x2, x3, y"),
+    "many columns": (
+        column(y=np.ones(N), **{f"z{i:02}": np.ones(N) for i in range(20)}, price=np.ones(N)),
+        ["--target", "cost"],
+        "no column 'cost'\n  found: x0, x1, x2, x3, y, z00, z01, z02, z03, z04, ..., price",
+    ),
     "no split": (column(), ["--split", "part"], "has no column 'part'"),
     "nobody held": (column(part=["train"] * N), ["--split", "part"], "found: 0 held-out rows of 150"),
     "unknown name": (column(), ["--require", "held.errror<1"], "one of held.error, train.error, score.covered"),

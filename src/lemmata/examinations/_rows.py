@@ -181,7 +181,8 @@ def _table(data: object) -> tuple[str, pl.DataFrame, str | None]:
 
 
 def _listed(columns: list[str]) -> str:
-    return ", ".join(columns[:_SHOWN]) + (", ..." if len(columns) > _SHOWN else "")
+    """The first names and the last, which often is the target's."""
+    return ", ".join(columns if len(columns) <= _SHOWN else [*columns[: _SHOWN - 2], "...", columns[-1]])
 
 
 def _check_columns(name: str, frame: pl.DataFrame, columns: list[str]) -> None:
