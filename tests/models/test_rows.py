@@ -121,7 +121,24 @@ def test_one_logit_for_two_classes_is_refused():
     for y in (Y % 2, Y % 2 == 1, np.array(["a", "b"])[Y % 2]):
         with pytest.raises(ShapeError, match=r"1 for 2 classes.*half of the one, with either sign"):
             read_trained(one, X, y)
-    assert read_trained(one, X, (Y % 2).astype(float)).task.loss == "squared"
+    far = X.sum(1)
+    assert np.abs(far).max() > 2
+    with pytest.raises(ShapeError, match="1 for 2 classes"):
+        read_trained(one, X, (Y % 2).astype(float))
+    shrunk = (lambda own, x: 0.5 + x @ own, jnp.full((4, 1), 0.5 / np.abs(far).max()))
+    assert read_trained(shrunk, X, (Y % 2).astype(float)).task.loss == "squared"
+
+
+def test_columns_of_targets_are_values_or_one_class_a_row():
+    two = (lambda own, x: x @ own, jnp.ones((4, 2)))
+    assert read_trained(two, X, np.stack([Y, 3 * Y], axis=1)).task.loss == "squared"  # whole numbers, too
+    assert read_trained(two, X, np.eye(2, dtype=int)[Y % 2]).task.is_classification
+    with pytest.raises(DataError, match="found rows with several classes or none; rule: one class a row"):
+        read_trained(two, X, np.stack([Y % 2, Y > 0], axis=1).astype(int))
+    with pytest.raises(DataError, match=r"found shares of classes; rule: one class a row; remedy: y.argmax\(1\)"):
+        read_trained(two, X, 0.8 * np.eye(2)[Y % 2] + 0.1)
+    with pytest.raises(DataError, match="targets of held rows"):
+        read_trained(two, X, np.eye(2)[Y % 2], held=(X, np.ones((60, 2))))
 
 
 def test_values_are_checked_too():

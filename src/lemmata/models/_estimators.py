@@ -84,6 +84,9 @@ def estimator_model(estimator: Any) -> AbstractModel:
     if hasattr(estimator, "steps"):
         remedy = "pass pipeline[-1] with rows pipeline[:-1].transform(x)"
         raise SettingError("model", found="a Pipeline", rule="its last step, on the rows that it reads", remedy=remedy)
+    if isinstance(getattr(estimator, "classes_", None), list):
+        remedy = "one target at a time, model.estimators_[0] say"
+        raise SettingError("model", found=f"a {name} of several targets", rule="one class a row", remedy=remedy)
     if name in _LINEAR | _PERCEPTRONS and not (hasattr(estimator, "coef_") or hasattr(estimator, "coefs_")):
         raise SettingError("model", found=f"a {name} without coefficients", rule="fitted", remedy="model.fit(x, y)")
     if name in _LINEAR:
@@ -119,8 +122,11 @@ def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
 def _linear(estimator: Any, name: str) -> AbstractModel:
     weights = np.atleast_2d(np.asarray(estimator.coef_, float))
     bias = np.broadcast_to(np.asarray(estimator.intercept_, float), len(weights))
-    params = {"bias": jnp.asarray(bias), "weights": jnp.asarray(weights)}
     both = _both_signs(estimator, len(weights))
+    if not estimator.fit_intercept:
+        f = lambda own, x: both(x @ own["weights"].T)
+        return jax_model(f, {"weights": jnp.asarray(weights)}, f"scikit-learn {name}")
+    params = {"bias": jnp.asarray(bias), "weights": jnp.asarray(weights)}
     f = lambda own, x: both(x @ own["weights"].T + own["bias"])
     return jax_model(f, params, f"scikit-learn {name}", {"bias": False, "weights": True})
 

@@ -200,6 +200,11 @@ def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", deca
         PrecisionError: for parameters in float64 where JAX would compute in float32, and for half precision.
     """
     leaves, tree = jax.tree_util.tree_flatten_with_path(params)
+    for path, leaf in leaves:
+        if not hasattr(leaf, "dtype"):
+            remedy = "jnp.asarray(...) if it is trained; else keep it in f"
+            found = f"a {type(leaf).__name__} at {jax.tree_util.keystr(path)}"
+            raise SettingError("parameters", found=found, rule="arrays", remedy=remedy)
     if not leaves or not all(jnp.issubdtype(leaf.dtype, jnp.floating) for _, leaf in leaves):
         raise SettingError("parameters", found="none, or none that are floating point", rule="at least one such array")
     kinds = {np.dtype(leaf.dtype) for _, leaf in leaves}

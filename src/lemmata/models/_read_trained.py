@@ -53,6 +53,8 @@ def read_trained(
     Raises:
         ShapeError, DataError, SettingError: for rows, targets or a model that do not fit each other.
     """
+    if not (isinstance(seed, int | np.integer) and seed >= 0):
+        raise SettingError("seed", found=f"{seed}", rule="a whole number, at least 0")
     own = read_model(model)
     rows = _rows("x", x)
     if decay is not None and not (math.isfinite(decay) and decay >= 0):

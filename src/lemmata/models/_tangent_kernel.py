@@ -83,7 +83,8 @@ def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bo
     Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b) at most for
     each of its matrices of shape (a, b), in place of 2 C a b.
     """
-    n, step, width = len(x), block_rows(model, x), model.outputs(x[:1]).shape[1]
+    n, width = len(x), model.outputs(x[:1]).shape[1]
+    step = max(_BYTES // max(8 * width * len(model.theta), 1), 1)  # a row that does not fit has its price, too
     if factored:
         sides = sum(sum(layer.shape) for layer in model.layers if len(layer.shape) == 2)
         return width * ((n + others) / n + (n / 2 + others) * sides / (3 * len(model.theta)))

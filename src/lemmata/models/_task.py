@@ -13,6 +13,7 @@ from lemmata.errors import DataError, ShapeError
 from ._contract import AbstractModel
 
 _ROUNDING = 1e-3
+_BEYOND = 1.5  # from the middle of 0 and 1: values that are fitted to these stay nearer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +109,8 @@ class Task:
                 raise DataError(f"target in {row_name} {row + 1}", found=f"{values[row]}", rule="finite values")
             return values
         if y.ndim == 2 and y.shape[1] == len(self.labels) > 1:
+            if not _one_hot(y):
+                raise DataError(f"targets of {row_name}s", found="columns", rule="one column of 1 in each row, else 0")
             return np.asarray(y, float)
         known = {label: k for k, label in enumerate(self.labels)}
         own = [known.get(label) for label in y.ravel().tolist()]
@@ -142,9 +145,13 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
         raise ShapeError("y", found=f"{len(y) if y.ndim else 'no'} targets", rule=f"one for each of the {len(x)} rows")
     _check_targets(y)
     f = model.outputs(x[: model.batch])
-    one_hot = y.ndim == 2 and y.shape[1] > 1 and bool(np.isin(y, (0, 1)).all() and (y.sum(1) == 1).all())
+    wide = y.ndim == 2 and y.shape[1] > 1
+    one_hot = wide and _one_hot(y)
+    if wide and not one_hot:
+        _check_columns(y, f)
     whole = y.dtype.kind in "biuUSO" or (y.dtype.kind == "f" and f.shape[1] > 1 and bool(np.all(y == np.round(y))))
-    if f.shape[1] == 1 and y.dtype.kind in "biuUSO" and len(set(y.ravel().tolist())) == 2:
+    whole = whole and not wide
+    if f.shape[1] == 1 and _two_classes(y, f):
         remedy = "two logits: half of the one, with either sign; or targets that are fractions, for squared loss"
         raise ShapeError("outputs", found="1 for 2 classes", rule="one a class", remedy=remedy)
     if not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf")):
@@ -164,6 +171,32 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
     if sums and model.tells != "classes":
         return Task("softmax", "probabilities", labels)
     return Task("softmax", "logits" if model.tells == "probabilities" else model.tells, labels)
+
+
+def _one_hot(y: np.ndarray) -> bool:
+    """Whether each row has one 1, and else zeros."""
+    return y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all() and (y.sum(1) == 1).all())
+
+
+def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
+    """Whether targets of one output are two classes: words, whole numbers, or 0 and 1 for outputs far from these."""
+    found = set(y.ravel().tolist())
+    if y.dtype.kind == "f":
+        return found == {0.0, 1.0} and bool(np.abs(f - 0.5).max() > _BEYOND)
+    return y.dtype.kind in "biuUSO" and len(found) == 2
+
+
+def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
+    """DataError for columns that are several classes of a row, or shares of classes; values stay."""
+    if y.dtype.kind not in "biuf":
+        raise DataError("targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class a row, or numbers")
+    if np.isin(y, (0, 1)).all():
+        remedy = "one class at a time, or targets that are fractions, for squared loss"
+        raise DataError("targets", found="rows with several classes or none", rule="one class a row", remedy=remedy)
+    shares = bool((y >= 0).all() and np.abs(y.sum(1) - 1).max() < _ROUNDING)
+    if shares and not (np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0):
+        remedy = "y.argmax(1)"
+        raise DataError("targets", found="shares of classes", rule="one class a row", remedy=remedy)
 
 
 def _check_targets(y: np.ndarray) -> None:

@@ -143,11 +143,15 @@ class Trained:
 
     @functools.cached_property
     def changed(self) -> float:
-        """The share of predictions on training rows that polishing changed; for values, of their spread."""
+        """The share of predictions on training rows that polishing changed.
+
+        For values the root mean square of their change, in that of the errors; for documents in the losses' spread.
+        """
         before, after = self.f, self.polished.model.outputs(self.x)
         if self.task.is_classification:
             return float(np.mean(before.argmax(1) != after.argmax(1)))
-        return float(np.sqrt(((before - after) ** 2).mean() / max(float(before.var(0).mean()), 1e-300)))
+        unit = float(before.var(0).mean() if self.task.is_language else ((before - self.y) ** 2).mean())
+        return float(np.sqrt(((before - after) ** 2).mean() / max(unit, 1e-300)))
 
     @functools.cached_property
     def unsettled(self) -> float:

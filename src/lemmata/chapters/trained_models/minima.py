@@ -20,6 +20,7 @@ from .tangent_kernel import from_left_out
 
 _NEAR = 0.001  # of the decay, to which the smallest curvature is asked for
 _KNOWN = 0.1
+_AT_REST = 1e-4
 _PRODUCTS = 100.0
 _VECTORS = 6
 
@@ -61,7 +62,8 @@ class DecayOutweighsNegativeCurvature(Claim[Trained]):
         found = [Hypothesis("the decay of the weights", decay, ">", 0.0, "else there is nothing to outweigh it")]
         if bool(found[-1].holds):
             residual = problem.polished.residual
-            found.append(Hypothesis("residual of the polished copy", residual, "<=", _KNOWN, "a stationary point"))
+            why = "a stationary point; descent ends before one where units have kinks"
+            found.append(Hypothesis("residual of the polished copy", residual, "<=", _AT_REST, why))
         if bool(found[-1].holds):
             residual = lowest(problem).residual / decay
             why = "else the smallest eigenvalue is not known"

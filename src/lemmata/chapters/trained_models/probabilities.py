@@ -21,6 +21,7 @@ _BINS = 10
 _NULLS = 200
 _UNLIKELY = 0.01
 _FEWEST = 20
+_TIES = 0.01
 _AROUND = np.linspace(-1.5, 1.5, 121)
 
 
@@ -39,6 +40,22 @@ def _classes(problem: Trained) -> list[Hypothesis]:
         return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
     scored, why = float(problem.task.scored), "a class alone does not say how sure the model is"
     return [Hypothesis("the model scores each class, and does not only name one", scored, ">=", 1.0, why)]
+
+
+def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
+    """The k-th smallest score of the calibration rows, and the scores of all held-out rows."""
+    scores = 1 - (problem.task.means(problem.f_held) * problem.held_rows[1]).sum(1)
+    own = halves(problem)[0]
+    return float(np.sort(scores[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]), scores
+
+
+def _continuous(problem: Trained) -> list[Hypothesis]:
+    """That hardly a calibration row ties with the one at the threshold, as in trees or where a model is always sure."""
+    if problem.held is None or len(halves(problem)[0]) < _FEWEST:
+        return []
+    threshold, scores = _threshold(problem)
+    tied = float((scores[halves(problem)[0]] == threshold).mean() - 1 / len(halves(problem)[0]))
+    return [Hypothesis("share of scores that tie with the threshold", tied, "<=", _TIES, "else sets cover more")]
 
 
 class ConformalCoverage(Claim[Trained]):
@@ -65,7 +82,8 @@ class ConformalCoverage(Claim[Trained]):
         return 0.5
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        return _classes(problem)
+        found = _classes(problem)
+        return [*found, *_continuous(problem)] if bool(found[0].holds) else found
 
     def predict(self, problem: Trained) -> Array:
         own, new = halves(problem)
@@ -76,9 +94,7 @@ class ConformalCoverage(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Sets from one half of the held-out rows, counted on the other half."""
-        scores = 1 - (problem.task.means(problem.f_held) * problem.held_rows[1]).sum(1)
-        own, new = halves(problem)
-        threshold = np.sort(scores[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]
+        (threshold, scores), (_, new) = _threshold(problem), halves(problem)
         return jnp.asarray(measured_share(int((scores[new] <= threshold).sum()), len(new)))
 
     def trivial(self, problem: Trained) -> Array:

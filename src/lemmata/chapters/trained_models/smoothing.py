@@ -64,6 +64,8 @@ class AttacksOnSmoothedModel(Claim[Trained]):
         unit = one_unit(problem)
         if not bool(unit.holds):
             return [unit]
+        if not problem.x.std(0).any():
+            return [Hypothesis("features that vary", 0.0, ">", 0.0, "the noise is in their units")]
         certain = float(len(problem.smoothed.radii))
         return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
 
