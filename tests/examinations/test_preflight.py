@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from lemmata.examinations import run_examination
 from lemmata.examinations._preflight import preflight
@@ -50,13 +51,73 @@ def test_a_unit_that_is_nearly_at_its_kink_is_no_wrong_derivative():
     assert not failing(model)
 
 
-def test_a_few_rows_on_kinks_are_no_wrong_derivative_and_many_are():
+@pytest.mark.parametrize("share", [8, 1])
+def test_rows_on_kinks_are_no_wrong_derivative(share):
     x = np.random.default_rng(4).normal(size=(40, 2))
-    for share, expected in ((8, []), (2, ["derivatives are those of the outputs"])):
-        own = x.copy()
-        own[::share, 0] = -own[::share, 1]  # where the first unit is 0
-        model = (lambda w, rows: jax.nn.relu(rows @ w), jnp.asarray([[1.0, 0.3], [1.0, -0.7]]))
-        assert [check.name for check in failing(read_trained(model, own, own.sum(1) > 0))] == expected
+    x[::share, 0] = -x[::share, 1]  # where the first unit is 0
+    model = (lambda w, rows: jax.nn.relu(rows @ w), jnp.asarray([[1.0, 0.3], [1.0, -0.7]]))
+    assert not failing(read_trained(model, x, np.arange(40) % 2 == 0))
+
+
+def test_what_stands_behind_stop_gradient_is_named():
+    def scaled(own, x):
+        return (x * jax.lax.stop_gradient(own["scale"])) @ own["w"]
+
+    model = read_trained((scaled, {"scale": jnp.ones(4), "w": jnp.asarray(W)}), X, Y)
+    (check,) = failing(model)
+    assert (check.name, check.found) == (
+        "derivatives are those of the outputs",
+        "0 in scale, which move the outputs",
+    )
+    assert "belongs in the function" in check.remedy
+
+
+def test_words_are_quoted_in_the_order_of_the_classes():
+    words = np.array(["one", "three", "two"])
+    (check,) = failing(trained_on(words[(Y + 1) % 3]))
+    assert "labels=('three', 'two', 'one') in the program" in check.remedy
+
+
+def trained_on(labels):
+    return read_trained((lambda w, x: x @ w, jnp.asarray(W)), X, labels)
+
+
+def test_batch_normalisation_of_flax_in_training_mode():
+    class Normalised(nnx.Module):
+        def __init__(self):
+            self.norm = nnx.BatchNorm(4, rngs=nnx.Rngs(0))
+            self.last = nnx.Linear(4, 3, rngs=nnx.Rngs(1))
+
+        def __call__(self, x):
+            return self.last(self.norm(x))
+
+    module = Normalised()
+    (check,) = failing(read_trained(module, X.astype(np.float32), Y))
+    assert check.name == "a row gives the same whatever stands beside it"
+    before = np.array(module.norm.mean[...])
+    module.eval()
+    assert "a row" not in str([check.name for check in failing(read_trained(module, X.astype(np.float32), Y))])
+    assert (np.array(module.norm.mean[...]) == before).all()
+    assert not before.any()
+
+
+def test_a_module_that_cuts_its_own_gradient_is_one_check_and_no_crash():
+    torch = pytest.importorskip("torch")
+
+    class Cut(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Linear(4, 3)
+
+        @torch.no_grad()
+        def forward(self, x):
+            return self.w(x)
+
+    record = run_examination(read_trained(Cut().double(), X, Y))
+    assert [check.name for check in record.preflight if check.holds is False] == [
+        "derivatives are those of the outputs"
+    ]
+    assert not record.gauges
 
 
 def test_nothing_else_is_run_then():

@@ -11,12 +11,13 @@ import pytest
 from flax import nnx
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from lemmata.errors import PrecisionError, SettingError, ShapeError
-from lemmata.models import read_model, read_task
+from lemmata.models import read_model, read_task, read_trained
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -266,6 +267,22 @@ def test_a_copy_in_float64_is_not_computed_in_float32():
     model = read_model((lambda own, x: x @ own, jnp.ones((D, 2), jnp.float32)))
     with jax.enable_x64(False), pytest.raises(PrecisionError, match=r"rule: JAX computes in float32; remedy: jax.conf"):
         model.in_double()
+
+
+def test_a_linear_model_without_an_intercept_has_none():
+    for intercept, count in ((True, D + 1), (False, D)):
+        model = read_model(Ridge(0.1, fit_intercept=intercept).fit(X, X[:, 0] + 1))
+        assert len(model.theta) == count
+
+
+def test_models_that_are_not_read_say_why():
+    several = MultiOutputClassifier(DecisionTreeClassifier()).fit(X, np.stack([np.arange(6) % 2, np.arange(6) % 3], 1))
+    with pytest.raises(SettingError, match="MultiOutputClassifier of several targets; rule: one class a row"):
+        read_model(several)
+    with pytest.raises(SettingError, match=r"a float at \['k'\]; rule: arrays"):
+        read_model((lambda own, x: own["k"] * x @ own["w"], {"w": jnp.ones((D, 2)), "k": 0.5}))
+    with pytest.raises(SettingError, match=r"seed; found -1; rule: a whole number"):
+        read_trained((lambda own, x: x @ own, jnp.ones((D, C))), X, np.arange(6) % C, seed=-1)
 
 
 def test_margins_are_no_probabilities():

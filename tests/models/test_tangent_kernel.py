@@ -53,6 +53,11 @@ def test_a_row_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(_tangent_kernel, "_BYTES", 100)
     with pytest.raises(MemoryPlanError, match="Jacobian of one row"):
         tangent_kernel(read_model((bent, WEIGHTS)), X)
+    with pytest.raises(MemoryPlanError, match="Jacobian of one row"):
+        _tangent_kernel.kernel_bytes(read_model((bent, WEIGHTS)), X, 5)
+    rowwise = _tangent_kernel.kernel_passes(read_model((bent, WEIGHTS)), X, 5)  # it has its price all the same
+    monkeypatch.setattr(_tangent_kernel, "_BYTES", 10**9)
+    assert 0 < _tangent_kernel.kernel_passes(read_model((bent, WEIGHTS)), X, 5) < rowwise < np.inf
 
 
 def test_bytes_are_those_of_the_matrices():

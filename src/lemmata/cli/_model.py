@@ -30,7 +30,8 @@ def _model(
     """What does theory predict about this trained model, and did it come true?
 
     Theory by theory: whether its hypotheses hold for this model and these rows, the number that it predicts from
-    training rows and weights alone, the number that is measured by another route, and what it leaves unexplained.
+    training rows and weights (or from a half of the held-out rows, about the other half), the number that is measured
+    by another route, and what it leaves unexplained.
 
     Writes DIR/model/index.html and DIR/model.json, and prints the answer. Exit code 0; 1 where a condition of --require
     does not hold; 2 where the input is refused; 3 where the model is no function of one row, or its classes are in

@@ -95,7 +95,9 @@ def report(
         raise SettingError("lemmata report takes one or two records", found=len(records), rule="a study.json, or two")
     models = [_is_of_model(path) for path in records]
     if len(set(models)) > 1:
-        raise SettingError("lemmata report", found="a study and a model", rule="two records of one kind")
+        other = records[models.index(False)]
+        found = f"a record of a model, and {other.name}, which is none"
+        raise SettingError("lemmata report", found=found, rule="two records of one kind")
     plain(f"Report: {_model_page(records, directory) if models[0] else _study_page(records, directory)}")
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+from jaxtyping import Float
 from scipy import stats
 
 from lemmata.models import Trained, labels_needed, parted, temperature
@@ -13,6 +14,7 @@ from ._wrong_labels import wrong_labels
 
 _MOST = 5
 _GUESSING = 0.8
+_INFORMED = 0.95
 _HOT, _COLD = 1.25, 0.8
 _USELESS = 10.0
 _SEEN = 0.75
@@ -163,7 +165,7 @@ def _untrained(trained: Trained) -> list[Sign]:
     if trained.task.is_language:
         return []
     error = float(trained.task.errors(trained.f, trained.y).mean())
-    if not _as_trivial(trained, error, trained.y):
+    if not _as_trivial(trained, error, trained.y) or _parts_classes(trained, trained.f, trained.y):
         return []
     text = (
         f"The model does not know its own training rows: {_beside(trained, error, trained.y)}. These weights are not "
@@ -176,7 +178,8 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: Interval | None) -> l
     """Near chance, said from training rows alone where leaving one out speaks, else from held-out rows."""
     own = _by_name(gauges, _LEAVING_OUT)
     if own is not None and own.status in _SPOKE and own.predicted is not None:
-        if not _as_trivial(trained, own.predicted.value, trained.y):
+        trivial = _as_trivial(trained, own.predicted.value, trained.y)
+        if not trivial or _parts_classes(trained, trained.left_out.outputs, trained.y):
             return []
         text = (
             "Training rows alone say that new rows are guessed: "
@@ -185,6 +188,8 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: Interval | None) -> l
         )
         return [Sign("guessing", Finding(text, [own.name]))]
     if held is None or trained.task.is_language or not _as_trivial(trained, held.value, trained.held_rows[1]):
+        return []
+    if _parts_classes(trained, trained.f_held, trained.held_rows[1]):
         return []
     text = f"Held-out rows are guessed: {_beside(trained, held.value, trained.held_rows[1])}."
     return [Sign("guessing", Finding(text, ["held-out rows"]))]
@@ -198,6 +203,23 @@ def _trivial(trained: Trained, y: np.ndarray) -> float:
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
     """Whether an error is about that of saying always the same; where all rows are alike, nothing shows it."""
     return error >= _GUESSING * _trivial(trained, y) > 0
+
+
+def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
+    """Whether outputs tell classes apart that are of unlike size, where few errors are made by always saying one.
+
+    The mean over classes of the share of errors is then well below that of guessing, or the log loss below that of the
+    shares of the classes.
+    """
+    if not trained.task.is_classification:
+        return False
+    counts = y.sum(0)
+    here, shares = counts > 0, counts / counts.sum()
+    wrong = (trained.task.errors(f, y) @ y)[here] / counts[here]
+    if wrong.mean() < _GUESSING * (1 - 1 / here.sum()):
+        return True
+    surprise = -float(shares[here] @ np.log(shares[here]))
+    return trained.task.probable and float(trained.task.losses(f, y).mean()) < _INFORMED * surprise
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:

@@ -13,6 +13,7 @@ from ._record import Check
 _ROWS = 32
 _LOOSE = {"float32": 1e-4, "float64": 1e-9}
 _SLOPE = 1e-3
+_ASIDE = 1e-3
 _STEPS = (1e-7, 1e-8, 1e-9)
 _LARGE = 2**24  # parameters above which a copy in float64 is too much to ask for
 _FEW, _LOOSE_SLOPE, _LONG_STEPS = 8, 0.05, (1e-3,)
@@ -85,8 +86,9 @@ def _finite(outputs: np.ndarray) -> Check:
 def _derivative(trained: Trained) -> Check:
     """The product with a random direction against a central difference; in float64, where the model is not large.
 
-    A step over the kink of a unit makes the difference wrong, and not the derivative: then a shorter one is taken.
-    Training leaves some rows on a kink itself, where there is no derivative; so the worst quarter of rows counts not.
+    A step over the kink of a unit makes the difference wrong, and not the derivative: then a shorter one is taken. Rows
+    stand on a kink itself where training has ended there, or has not begun and nothing is in an input and a bias; so
+    the parameters are moved a little first.
     """
     name = "derivatives are those of the outputs"
     if not trained.model.differentiable:
@@ -97,20 +99,26 @@ def _derivative(trained: Trained) -> Check:
     v = np.random.default_rng([trained.seed, 1]).standard_normal(len(model.theta), dtype=model.theta.dtype)
     v *= max(float(np.linalg.norm(model.theta)), 1e-3) / np.linalg.norm(v)
     try:
+        model = model.at(model.theta + _ASIDE * v[::-1])
         exact = model.jvp(v, x)
+        back = model.vjp(exact, x)
     except Exception as error:  # the user's own function may raise anything
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
         return Check(name, said, False, "a part of the model has no derivative, or is not a function of its parameters")
     size, apart = max(float(np.linalg.norm(exact)), 1e-300), np.inf
     for step in steps:
         ends = [model.at(model.theta + sign * step * v).outputs(x) for sign in (1, -1)]
-        off = np.sort(np.linalg.norm((ends[0] - ends[1]) / (2 * step) - exact, axis=1))
-        apart = min(apart, float(np.linalg.norm(off[: len(off) - len(off) // 4])) / size)
+        apart = min(apart, float(np.linalg.norm((ends[0] - ends[1]) / (2 * step) - exact)) / size)
         if apart <= loose:
             break
     remedy = "a part of the model rounds, samples or stops gradients"
     if not exact.any():
         return Check(name, "all are 0", False, remedy)
+    apart = max(apart, abs(float(back @ v) / size**2 - 1))  # <J' J v, v> = |J v|²
+    still = [name for name, own in model.split(back).items() if not own.any()]
+    if apart > loose and still:
+        remedy = "what stands behind stop_gradient belongs in the function, and not among its parameters"
+        return Check(name, f"0 in {', '.join(still[:3])}, which move the outputs", False, remedy)
     return Check(name, f"to {apart:.1g} against differences", apart <= loose, remedy)
 
 
@@ -150,7 +158,7 @@ def _order(trained: Trained) -> list[Check]:
     name = "classes are in the order of the outputs"
     if not (best < now / 2 and (now - best) * len(y) >= _FEWEST):
         return [Check(name, f"error {now:.3g}", True)]
-    labels = trained.task.labels
-    order = ", ".join(str(labels[columns[k]]) for k in range(width))
-    remedy = f"labels=({order}) in the program, or in Python"
+    labels = [trained.task.labels[k] for k in columns]
+    order = ", ".join(map(str, labels))
+    remedy = f"labels=({', '.join(map(repr, labels))}) in the program, or in Python"
     return [Check(name, f"error {now:.3g}, and {best:.3g} in the order {order}", False, remedy)]

@@ -70,7 +70,8 @@ class Gauge:
         status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
         reason: why, in a sentence.
         hypotheses: its conditions with their values.
-        predicted: the number with its interval, from training rows and weights alone; None where nothing was.
+        predicted: the number with its interval, from training rows and weights, or from held-out rows that it is not
+            about; None where nothing was.
         measured: the number by another route, with its interval.
         route: how it was measured.
         trivial: the number that everybody knows without the theory.

@@ -67,7 +67,8 @@ def run_examination(
         except KeyboardInterrupt:
             interrupted = True
     late = deadline is not None and time.monotonic() + second > deadline
-    decay = trained.decay if late and "objective" not in vars(trained) else _decay(trained)
+    unknown = not whole or (late and "objective" not in vars(trained))
+    decay = trained.decay if unknown else _decay(trained)
     return _record(trained, checks, found, plan, name, rows_name, decay, time.monotonic() - begun, interrupted)
 
 

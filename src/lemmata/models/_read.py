@@ -86,8 +86,8 @@ def _nnx_model(module: Any) -> AbstractModel:
     pure = nnx.to_pure_dict(params)
 
     def f(own: Any, x: Any) -> Any:
-        state = jax.tree.map(lambda leaf: leaf, params)
+        state, others = (jax.tree.map(lambda leaf: leaf, part) for part in (params, rest))  # a call may change them
         nnx.replace_by_pure_dict(state, own)
-        return nnx.merge(graph, state, rest)(x)
+        return nnx.merge(graph, state, others)(x)
 
     return jax_model(f, pure, "Flax")
