@@ -191,7 +191,9 @@ class ModelOptions:
     require: Annotated[
         tuple[str, ...], 'A condition, "held.error<0.1" say; exit code 1 where one does not hold; repeatable.'
     ] = ()
-    time_limit: Annotated[float | None, "Seconds after which nothing more is begun; the plan is cut to them."] = None
+    time_limit: Annotated[
+        float | None, "Seconds after which nothing more is begun, at least 10; the plan is cut to them."
+    ] = None
     seed: Annotated[int, "Seed of all randomness."] = 0
 
     def __post_init__(self) -> None:

@@ -61,6 +61,10 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     both = [str(tmp_path / "model.json")] * 2
     assert CliRunner().invoke(app, ["report", *both, "--out", str(tmp_path / "two")]).exit_code == 0
     assert (tmp_path / "two" / "index.html").read_text().count("Largest stable step") == 1
+    (tmp_path / "rows.csv").write_text("a,b\n")
+    refused = CliRunner().invoke(app, ["report", both[0], str(tmp_path / "rows.csv"), "--out", str(tmp_path / "no")])
+    assert refused.exit_code == 2
+    assert "a record of a model, and rows.csv, which is none" in refused.stderr
 
 
 def test_json_alone_on_stdout_whatever_the_program_prints(run, files):
@@ -173,7 +177,7 @@ def test_programs_that_are_refused(run, files, text):
 
 
 FILES = {
-    "net.pt": "safetensors.torch.save_file(torch.load('net.pt', weights_only=True), 'net.safetensors')",
+    "net.pt": "s, torch; s.save_file(torch.load('net.pt', weights_only=True), 'net.safetensors')",
     "net.pkl": "safetensors.torch.save_file(module.state_dict(), 'net.safetensors')",
     "net.joblib": "lemmata.study_model(joblib.load('net.joblib'), x, y)",
     "net.msgpack": "lemmata.models.weights((module, variables))",

@@ -14,10 +14,10 @@ from lemmata.errors import DataError, SettingError
 from lemmata.models import with_weights
 
 _CONVERT = {
-    ".pt": "safetensors.torch.save_file(torch.load({old!r}, weights_only=True), 'net.safetensors')",
+    ".pt": "import safetensors.torch as s, torch; s.save_file(torch.load({old!r}, weights_only=True), 'net.safetensors')",
     ".pkl": "safetensors.torch.save_file(module.state_dict(), 'net.safetensors')",
     ".joblib": "pass the estimator in Python: lemmata.study_model(joblib.load({old!r}), x, y)",
-    ".npz": "safetensors.numpy.save_file(dict(numpy.load({old!r})), 'net.safetensors')",
+    ".npz": "import numpy, safetensors.numpy as s; s.save_file(dict(numpy.load({old!r})), 'net.safetensors')",
 }
 _CONVERT |= {
     ".msgpack": "safetensors.numpy.save_file(lemmata.models.weights((module, variables)), 'net.safetensors')",
