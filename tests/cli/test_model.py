@@ -177,7 +177,7 @@ def test_programs_that_are_refused(run, files, text):
 
 
 FILES = {
-    "net.pt": "s, torch; s.save_file(torch.load('net.pt', weights_only=True), 'net.safetensors')",
+    "net.pt": "as s; s.save_file(torch.load('net.pt', weights_only=True), 'net.safetensors')",
     "net.pkl": "safetensors.torch.save_file(module.state_dict(), 'net.safetensors')",
     "net.joblib": "lemmata.study_model(joblib.load('net.joblib'), x, y)",
     "net.msgpack": "lemmata.models.weights((module, variables))",

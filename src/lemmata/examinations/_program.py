@@ -14,7 +14,8 @@ from lemmata.errors import DataError, SettingError
 from lemmata.models import with_weights
 
 _CONVERT = {
-    ".pt": "import safetensors.torch as s, torch; s.save_file(torch.load({old!r}, weights_only=True), 'net.safetensors')",
+    ".pt": "import torch, safetensors.torch as s; "
+    "s.save_file(torch.load({old!r}, weights_only=True), 'net.safetensors')",
     ".pkl": "safetensors.torch.save_file(module.state_dict(), 'net.safetensors')",
     ".joblib": "pass the estimator in Python: lemmata.study_model(joblib.load({old!r}), x, y)",
     ".npz": "import numpy, safetensors.numpy as s; s.save_file(dict(numpy.load({old!r})), 'net.safetensors')",
