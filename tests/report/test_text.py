@@ -45,7 +45,7 @@ def test_rows_with_ends_that_have_no_limit():
     assert told_rows(Interval(1313.8, 1032.8, 3039.1), 400) == f"{rows(1313.8)} ({rows(1032.8)} to {rows(3039.1)})"
     assert told_rows(Interval(90.0, 20.0, inf), 400) == "90 (20 to no upper limit)"
     assert told_rows(Interval(90.0, 20.0, inf), 400, endless="∞") == "90 (20 to ∞)"
-    assert told_rows(Interval(inf, 1990.0, inf), 400) == "out of reach (≥ 1,990)"
+    assert told_rows(Interval(inf, 1990.0, inf), 400) == "open (≥ 1,990)"
     assert told_rows(Interval(inf, inf, inf), 400) == told_rows(Interval(5e5, 4.1e5, inf), 400) == "out of reach"
 
 

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from lemmata.forecasts import forecast
-from lemmata.studies._answers import Candidate, Question, answers, rows
-from lemmata.studies._measure import Losses, Measured
+from lemmata.studies._answers import answers, rows
+from lemmata.studies._losses import Losses
+from lemmata.studies._measure import Measured
 from lemmata.studies._metrics import asked, metric
 from lemmata.studies._models import Model
+from lemmata.studies._outlook import Candidate
+from lemmata.studies._question import Question
 from lemmata.studies._result import Interval
 from lemmata.studies._signal import Signal
 
@@ -18,12 +21,14 @@ SEEN, UNSEEN = Signal(True, 0.005, 0.3, 1.0, 100), Signal(False, 0.42, 0.98, 1.0
 SIZES = np.array([8.0, 16.0, 32.0, 64.0, 128.0, 256.0])
 
 
-def candidate(name, loss, unit="rmse", se=0.01, learns=True):
+def candidate(name, loss, unit="rmse", se=0.01, learns=True, total=320):
     values = np.array([loss(n) for n in SIZES])
-    losses = {unit: Losses(SIZES, values, se * values, (8,) * len(SIZES)) for unit in (unit, "unexplained")}
+    kind = "classification" if unit in ("accuracy", "auc", "log-loss", "wrong") else "regression"
+    names = (unit, "unexplained", "r2") if kind == "regression" else (unit,)
+    losses = {name: Losses(SIZES, values, se * values, (8,) * len(SIZES)) for name in names}
     model = Model(name, f"the {name} model", "", True, lambda x, y, task: None)  # pyright: ignore[reportArgumentType]
     measured = Measured(model, losses, learns)
-    return Candidate(measured, forecast(SIZES, values, se * values, baseline=1.0))
+    return Candidate(measured, forecast(SIZES, values, se * values, baseline=1.0), metric(unit, kind), total)
 
 
 def question(text=None, task="regression", total=320, spread=4.0, cost=None):
@@ -35,7 +40,7 @@ FAST, SLOW = lambda n: 2.0 * n**-0.5, lambda n: 1.2 * n**-0.2
 
 
 def test_without_signal_no_number_of_rows_is_told():
-    found = answers(UNSEEN, [candidate("fast", FAST)], question("rmse 0.5"))
+    found = answers(UNSEEN, [candidate("idle", lambda n: 0.999, learns=False)], question("rmse 0.5"))
     assert found.sentences[0].startswith("Nothing here predicts the target")
     assert found.best is found.needed is None
     assert not re.search(r"\d+ rows \(", " ".join(found.sentences))
@@ -65,7 +70,7 @@ def test_a_value_beyond_the_data_says_how_many_more_rows_and_what_they_cost():
     assert found.needed.value == pytest.approx((2.0 / 0.09) ** 2, rel=0.25)
     extra = found.needed.value - 320
     assert f"so about {rows(extra)} more" in found.sentences[1]
-    assert "At 2 a row that costs about" in found.sentences[1]
+    assert "At 2 a row, that costs about" in found.sentences[1]
     assert [item.rows for item in found.more] == [80, 320, 960, 2240]
     assert [item.cost for item in found.more] == [160.0, 640.0, 1920.0, 4480.0]
 
@@ -73,9 +78,9 @@ def test_a_value_beyond_the_data_says_how_many_more_rows_and_what_they_cost():
 def test_a_value_below_the_floor_is_out_of_reach_of_any_number_of_rows():
     flat = candidate("flat", lambda n: 0.5 + 0.3 * n**-1.0, se=0.002)
     found = answers(SEEN, [flat], question("unexplained 0.2"))
-    assert "is not expected of any model here, however many rows" in found.sentences[1]
+    assert "is not expected of any of these models with up to 8 times the rows" in found.sentences[1]
     assert not math.isfinite(found.needed.value)
-    assert any(sentence.startswith("However many rows, the flat model") for sentence in found.sentences)
+    assert not any("however many" in sentence.lower() for sentence in found.sentences), "nobody measured that"
 
 
 @pytest.mark.parametrize("level", [0.9, 0.5, 0.25, 0.15, 0.12])
@@ -92,7 +97,7 @@ def test_a_value_that_was_measured_is_never_called_out_of_reach(level):
 
 def test_where_nothing_is_asked_the_present_comes_first_and_then_a_tenth_less():
     found = answers(SEEN, [candidate("fast", FAST), candidate("slow", SLOW)], question())
-    assert found.sentences[1].startswith("With all 320 rows the best is the fast model: rmse 0.6")
+    assert found.sentences[1].startswith("With all 320 rows the best model is the fast model: rmse 0.6")
     assert found.sentences[2].startswith("A tenth less error")
     assert found.origin.startswith("a tenth less")
     assert found.now.value == pytest.approx(math.sqrt(4.0 * FAST(320)), rel=0.05)
@@ -124,7 +129,7 @@ def test_an_exact_prediction_says_from_which_size_on_and_nothing_of_more():
     exact = candidate("exact", lambda n: 0.5 if n < 30 else 1e-24)
     found = answers(SEEN, [exact], question())
     assert found.sentences[1].startswith("From about 3")
-    assert found.sentences[1].endswith("the exact model predicts it exactly, up to rounding.")
+    assert found.sentences[1].endswith("(measured rmse 2.00e-12 on rows that did not train).")
     assert len(found.sentences) == 2
 
 
@@ -139,18 +144,17 @@ def test_the_best_with_all_rows_need_not_be_the_one_that_needs_fewest():
     found = answers(SEEN, [early, late, poor], question("unexplained 0.3"))
     assert early.forecast.samples(0.3).value < late.forecast.samples(0.3).value < 320
     assert "with the early model" in found.sentences[1]
-    assert found.sentences[2].startswith("With all 320 rows the best is the late model")
+    assert found.sentences[2].startswith("With all 320 rows the best model is the late model")
     assert (found.best, found.first) == ("late", "early")
-    assert found.needed == early.forecast.samples(0.3)
+    assert found.needed == early.samples(0.3)
     assert found.now.value == late.expected(320).value
 
 
 def test_where_all_have_it_already_the_better_model_is_named():
     early, late = crossing()
     found = answers(SEEN, [early, late], question("unexplained 0.3"))
-    fewer = rows(early.forecast.samples(0.3).value)
-    assert f"with the late model, {fewer} with the early model; there are 320." in found.sentences[1]
-    assert found.best == found.first == "late"
+    assert re.search(r"with the early model; there are 320\.$", found.sentences[1])
+    assert (found.best, found.first) == ("late", "early"), "all of its interval is below what the late model needs"
 
 
 @pytest.mark.parametrize(("factor", "first"), [(1.03, "good"), (1.3, "other")])
@@ -170,7 +174,7 @@ def test_without_a_question_the_tenth_is_told_of_the_model_that_comes_there_firs
     assert found.best == "slow"
     assert found.first == "steep"
     assert "with the steep model" in found.sentences[2]
-    needed = steep.forecast.samples(0.81 * slow.expected(320).value)
+    needed = steep.samples(0.81 * slow.expected(320).value)
     for end in ("lower", "value", "upper"):  # the forecast is made twice, and sums of threads are not ordered
         assert getattr(found.needed, end) == pytest.approx(getattr(needed, end), rel=1e-12)
 
@@ -181,7 +185,7 @@ def test_out_of_reach_names_the_model_that_comes_nearest():
     assert now.expected(320).value < later.expected(320).value
     assert later.expected(2560).value < now.expected(2560).value
     found = answers(SEEN, [now, later], question("unexplained 1e-7"))
-    assert "the nearest, the later model, is expected" in found.sentences[1]
+    assert "model is expected to have unexplained 0.30" in found.sentences[1], "the noise that it shows holds for all"
     assert found.best == "now"
 
 
@@ -205,9 +209,7 @@ def test_a_change_that_no_digit_shows_is_called_none():
     flat = candidate("flat", lambda n: 0.2 + 0.0001 * n**-1.0, unit="accuracy", se=0.002)
     found = answers(SEEN, [flat], Question(unit, None, 320, 1.0, 0.6, 2.0))
     sentence = next(sentence for sentence in found.sentences if "twice the data" in sentence)
-    assert sentence.startswith(
-        "320 more rows (twice the data) are expected to change nothing that can be seen: accuracy stays 80.0 % ("
-    )
+    assert sentence.startswith("320 more rows (twice the data) may change little: accuracy 80.0 % with all rows, ")
     assert sentence.endswith("They cost 640.")
 
 
@@ -215,7 +217,7 @@ def test_the_asked_value_keeps_its_digits():
     unit, loss = asked("accuracy 0.99999", "classification", 1.0)
     flat = candidate("flat", lambda n: 0.1 + 0.3 * n**-1.0, unit="accuracy", se=0.002)
     found = answers(SEEN, [flat], Question(unit, loss, 320, 1.0, 0.6))
-    assert found.sentences[1].startswith("Reaching accuracy 99.999 % is not expected of any model here")
+    assert found.sentences[1].startswith("Reaching accuracy 99.999 % is not expected of any of these models")
     assert re.search(r"expected to have accuracy \d\d\.\d{3} %", found.sentences[1])
 
 
@@ -240,25 +242,97 @@ def test_what_guessing_has_already_takes_no_rows(text, task, words):
 
 def test_the_remedies_name_another_kind_of_model_first():
     found = answers(SEEN, [candidate("worse", lambda n: 1.3)], question())
-    assert found.sentences[0].endswith("another kind of model, other columns, or more rows.")
+    assert found.sentences[0].endswith("Another kind of model, other columns or more rows may.")
 
 
 @pytest.mark.parametrize(
-    ("p", "head"), [(0.051, "Nothing here predicts the target: "), (0.05, "Whether anything here")]
+    ("p", "head"),
+    [(0.051, "Nothing here predicts the target: "), (0.05, "Whether the columns predict the target is open: ")],
 )
 def test_a_p_value_near_the_level_leaves_the_question_open(p, head):
-    found = answers(Signal(False, p, 0.9, 1.0, 51), [candidate("fast", FAST)], question("rmse 0.5"))
+    found = answers(Signal(False, p, 0.9, 1.0, 51), [candidate("idle", lambda n: 1.0)], question("rmse 0.5"))
     assert found.sentences[0].startswith(head)
     assert found.best is None
     if p <= 0.05:
-        assert "is open: on 51 rows, " in found.sentences[0]
+        assert "is open: on 51 rows targets" in found.sentences[0]
         assert "p = 0.05" in found.sentences[0]
-        assert found.sentences[0].endswith("More rows would tell.")
 
 
 def test_rows_of_groups_are_told_as_such():
-    found = answers(Signal(False, 0.4, 0.9, 1.0, 25, grouped=True), [], question())
-    assert "on 25 rows, one of each group, " in found.sentences[0]
+    seen = Signal(False, 0.4, 0.9, 1.0, 25, grouped=True, kind="whole groups", groups=25)
+    assert "on 25 rows the targets of whole groups were exchanged" in answers(seen, [], question()).sentences[0]
+
+
+def test_a_test_without_power_is_not_told_as_absence():
+    """Four groups can be exchanged in 24 ways: a p-value of 0.01 is out of its reach."""
+    seen = Signal(False, 0.3, 0.9, 1.0, 60, grouped=True, kind="whole groups", least=1 / 24, groups=4)
+    found = answers(seen, [], question())
+    assert found.sentences[0].startswith("Whether the columns predict the target is open")
+    assert "With 4 groups this test cannot find a signal" in found.sentences[1]
+    weak = answers(Signal(False, 0.6, 0.9, 1.0, 60, visible=0.2), [], question())
+    assert "20% or more of the target's variance would have been found" in weak.sentences[1]
+
+
+def test_a_model_that_beats_guessing_by_its_interval_is_not_told_as_nothing():
+    """120 rows of 3,000 columns: the test said open, the forest's interval lay below guessing."""
+    found = answers(UNSEEN, [candidate("fast", FAST)], question())
+    assert found.sentences[0].startswith("Whether the columns predict the target is open")
+    assert "On held-out rows the fast model has rmse" in found.sentences[1]
+
+
+def test_the_least_that_shuffles_can_give_is_said_to_be_it():
+    assert "p ≤ 0.005, the least that 199 shuffles can show" in answers(SEEN, [candidate("fast", FAST)],
+                                                                       question()).sentences[0]  # fmt: skip
+    seen = Signal(True, 0.01, 0.3, 1.0, 100)
+    assert "p = 0.01)" in answers(seen, [candidate("fast", FAST)], question()).sentences[0]
+
+
+def test_no_model_comes_below_the_noise_that_a_better_one_has_shown():
+    """A linear model stands at the noise; a forest that is worse was told to come below it with 818,000 rows."""
+    linear = candidate("linear", lambda n: 0.25 + 0.3 * n**-1.0, se=0.004)
+    forest = candidate("forest", lambda n: 0.25 + 0.9 * n**-0.35, se=0.004)
+    found = answers(SEEN, [linear, forest], question())
+    assert found.best == "linear"
+    assert "takes about" not in found.sentences[2]
+    assert not math.isfinite(found.needed.value)
+
+
+def test_models_are_compared_where_all_were_measured():
+    """One measured to 32 rows is better there; the other is named, and the sentence says how far each was."""
+    short, long = candidate("short", lambda n: 1.5 * n**-0.5), candidate("long", lambda n: 2.0 * n**-0.5)
+    losses = {name: Losses(own.sizes[:3], own.mean[:3], own.se[:3], own.splits[:3])
+              for name, own in short.measured.losses.items()}  # fmt: skip
+    cut = Candidate(Measured(short.measured.model, losses, True),
+                    forecast(SIZES[:3], losses["rmse"].mean, losses["rmse"].se, baseline=1.0),
+                    metric("rmse", "regression"), 320)  # fmt: skip
+    found = answers(SEEN, [cut, long], question())
+    assert found.best == "long"
+    assert any("The short model was measured on at most 32 training rows: there it has rmse 1.03" in sentence
+               for sentence in found.sentences)  # fmt: skip
+
+
+def test_fewer_rows_used_than_there_are_is_said():
+    asked_of = Question(metric("rmse", "regression"), None, 53_940, 4.0, 1.0, used=2500)
+    found = answers(SEEN, [candidate("fast", FAST, total=53_940)], asked_of)
+    assert "This study used 2,500 of the table's 53,940 rows." in found.sentences
+    assert "With 260 training rows, the most it was measured on, the best model is the fast model" in found.sentences[2]
+
+
+def test_an_answer_and_the_present_come_from_one_estimate():
+    """Where the loss that is expected with all rows is above the asked one, no fewer rows are told to reach it."""
+    wavy = candidate("wavy", lambda n: 0.5 if n > 100 else 0.3)
+    for level in (0.32, 0.4, 0.45, 0.5, 0.55):
+        needed, now = wavy.samples(level), wavy.expected(320)
+        assert (needed.value <= 320) == (now.value <= level)
+
+
+@pytest.mark.parametrize(("rare", "unit"), [(2, "auc"), (2, "accuracy")])
+def test_a_class_too_rare_to_be_measured_is_said_to_be(rare, unit):
+    said = f"Classes with fewer than 8 rows cannot be measured on both sides of a split: 'b' ({rare})."
+    asked_of = Question(metric(unit, "classification"), None, 320, 1.0, 0.5, rare=said)
+    found = answers(SEEN, [candidate("fast", FAST, unit=unit)], asked_of)
+    assert any(said in sentence for sentence in found.sentences)
+    assert (found.best is None) == (unit == "auc")
 
 
 @pytest.mark.parametrize(("copies", "told"), [(140, True), (16, True), (15, False)])

@@ -9,7 +9,7 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lemmata.errors import DataError, MemoryPlanError
-from lemmata.studies import load_dataset
+from lemmata.studies import _data, load_dataset
 from lemmata.studies._bundled import SETS
 from lemmata.studies._calendar import WEEKDAYS
 from lemmata.studies._overview import describe
@@ -188,16 +188,31 @@ def test_a_class_of_one_row_is_noted(tmp_path):
     assert "1 class with a single row cannot be learned: w" in data.notes
 
 
-def test_rows_are_capped_with_the_plan_in_bytes(tmp_path):
+def test_rows_are_capped_as_asked_or_by_the_cells(tmp_path, monkeypatch):
     path = save(frame(), tmp_path / "t.csv")
     capped = load_dataset(path, "y", max_rows=30)
     assert len(capped.x) == 30
-    assert capped.rows == N
-    assert any("used 30 of 60 rows" in note and "8 matrices of 60 x 60" in note for note in capped.notes)
-    planned = load_dataset(path, "y", limit_bytes=8 * 8 * 40**2 + 8 * 3 * N)
+    assert capped.rows == capped.available == N
+    assert any("used 30 of 60 rows, drawn at random, as --max-rows asks" in note for note in capped.notes)
+    monkeypatch.setattr(_data, "MOST_CELLS", 40 * 2)
+    planned = load_dataset(path, "y")
     assert len(planned.x) == 40
-    assert any(f"{8 * 8 * N**2 + 8 * 3 * N} bytes" in note for note in planned.notes)
+    assert any("for all 60 would be more than 80 encoded cells" in note for note in planned.notes)
     assert load_dataset(path, "y", max_rows=30, seed=1).index.tolist() != capped.index.tolist()
+
+
+@pytest.mark.parametrize("free", [2**33, 2**22])
+def test_the_rows_that_are_used_do_not_depend_on_the_memory_that_is_free(monkeypatch, free):
+    """25,000 rows were cut to 7,092 on a machine with less memory; now all are used, or the study is refused."""
+    monkeypatch.setattr(_data, "available_bytes", lambda: free)
+    table = pl.DataFrame({"a": RNG.normal(size=25_000), "b": RNG.normal(size=25_000), "y": RNG.normal(size=25_000)})
+    if free == 2**33:
+        data = load_dataset(table, "y")
+        assert len(data.targets) == data.available == 25_000
+        return
+    monkeypatch.setattr(_data, "available_bytes", lambda: 2**20)
+    with pytest.raises(MemoryPlanError, match=r"25,000 rows of 2 encoded columns .*--max-rows \d+ uses some"):
+        load_dataset(table, "y")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -205,8 +220,8 @@ def test_a_table_too_large_to_read_is_sampled(tmp_path, suffix):
     rows = 20_000
     table = pl.DataFrame({"a": RNG.normal(size=rows), "b": RNG.normal(size=rows), "y": RNG.normal(size=rows)})
     data = load_dataset(save(table, tmp_path / f"t{suffix}"), "y", limit_bytes=200_000)
-    assert data.rows == rows
-    assert 20 <= len(data.x) < 100
+    assert data.rows == data.available == rows
+    assert 20 <= len(data.x) < rows / 2
     assert any("too large to read whole" in note and "bytes" in note for note in data.notes)
 
 

@@ -5,9 +5,12 @@ import pytest
 
 from lemmata.errors import SettingError, UnknownNameError
 from lemmata.studies import _measure, load_dataset
-from lemmata.studies._measure import baselines, measure, residuals, spread_of, with_all_rows
+from lemmata.studies._all_rows import with_all_rows
+from lemmata.studies._gram import padded_gram
+from lemmata.studies._measure import baselines, measure, spread_of
 from lemmata.studies._metrics import metric
-from lemmata.studies._models import USUAL, models, padded_gram
+from lemmata.studies._models import models
+from lemmata.studies._residuals import residuals
 from tests.studies import tables
 
 pytestmark = pytest.mark.rotating(18)
@@ -41,7 +44,7 @@ def test_an_exactly_linear_target_takes_more_rows_than_columns():
     (model,) = models(["linear"], None, dataset.x, dataset.task)
     for n, exact in ((6, False), (8, True)):
         train, test = np.arange(n), np.arange(n, 60)
-        fit = _measure._fitted(model, dataset, train, test)
+        fit = _measure.fitted(model, dataset, train, test)
         rows = metric("unexplained", "regression").rows(dataset.targets[test], fit.outputs, spread_of(dataset))
         assert (rows.mean() < 1e-6) == exact
 

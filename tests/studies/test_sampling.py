@@ -26,7 +26,9 @@ def test_whole_groups_are_used():
     assert data.groups is not None
     assert np.bincount(data.groups).tolist() == [3] * 33
     assert len(np.unique(data.index % 100)) == 33
-    assert any(note.startswith("used 99 of 300 rows, 33 whole groups drawn at random: all 300") for note in data.notes)
+    assert any(
+        note.startswith("used 99 of 300 rows, 33 whole groups drawn at random, as --max-rows") for note in data.notes
+    )
     again = load_dataset(people(), "y", group="person", max_rows=100)
     assert again.index.tolist() == data.index.tolist()
     other = load_dataset(people(), "y", group="person", max_rows=100, seed=1)

@@ -4,21 +4,26 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.studies._splits import number_of_splits, split, split_sizes
+from lemmata.studies._splits import BLOCKS, held_out, number_of_splits, split, split_sizes
 
 
-@pytest.mark.parametrize("total", [20, 51, 60, 442, 1797, 10_000])
+@pytest.mark.parametrize("total", [20, 51, 60, 442, 1797, 10_000, 25_000, 1_000_000])
 def test_sizes_grow_to_four_fifths_of_the_rows(total):
+    """Of 25,000 rows at most 1,000 were trained on."""
     sizes = split_sizes(total)
     assert sizes == sorted(set(sizes))
-    assert sizes[-1] == min(int(0.8 * total), 1000)
+    assert sizes[-1] == int(0.8 * total)
     assert len(sizes) >= 5
-    assert min(number_of_splits(total, n) for n in sizes) >= 6
-    assert min(number_of_splits(total, n, cost=16) for n in sizes) == 3
+    assert all(number_of_splits(total, n) >= (6 if n <= 10_000 else 2) for n in sizes)
+    assert all(number_of_splits(total, n, most=0.0) == (2 if n < 4000 else 1) for n in sizes)
     assert len(split_sizes(total, quick=True)) <= 5
-    assert split_sizes(total, quick=True)[-1] == min(int(0.8 * total), 400)
-    assert split_sizes(total, cost=16)[-1] == sizes[-1]
-    assert len(split_sizes(total, cost=16)) >= 4
+    assert split_sizes(total, quick=True)[-1] == min(int(0.8 * total), 4000)
+
+
+def test_sizes_leave_the_largest_group_out():
+    groups = np.repeat([0, 1, 2], [70, 20, 10])
+    assert split_sizes(100, groups=groups)[-1] == 30
+    assert split_sizes(1000, ordered=True)[-1] == 600
 
 
 def test_rows_train_or_are_held_out():
@@ -31,35 +36,64 @@ def test_rows_train_or_are_held_out():
     assert set(train) != set(other[0])
 
 
+def test_many_rows_are_held_out_of_many():
+    """500 of 25,000 rows decided before."""
+    assert held_out(25_000, 20_000) == 5000
+    assert held_out(1_000_000, 800_000) == 20_000
+    assert held_out(25_000, 20) == 80
+
+
 def test_consecutive_splits_hold_out_every_row():
-    for total, n in ((442, 353), (1797, 1000), (60, 8)):
+    for total, n in ((442, 353), (1797, 1437), (60, 8)):
         held = [split(total, n, number, 0)[1] for number in range(number_of_splits(total, n))]
         assert len(np.unique(np.concatenate(held))) >= 0.75 * total
         whole = total // len(held[0])
         assert len(np.unique(np.concatenate(held[:whole]))) == whole * len(held[0])
 
 
-def test_groups_are_never_split():
+def test_groups_are_never_split_and_each_is_held_out():
     groups = np.repeat(np.arange(25), 4)
+    seen = []
     for number in range(20):
         train, held = split(100, 37, number, 0, groups)
         assert len(train) == 37
-        assert len(held) >= 56
+        assert len(held) == 20, "five groups of 25"
         assert not set(groups[train]) & set(groups[held])
+        seen.append(set(groups[held]))
+    for start in range(0, 20, 5):
+        assert set.union(*seen[start : start + 5]) == set(range(25))
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_few_groups_are_held_out_one_by_one(number):
+    """Three or four groups were refused, and the remedy was to leave --group out, which is the leak."""
+    groups = np.repeat(np.arange(number), 20)
+    held = [split(20 * number, split_sizes(20 * number, groups=groups)[-1], r, 0, groups)[1] for r in range(number)]
+    assert sorted(int(groups[rows[0]]) for rows in held) == list(range(number))
+    assert all(len(set(groups[rows])) == 1 for rows in held)
 
 
 def test_groups_that_leave_nothing_are_refused():
     with pytest.raises(DataError, match="--group leaves no rows to hold out"):
-        split(40, 30, 0, 0, np.repeat([0, 1], 20))
+        [split(40, 30, number, 0, np.repeat([0, 1], [39, 1])) for number in range(2)]
 
 
-def test_earlier_rows_train_and_the_next_ones_are_held_out():
+def test_every_size_is_tested_on_the_same_later_stretches():
+    """Small training sets were tested a short way ahead and large ones a long way."""
     when = np.random.default_rng(0).permutation(200).astype(float)
-    firsts = set()
-    for number in range(10):
-        train, held = split(200, 50, number, 0, order=when)
-        assert len(train) == 50
-        assert when[train].max() + 1 == when[held].min()
-        assert len(held) >= 2
-        firsts.add(when[train].min())
-    assert len(firsts) > 1
+    for number in range(BLOCKS):
+        stretches = []
+        for n in (10, 50, 120):
+            train, held = split(200, n, number, 0, order=when)
+            assert len(train) == n
+            assert when[train].max() + 1 == when[held].min()
+            stretches.append(sorted(held))
+        assert stretches[0] == stretches[1] == stretches[2]
+    assert len({tuple(sorted(split(200, 10, number, 0, order=when)[1])) for number in range(BLOCKS)}) == BLOCKS
+
+
+def test_with_groups_and_an_order_both_hold():
+    when, groups = np.arange(200.0), np.tile(np.arange(20), 10)
+    train, held = split(200, 10, 3, 0, groups, when)
+    assert when[train].max() < when[held].min()
+    assert not set(groups[train]) & set(groups[held])

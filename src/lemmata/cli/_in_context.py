@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+MOST_ROWS = 2500
+"""Rows that are used; the attention of each query goes over all of them."""
+
 
 def in_context(
     data: Annotated[str, typer.Argument(help="diabetes or another bundled set, or a CSV/Parquet/NPZ file.")],
@@ -48,8 +51,9 @@ def in_context(
         from lemmata.studies import load_dataset, run_in_context
 
         dataset = load_dataset(
-            data, target, task=task, drop_missing=drop_missing, drop_columns=drop_column or (), seed=seed
-        )
+            data, target, task=task, drop_missing=drop_missing, drop_columns=drop_column or (),
+            max_rows=MOST_ROWS, seed=seed,
+        )  # fmt: skip
         folder = directory / "in_context"
         prepare_directory(directory, ("in_context",), ("in_context/run.json",))
         describe_data(err, dataset)

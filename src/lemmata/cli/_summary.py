@@ -19,7 +19,7 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
 
     kind = f" with {len(dataset.classes)} classes" if dataset.classes else ""
     lines = [
-        f"{dataset.name}: {len(dataset.x)} rows, {len(dataset.raw_features)} input columns; {dataset.task} of"
+        f"{dataset.name}: {len(dataset.targets):,} rows, {len(dataset.raw_features)} input columns; {dataset.task} of"
         f" {dataset.target!r}{kind}",
         *(f"  - {note}" for note in dataset.notes),
     ]

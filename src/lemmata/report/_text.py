@@ -90,7 +90,7 @@ def told_interval(interval: "Interval", unit: "Unit") -> str:
 
 
 def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -> str:
-    """Rows with their 90 % interval, as the sentences write them; "out of reach" where the data say no number.
+    """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" where no number is known.
 
     Args:
         needed: the rows; ends may be infinite.
@@ -101,7 +101,7 @@ def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -
 
     if not needed.value <= FARTHEST * total:
         least = needed.lower <= FARTHEST * total
-        return f"out of reach (≥ {rows(needed.lower)})" if least else "out of reach"
+        return f"open (≥ {rows(needed.lower)})" if least else "out of reach"
     upper = rows(needed.upper) if needed.upper <= FARTHEST * total else endless
     return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"
 

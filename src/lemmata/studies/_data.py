@@ -1,6 +1,7 @@
 """A user's table becomes a `Dataset`: raw inputs and targets, an encoder for them, and what a careful reader found."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,21 +9,23 @@ import polars as pl
 from jaxtyping import Float64, Int64
 from sklearn.compose import ColumnTransformer
 
-from lemmata.core import MemoryPlan, available_bytes
-from lemmata.errors import DataError, SettingError
+from lemmata.core import available_bytes
+from lemmata.errors import DataError, MemoryPlanError, SettingError
 
-from ._columns import Inputs, count, encode_targets, listing, raw_inputs
+from ._columns import MOST_CATEGORIES, Inputs, count, encode_targets, listing, raw_inputs
+from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder
 from ._findings import Finding, examine_columns, examine_rows
-from ._roles import FEWEST_ROWS, assign_roles, plain_frame, role_notes, usable_rows, without_identifiers
+from ._roles import FEWEST_ROWS, Roles, assign_roles, plain_frame, role_notes, usable_rows, without_identifiers
 from ._sampling import drawn, group_codes, how_drawn
 from ._tables import read_table
 
-DEFAULT_ROWS = 2500
-"""More rows than this are not used by default: a study solves many N x N systems, at N³ operations each."""
-DEFAULT_BYTES = 3 * 2**30
-STUDY_MATRICES = 8
-"""N x N matrices that a study holds at once: Gram matrix, eigenvectors, and the workspace of the solvers."""
+MOST_CELLS = 10**8
+"""Rows times encoded columns that are used; of a larger table rows are drawn. It does not depend on the machine."""
+READ_BYTES = 4 * 2**30
+"""Bytes that a table may take in memory, as it stands in its file; of a larger one rows are drawn while it is read."""
+COPIES_HELD = 5
+"""Matrices of the encoded rows that a study holds at once, for the check that the machine has the memory."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +60,6 @@ class Dataset:
         groups: the group of each row, from 0 (rows of one group are never split), or None.
         order: the time of each row (training rows come before held-out ones), or None.
         findings: what a careful reader of the table would ask about.
-        x: inputs as encoded by all rows; every column has mean 0 and variance 1.
         y: targets, centred: one-hot columns for classes, columns of variance 1 for numbers.
         task: "classification" or "regression".
         classes: the class of each column of y, or None in regression.
@@ -70,6 +72,7 @@ class Dataset:
         notes: what loading did, in plain sentences.
         duplicates: rows with equal inputs.
         index: the row of the table on disk of each used row, counted from 0 below the header.
+        available: rows of the table with a target (and, where asked, without missing cells): those that a user has.
     """
 
     name: str
@@ -81,7 +84,6 @@ class Dataset:
     groups: Int64[np.ndarray, " N"] | None
     order: Float64[np.ndarray, " N"] | None
     findings: tuple[Finding, ...]
-    x: Float64[np.ndarray, "N d"]
     y: Float64[np.ndarray, "N k"]
     task: str
     classes: tuple[str, ...] | None
@@ -94,6 +96,20 @@ class Dataset:
     notes: tuple[str, ...]
     duplicates: Duplicates
     index: Int64[np.ndarray, " N"]
+    available: int
+
+    @functools.cached_property
+    def x(self) -> Float64[np.ndarray, "N d"]:
+        """Inputs as encoded by all rows; every column has mean 0 and variance 1. Computed when first asked for."""
+        return np.asarray(self.encoder().fit_transform(self.inputs), dtype=np.float64)
+
+    def some(self, rows: Int64[np.ndarray, " m"]) -> "Dataset":
+        """The table of these rows alone."""
+        part = lambda array: None if array is None else array[rows]
+        return dataclasses.replace(
+            self, inputs=self.inputs[rows], targets=self.targets[rows], y=self.y[rows], index=self.index[rows],
+            groups=part(self.groups), order=part(self.order),
+        )  # fmt: skip
 
     @property
     def baseline_error(self) -> float:
@@ -122,7 +138,7 @@ def load_dataset(
     group: str | None = None,
     time: str | None = None,
     max_rows: int | None = None,
-    limit_bytes: int = DEFAULT_BYTES,
+    limit_bytes: int = READ_BYTES,
     seed: int = 0,
 ) -> Dataset:
     """Load a bundled set, a file or a table in memory, check it, and turn it into numbers.
@@ -138,15 +154,15 @@ def load_dataset(
         keep_columns: columns to keep as inputs though they look like identifiers, or give groups or time.
         group: a column; rows where it is equal are never split, and are drawn together.
         time: a column of dates or numbers; training rows come before held-out ones.
-        max_rows: use at most this many rows, drawn at random, in whole groups with `group`; by default 2500, or fewer
-            where 8 matrices of N x N exceed the bytes.
-        limit_bytes: bytes that a study may hold.
+        max_rows: use at most this many rows, drawn at random, in whole groups with `group`; by default all rows of up
+            to 100 million encoded cells.
+        limit_bytes: bytes that the table may take in memory; of a larger file rows are drawn while it is read.
         seed: decides which rows are drawn.
 
     Raises:
         DataError: the table cannot be used; the message names the columns, the counts and the remedy.
         UnknownNameError: no such bundled set or column.
-        MemoryPlanError: an NPZ file exceeds the limit.
+        MemoryPlanError: an NPZ file exceeds the limit, or the rows exceed the memory that is free.
         SettingError: an option is out of its bounds.
 
     >>> iris = load_dataset("iris")
@@ -155,19 +171,17 @@ def load_dataset(
     >>> round(iris.baseline_error, 6)
     0.666667
     """
-    limit = min(limit_bytes, available_bytes() // 2)
-    table = read_table(data, limit_bytes=limit // 4, seed=seed, group=group)
+    table = read_table(data, limit_bytes=limit_bytes, seed=seed, group=group)
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     notes = [*table.notes, *role_notes(roles, drop_columns)]
     whole, dated, firsts = plain_frame(table, roles)
     roles, findings = without_identifiers(whole, roles, dated)
     frame, index = usable_rows(whole, roles, drop_missing, notes)
-    frame, index = _subsample(frame, index, max_rows, limit, seed, roles.group, notes)
+    available = frame.height if table.kept is None else round(frame.height * table.rows / table.frame.height)
+    frame, index = _subsample(frame, index, max_rows, roles, seed, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
     inputs = raw_inputs(frame.select(roles.inputs), firsts)
-    encode = encoder(inputs.values, inputs.categories, inputs.calendars)
-    x = np.asarray(encode.fit_transform(inputs.values), dtype=np.float64)
-    earliest = _earliest(x)
+    earliest = first_equal(inputs.values)
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
     findings += examine_rows(inputs, targets, earliest, roles.label)
@@ -182,7 +196,6 @@ def load_dataset(
         groups=_groups(frame, roles.group, notes),
         order=None if roles.time is None else frame[roles.time].to_numpy(),
         findings=tuple(findings),
-        x=x,
         y=targets.y,
         task=targets.task,
         classes=targets.classes,
@@ -195,6 +208,7 @@ def load_dataset(
         notes=tuple(notes),
         duplicates=_duplicates(earliest),
         index=index if table.kept is None else table.kept[index],
+        available=available,
     )
 
 
@@ -232,36 +246,30 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
 
 
 def _subsample(
-    frame: pl.DataFrame,
-    index: np.ndarray,
-    max_rows: int | None,
-    limit: int,
-    seed: int,
-    group: str | None,
-    notes: list[str],
+    frame: pl.DataFrame, index: np.ndarray, max_rows: int | None, roles: Roles, seed: int, notes: list[str]
 ) -> tuple[pl.DataFrame, np.ndarray]:
+    """The rows that are used: all, unless fewer are asked for or the encoded table would have too many cells."""
     if max_rows is not None and max_rows < FEWEST_ROWS:
         raise SettingError("--max-rows is too small", found=max_rows, rule=f"at least {FEWEST_ROWS}")
     n = frame.height
-    plan = MemoryPlan(n, STUDY_MATRICES, other=8 * n * frame.width)
-    fits = max(plan.largest(limit), FEWEST_ROWS)
-    most = min(fits, DEFAULT_ROWS if max_rows is None else max_rows)
-    if n <= most:
-        return frame, index
-    if fits < n:
-        why = f"all {n} would need {plan}, {plan.bytes} bytes, and the limit is {limit} bytes"
-    else:
-        why = f"all {n} would need {plan}, and time grows as the cube of the rows; --max-rows raises the number"
-    groups = None if group is None else group_codes(frame[group])
+    width = sum(MOST_CATEGORIES if frame[name].dtype == pl.String else 1 for name in roles.inputs)
+    fits = max(MOST_CELLS // width, FEWEST_ROWS)
+    most = min(fits, n if max_rows is None else max_rows)
+    groups = None if roles.group is None else group_codes(frame[roles.group])
     chosen = drawn(n, most, seed, groups)
-    notes.append(f"used {len(chosen)} of {n} rows, {how_drawn(groups, chosen)}: {why}")
+    needed = COPIES_HELD * 8 * len(chosen) * width
+    if needed > available_bytes():
+        raise MemoryPlanError(
+            f"{len(chosen):,} rows of {width} encoded columns do not fit into memory",
+            found=f"{needed:,} bytes needed, {available_bytes():,} bytes free",
+            rule="a study holds five copies of the encoded rows",
+            remedy=f"--max-rows {max(available_bytes() // (COPIES_HELD * 8 * width), FEWEST_ROWS)} uses some of them",
+        )
+    if len(chosen) == n:
+        return frame, index
+    why = "as --max-rows asks" if most < fits else f"for all {n:,} would be more than {MOST_CELLS:,} encoded cells"
+    notes.append(f"used {len(chosen):,} of {n:,} rows, {how_drawn(groups, chosen)}, {why}")
     return frame[chosen], index[chosen]
-
-
-def _earliest(x: np.ndarray) -> np.ndarray:
-    """For each row the first row that equals it."""
-    _, first, inverse = np.unique(x, axis=0, return_index=True, return_inverse=True)
-    return first[inverse.reshape(-1)]
 
 
 def _duplicates(earliest: np.ndarray) -> Duplicates:

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._calendar import Calendar, CalendarParts
 
-FARTHEST = 1e6
-"""A held-out entry is at most this many standard deviations of the training rows away: squares stay finite."""
+FARTHEST = 10.0
+"""A held-out entry is at most so many standard deviations away, or twice as far as the farthest training entry: one
+pixel that hardly varies among the training rows would otherwise outweigh all others."""
 
 Categories = tuple[tuple[str, ...] | None, ...]
 Calendars = tuple[Calendar | None, ...]
@@ -41,15 +42,16 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.varies_ = np.ptp(scaled, axis=0) > 4 * np.finfo(float).eps
         self.mean_ = scaled.mean(axis=0)
         self.std_ = np.where(self.varies_, scaled.std(axis=0), 1.0)
+        self.farthest_ = np.maximum(FARTHEST, 2 * np.abs((scaled - self.mean_) / self.std_).max(axis=0))
         self.n_features_in_ = x.shape[1]
         return self
 
     def transform(self, X):
-        """The standardised columns, within 1e6 standard deviations."""
+        """The standardised columns, within ten standard deviations or twice the largest training entry."""
         check_is_fitted(self)
         with np.errstate(over="ignore"):
             z = (np.asarray(X, dtype=np.float64) / self.largest_ - self.mean_) / self.std_
-        return np.where(self.varies_, np.clip(z, -FARTHEST, FARTHEST), 0.0)
+        return np.where(self.varies_, np.clip(z, -self.farthest_, self.farthest_), 0.0)
 
 
 def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendars: Calendars = ()) -> ColumnTransformer:

@@ -10,6 +10,7 @@ from scipy.special import gammaln
 from scipy.stats import rankdata
 
 from ._columns import SAMPLED, Inputs, Targets, count, listing, numeric_hint, shortened
+from ._copies import first_equal
 
 CHANCE = 1e-9
 """What shuffled rows of one column would show more rarely than this is no coincidence."""
@@ -206,7 +207,7 @@ def examine_rows(inputs: Inputs, targets: Targets, earliest: np.ndarray, label: 
 
 def _first_of_copies(earliest: np.ndarray, targets: Targets) -> np.ndarray:
     """The rows that repeat no earlier one in inputs and targets, in their order."""
-    return np.sort(np.unique(np.column_stack([earliest, targets.y]), axis=0, return_index=True)[1])
+    return np.flatnonzero(first_equal(earliest, targets.y) == np.arange(len(earliest)))
 
 
 def _together(names: list[str], reason: str) -> str:
@@ -296,7 +297,7 @@ def _repeats(earliest: np.ndarray, targets: Targets, label: str) -> list[Finding
     _, inverse, sizes = np.unique(earliest, return_inverse=True, return_counts=True)
     if len(sizes) == len(earliest):
         return []
-    whole = len(inverse) - len(np.unique(np.column_stack([inverse, targets.y]), axis=0))
+    whole = len(inverse) - len(_first_of_copies(earliest, targets))
     findings = []
     if whole:
         findings.append(

@@ -28,6 +28,8 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     losses = measured.losses["squared" if dataset.task == "classification" else "unexplained"]
     scale = spread if dataset.task == "classification" else 1.0
     kept = losses.sizes <= len(dataset.targets)
+    if not kept.any():
+        return []
     y = jnp.asarray((dataset.targets - dataset.targets.mean(axis=0)) / np.sqrt(spread))
     sizes = losses.sizes[kept]
     ridges = float(measured.modes.eigenvalues.mean()) * RIDGES[::2]

@@ -1,6 +1,7 @@
 """Measured learning curves: each model fitted on many splits, and whatever is learned from rows is learned there."""
 
 import dataclasses
+import functools
 import math
 import time
 import warnings
@@ -8,46 +9,31 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from lemmata.errors import SolverError
+from lemmata.errors import LemmataError, SolverError
 from lemmata.spectra import Spectrum
 from lemmata.workers import Lost, finished
 
 from ._data import Dataset
-from ._kernel_fit import centred_fit, chances, without_folds
+from ._losses import Losses, Split, curve_of
 from ._metrics import METRICS, Metric, surprise
-from ._models import Fit, Model, chosen, padded_gram
-from ._result import Residual
-from ._splits import number_of_splits, split, split_sizes
+from ._models import MOST_EXACT, Fit, Model
+from ._splits import BLOCKS, folds_of, number_of_splits, split, split_sizes
 
-FEWEST_SIZES = 4
-FOLDS = 10
-
-
-@dataclasses.dataclass(frozen=True)
-class Losses:
-    """A loss of one model at growing numbers of training rows.
-
-    Args:
-        sizes: numbers of training rows.
-        mean: mean loss on held-out rows.
-        se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
-            of different rows on which it was measured.
-        splits: how many splits each size was measured on; 0 for all rows, a kernel's last size, where folds (of one
-            row in regression) are left out exactly.
-        shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
-            one table.
-    """
-
-    sizes: Float[np.ndarray, " s"]
-    mean: Float[np.ndarray, " s"]
-    se: Float[np.ndarray, " s"]
-    splits: tuple[int, ...]
-    shared: float = 0.0
+FEWEST_SIZES = 3
+MOST_LEFT_OUT = 2500
+"""Rows up to which a kernel is measured on all of them by leaving each out once."""
+FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
+"""A size at which one fit of a model has a higher price is not measured; the page says how far each model was."""
+SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
+"""The price of all fits at one size, beyond the least number of splits."""
+LEAST_BLOCKS = 4
+"""Stretches of time on which a costly model is measured, at the least."""
+COSTLY = 8.0
+"""A model whose least number of fits has a higher price is measured at every other size."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,15 +44,21 @@ class Measured:
         model: the model.
         losses: by the name of the metric, the losses.
         learns: whether it learns anything at the largest size (a kernel whose best ridge is the largest does not).
+        reach: the largest number of training rows that it was measured on, and
+        most: the largest that the table allows.
         ridge: for a kernel, the ridge chosen on all rows, else None.
         modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
+        notes: sizes and splits that were left out, in sentences.
     """
 
     model: Model
     losses: dict[str, Losses]
     learns: bool
+    reach: float = math.inf
+    most: float = math.inf
     ridge: float | None = None
     modes: Spectrum | None = None
+    notes: tuple[str, ...] = ()
 
 
 def spread_of(dataset: Dataset) -> float:
@@ -78,7 +70,51 @@ def baselines(dataset: Dataset) -> dict[str, float]:
     """By metric the loss of who predicts the mean, or the class shares, and knows no inputs."""
     guess = np.repeat(dataset.targets.mean(axis=0, keepdims=True), len(dataset.targets), axis=0)
     spread = spread_of(dataset)
-    return {unit.name: float(unit.rows(dataset.targets, guess, spread).mean()) for unit in _units(dataset)}
+    return {unit.name: float(unit.rows(dataset.targets, guess, spread).mean()) for unit in units_of(dataset)}
+
+
+def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
+    """The sizes at which a model is measured, each with the numbers of its splits: they follow from the table alone.
+
+    A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows the
+    largest size of a kernel is all rows, each left out once, so that its splits end at 1,000.
+    """
+    total, k = len(dataset.targets), dataset.targets.shape[1]
+    d = width_of(dataset)
+    ordered = dataset.order is not None
+    sizes = split_sizes(total, quick, dataset.groups, ordered)
+    if model.kernels and left_out(dataset):
+        sizes = [n for n in sizes if n <= MOST_EXACT] or sizes[:1]
+    affordable = QUICK_FIT_SECONDS if quick else FIT_SECONDS
+    within = [n for n in sizes if model.price(n, d, k) <= affordable]
+    sizes = within if len(within) >= FEWEST_SIZES else sizes[:FEWEST_SIZES]
+    least = sum(number_of_splits(total, n, quick, 0.0) * model.price(n, d, k) for n in sizes)
+    if least > COSTLY / (4 if quick else 1) and len(sizes) > 4:
+        sizes = sizes[::-2][::-1]
+    seconds = QUICK_SIZE_SECONDS if quick else SIZE_SECONDS
+    allowed = lambda n: seconds / max(model.price(n, d, k), 1e-9)
+    if ordered:  # the same stretches at every size
+        number = int(np.clip(allowed(sizes[-1]), LEAST_BLOCKS, BLOCKS))
+        stretches = np.unique(np.linspace(0, BLOCKS - 1, number).round().astype(int)).tolist()
+        return [(n, tuple(stretches)) for n in sizes]
+    plan = []
+    for n in sizes:
+        number = number_of_splits(total, n, quick, allowed(n))
+        if dataset.groups is not None:
+            folds = folds_of(dataset.groups)
+            number = folds * max(1, round(number / folds))
+        plan.append((n, tuple(range(number))))
+    return plan
+
+
+def left_out(dataset: Dataset) -> bool:
+    """Whether the table is measured as a whole, each row left out: few rows, and all independent."""
+    return len(dataset.targets) <= MOST_LEFT_OUT and dataset.groups is None and dataset.order is None
+
+
+def width_of(dataset: Dataset) -> int:
+    """Columns of the encoded inputs."""
+    return len(dataset.features)
 
 
 def measure(
@@ -93,7 +129,8 @@ def measure(
     """The losses of a model on held-out rows, at sizes in geometric progression.
 
     Imputation, encoding, scaling and the mean of the target are learned from the training rows of each split, and so is
-    a kernel's ridge. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of four sizes.
+    a kernel's ridge. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of three sizes. A
+    size at which no split could be fitted is left out, and said.
 
     Args:
         model: what is fitted.
@@ -105,178 +142,98 @@ def measure(
         executor: where splits are fitted, each a task; None is here. The losses are the same.
 
     Raises:
-        SolverError: a split was lost with its worker, or could not be sent.
+        SolverError: a split was lost with its worker, or could not be sent; or fewer than three sizes could be fitted.
     """
-    total = len(dataset.targets)
-    sizes = split_sizes(total, quick, model.cost)
-    counts = [number_of_splits(total, n, quick, model.cost) for n in sizes]
-    done, work = 0.0, sum(n * count for n, count in zip(sizes, counts, strict=True))
+    plan = planned(model, dataset, quick)
+    sizes = [n for n, _ in plan]
+    done, work = 0.0, sum(n * len(numbers) for n, numbers in plan)
     # One split at every size first, the largest sizes last: what a time limit cuts is the precision.
-    places = [(r, i) for r in range(max(counts)) for i in range(len(sizes)) if r < counts[i]]
+    places = [(i, numbers[r]) for r in range(max(len(numbers) for _, numbers in plan))
+              for i, (_, numbers) in enumerate(plan) if r < len(numbers)]  # fmt: skip
 
     def tasks() -> Iterator[tuple[tuple[int, int], tuple]]:
-        for r, i in places:
+        for place, (i, r) in enumerate(places):
             progress(done / work)
-            if time.monotonic() <= deadline or not (r or i >= FEWEST_SIZES):
-                yield (r, i), (model, dataset, seed, sizes[i], r)
+            if time.monotonic() <= deadline or place < FEWEST_SIZES:
+                yield (i, r), (model, dataset, seed, sizes[i], r)
 
-    here = ((place, _one_split(*given)) for place, given in tasks())
-    told: dict[tuple[int, int], Any] = {}
-    for (r, i), own in here if executor is None else finished(executor, _one_split_apart, tasks()):
+    told: dict[tuple[int, int], Split | str] = {}
+    one = functools.partial(_one_split_apart, executor is not None)
+    here = ((place, one(*given)) for place, given in tasks())
+    for (i, r), own in here if executor is None else finished(executor, one, tasks()):
         if isinstance(own, Lost):
             raise SolverError(f"split {r} with {sizes[i]} rows of {model.title}", found=own.error, rule="is fitted")
-        told[r, i] = own
+        told[i, r] = own
         done += sizes[i]
-    found = [[told[r, k][0] for r, k in places if k == i and (r, k) in told] for i in range(len(sizes))]
-    held = [max((own[1] for (_, k), own in told.items() if k == i), default=0) for i in range(len(sizes))]
-    learned = [own[2] for (_, i), own in told.items() if i == len(sizes) - 1]
-    losses = {unit.name: _losses(found, sizes, held, total, m) for m, unit in enumerate(_units(dataset))}
-    return Measured(model, losses, not learned or sum(learned) > len(learned) / 2)
+    return _measured(model, dataset, sizes, told, max(split_sizes(len(dataset.targets), False, dataset.groups,
+                                                                  dataset.order is not None)))  # fmt: skip
 
 
-def _one_split(
-    model: Model, dataset: Dataset, seed: int, size: int, number: int
-) -> tuple[Float[np.ndarray, "2 metrics"], int, bool]:
-    """The losses on one split, on how many rows, and whether the model learned anything."""
+def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most: int) -> Measured:
+    """The curve of what was found in the splits, and what is to be said about those that failed."""
+    fitted = [[own for (k, _), own in told.items() if k == i and not isinstance(own, str)] for i in range(len(sizes))]
+    failed = {i: own for (i, _), own in told.items() if isinstance(own, str)}
+    kept = [i for i, splits in enumerate(fitted) if splits]
+    notes = [f"{model.title} could not be fitted to {sizes[i]:,} rows in {'any' if i not in kept else 'every'} split "
+             f"({why}); these are left out of its curve." for i, why in sorted(failed.items())]  # fmt: skip
+    if len(kept) < min(FEWEST_SIZES, len(sizes)):
+        raise SolverError(f"{model.title}", found=next(iter(failed.values()), "no split was finished"),
+                          rule="at least three sizes can be fitted")  # fmt: skip
+    losses, wild = {}, ""
+    for m, unit in enumerate(units_of(dataset)):
+        losses[unit.name], said = curve_of([fitted[i] for i in kept], m, len(dataset.targets), dataset, unit)
+        wild = wild or said
+    notes += [f"{model.title} {wild}"] if wild else []
+    learned = [own.learns for own in fitted[kept[-1]]]
+    reach = float(np.mean([own.trained for own in fitted[kept[-1]]]))
+    return Measured(model, losses, sum(learned) > len(learned) / 2, reach, float(most), notes=tuple(notes))
+
+
+def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int) -> Split:
+    """The losses on one split, of the model and of guessing, and whether the model learned anything."""
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
-    fit = _fitted(model, dataset, train, test)
-    groups = None if dataset.groups is None else dataset.groups[test]
-    return _row_losses(dataset, dataset.targets[test], fit.outputs, fit.chances, groups), len(test), fit.learns
+    fit = fitted(model, dataset, train, test)
+    y = dataset.targets[test]
+    guess = np.repeat(dataset.targets[train].mean(axis=0, keepdims=True), len(test), axis=0)
+    rows, guessed = row_losses(dataset, y, fit.outputs, fit.chances), row_losses(dataset, y, guess, guess).mean(axis=1)
+    found = Split(len(train), len(test), rows.mean(axis=1), rows.var(axis=1), guessed, fit.learns)
+    if dataset.groups is None:
+        return found
+    members, place = np.unique(dataset.groups[test], return_inverse=True)
+    sums = np.stack([np.bincount(place, own) for own in rows])
+    return dataclasses.replace(found, members=members, counts=np.bincount(place), sums=sums)
 
 
-def _one_split_apart(*given: Any) -> tuple[Float[np.ndarray, "2 metrics"], int, bool]:
-    with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # of models that people use, as in a study
-        return _one_split(*given)
+def _one_split_apart(apart: bool, *given: Any) -> Split | str:
+    """One split, wherever it is; where the model cannot be fitted, why."""
+    try:
+        if not apart:
+            return _one_split(*given)
+        with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")  # of models that people use, as in a study
+            return _one_split(*given)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError, LemmataError) as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0][:160]
 
 
-def _losses(found: list, sizes: list[int], held: list[int], total: int, metric: int) -> Losses:
-    """Of what was found at each size, in splits where the metric has a value: one class alone has no AUC."""
-    tables = [np.array(values)[:, :, metric] if values else np.zeros((0, 2)) for values in found]
-    tables = [table[np.isfinite(table).all(axis=1)] for table in tables]
-    kept = [i for i, table in enumerate(tables) if len(table)]
-    mean = np.array([tables[i][:, 0].mean() for i in kept])
-    seen = [min(len(tables[i]) * held[i], total) for i in kept[-1:]]
-    return Losses(
-        np.array([float(sizes[i]) for i in kept]),
-        mean,
-        np.array([_standard_error(tables[i], held[i], total) for i in kept]),
-        tuple(len(tables[i]) for i in kept),
-        _shared(mean[-1], tables[kept[-1]][:, 1].mean(), seen[0]) if kept else 0.0,
-    )
-
-
-def _shared(mean: float, variance: float, rows: int) -> float:
-    return math.sqrt(variance / rows) / mean if mean > 0 else 0.0
-
-
-def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
-    """A kernel's curve with an exact measurement on all rows as its last size, and its eigensystem.
-
-    In regression it is leave-one-out, the error at N - 1 rows. For classes ten folds are left out, each with its share
-    of every class: without a row, the mean of the others leans to the other classes, so that leave-one-out puts a
-    machine that learned nothing below guessing. Both need rows that are independent, so a table with groups or an order
-    has none.
-    """
-    if not measured.model.kernels:
-        return measured
-    encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs), float)
-    y, total = dataset.targets, len(dataset.targets)
-    matrix = padded_gram(chosen(measured.model.kernels, encoded, y), encoded)
-    fit, values, vectors = centred_fit(matrix, matrix[:1], y)
-    floor = 16 * total * np.finfo(float).eps * values[-1]
-    modes = Spectrum(
-        jnp.asarray(values[::-1]), jnp.asarray(vectors[:, ::-1]), jnp.asarray(floor), jnp.asarray(values[0])
-    )
-    whole = dataclasses.replace(measured, ridge=fit.ridge, modes=modes, learns=measured.learns and fit.learns)
-    if dataset.groups is not None or dataset.order is not None:
-        return whole
-    if dataset.task == "regression":
-        size, (means, variances) = total - 1.0, _row_losses(dataset, y, fit.left_out, None)
-    else:
-        folds = _folds(y)
-        outputs = without_folds(values, vectors, fit.ridge, y, folds)
-        probable = chances(fit, y, outputs)
-        parts = [_row_losses(dataset, y[rows], outputs[rows], probable[rows]) for rows in folds]
-        size, (means, variances) = total - float(len(folds[0])), np.nanmean(parts, axis=0)
-    losses = {
-        unit.name: _with_last(old, size, mean, variance, total)
-        for unit, old, mean, variance in zip(_units(dataset), measured.losses.values(), means, variances, strict=True)
-    }
-    return dataclasses.replace(whole, losses=losses)
-
-
-def _folds(y: Float[np.ndarray, "n k"]) -> list[np.ndarray]:
-    """Ten parts of the rows, each with its share of every class, in the order of the table."""
-    order = np.argsort(y.argmax(axis=1), kind="stable")
-    return [np.sort(order[start::FOLDS]) for start in range(min(FOLDS, len(y)))]
-
-
-def _with_last(old: Losses, size: float, mean: float, variance: float, total: int) -> Losses:
-    if not math.isfinite(mean) or (len(old.sizes) and size <= old.sizes[-1]):
-        return old
-    return Losses(
-        np.append(old.sizes, size),
-        np.append(old.mean, mean),
-        np.append(old.se, math.sqrt(variance / total)),
-        (*old.splits, 0),
-        _shared(mean, variance, total),
-    )
-
-
-def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[Residual]:
-    """The held-out rows of one split at the largest size, those with the largest loss first."""
-    total = len(dataset.targets)
-    train, test = split(total, split_sizes(total)[-1], 0, seed, dataset.groups, dataset.order)
-    fit = _fitted(model, dataset, train, test)
-    outputs = fit.chances if fit.chances is not None else fit.outputs
-    rows = unit.rows(dataset.targets[test], outputs, spread_of(dataset))
-    if dataset.classes is None:
-        told = [(float(a), float(b)) for a, b in zip(dataset.targets[test].sum(1), fit.outputs.sum(1), strict=True)]
-    else:
-        classes = dataset.classes
-        named = lambda table: [classes[i] for i in table.argmax(axis=1)]
-        told = list(zip(named(dataset.targets[test]), named(fit.outputs), strict=True))
-    found = [
-        Residual(int(dataset.index[row]), truth, said, float(loss))
-        for row, (truth, said), loss in zip(test, told, rows, strict=True)
-    ]
-    return sorted(found, key=lambda item: -item.loss)
-
-
-def _units(dataset: Dataset) -> Sequence[Metric]:
+def units_of(dataset: Dataset) -> Sequence[Metric]:
+    """The metrics of the table's task."""
     return [unit for unit in METRICS if unit.task == dataset.task]
 
 
-def _fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Fit:
+def fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Fit:
     """Fit everything on the training rows alone."""
     encoder = dataset.encoder().fit(dataset.inputs[train])
     rows = encoder.transform(dataset.inputs[np.concatenate([train, test])])
-    return model.fit(np.asarray(rows, float), dataset.targets[train], dataset.task)
+    fit = model.fit(np.asarray(rows, float), dataset.targets[train], dataset.task)
+    if not np.isfinite(fit.outputs).all():
+        raise ValueError("predictions that are not finite")
+    return fit
 
 
-def _row_losses(dataset: Dataset, y, outputs, probable, groups=None) -> Float[np.ndarray, "2 metrics"]:
-    """For each metric the mean of the loss over rows, and m times the variance of that mean.
-
-    For independent rows that is their variance; with groups it is the mean square of the groups' sums, over m.
-    """
-    spread, found = spread_of(dataset), []
-    for unit in _units(dataset):
-        rows = unit.rows(y, probable if unit.rows is surprise else outputs, spread)
-        apart = rows - rows.mean()
-        sums = apart if groups is None else np.bincount(np.unique(groups, return_inverse=True)[1], apart)
-        found.append((rows.mean(), float((sums**2).sum()) / len(rows)))
-    return np.array(found).T
-
-
-def _standard_error(table: Float[np.ndarray, "splits 2"], held: int, total: int) -> float:
-    """The standard error of the mean over splits: splits share training and held-out rows.
-
-    The variance between splits is that of the training sets and that of the held-out rows, v/m. The first falls with
-    the number of splits R, the second with the number of different rows, at most min(R m, N).
-    """
-    number, (means, variances) = len(table), table.T
-    rows = float(variances.mean())
-    between = float(means.var(ddof=1)) if number > 1 else 0.0
-    trained = max(between - rows / held, 0.0)
-    return math.sqrt(trained / number + rows / min(number * held, total))
+def row_losses(dataset: Dataset, y, outputs, probable) -> Float[np.ndarray, "metrics m"]:
+    """For each metric the loss of each row."""
+    spread = spread_of(dataset)
+    return np.stack(
+        [unit.rows(y, probable if unit.rows is surprise else outputs, spread) for unit in units_of(dataset)]
+    )

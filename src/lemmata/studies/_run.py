@@ -20,13 +20,18 @@ from lemmata.errors import DataError
 from lemmata.forecasts import forecast
 from lemmata.options import StudyOptions
 
-from ._answers import Candidate, Question, answers, beats_guessing
+from ._all_rows import spectral_rows, with_all_rows
+from ._answers import RARE, answers, beats_guessing
 from ._data import Dataset
+from ._drift import drift
 from ._kernel_theory import spectral, theory
-from ._measure import baselines, measure, residuals, spread_of, with_all_rows
+from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
 from ._metrics import DEFAULT, asked, metric
 from ._models import Model, models
+from ._outlook import Candidate, grounded
 from ._overview import describe
+from ._question import Question
+from ._residuals import residuals
 from ._result import SCHEMA, Expected, ModelResult, Point, Record, SignalResult, TheoryPoint, Unit
 from ._signal import Signal, signal
 
@@ -87,7 +92,10 @@ class _Job:
         self.executor = executor
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
         self.question = question(dataset, options)
-        self.models = models(options.model_names, options.model, dataset.x, dataset.task)
+        self.few = spectral_rows(dataset, options.seed, MOST_LEFT_OUT)
+        self.models = models(
+            options.model_names, options.model, self.few.x, dataset.task, dataset.targets, dataset.order is not None
+        )
         self.signal: Signal | None = None
         self.candidates: list[Candidate] = []
         self.shares: dict[str, float] = {}
@@ -108,9 +116,11 @@ class _Job:
         self.progress("Looking for signal", 0, 1)
         self.signal = signal(self.dataset, self.options.seed)
         # The longest first, so that the threads end together; but what people use first where time is limited.
-        waiting = sorted(self.models, key=lambda model: -model.cost)
+        price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
+                                         self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
+        waiting = sorted(self.models, key=lambda model: -price[model.name])
         if self.options.time_limit is not None:
-            waiting.sort(key=lambda model: (model.theory and model.name not in ("linear", "rbf"), model.cost))
+            waiting.sort(key=lambda model: (model.theory and model.name not in ("linear", "rbf"), price[model.name]))
         threads, end = min(4, os.cpu_count() or 1), self.until(MEASURED_SHARE) - PAGE_SECONDS
         running: dict[concurrent.futures.Future[Candidate], Model] = {}
         pool = concurrent.futures.ThreadPoolExecutor(threads, initializer=_one_openmp_thread)
@@ -147,18 +157,22 @@ class _Job:
         with jax.enable_x64(True):  # a setting of each thread
             asked = (self.options.seed, self.options.quick, deadline, told, self.executor)
             measured = measure(model, self.dataset, *asked)
-            if time.monotonic() < end:
-                measured = with_all_rows(measured, self.dataset)
-            if time.monotonic() < end and (self.options.claims or not self.options.quick):
-                self.theory[model.name] = theory(measured, self.dataset)
+            beside = self.options.claims or not self.options.quick
+            if time.monotonic() < end and (beside or left_out(self.dataset)):
+                measured = with_all_rows(measured, self.few)
+            if time.monotonic() < end and beside:
+                self.theory[model.name] = theory(measured, self.few)
         self.shares[model.name] = 1.0
-        losses = measured.losses[self.question.unit.name]
+        unit = self.question.unit
+        losses = measured.losses[unit.name]
         known = {"baseline": self.question.guessing, "shared": losses.shared}
-        return Candidate(measured, forecast(losses.sizes, losses.mean, losses.se, **known))
+        curve = forecast(losses.sizes, losses.mean, losses.se, **known)
+        return Candidate(measured, curve, unit, self.question.total)
 
     def finished(self, model: Model, future: "concurrent.futures.Future[Candidate]") -> None:
         try:
             self.candidates.append(future.result())
+            self.notes += self.candidates[-1].measured.notes
         except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
             what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
             self.notes.append(f"{model.title} was left out: it could not be fitted ({what}).")
@@ -173,11 +187,11 @@ class _Job:
         from ._claims import bibliography, examinations, regression
         from ._training import train_networks
 
-        problem = regression(self.dataset, best.measured.model, best.measured.ridge, self.options.seed)
-        order = np.random.default_rng([self.options.seed, 1]).permutation(len(self.dataset.x))
+        problem = regression(self.few, best.measured.model, best.measured.ridge, self.options.seed)
+        order = np.random.default_rng([self.options.seed, 1]).permutation(len(self.few.x))
         half = min(TRAINING_ROWS, len(order) // 2)
         train, test = order[:half], order[half : 2 * half]
-        parts = self.dataset.x[train], self.dataset.y[train], self.dataset.x[test], self.dataset.y[test]
+        parts = self.few.x[train], self.few.y[train], self.few.x[test], self.few.y[test]
         self.training += train_networks(*parts, self.options.seed, self.until(0.9), self.progress)
         name, examined = best.measured.model.name, []
         for entry, claim in examinations(problem, name, self.options.seed, self.until(0.95), self.progress):
@@ -200,6 +214,8 @@ class _Job:
             if best is None or found.needed is None
             else unit.understood(found.asked, self.question.spread)
         )
+        self.notes += self.about_time(best)
+        self.notes = list(dict.fromkeys(self.notes))
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:
             self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
@@ -217,7 +233,7 @@ class _Job:
             ),
             signal=SignalResult(self.signal.found, self.signal.p_value, self.signal.rows),
             answers=found,
-            models=[self.result(item, loss) for item in self.candidates],
+            models=[self.result(item, loss) for item in self.shown()],
             residuals=[] if best is None else residuals(best.measured.model, self.dataset, unit, self.options.seed),
             claims=[entry for entry in self.claims if entry["status"] != "not examined"],
             training=self.training,
@@ -226,13 +242,32 @@ class _Job:
             interrupted=self.interrupted,
         )
 
+    def about_time(self, best: Candidate | None) -> list[str]:
+        """With an order: whether older rows still help, and whether the last value predicts better than the columns."""
+        knowing = [item for item in self.candidates if not item.measured.model.naive]
+        if best is None or self.dataset.order is None or not knowing:
+            return []
+        total = self.question.total
+        found = drift(min(knowing, key=lambda item: item.expected(total).value), self.question)
+        if best.measured.model.naive:
+            name = self.options.time
+            found.append(f"Repeating the {best.title} predicts better than any model of the columns. If the target has "
+                         f"a trend, --keep {name!r} gives the models the time, too.")  # fmt: skip
+        return found
+
+    def shown(self) -> list[Candidate]:
+        """The models as the answers saw them: none expected below the noise that the best has shown."""
+        useful = grounded([item for item in self.candidates if beats_guessing(item.measured, self.question)])
+        seen = {item.measured.model.name: item for item in useful}
+        return [seen.get(item.measured.model.name, item) for item in self.candidates]
+
     def result(self, item: Candidate, loss: float | None) -> ModelResult:
         question, measured = self.question, item.measured
         unit, losses = question.unit, measured.losses[question.unit.name]
         goal = loss if loss is not None else question.guessing
         sizes = np.geomspace(losses.sizes[0], 8 * question.total, BAND)
         points = []
-        for n, mean, se, splits in zip(losses.sizes, losses.mean, losses.se, losses.splits, strict=True):
+        for n, mean, se, splits in zip(losses.sizes, losses.measured, losses.se, losses.splits, strict=True):
             ends = [unit.told(max(mean + sign * se, 0.0), self.question.spread) for sign in (-1, 1)]
             value = unit.told(float(mean), self.question.spread)
             points.append(Point(float(n), value, abs(ends[1] - ends[0]) / 2, splits))
@@ -249,11 +284,11 @@ class _Job:
             points=points,
             band=band,
             now=question.told(item.expected(question.total)),
-            needed=item.forecast.samples(goal),
-            limit=question.told(item.forecast.floor()),
+            needed=item.samples(goal),
+            limit=question.told(item.limit()),
             ridge=measured.ridge,
             theory=self.theory.get(measured.model.name, []),
-            spectrum=spectral(measured, self.dataset),
+            spectrum=spectral(measured, self.few),
         )
 
 
@@ -280,4 +315,18 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
     unit, loss = metric(DEFAULT[dataset.task], dataset.task), None
     if options.error is not None:
         unit, loss = asked(options.error, dataset.task, spread)
-    return Question(unit, loss, len(dataset.targets), spread, guessing[unit.name], options.cost)
+    more = "rows" if dataset.groups is None else "rows of new groups"
+    used = len(dataset.targets) if len(dataset.targets) < dataset.available else None
+    return Question(
+        unit, loss, dataset.available, spread, guessing[unit.name], options.cost, used, _rare(dataset), more
+    )
+
+
+def _rare(dataset: Dataset) -> str:
+    """The classes that have too few rows to be both learned and tested, in a sentence."""
+    counts = dataset.targets.sum(axis=0) if dataset.classes is not None else np.zeros(0)
+    few = [f"{name!r} ({int(n)})" for name, n in zip(dataset.classes or (), counts, strict=True) if n < RARE]
+    if not few:
+        return ""
+    named = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
+    return f"Classes with fewer than {RARE} rows cannot be measured on both sides of a split: {named}."

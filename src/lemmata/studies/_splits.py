@@ -7,49 +7,61 @@ from jaxtyping import Int
 
 from lemmata.errors import DataError
 
-MOST_HELD_OUT = 500
+POINTS, QUICK_POINTS = 8, 5
 LARGEST_SHARE = 0.8
-MOST_TRAINED = 1000
-"""The largest training set that is fitted in a split: eigenvalues of n x n matrices take n³ operations."""
+LARGEST_SHARE_IN_TIME = 0.6
+"""With --time the last 40 % of the rows are the stretches that are predicted, one after the other."""
+QUICK_MOST = 4000
+MOST_HELD_OUT, HELD_SHARE = 20_000, 0.2
+BLOCKS = 8
+"""Stretches of later rows that are predicted with --time."""
+FOLDS_OF_GROUPS = 5
+"""Parts into which groups are dealt; each part is held out once. Fewer groups are held out one by one."""
 
 
-def split_sizes(total: int, quick: bool = False, cost: int = 1) -> list[int]:
-    """Eight numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5 (at most 1000).
+def split_sizes(
+    total: int, quick: bool = False, groups: Int[np.ndarray, " N"] | None = None, ordered: bool = False
+) -> list[int]:
+    """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5: eight, or five quickly.
 
-    Quickly, five of them up to 400. Of a model whose fit costs more than eight fits of a kernel, every other size.
+    Quickly they end at 4,000. With an order they end at 3N/5; with groups where the largest group leaves no more.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
+    >>> split_sizes(50_000, quick=True)
+    [1000, 1414, 2000, 2828, 4000]
     """
-    points, most = (5, 400) if quick else (8, MOST_TRAINED)
-    top = min(int(LARGEST_SHARE * total), most)
-    sizes = sorted({round(float(size)) for size in np.geomspace(min(max(8, total // 50), top), top, points)})
-    return sizes if cost <= 8 or len(sizes) < 5 else sizes[1 :: 1 if quick else 2]
+    points = QUICK_POINTS if quick else POINTS
+    top = int((LARGEST_SHARE_IN_TIME if ordered else LARGEST_SHARE) * total)
+    if groups is not None and not ordered:
+        top = min(top, total - int(np.bincount(groups).max()))
+    top = min(top, QUICK_MOST) if quick else top
+    least = min(max(8, total // 50), max(top // 4, 1))
+    return sorted({round(float(size)) for size in np.geomspace(least, max(top, least), points)})
 
 
-def number_of_splits(total: int, n: int, quick: bool = False, cost: int = 1) -> int:
-    """How many splits are measured at n training rows of N: small systems cost little, and vary most.
+def number_of_splits(total: int, n: int, quick: bool = False, most: float = math.inf) -> int:
+    """How many splits are measured at n training rows of N: small sets cost little, and vary most.
 
-    At most 16, fewer above 150 training rows, and for cheap models as many as it takes until each row has been held out
-    about once; at least 3, or 2 where a fit is costly and there is no time.
+    At most 16, fewer above 150 training rows, and as many as it takes until each row has been held out about once; at
+    least 6, or 3 quickly. A costly model has fewer.
 
     Args:
         total: rows N.
         n: training rows.
         quick: half of them, and rows may never be held out.
-        cost: of a model's fit, in fits of a kernel.
+        most: splits that the price of a fit allows; 2 are measured all the same, and 1 from 4,000 rows on.
     """
     number = math.ceil(16 * min(1.0, 150 / n))
-    if quick:
-        return max(3 if cost <= 8 else 2, number // (2 * cost))
-    if cost > 1:
-        return max(3, number // cost)
-    return max(6, number, math.ceil(total / min(held_out(n), total - n)))
+    wanted = max(3, number // 2) if quick else max(6, number, math.ceil(total / held_out(total, n)))
+    if n > 10_000:
+        wanted = min(wanted, 2)
+    return int(max(min(wanted, most), 1 if n >= 4000 else 2))
 
 
-def held_out(n: int) -> int:
+def held_out(total: int, n: int) -> int:
     """The largest number of rows that are held out beside n training rows: few splits of few rows need not many."""
-    return min(MOST_HELD_OUT, max(64, 4 * n))
+    return min(total - n, max(64, 4 * n), max(500, int(HELD_SHARE * total)), MOST_HELD_OUT)
 
 
 def split(
@@ -63,8 +75,9 @@ def split(
     """Training and held-out rows of the split of this number: the same for every model.
 
     Consecutive splits hold out different rows until all have been, and then begin again in another order.
-    With groups, whole groups are drawn until there are n rows; the last is cut, and its rest left out. With an order,
-    a stretch of rows is drawn, of which the first n train and those directly after them are held out.
+    With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
+    With an order, the n rows before a stretch train, and the stretch is held out: the same stretches for every n, so
+    that all sizes are tested equally far ahead.
 
     Args:
         total: rows N.
@@ -77,31 +90,52 @@ def split(
     Raises:
         DataError: groups so large that none is held out.
     """
-    held = min(held_out(n), total - n)
-    if order is None and groups is None:
-        folds = total // held
-        rows = np.random.default_rng([seed, n, number // folds]).permutation(total)
-        rows = np.roll(rows, -held * (number % folds))
-        return rows[held : held + n], rows[:held]
-    rng = np.random.default_rng([seed, n, number])
     if order is not None:
-        rows = np.argsort(order, kind="stable")
-        held = min(held_out(n), max(2, (total - n) // 2))
-        first = int(rng.integers(0, total - n - held + 1))
-        return rows[first : first + n], rows[first + n : first + n + held]
-    assert groups is not None
-    shuffled = rng.permutation(np.unique(groups))
-    place = np.empty(groups.max() + 1, np.int64)
-    place[shuffled] = np.arange(len(shuffled))
-    rows = rng.permutation(total)
-    rows = rows[np.argsort(place[groups[rows]], kind="stable")]
-    train = rows[:n]
-    held = rows[n:][~np.isin(groups[rows[n:]], groups[train])][: held_out(n)]
-    if len(held) < 2:
+        return _in_time(total, n, number, order, groups)
+    if groups is not None:
+        return _by_groups(n, number, seed, groups)
+    held = held_out(total, n)
+    folds = total // held
+    rows = np.random.default_rng([seed, n, number // folds]).permutation(total)
+    rows = np.roll(rows, -held * (number % folds))
+    return rows[held : held + n], rows[:held]
+
+
+def folds_of(groups: Int[np.ndarray, " N"]) -> int:
+    """Into how many parts groups are dealt."""
+    return min(FOLDS_OF_GROUPS, len(np.unique(groups)))
+
+
+def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
+    """The n rows before a stretch, and the stretch; of rows of one group only those on one side of its start."""
+    rows = np.argsort(order, kind="stable")
+    first = int(LARGEST_SHARE_IN_TIME * total)
+    ahead = max((total - first) // BLOCKS, 2)
+    starts = np.linspace(first, total - ahead, BLOCKS).astype(int)
+    start = int(starts[number % BLOCKS])
+    train, held = rows[max(start - n, 0) : start], rows[start : start + min(ahead, MOST_HELD_OUT)]
+    if groups is not None:
+        apart = held[~np.isin(groups[held], groups[train])]
+        held = apart if len(apart) >= 2 else held
+    return train, held
+
+
+def _by_groups(n: int, number: int, seed: int, groups: np.ndarray):
+    names = np.unique(groups)
+    folds = folds_of(groups)
+    dealt = np.random.default_rng([seed, number // folds]).permutation(names)
+    out = dealt[number % folds :: folds]
+    place = np.empty(names.max() + 1, np.int64)
+    place[np.random.default_rng([seed, n, number]).permutation(names)] = np.arange(len(names))
+    rows = np.random.default_rng([seed, n, number, 1]).permutation(len(groups))
+    away = np.isin(groups[rows], out)
+    held, rest = rows[away], rows[~away]
+    rest = rest[np.argsort(place[groups[rest]], kind="stable")]
+    if len(held) < 2 or len(rest) < 2:
         raise DataError(
             "--group leaves no rows to hold out",
-            found=f"{len(shuffled)} groups for {total} rows",
-            rule="the groups that do not train hold at least two rows",
-            remedy="name a column with smaller groups, or leave --group out",
+            found=f"{len(names)} groups for {len(groups)} rows",
+            rule="the groups that are held out, and those that are not, hold at least two rows each",
+            remedy="name a column with larger groups",
         )
-    return train, held
+    return rest[:n], held[:MOST_HELD_OUT]

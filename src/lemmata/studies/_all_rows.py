@@ -1,0 +1,96 @@
+"""A kernel measured on all rows at once: each row, or each fold, is left out exactly."""
+
+import dataclasses
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.spectra import Spectrum
+
+from ._data import Dataset
+from ._gram import padded_gram
+from ._kernel_fit import centred_fit, chances, without_folds
+from ._losses import Losses, bounded
+from ._measure import Measured, left_out, row_losses, units_of
+from ._metrics import Metric
+from ._models import chosen, within
+
+FOLDS = 10
+SPECTRAL_ROWS = 1500
+"""Rows whose eigenvalues are computed of a table of more than `MOST_LEFT_OUT` rows; drawn at random."""
+
+
+def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
+    """A kernel's curve with an exact measurement on all rows as its last size, and its eigensystem.
+
+    In regression it is leave-one-out, the error at N - 1 rows. For classes ten folds are left out, each with its share
+    of every class: without a row, the mean of the others leans to the other classes, so that leave-one-out puts a
+    machine that learned nothing below guessing. Both need rows that are independent, so a table with groups or an order
+    has none, nor has one of more than 2,500 rows. There the eigensystem is that of the rows that are given.
+
+    Args:
+        measured: a model.
+        dataset: the table, or some rows of it (see `spectral_rows`).
+    """
+    if not measured.model.kernels:
+        return measured
+    encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs), float)
+    y, total = dataset.targets, len(dataset.targets)
+    matrix = padded_gram(chosen(measured.model.kernels, encoded, y), encoded)
+    fit, values, vectors = centred_fit(matrix, matrix[:1], y)
+    rounding = 16 * total * np.finfo(float).eps * values[-1]
+    modes = Spectrum(
+        jnp.asarray(values[::-1]), jnp.asarray(vectors[:, ::-1]), jnp.asarray(rounding), jnp.asarray(values[0])
+    )
+    whole = dataclasses.replace(measured, ridge=fit.ridge, modes=modes)
+    if not left_out(dataset) or measured.most > total:
+        return whole
+    if dataset.task == "regression":
+        size, rows = total - 1.0, row_losses(dataset, y, within(fit.left_out, y), None)
+        means, variances = rows.mean(axis=1), rows.var(axis=1)
+    else:
+        folds = _folds(y)
+        outputs = without_folds(values, vectors, fit.ridge, y, folds)
+        probable = chances(fit, y, outputs)
+        parts = [row_losses(dataset, y[rows], outputs[rows], probable[rows]) for rows in folds]
+        size = total - float(len(folds[0]))
+        means = np.nanmean([rows.mean(axis=1) for rows in parts], axis=0)
+        variances = np.nanmean([rows.var(axis=1) for rows in parts], axis=0)
+    losses = {
+        unit.name: _with_last(measured.losses[unit.name], size, mean, variance, dataset, unit)
+        for unit, mean, variance in zip(units_of(dataset), means, variances, strict=True)
+    }
+    return dataclasses.replace(whole, losses=losses, learns=measured.learns and fit.learns, reach=size)
+
+
+def spectral_rows(dataset: Dataset, seed: int, most: int) -> Dataset:
+    """The table, or where it has more rows than that 1,500 of them, for eigenvalues and what follows from them."""
+    total = len(dataset.targets)
+    if total <= most:
+        return dataset
+    rows = np.random.default_rng([seed, 4]).choice(total, SPECTRAL_ROWS, replace=False)
+    return dataset.some(np.sort(rows))
+
+
+def _folds(y: Float[np.ndarray, "n k"]) -> list[np.ndarray]:
+    """Ten parts of the rows, each with its share of every class, in the order of the table."""
+    order = np.argsort(y.argmax(axis=1), kind="stable")
+    return [np.sort(order[start::FOLDS]) for start in range(min(FOLDS, len(y)))]
+
+
+def _with_last(old: Losses, size: float, mean: float, variance: float, dataset: Dataset, unit: Metric) -> Losses:
+    if not math.isfinite(mean) or (len(old.sizes) and size <= old.sizes[-1]):
+        return old
+    error = math.sqrt(variance / len(dataset.targets))
+    value, error, bounds = bounded(mean, error, float(len(dataset.targets)), dataset, unit)
+    return Losses(
+        np.append(old.sizes, size),
+        np.append(old.mean, value),
+        np.append(old.se, error),
+        (*old.splits, 0),
+        error / value if value > 0 else 0.0,
+        np.append(old.measured, mean),
+        *bounds,
+    )

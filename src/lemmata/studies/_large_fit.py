@@ -1,0 +1,127 @@
+"""Ridge regression on many rows: a linear model by its columns, a kernel machine by centres."""
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.kernels import AbstractKernel
+
+from ._gram import blocks_of
+from ._kernel_fit import RIDGES, ROUNDING, KernelFit
+
+CENTRES = 1000
+"""Centres of a kernel machine on more rows than that."""
+VALIDATED, VALIDATION_SHARE = 2000, 0.1
+"""The ridge of a machine on centres is chosen on a tenth of the training rows, at most 2000, which are not fitted."""
+BLOCK = 2**15
+SMALLEST = 1e-10
+"""Eigenvalues of the centres' Gram matrix below this share of the largest are dropped: their squares are rounding."""
+
+
+def column_fit(x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"]) -> KernelFit:
+    """What `kernel_fit` finds for the linear kernel <x, y>, in time n d² for n rows of d columns.
+
+    With the singular vectors of the centred columns, X V = U S, the leverage of row i is
+    sum_j (X V)_ij² / (S_j² + ridge) + 1/n. Rows are taken in blocks, so that no matrix of n rows is formed.
+
+    Args:
+        x: the training rows.
+        cross: the held-out rows.
+        y: targets of the training rows.
+    """
+    n, columns, mean = len(x), x.mean(axis=0), y.mean(axis=0)
+    starts = range(0, n, BLOCK)
+    square, product = np.zeros((x.shape[1],) * 2), np.zeros((x.shape[1], y.shape[1]))
+    for start in starts:
+        rows = x[start : start + BLOCK] - columns
+        square += rows.T @ rows
+        product += rows.T @ (y[start : start + BLOCK] - mean)
+    values, vectors = np.linalg.eigh(square)
+    values = np.maximum(values, 0.0)
+    size = max(float(values.sum()) / n, np.finfo(float).tiny)
+    turned = vectors.T @ product
+    ridges = RIDGES * size
+    # The directions that the rows do not span are rounding; a ridge is never below it.
+    inverse = 1.0 / np.maximum(values[:, None] + ridges, n * np.finfo(float).eps * max(values[-1], size))
+    losses = np.zeros(len(ridges))
+    for start in starts:
+        for r, errors in enumerate(_errors(x, y, columns, mean, vectors, inverse, turned, start)):
+            losses[r] += float((errors**2).sum()) / n
+    best = int(np.argmin(losses))
+    parts = [next(_errors(x, y, columns, mean, vectors, inverse[:, [best]], turned, start)) for start in starts]
+    alone = float(((y - mean) ** 2).sum(axis=1).mean()) * (n / (n - 1)) ** 2
+    return KernelFit(
+        outputs=mean + (cross - columns) @ (vectors @ (turned * inverse[:, [best]])),
+        left_out=y - np.concatenate(parts),
+        ridge=float(ridges[best]),
+        relative=float(RIDGES[best]),
+        learns=best < len(RIDGES) - 1 and float(losses[best]) < (1 - ROUNDING) * alone,
+    )
+
+
+def _errors(x, y, columns, mean, vectors, inverse, turned, start: int):
+    """For each ridge the leave-one-out errors of a block of rows."""
+    scores = (x[start : start + BLOCK] - columns) @ vectors
+    leverage = (scores**2) @ inverse + 1 / len(x)
+    for r in range(inverse.shape[1]):
+        fitted = mean + scores @ (turned * inverse[:, [r]])
+        yield (y[start : start + BLOCK] - fitted) / np.maximum(1 - leverage[:, [r]], 1e-12)
+
+
+def centres_fit(
+    kernel: AbstractKernel, x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"]
+) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
+    """Kernel ridge regression in the span of 1000 training rows, and the targets of the rows that chose its ridge.
+
+    The last tenth of the rows (at most 2000) chooses the ridge, and is not fitted. `left_out` holds the predictions
+    for these rows alone. With the eigenvectors of K_zz the features are K(x, z) U / sqrt(w); their centred covariance
+    is accumulated over blocks of rows, and its eigenvalues give the fit at all ridges at once. That is what
+    `lemmata.solvers.subset_of_regressors` minimises, with an intercept. The solver compiles anew for every number of
+    rows, which takes longer than these fits.
+
+    Args:
+        kernel: the kernel.
+        x: the training rows, in random order or in that of time.
+        cross: the held-out rows.
+        y: targets of the training rows.
+    """
+    kept = len(x) - min(VALIDATED, int(VALIDATION_SHARE * len(x)))
+    chosen = np.sort(np.random.default_rng(len(x)).choice(kept, min(CENTRES, kept), replace=False))
+    centres, mean = x[chosen], y[:kept].mean(axis=0)
+    sums, square = np.zeros(len(centres)), np.zeros((len(centres),) * 2)
+    product, diagonal = np.zeros((len(centres), y.shape[1])), 0.0
+    for place, rows in blocks_of(kernel, x[:kept], centres):
+        sums += rows.sum(axis=0)
+        square += rows.T @ rows
+        product += rows.T @ (y[place] - mean)
+    own = np.concatenate([rows for _, rows in blocks_of(kernel, centres, centres)])
+    whitened, diagonal = _whitening(own), float(np.trace(own)) / len(centres)
+    values, vectors = np.linalg.eigh(whitened.T @ (square - np.outer(sums, sums) / kept) @ whitened)
+    turned, directions = vectors.T @ (whitened.T @ product), whitened @ vectors
+    ridges = RIDGES * max(diagonal, np.finfo(float).tiny)
+    weights = [directions @ (turned / (np.maximum(values, 0.0) + ridge)[:, None]) for ridge in ridges]
+    shift = sums / kept
+    shown = _said(kernel, x[kept:], centres, np.concatenate(weights, axis=1), shift)
+    shown = mean + np.moveaxis(shown.reshape(len(shown), len(ridges), -1), 1, 0)
+    losses = ((shown - y[kept:]) ** 2).sum(axis=(1, 2))
+    best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
+    alone = float(((y[kept:] - mean) ** 2).sum())
+    fit = KernelFit(
+        outputs=mean + _said(kernel, cross, centres, weights[best], shift),
+        left_out=shown[best],
+        ridge=float(ridges[best]),
+        relative=float(RIDGES[best]),
+        learns=best < len(ridges) - 1 and float(losses[best]) < alone,
+    )
+    return fit, y[kept:]
+
+
+def _whitening(matrix: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p r"]:
+    """U / sqrt(w) of the eigenvalues w of a Gram matrix that are not lost in rounding."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > SMALLEST * values[-1]
+    return vectors[:, kept] / np.sqrt(values[kept])
+
+
+def _said(kernel, x, centres, weights, shift) -> Float[np.ndarray, "m k"]:
+    """Predictions without the mean, block by block."""
+    return np.concatenate([(rows - shift) @ weights for _, rows in blocks_of(kernel, x, centres)])

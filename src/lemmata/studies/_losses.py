@@ -1,0 +1,201 @@
+"""From losses on splits to a learning curve with standard errors that hold for new rows, groups and times."""
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from ._data import Dataset
+from ._metrics import Metric, misranked, wrong
+
+NORMAL_90 = 1.645
+FEW = 5.0
+"""Below so many errors a share is measured by exact binomial bounds, and not by its standard error."""
+WILD, WILDER = 10.0, 20.0
+"""A split in which a model is so many times worse than guessing, and than itself in the median split, is left out."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """The losses on one split.
+
+    Args:
+        trained, held: training and held-out rows.
+        means: for each metric, the mean loss on the held-out rows.
+        variances: m times the variance of that mean.
+        guessed: the mean loss of who predicts the training rows' mean.
+        learns: whether the model learned anything.
+        members: the groups of the held-out rows, with groups; and for each the number of its rows and
+        sums: the sum of its losses, for each metric.
+    """
+
+    trained: int
+    held: int
+    means: Float[np.ndarray, " metrics"]
+    variances: Float[np.ndarray, " metrics"]
+    guessed: Float[np.ndarray, " metrics"]
+    learns: bool
+    members: np.ndarray | None = None
+    counts: np.ndarray | None = None
+    sums: Float[np.ndarray, "metrics groups"] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Losses:
+    """A loss of one model at growing numbers of training rows.
+
+    Args:
+        sizes: numbers of training rows.
+        mean: mean loss on held-out rows; where a share of errors is tiny, (errors + 1/2) / (rows + 1).
+        se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
+            of different rows on which it was measured. With few groups or stretches of time it is wider by Student's t.
+        splits: how many splits each size was measured on; 0 for all rows, a kernel's last size, where folds (of one
+            row in regression) are left out exactly.
+        shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
+            one table.
+        seen: the mean as it was measured; None where it is `mean`.
+        least, greatest: exact 90 % bounds of the loss at the last size where errors are few; 0 and infinity elsewhere.
+        paired: by size, the losses of the splits, with an order: the same stretches at each size.
+    """
+
+    sizes: Float[np.ndarray, " s"]
+    mean: Float[np.ndarray, " s"]
+    se: Float[np.ndarray, " s"]
+    splits: tuple[int, ...]
+    shared: float = 0.0
+    seen: Float[np.ndarray, " s"] | None = None
+    least: float = 0.0
+    greatest: float = math.inf
+    paired: tuple[Float[np.ndarray, " splits"], ...] = ()
+
+    @property
+    def measured(self) -> Float[np.ndarray, " s"]:
+        """The mean as it was measured."""
+        return self.mean if self.seen is None else self.seen
+
+
+def curve_of(fitted: list[list[Split]], metric: int, total: int, dataset: Dataset, unit: Metric) -> tuple[Losses, str]:
+    """The curve of a metric, and what is to be said about splits that were left out; empty where none was.
+
+    Splits in which the metric has no value (one class alone has no AUC) are left out of it. So are splits in which a
+    model is ten times worse than guessing on the same rows and twenty times worse than in its median split: a fit that
+    broke down, and not the tail of the target, which guessing meets as well.
+
+    Args:
+        fitted: for each size its splits.
+        metric: the place of the metric.
+        total: rows N.
+        dataset: the table, which says how rows depend.
+        unit: the metric.
+    """
+    sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], ""
+    shared, bounds = 0.0, (0.0, math.inf)
+    for splits in fitted:
+        splits = [own for own in splits if math.isfinite(own.means[metric])]
+        kept = _tame(splits, metric)
+        if not kept:
+            continue
+        if len(kept) < len(splits):
+            worst = max(own.means[metric] / max(own.guessed[metric], 1e-300) for own in splits)
+            said = (f"was up to {worst:,.0f} times worse than guessing in {len(splits) - len(kept)} of {len(splits)} "
+                    f"splits with {splits[0].trained:,} rows; these splits are left out of its curve.")  # fmt: skip
+        mean, error, rows = _of_size(kept, metric, total, dataset)
+        value, error, bounds = bounded(mean, error, rows, dataset, unit)
+        sizes.append(float(np.mean([own.trained for own in kept])))
+        means.append(value)
+        seen.append(mean)
+        errors.append(error)
+        numbers.append(len(kept))
+        paired.append(np.array([own.means[metric] for own in kept]))
+        common = _common(kept, metric, total, error, dataset)
+        shared = common / value if value > 0 else 0.0
+    ordered = dataset.order is not None
+    return Losses(np.array(sizes), np.array(means), np.array(errors), tuple(numbers), shared, np.array(seen), *bounds,
+                  tuple(paired) if ordered else ()), said  # fmt: skip
+
+
+def _tame(splits: list[Split], metric: int) -> list[Split]:
+    ratios = np.array([own.means[metric] / max(own.guessed[metric], 1e-300) for own in splits])
+    if len(splits) < 3:
+        return splits
+    wild = (ratios > WILD) & (ratios > WILDER * np.median(ratios))
+    return [own for own, out in zip(splits, wild, strict=True) if not out]
+
+
+def _of_size(splits: list[Split], metric: int, total: int, dataset: Dataset) -> tuple[float, float, float]:
+    """Mean, standard error, and how many independent rows it is worth.
+
+    Independent rows: the variance between splits is that of the training sets and that of the held-out rows, v/m; the
+    first falls with the number of splits R, the second with the number of different rows, at most min(R m, N).
+    """
+    number, held = len(splits), float(np.mean([own.held for own in splits]))
+    means = np.array([own.means[metric] for own in splits])
+    if dataset.order is not None:
+        spread = float(means.std(ddof=1)) if number > 1 else float(means[0])
+        return float(means.mean()), spread / math.sqrt(number) * _student(number), float(min(number * held, total))
+    if dataset.groups is not None and splits[0].sums is not None:
+        return _of_groups(splits, metric)
+    rows = float(np.mean([own.variances[metric] for own in splits]))
+    between = float(means.var(ddof=1)) if number > 1 else 0.0
+    trained = max(between - rows / held, 0.0)
+    different = float(min(number * held, total))
+    return float(means.mean()), math.sqrt(trained / number + rows / different), different
+
+
+def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float]:
+    """The mean over rows, and its standard error from the spread between groups, by Student's t."""
+    members = np.concatenate([own.members for own in splits])
+    names, place = np.unique(members, return_inverse=True)
+    sums = np.bincount(place, np.concatenate([own.sums[metric] for own in splits]))
+    counts = np.bincount(place, np.concatenate([own.counts for own in splits]))
+    mean = float(sums.sum() / counts.sum())
+    apart = sums - mean * counts
+    groups = len(names)
+    effective = float(counts.sum() ** 2 / (counts**2).sum())
+    error = math.sqrt(float((apart**2).sum()) * groups / max(groups - 1, 1)) / counts.sum()
+    return mean, error * _student(effective), float(groups)
+
+
+def _student(number: float) -> float:
+    """How much wider than a normal 90 % interval is Student's, of so many independent values."""
+    return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
+
+
+def _common(splits: list[Split], metric: int, total: int, error: float, dataset: Dataset) -> float:
+    """The part of the standard error that all sizes share: that of the rows which are held out."""
+    if dataset.order is not None or dataset.groups is not None:
+        return error
+    held = float(np.mean([own.held for own in splits]))
+    rows = float(np.mean([own.variances[metric] for own in splits]))
+    return min(math.sqrt(rows / min(len(splits) * held, total)), error)
+
+
+def bounded(
+    mean: float, error: float, rows: float, dataset: Dataset, unit: Metric
+) -> tuple[float, float, tuple[float, float]]:
+    """Value, standard error and 90 % bounds of a mean loss; exact (Clopper and Pearson) for shares with few errors.
+
+    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. Of AUC the rows of the rarest
+    class count.
+
+    Args:
+        mean: the mean loss as it was measured.
+        error: its standard error.
+        rows: independent rows on which they were.
+        dataset: the table.
+        unit: the metric.
+    """
+    free = (0.0, math.inf)
+    if unit.rows is misranked:
+        rows = min(rows, float(dataset.targets.sum(axis=0).min()))
+    if unit.rows not in (wrong, misranked) or rows < 1:
+        return mean, error, free
+    wrongs = mean * rows
+    if wrongs >= FEW:
+        return mean, error, free
+    value = (wrongs + 0.5) / (rows + 1)
+    least = float(stats.beta.ppf(0.05, wrongs, rows - wrongs + 1)) if wrongs >= 0.5 else 0.0
+    greatest = float(stats.beta.ppf(0.95, wrongs + 1, max(rows - wrongs, 1e-9)))
+    return value, max(error, math.sqrt(value * (1 - value) / rows)), (least, greatest)

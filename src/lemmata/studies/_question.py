@@ -1,0 +1,72 @@
+"""What is asked of a table, and its losses in the user's unit."""
+
+import dataclasses
+
+from ._metrics import Metric, misranked, spell, spell_asked, wrong
+from ._result import Interval
+
+GAIN = 0.9
+"""Where nothing is asked for, the question is what a tenth less error takes, in the unit in which it is told."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """What is asked of a table.
+
+    Args:
+        unit: the metric.
+        loss: the loss that is asked for; None asks for a tenth less than the best model has with all rows.
+        total: rows N that the user has.
+        spread: variance of the target.
+        guessing: the loss of who knows no inputs.
+        cost: price of a row, where it is known.
+        used: rows that the study used, where these are fewer.
+        rare: classes of fewer than 8 rows, in words.
+        more: what the user would have more of: "rows", or "rows of new groups".
+    """
+
+    unit: Metric
+    loss: float | None
+    total: int
+    spread: float
+    guessing: float
+    cost: float | None = None
+    used: int | None = None
+    rare: str = ""
+    more: str = "rows"
+
+    def told(self, interval: Interval) -> Interval:
+        """An interval of losses in the unit of the metric, its lower end first."""
+        value, *ends = (self._told(loss) for loss in (interval.value, interval.lower, interval.upper))
+        return Interval(value, min(ends), max(ends))
+
+    def _told(self, loss: float) -> float:
+        """A loss in the unit of the metric; a share of rows cannot exceed 1."""
+        return self.unit.told(min(loss, 1.0) if self.unit.rows in (wrong, misranked) else loss, self.spread)
+
+    def say(self, loss: float) -> str:
+        """A loss in words: "accuracy 95.0 %"."""
+        return f"{self.unit.name} {spell(self._told(loss), self.unit.percent)}"
+
+    def say_asked(self) -> str:
+        """The asked loss in words, in all of its digits: "accuracy 99.999 %"."""
+        assert self.loss is not None
+        return f"{self.unit.name} {spell_asked(self.unit.told(self.loss, self.spread), self.unit.percent)}"
+
+    def say_interval(self, interval: Interval, like: str = "") -> str:
+        """A loss and its interval in words: "accuracy 95.0 % (94.1 % to 95.8 %)".
+
+        Args:
+            interval: of losses.
+            like: a number as it was asked; where it has more decimals than are told, all three numbers get as many.
+        """
+        ends = sorted((interval.lower, interval.upper), reverse=self.unit.rises)
+        values = [self._told(loss) for loss in (interval.value, *ends)]
+        value, low, high = (spell(value, self.unit.percent, like) for value in values)
+        return f"{self.unit.name} {value} ({low} to {high})"
+
+    def improved(self, loss: float) -> float:
+        """The loss at which a tenth of the error is gone, as it is told: of the RMSE, not of its square."""
+        if self.unit.rises:
+            return GAIN * loss
+        return self.unit.understood(GAIN * self.unit.told(loss, self.spread), self.spread)

@@ -1,0 +1,160 @@
+"""The test for signal where rows come in groups: targets are exchanged within groups, and between whole groups."""
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Int
+
+from ._data import Dataset
+from ._signal_statistics import Outcome, View, kernels, outcome, scored
+
+ROWS = 480
+_EACH = 0.8
+"""The share of the groups that have as many rows as the target of a group is averaged over."""
+_ENUMERATED = 800
+
+
+def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
+    """Both tests where both can reach the level, at half of it each; otherwise the one that can.
+
+    Within groups: the group's mean is taken off targets and columns, and targets are exchanged among the rows of a
+    group. The level rests on that alone: within a group, targets are exchangeable given the columns. Effects of groups
+    on columns and on targets do not matter.
+
+    Whole groups: a group's target, the mean of as many rows in each group, goes to another group. The level rests on
+    groups that are drawn independently.
+    """
+    assert dataset.groups is not None
+    rows = _drawn(dataset.groups, rng)
+    groups = np.unique(dataset.groups[rows], return_inverse=True)[1].reshape(-1)
+    y = dataset.targets[rows]
+    encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs[rows]), float)
+    varies = bool((np.abs(y - _means(y, groups)[groups]) > 1e-12 * (np.abs(y).max() + 1e-300)).any())
+    classes = dataset.task == "classification"
+    target, kept = _targets(y, groups, rng)
+    if not varies:
+        return _whole(encoded, target, kept, groups, classes, rng, shuffles)
+    number = 2 * shuffles + 1
+    if _least(target, number) > level / 2:
+        return _within(encoded, y, groups, classes, rng, shuffles)
+    tests = (
+        _within(encoded, y, groups, classes, rng, number),
+        _whole(encoded, target, kept, groups, classes, rng, number),
+    )
+    best = min(tests, key=lambda test: test.p_value)
+    return dataclasses.replace(best, p_value=min(1.0, 2 * best.p_value), least=min(1.0, 2 * best.least))
+
+
+def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+    """At most 480 rows: of large groups some of the rows, alike for all of them; of many groups some."""
+    order = rng.permutation(len(groups))
+    _, codes, sizes = np.unique(groups[order], return_inverse=True, return_counts=True)
+    chosen = rng.permutation(len(sizes))
+    kept = np.zeros(len(sizes), bool)
+    kept[chosen[: ROWS // 2 if np.median(sizes) >= 2 else ROWS]] = True
+    place = np.empty(len(order), int)
+    sorts = np.argsort(codes, kind="stable")
+    place[sorts] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    sizes = sizes[kept]
+    most = max(c for c in range(1, ROWS + 1) if c == 1 or np.minimum(sizes, c).sum() <= ROWS)
+    return np.sort(order[kept[codes] & (place < most)])
+
+
+def _means(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    total = np.zeros((groups.max() + 1, values.shape[1]))
+    np.add.at(total, groups, values)
+    return total / np.bincount(groups)[:, None]
+
+
+def _within(encoded, y, groups, classes: bool, rng: np.random.Generator, shuffles: int) -> Outcome:
+    columns = encoded - _means(encoded, groups)[groups]
+    spread = columns.std(axis=0)
+    columns = columns[:, spread > 1e-9] / spread[spread > 1e-9]
+    centred = y - _means(y, groups)[groups]
+    scores = scored(y, classes) if classes else scored(centred, False)
+    scores -= _means(scores, groups)[groups]
+    sorts = np.argsort(groups, kind="stable")
+    orders = np.empty((shuffles + 1, len(y)), int)
+    orders[0] = np.arange(len(y))
+    for i in range(1, shuffles + 1):
+        orders[i, sorts] = np.lexsort((rng.random(len(y)), groups))
+    if not columns.shape[1]:
+        return Outcome(1.0, 1.0, 1.0, len(y), "within groups", 1 / (shuffles + 1), shuffles, groups.max() + 1)
+    grams = [*kernels(columns), kernels(encoded)[1]]
+    view = View(grams, columns, _arranged(centred, orders), _arranged(scores, orders))
+    arrangements = sum(_log_arrangements(y[groups == g]) for g in range(groups.max() + 1))
+    least = max(1 / (shuffles + 1), math.exp(-min(arrangements, 700.0)))
+    return outcome([view], len(y), "within groups", min(1.0, least), int(groups.max()) + 1)
+
+
+def _targets(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The target of each group that has enough rows, the mean of equally many of them; and which these are."""
+    sizes = np.bincount(groups)
+    each = max(1, int(np.quantile(sizes, 1 - _EACH, method="lower")))
+    kept = np.flatnonzero(sizes >= each)
+    sorts = np.lexsort((rng.random(len(y)), groups))
+    first = np.cumsum(sizes) - sizes
+    return np.stack([y[sorts[first[g] : first[g] + each]].mean(axis=0) for g in kept]), kept
+
+
+def _whole(encoded, target, kept, groups, classes: bool, rng: np.random.Generator, shuffles: int) -> Outcome:
+    sizes = np.bincount(groups)[kept]
+    average = (groups == kept[:, None]) / sizes[:, None]
+    grams = [average @ gram @ average.T for gram in kernels(encoded)]
+    orders, scores = _exchanges(target, rng, shuffles), scored(target, classes)
+    view = View(grams, average @ encoded, _arranged(target - target.mean(axis=0), orders), _arranged(scores, orders))
+    return outcome([view], int(sizes.sum()), "whole groups", _least(target, shuffles), len(kept))
+
+
+def _arranged(values: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values[orders].swapaxes(0, 1))
+
+
+def _exchanges(target: np.ndarray, rng: np.random.Generator, shuffles: int) -> np.ndarray:
+    """Orders of the groups: one for each different arrangement where these are few, otherwise drawn at random."""
+    units = len(target)
+    if _log_arrangements(target) > math.log(_ENUMERATED):
+        return np.stack([np.arange(units), *(rng.permutation(units) for _ in range(shuffles))])
+    return np.array(_different(np.unique(target, axis=0, return_inverse=True)[1].reshape(-1).tolist()))
+
+
+def _least(target: np.ndarray, shuffles: int) -> float:
+    """The smallest p-value that exchanging these targets can give."""
+    arrangements = _log_arrangements(target)
+    counts = np.unique(target, axis=0, return_counts=True)[1]
+    least = min(1.0, _mirrored(counts, target.shape[1] > 1) * math.exp(-arrangements))
+    return least if arrangements <= math.log(_ENUMERATED) else max(1 / (shuffles + 1), least)
+
+
+def _different(kinds: list[int]) -> list[list[int]]:
+    """One order for each different arrangement; the first changes nothing."""
+    places = {kind: [i for i, own in enumerate(kinds) if own == kind] for kind in set(kinds)}
+    found = [list(range(len(kinds)))]
+    for arrangement in _words({kind: len(rows) for kind, rows in places.items()}, len(kinds)):
+        if list(arrangement) != kinds:
+            stock = {kind: iter(rows) for kind, rows in places.items()}
+            found.append([next(stock[kind]) for kind in arrangement])
+    return found
+
+
+def _words(stock: dict[int, int], length: int):
+    if length == 0:
+        yield ()
+        return
+    for kind in [kind for kind, count in stock.items() if count]:
+        rest = {**stock, kind: stock[kind] - 1}
+        yield from ((kind, *word) for word in _words(rest, length - 1))
+
+
+def _mirrored(sizes: np.ndarray, classes: bool) -> int:
+    """How many arrangements differ from one only in the names of kinds of equal size: no statistic tells them apart."""
+    if classes or len(sizes) == 2:
+        return math.prod(math.factorial(int(n)) for n in np.bincount(sizes))
+    return 1
+
+
+def _log_arrangements(y: np.ndarray) -> float:
+    """The logarithm of the number of different orders of the rows."""
+    counts = np.unique(y, axis=0, return_counts=True)[1]
+    return math.lgamma(len(y) + 1) - sum(math.lgamma(n + 1) for n in counts.tolist())

@@ -1,0 +1,181 @@
+"""What the test for signal computes: how well columns predict each of many arrangements of the targets."""
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import rankdata
+
+from lemmata.kernels import RBF, Linear
+
+from ._models import padded_gram
+
+_RIDGES = np.logspace(-4, 2, 7)
+_BINS = 5
+_MOST_STEPS = 4
+_CHUNK = 2**22
+_TAIL = 0.04
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What one test found, with the fields of `Signal` of the same names."""
+
+    p_value: float
+    error: float
+    by_chance: float
+    rows: int
+    kind: str
+    least: float
+    shuffles: int
+    groups: int = 0
+    visible: float = math.nan
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """Columns and arrangements of targets, in one form: as they are, as differences, as means of groups.
+
+    Args:
+        grams: kernels between the n units.
+        columns: their columns.
+        targets: for each unit the target of each arrangement; the first is the observed one.
+        scores: the same, as ranks or with each class weighted by its rarity.
+    """
+
+    grams: list[Float[np.ndarray, "n n"]]
+    columns: Float[np.ndarray, "n d"]
+    targets: Float[np.ndarray, "n arrangements k"]
+    scores: Float[np.ndarray, "n arrangements k"]
+
+
+def kernels(encoded: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "n n"]]:
+    """The linear kernel and the Gaussian one between encoded rows."""
+    width = max(1.0, float(encoded.shape[1]))
+    return [np.asarray(padded_gram(kernel, encoded)) for kernel in (Linear(width), RBF(math.sqrt(width)))]
+
+
+def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k"]:
+    """Ranks of numbers, centred; of classes the indicators, centred, those of rare ones larger."""
+    if not classes:
+        return rankdata(y, axis=0) - (len(y) + 1) / 2
+    share = y.mean(axis=0)
+    return (y - share) / np.sqrt(np.maximum(share, 1 / len(y)))
+
+
+def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
+    """The part of the targets' variance that is left: leave-one-out with each kernel, and with few columns.
+
+    The few columns are the best one of a linear fit; the best one of which only five quantile bins are known; and
+    the best two and four, each the one that goes best with what is left by those before it.
+    """
+    left_out = [_left_out(gram, view.targets) for gram in view.grams]
+    few = _steps(view.columns, view.targets) if view.columns.shape[1] else []
+    return np.array(left_out), np.array([*few, *_binned(view.columns, view.scores)]).reshape(-1, view.targets.shape[1])
+
+
+def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:
+    """For each arrangement the largest of its statistics, each made comparable.
+
+    A statistic, the logarithm of what is left of the variance, is taken from its median over all arrangements, and
+    divided by the median's distance from the fourth percentile. All arrangements enter alike, the observed one too: the
+    law of the result is exchangeable where that of the statistics is.
+    """
+    values = np.log(np.maximum(statistics, 1e-12))
+    middle = np.median(values, axis=1, keepdims=True)
+    spread = middle - np.quantile(values, _TAIL, axis=1, keepdims=True)
+    return np.where(spread > 1e-9, (middle - values) / np.maximum(spread, 1e-9), 0.0).max(axis=0)
+
+
+def outcome(views: list[View], rows: int, kind: str, least: float, groups: int = 0) -> Outcome:
+    """The share of the arrangements that do at least as well as the observed one."""
+    parts = [unexplained(view) for view in views]
+    found = extremes(np.concatenate([part for pair in parts for part in pair]))
+    errors = parts[0][0].min(axis=0)
+    p_value = float((found >= found[0] - 1e-9 * abs(found[0])).mean())
+    chance = float(np.median(errors[1:]))
+    visible = min(_visible(left_out.min(axis=0)[1:], few[:1, 1:]) for left_out, few in parts)
+    shuffles = len(found) - 1
+    return Outcome(p_value, float(errors[0]), chance, rows, kind, least, shuffles, groups, visible)
+
+
+def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "m shuffles"]) -> float:
+    """How far the best percent of the shuffled errors lies below their median, or what one column explains in them."""
+    below = float(np.median(errors) - np.quantile(errors, 0.01))
+    return min(1.0, max([below, *(1 - np.quantile(column, 0.01, axis=1)).tolist()]))
+
+
+def _left_out(gram: Float[np.ndarray, "n n"], targets: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
+    """For each arrangement the smallest leave-one-out error over the ridges, relative to the mean's."""
+    n, count = targets.shape[:2]
+    columns = gram.mean(axis=0)
+    values, vectors = np.linalg.eigh(gram - columns - columns[:, None] + columns.mean())
+    values, squares = np.maximum(values, 0.0), vectors**2
+    size = max(values.sum() / n, np.finfo(float).tiny)
+    flat = (targets - targets.mean(axis=0)).reshape(n, -1)
+    coefficients = vectors.T @ flat
+    least = np.full(count, math.inf)
+    for ridge in _RIDGES * size:
+        shrink = ridge / (values + ridge)
+        errors = (vectors @ (shrink[:, None] * coefficients)) / np.maximum(squares @ shrink - 1 / n, 1e-12)[:, None]
+        least = np.minimum(least, (errors**2).reshape(n, count, -1).sum(axis=(0, 2)))
+    total = (flat**2).reshape(n, count, -1).sum(axis=(0, 2)) * (n / (n - 1)) ** 2
+    return np.where(total > 0, least / np.where(total > 0, total, 1.0), 1.0)
+
+
+def _steps(columns: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
+    """What is left of each arrangement after one, two and four columns, chosen one by one."""
+    n, count = targets.shape[:2]
+    x = columns - columns.mean(axis=0)
+    size = np.sqrt((x**2).sum(axis=0))
+    x = (x[:, size > 1e-9] / size[size > 1e-9]) if (size > 1e-9).any() else np.zeros((n, 1))
+    left = targets - targets.mean(axis=0)
+    total = (left**2).sum(axis=(0, 2))
+    total = np.where(total > 0, total, 1.0)
+    most = min(_MOST_STEPS, x.shape[1], max(1, (n - 1) // 5))
+    basis, remains = np.zeros((0, n, count)), []
+    for _ in range(most):
+        chosen = _best(x, left)
+        new = x[:, chosen]
+        for _ in range(2):
+            new = new - np.einsum("snc,sc->nc", basis, np.einsum("snc,nc->sc", basis, new))
+        length = np.sqrt((new**2).sum(axis=0))
+        new = np.where(length > 1e-6, new / np.maximum(length, 1e-6), 0.0)
+        left = left - new[:, :, None] * np.einsum("nc,nck->ck", new, left)
+        basis = np.concatenate([basis, new[None]])
+        remains.append(np.where(total > 0, (left**2).sum(axis=(0, 2)) / total, 1.0))
+    return [remains[i] for i in (0, 1, 3) if i < most]
+
+
+def _best(x: Float[np.ndarray, "n d"], left: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
+    """For each arrangement the column with the largest correlations."""
+    n, count, k = left.shape
+    flat, width = left.reshape(n, -1), max(1, _CHUNK // (count * k))
+    best, chosen = np.full(count, -1.0), np.zeros(count, int)
+    for start in range(0, x.shape[1], width):
+        gain = ((x[:, start : start + width].T @ flat) ** 2).reshape(-1, count, k).sum(axis=2)
+        own = gain.argmax(axis=0)
+        value = gain[own, np.arange(count)]
+        chosen, best = np.where(value > best, own + start, chosen), np.maximum(value, best)
+    return chosen
+
+
+def _binned(columns: Float[np.ndarray, "n d"], scores: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
+    """What is left of each arrangement by the means in five quantile bins of the best column."""
+    n, count, k = scores.shape
+    bins = min(_BINS, n // 6)
+    if bins < 2 or not columns.shape[1]:
+        return []
+    flat = (scores - scores.mean(axis=0)).reshape(n, -1)
+    total = (flat**2).reshape(n, count, k).sum(axis=(0, 2))
+    best, width = np.zeros(count), max(1, _CHUNK // (count * k * bins))
+    for start in range(0, columns.shape[1], width):
+        part = columns[:, start : start + width]
+        place = np.minimum(((rankdata(part, axis=0) - 0.5) * bins / n).astype(int), bins - 1)
+        member = (place[:, :, None] == np.arange(bins)).astype(float)
+        sizes = np.maximum(member.sum(axis=0), 1.0)
+        sums = np.tensordot(member, flat, axes=(0, 0)).reshape(part.shape[1], bins, -1)
+        gain = (sums**2 / sizes[:, :, None]).sum(axis=1).reshape(-1, count, k).sum(axis=2)
+        best = np.maximum(best, gain.max(axis=0))
+    return [np.where(total > 0, 1 - best / np.where(total > 0, total, 1.0), 1.0)]

@@ -1,0 +1,100 @@
+"""The test for signal in a series: targets are shifted in time against the columns, and later blocks are forecast."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import rankdata
+
+from ._data import Dataset
+from ._signal_blocks import of_blocks
+from ._signal_statistics import Outcome, View, kernels, outcome, scored
+
+LATEST = 1500
+"""Rows of a longer series that are used: the latest."""
+_WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
+
+
+def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
+    """Shifts and blocks share the level; blocks alone where the series is short or the table holds several.
+
+    Half of the level is for shifts, or as much more as their number needs. See `of_shifts` and `of_blocks` for what the
+    level of each rests on.
+    """
+    assert dataset.order is not None
+    rows = np.argsort(dataset.order, kind="stable")[-LATEST:]
+    x = np.asarray(dataset.encoder().fit_transform(dataset.inputs[rows]), float)
+    y, order = dataset.targets[rows], np.asarray(dataset.order[rows], float)
+    x = x[:, x.std(axis=0) > 1e-9]
+    blocks = of_blocks(x, y, order, rng)
+    several = dataset.groups is not None or len(np.unique(order)) < 0.8 * len(rows)
+    share = max(_SHARE, 1 / (_plan(len(rows), shuffles + 1).count * level))
+    if several or share > 0.9 or not x.shape[1]:
+        return blocks
+    shifts = of_shifts(x, y, dataset.task == "classification", shuffles + 1)
+    tests = ((shifts, share), (blocks, 1 - share))
+    best, own = min(tests, key=lambda test: test[0].p_value / test[1])
+    return dataclasses.replace(best, p_value=min(1.0, best.p_value / own), least=min(1.0, best.least / own))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """The window of the columns, the beginnings of those of the targets, and whether these are reversed too."""
+
+    start: int
+    length: int
+    starts: np.ndarray
+    reversed: bool
+
+    @property
+    def count(self) -> int:
+        return len(self.starts) * (1 + self.reversed)
+
+
+def _plan(total: int, wanted: int) -> _Plan:
+    """A window of half of the series, and shifts of half of its length to both sides; reversed where these are few."""
+    length = max(min(_WINDOW, int((0.5 if total >= 200 else 0.4) * total)), min(_FEWEST, total))
+    stride = max(1, (total - length) // wanted)
+    start = (total - length) // 2
+    half = min(wanted // 2, start // stride)
+    shifts = np.array([0, *(s for j in range(1, half + 1) for s in (j, -j))]) * stride
+    return _Plan(start, length, shifts + start, len(shifts) < wanted)
+
+
+def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes: bool, wanted: int) -> Outcome:
+    """The rank of the observed shift among about 200, of levels and of differences of consecutive rows.
+
+    A window of the columns is compared with the targets of the same rows, and with those of as many rows earlier and
+    later; in series of less than 400 rows also with these in reversed order. All statistics are invariant to constants
+    that are added to the targets. Where columns and targets are independent, and the targets or their differences are
+    stationary (and those of short series look alike in both directions), the law of the statistic is the same at all
+    shifts, so that the observed one is rarely among the best: this holds for random walks, autoregressions, and seasons
+    of any phase.
+    """
+    plan = _plan(len(y), wanted)
+    x = x[plan.start : plan.start + plan.length]
+    windows = [y[s : s + plan.length] for s in plan.starts]
+    targets = np.stack(windows + [window[::-1] for window in windows if plan.reversed], axis=1)
+    grams = kernels(x)
+    views = [
+        View(grams, x, targets - targets.mean(axis=0), _scores(targets, classes)),
+        View([_differences(gram) for gram in grams], np.diff(x, axis=0), *_changes(targets, classes)),
+    ]
+    return outcome(views, len(y), "time", 1 / plan.count)
+
+
+def _differences(gram: np.ndarray) -> np.ndarray:
+    """The kernel of the differences f(x_t) - f(x_{t-1})."""
+    return np.diff(np.diff(gram, axis=0), axis=1)
+
+
+def _changes(targets: np.ndarray, classes: bool) -> tuple[np.ndarray, np.ndarray]:
+    changes = np.diff(targets, axis=0)
+    return changes, changes if classes else rankdata(changes, axis=0)
+
+
+def _scores(targets: np.ndarray, classes: bool) -> np.ndarray:
+    """Ranks within each window, or classes weighted by their share of it."""
+    if not classes:
+        return rankdata(targets, axis=0)
+    return np.stack([scored(targets[:, i], True) for i in range(targets.shape[1])], axis=1)

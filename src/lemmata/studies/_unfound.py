@@ -1,0 +1,96 @@
+"""What is said of the test for signal: that there is one, that it is open, or what the test could not have seen."""
+
+import math
+from collections.abc import Sequence
+
+from ._metrics import tell
+from ._outlook import Candidate
+from ._question import Question
+from ._result import Answers
+from ._signal import LEVEL, Signal
+
+OPEN = 0.05
+"""A p-value above the level of the test and up to this leaves open whether there is signal."""
+COPIES = 0.05
+"""From this share of rows on that repeat an earlier one, the answers begin with that."""
+_EXCHANGED = {
+    "rows": "targets were exchanged between rows",
+    "within groups": "targets were exchanged between the rows of each group",
+    "whole groups": "the targets of whole groups were exchanged",
+    "groups": "targets were exchanged within groups and between whole groups",
+    "time": "the target was shifted in time, and models of earlier rows were tested on later ones",
+}
+
+
+def predicted(found: Signal) -> str:
+    """That there is a signal, and how sure that is."""
+    return f"The columns predict the target (permutation test, {_p(found)})."
+
+
+def _p(found: Signal) -> str:
+    if found.p_value <= found.least * (1 + 1e-9):
+        return f"p ≤ {found.least:.2g}, the least that {found.shuffles:,} shuffles can show"
+    return f"p = {found.p_value:.2g}"
+
+
+def copied(found: Signal) -> str:
+    """A warning where many rows repeat others, before any number that rests on them."""
+    if found.copies < COPIES * found.total:
+        return ""
+    return (
+        f"{found.copies:,} of {found.total:,} rows repeat an earlier row. A held-out row with a duplicate among the "
+        "training rows does not test a model, so every number here is too good unless these rows are different cases."
+    )
+
+
+def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
+    """Where there is no signal, no model is best, and no number of rows is told.
+
+    A model whose held-out error lies below that of guessing with its whole interval is named all the same: then the
+    test has not seen what the curve shows.
+    """
+    unit = question.unit
+    better = [item for item in useful if item.expected(item.reach).upper < question.guessing]
+    best = min(better, key=lambda item: item.expected(item.reach).value, default=None)
+    if found.found:
+        first = (
+            f"The columns say something about the target (permutation test, {_p(found)}), but no model here beats "
+            f"guessing in {unit.name}. Another kind of model, other columns or more {question.more} may."
+        )
+    elif found.least > LEVEL or best is not None or found.p_value <= OPEN:
+        first = f"Whether the columns predict the target is open: {_tested(found)}"
+    else:
+        first = f"Nothing here predicts the target: {_tested(found)}"
+    sentences = [first, _power(found, question)]
+    if best is not None and not found.found:
+        sentences.append(
+            f"On held-out rows {best.title} has {question.say_interval(best.expected(best.reach))}, where guessing has "
+            f"{tell(unit, question.guessing, question.spread)}: that speaks for a signal."
+        )
+    sentences.append(f"Guessing has {question.say(question.guessing)}; no number of rows is given.")
+    asked = math.nan if question.loss is None else unit.told(question.loss, question.spread)
+    return Answers([text for text in sentences if text], None, asked, "", None, None, [])
+
+
+def _tested(found: Signal) -> str:
+    what = _EXCHANGED.get(found.kind, _EXCHANGED["rows"])
+    share = f"{found.p_value:.1%}" if found.p_value < 0.1 else f"{found.p_value:.0%}"
+    return (
+        f"on {found.rows:,} rows {what}, and predicted as well in {share} of all cases (p = {found.p_value:.2g}; a "
+        f"signal is p ≤ {LEVEL:g})."
+    )
+
+
+def _power(found: Signal, question: Question) -> str:
+    """What the test could have seen."""
+    if found.least > LEVEL:
+        return (
+            f"With {found.groups} groups this test cannot find a signal: its smallest possible p is {found.least:.2g}. "
+            "More groups would tell."
+        )
+    if found.found or not math.isfinite(found.visible):
+        return ""
+    return (
+        f"A signal that explains {min(found.visible, 1.0):.0%} or more of the target's variance would have been found "
+        f"in most cases; to see a weaker one takes more {question.more}."
+    )

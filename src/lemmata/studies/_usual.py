@@ -1,0 +1,345 @@
+"""The models that people would try first, by scikit-learn, each as far as its rows and its price allow."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import SettingError
+
+FULL_FOREST, LEAST_TREES, LEAF_OF_MANY = 3000, 25, 3
+"""Rows up to which a forest has 100 trees of single rows, as scikit-learn has; trees on many; rows of their leaves."""
+STOPPED_EARLY, ROUNDS = 2000, 1000
+"""Rows from which on boosting goes on for up to 1000 rounds, until a tenth of the rows no longer gains."""
+VALIDATION = 5
+"""One row in five chooses a penalty or a number of neighbours; the model is then fitted to all."""
+WIDE = 0.5
+"""Columns per row from which on a lasso stands among the models of classes, too."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """What a model says of held-out rows.
+
+    Args:
+        outputs: predictions (m, k): numbers in the target's units, or one score a class.
+        chances: probabilities of the classes (m, k); None in regression.
+        left_out: for a kernel, leave-one-out outputs of the training rows, and
+        left_out_chances: their probabilities.
+        learns: False for a kernel whose best ridge is the largest: it predicts the mean.
+        ridge: for a kernel, the ridge that was chosen.
+    """
+
+    outputs: Float[np.ndarray, "m k"]
+    chances: Float[np.ndarray, "m k"] | None = None
+    left_out: Float[np.ndarray, "n k"] | None = None
+    learns: bool = True
+    ridge: float | None = None
+
+
+Fitted = Callable[[np.ndarray, np.ndarray, str], Fit]
+Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
+
+
+def fit_estimator(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """What an estimator of scikit-learn that is fitted to the first rows says of the others."""
+    n, classes = len(y), y.shape[1]
+    if task == "regression":
+        columns = [make().fit(x[:n], column).predict(x[n:]) for column in y.T]
+        return Fit(np.stack(columns, axis=1).astype(float))
+    labels = y.argmax(axis=1)
+    if len(np.unique(labels)) == 1:
+        sure = np.repeat(y[:1], len(x) - n, axis=0)
+        return Fit(sure, sure)
+    estimator = make()
+    estimator.fit(x[:n], labels)
+    if not hasattr(estimator, "predict_proba"):
+        sure = np.eye(classes)[np.asarray(estimator.predict(x[n:]), int)]
+        return Fit(sure, sure)
+    probable = np.zeros((len(x) - n, classes))
+    probable[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(x[n:])
+    return Fit(probable, probable)
+
+
+def _sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """An estimator whose settings depend on the number of rows."""
+    return fit_estimator(functools.partial(make, len(y)), x, y, task)
+
+
+def _boosting(kind: Any, n: int) -> Any:
+    if n < STOPPED_EARLY:
+        return kind(random_state=0, early_stopping=False)
+    return kind(random_state=0, max_iter=ROUNDS, early_stopping=True, n_iter_no_change=20)
+
+
+def _boosting_price(n: int, d: int, k: int) -> float:
+    rounds = 100 if n < STOPPED_EARLY else 300
+    return rounds * k * (4e-9 * n * d + 1e-3)
+
+
+def _trees(n: int) -> int:
+    return 100 if n <= FULL_FOREST else max(LEAST_TREES, 100 * FULL_FOREST // n)
+
+
+def _forest(kind: Any, leaf: int, n: int) -> Any:
+    many = n > FULL_FOREST
+    return kind(_trees(n), random_state=0, min_samples_leaf=leaf if many else 1, n_jobs=2 if many else None)
+
+
+def _forest_price(classes: bool, n: int, d: int, k: int) -> float:
+    return 0.12 + 5.5e-8 * _trees(n) * n * math.log2(max(n, 2)) * (math.sqrt(d) + k / 4 if classes else d * k)
+
+
+def _chosen(makers: Sequence[Callable[[], Any]], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """Of several estimators the one with the smallest loss on one row in five, fitted to all training rows.
+
+    The loss is the log-loss for classes, and the squared error for numbers. One that cannot be fitted is not chosen.
+    """
+    n = len(y)
+    if task == "regression" and y.shape[1] > 1:
+        parts = [_chosen(makers, x, y[:, [j]], task).outputs for j in range(y.shape[1])]
+        return Fit(np.concatenate(parts, axis=1))
+    if len(makers) == 1 or n < 2 * VALIDATION:
+        return fit_estimator(makers[len(makers) // 2], x, y, task)
+    last = np.arange(n) % VALIDATION == VALIDATION - 1
+    losses = []
+    for make in makers:
+        try:
+            shown = fit_estimator(make, np.concatenate([x[:n][~last], x[:n][last]]), y[~last], task)
+            losses.append(_loss(shown, y[last]))
+        except (ValueError, ArithmeticError):
+            losses.append(math.inf)
+    return fit_estimator(makers[int(np.argmin(losses))], x, y, task)
+
+
+def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
+    if shown.chances is None:
+        value = float(((shown.outputs - y) ** 2).mean())
+    else:
+        value = float(-np.log(np.clip((shown.chances * y).sum(axis=1), 1e-6, None)).mean())
+    return value if math.isfinite(value) else math.inf
+
+
+def _logistic(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """Logistic regression, its penalty among six values."""
+    from sklearn.linear_model import LogisticRegression
+
+    wide = x.shape[1] * y.shape[1] > 300
+    solver: dict[str, Any] = {"solver": "lbfgs"} if wide else {"solver": "newton-cholesky"}
+    makers = [functools.partial(LogisticRegression, C=c, max_iter=300, **solver) for c in 10.0 ** np.arange(-4, 2)]
+    return _chosen(makers, x, y, task)
+
+
+def _logistic_price(n: int, d: int, k: int) -> float:
+    wide = d * k > 300
+    return 0.05 + 7 * n * (100 * d * k * 4e-9 if wide else 8 * (d * k) ** 2 * 1e-9)
+
+
+def _lasso(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """Linear regression with an absolute penalty (and a squared one), its size by cross-validation."""
+    from sklearn.linear_model import LassoCV, LogisticRegression
+    from sklearn.model_selection import KFold
+
+    if task == "classification":
+        makers = [functools.partial(_rest, LogisticRegression, C=c) for c in 10.0 ** np.linspace(-2, 1, 4)]
+        return _chosen(makers, x, y, task)
+    from sklearn.linear_model import ElasticNetCV
+
+    folds: dict[str, Any] = {"cv": KFold(min(5, len(y) // 2)), "max_iter": 2000, "alphas": 40}
+    if len(ratio) == 1:
+        return fit_estimator(functools.partial(LassoCV, **folds), x, y, task)
+    return fit_estimator(functools.partial(ElasticNetCV, l1_ratio=list(ratio), **folds), x, y, task)
+
+
+def _rest(kind: Any, C: float) -> Any:
+    """Each class against the rest, with an absolute penalty."""
+    from sklearn.multiclass import OneVsRestClassifier
+
+    return OneVsRestClassifier(kind(C=C, l1_ratio=1.0, solver="liblinear", max_iter=200, intercept_scaling=10.0))
+
+
+def _lasso_price(ratios: int, n: int, d: int, k: int) -> float:
+    return ratios * k * (0.05 + 2e-8 * n * d + 5e-7 * d * min(n, d) + 5e-9 * min(n, d) * n * d / 10)
+
+
+def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """Regression with a logarithmic link, its penalty among six values; Poisson for counts, gamma for amounts."""
+    from sklearn.linear_model import GammaRegressor, PoissonRegressor
+
+    model = PoissonRegressor if kind == "poisson" else GammaRegressor
+    solver: Any = "newton-cholesky" if x.shape[1] <= 300 else "lbfgs"
+    makers = [functools.partial(model, alpha=a, solver=solver, max_iter=200) for a in 10.0 ** np.arange(-4, 2)]
+    found = _chosen(makers, x, y, task)
+    # Of a row far from all others the logarithm leads out of the numbers that have been seen.
+    return Fit(np.clip(found.outputs, 0.0, 2 * y.max(axis=0)))
+
+
+def _counts_price(n: int, d: int, k: int) -> float:
+    return 0.05 * k + 7 * k * n * (15 * d * d * 1e-9 if d <= 300 else 100 * d * 4e-9)
+
+
+def _neighbours(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """The nearest training rows, whose number is chosen."""
+    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+    kind = KNeighborsRegressor if task == "regression" else KNeighborsClassifier
+    most = max(1, len(y) * (VALIDATION - 1) // VALIDATION - 1)
+    numbers = [number for number in (1, 3, 5, 10, 20, 40) if number <= most] or [1]
+    return _chosen([functools.partial(kind, number) for number in numbers], x, y, task)
+
+
+def _neighbours_price(n: int, d: int, k: int) -> float:
+    return 0.02 + 4e-9 * n * n * math.sqrt(d) + 1e-6 * n * d
+
+
+def _vectors(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """A support vector machine with a Gaussian kernel, its penalty among three values."""
+    from sklearn.svm import SVC, SVR
+
+    if task == "classification":
+        makers = [functools.partial(_scored, SVC, C=c) for c in (0.3, 3.0, 30.0)]
+        return _chosen(makers, x, y, task)
+    mean, size = y.mean(axis=0), y.std(axis=0)
+    size = np.where(size > 0, size, 1.0)
+    found = _chosen([functools.partial(SVR, C=c) for c in (0.3, 3.0, 30.0)], x, (y - mean) / size, task)
+    return Fit(mean + size * found.outputs)
+
+
+class _scored:
+    """A machine whose scores become probabilities by a softmax of twice the score."""
+
+    def __init__(self, kind: Any, C: float):
+        self.inner = kind(C=C, decision_function_shape="ovr")
+
+    def fit(self, x: np.ndarray, labels: np.ndarray) -> "_scored":
+        """Fit the machine."""
+        self.inner.fit(x, labels)
+        self.classes_ = self.inner.classes_
+        return self
+
+    def predict_proba(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities whose largest is that of the predicted class."""
+        scores = np.asarray(self.inner.decision_function(x), float)
+        scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else 2 * scores
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _vectors_price(n: int, d: int, k: int) -> float:
+    return 0.01 + 4 * (2e-8 * n * n * (1 + d / 20) + 1e-5 * n)
+
+
+def _last(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """The last training row's target, for all rows after it."""
+    said = np.repeat(y[-1:], len(x) - len(y), axis=0)
+    return Fit(said, said if task == "classification" else None)
+
+
+def _season(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    """The targets of the last season, repeated; its length has the largest autocorrelation of the training rows."""
+    period, m = season(y), len(x) - len(y)
+    said = y[len(y) - period + np.arange(m) % period]
+    return Fit(said, said if task == "classification" else None)
+
+
+def season(y: Float[np.ndarray, "n k"]) -> int:
+    """The lag from 2 to n/3 at which a target without its trend is most like itself; 1 where none stands out.
+
+    The first 10 lags after which the autocorrelation has fallen below zero begin the search, so that slow changes are
+    no seasons. At most the last 5000 rows are looked at.
+    """
+    y = y[-5000:]
+    n = len(y)
+    time = np.arange(n) - (n - 1) / 2
+    apart = y - y.mean(axis=0) - np.outer(time, time @ y / max(float(time @ time), 1.0))
+    size = 1 << (2 * n - 1).bit_length()
+    power = (np.abs(np.fft.rfft(apart, size, axis=0)) ** 2).sum(axis=1)
+    alike = np.fft.irfft(power)[: n // 3 + 1]
+    if len(alike) < 3 or alike[0] <= 0:
+        return 1
+    alike = alike / alike[0] * n / (n - np.arange(len(alike)))
+    below = np.flatnonzero(alike < 0)
+    if not len(below) or below[0] + 1 >= len(alike):
+        return 1
+    start = int(below[0])
+    period = start + int(np.argmax(alike[start:]))
+    return period if alike[period] > 2 / math.sqrt(n) else 1
+
+
+def _free(n: int, d: int, k: int) -> float:
+    return 1e-8 * n
+
+
+NAIVE: dict[str, Entry] = {
+    "last": ("last value", "the target of the last training row", _last, _free),
+    "season": ("last season", "the targets of the last season again", _season, _free),
+}
+USUAL = ("boosting", "forest", "logistic", "lasso", "elastic-net", "poisson", "gamma", "neighbours", "svm")
+
+
+def usual_models(task: str) -> dict[str, Entry]:
+    """Title, words, fit and price of each model of scikit-learn that suits the task, by its name."""
+    from sklearn import ensemble
+
+    classes = task == "classification"
+    kind = "Classifier" if classes else "Regressor"
+    boosting = functools.partial(_boosting, getattr(ensemble, f"HistGradientBoosting{kind}"))
+    forest = functools.partial(_forest, getattr(ensemble, f"RandomForest{kind}"), 1 if classes else LEAF_OF_MANY)
+    found: dict[str, Entry] = {
+        "boosting": ("gradient boosting", "scikit-learn's histogram gradient boosting",
+                     functools.partial(_sized, boosting), _boosting_price),
+        "forest": ("random forest", "scikit-learn's, 100 trees, fewer on many rows",
+                   functools.partial(_sized, forest), functools.partial(_forest_price, classes)),
+        "logistic": ("logistic regression", "scikit-learn's, penalty by validation", _logistic, _logistic_price),
+        "lasso": ("lasso", "scikit-learn's, penalty by validation", functools.partial(_lasso, (1.0,)),
+                  functools.partial(_lasso_price, 1)),
+        "elastic-net": ("elastic net", "scikit-learn's, both penalties by cross-validation",
+                        functools.partial(_lasso, (0.2, 0.5, 0.9)), functools.partial(_lasso_price, 3)),
+        "poisson": ("Poisson regression", "scikit-learn's, penalty by validation",
+                    functools.partial(_counts, "poisson"), _counts_price),
+        "gamma": ("gamma regression", "scikit-learn's, penalty by validation",
+                  functools.partial(_counts, "gamma"), _counts_price),
+        "neighbours": ("nearest neighbours", "scikit-learn's, number by validation", _neighbours, _neighbours_price),
+        "svm": ("support vector machine", "scikit-learn's, Gaussian kernel, penalty by validation", _vectors,
+                _vectors_price),
+    }  # fmt: skip
+    without = ("elastic-net", "poisson", "gamma") if classes else ("logistic",)
+    return {name: entry for name, entry in found.items() if name not in without}
+
+
+def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
+    """The names of those that are compared where none is named.
+
+    Poisson regression stands among them for counts (whole numbers, none below 0), gamma regression for amounts (all
+    above 0, the mean above the median by a tenth of the deviation), an elastic net where columns are many, a lasso for
+    classes where there are at least half as many columns as rows.
+    """
+    if task == "classification":
+        wide = targets is not None and x.shape[1] >= WIDE * len(targets)
+        return ["boosting", "forest", "logistic", "neighbours", "svm", *(["lasso"] if wide else [])]
+    found = ["boosting", "forest", "lasso", "neighbours", "svm"]
+    if targets is None:
+        return found
+    found += ["elastic-net"] if x.shape[1] >= WIDE * len(targets) else []
+    if (targets >= 0).all() and (targets == np.round(targets)).all():
+        found.append("poisson")
+    elif (targets > 0).all() and (targets.mean(axis=0) - np.median(targets, axis=0) > 0.1 * targets.std(axis=0)).all():
+        found.append("gamma")
+    return found
+
+
+def check_amounts(names: Sequence[str], targets: Float[np.ndarray, "rows k"] | None) -> None:
+    """Refuse models of counts and amounts for targets that are none.
+
+    Raises:
+        SettingError: targets below 0, or of 0 for gamma regression.
+    """
+    least = math.inf if targets is None else float(targets.min())
+    for name, fits, rule in (("poisson", least >= 0, "at least 0"), ("gamma", least > 0, "above 0")):
+        if name in names and not fits:
+            raise SettingError(f"--models {name} does not suit this target", found=f"a target of {least:g}",
+                               rule=f"all targets are {rule}", remedy=f"leave {name} out")  # fmt: skip
