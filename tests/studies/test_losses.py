@@ -15,7 +15,7 @@ from tests.studies import tables
 
 def told(means, held=100, variance=1.0, trained=50, guessed=1.0):
     one = lambda value: np.array([value])
-    return [Split(trained, held, one(mean), one(variance), one(guessed), True) for mean in means]
+    return [Split(trained, held, one(mean), one(variance), one(guessed), True, one(4 * mean)) for mean in means]
 
 
 def test_no_error_among_150_rows_is_not_perfection():
@@ -71,7 +71,7 @@ def grouped(groups, rng):
     effects, rows = rng.exponential(size=groups), 10
     sums = (rows * effects)[None]
     return effects.mean(), [
-        Split(50, rows * groups, sums.sum(axis=1) / (rows * groups), np.ones(1), np.ones(1), True, np.arange(groups),
+        Split(50, rows * groups, sums.sum(axis=1) / (rows * groups), np.ones(1), np.ones(1), True, np.ones(1), np.arange(groups),
               np.full(groups, rows), sums)
     ]  # fmt: skip
 

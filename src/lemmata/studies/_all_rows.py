@@ -49,7 +49,7 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
         return whole
     if dataset.task == "regression":
         size, rows = total - 1.0, row_losses(dataset, y, within(fit.left_out, y), None)
-        means, variances = rows.mean(axis=1), rows.var(axis=1)
+        means, variances, largest = rows.mean(axis=1), rows.var(axis=1), rows.max(axis=1)
     else:
         folds = _folds(y)
         outputs = without_folds(values, vectors, fit.ridge, y, folds)
@@ -58,9 +58,10 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
         size = total - float(len(folds[0]))
         means = np.nanmean([rows.mean(axis=1) for rows in parts], axis=0)
         variances = np.nanmean([rows.var(axis=1) for rows in parts], axis=0)
+        largest = np.zeros(len(means))
     losses = {
-        unit.name: _with_last(measured.losses[unit.name], size, mean, variance, dataset, unit)
-        for unit, mean, variance in zip(units_of(dataset), means, variances, strict=True)
+        unit.name: _with_last(measured.losses[unit.name], size, *found, dataset, unit)
+        for unit, *found in zip(units_of(dataset), means, variances, largest, strict=True)
     }
     return dataclasses.replace(whole, losses=losses, learns=measured.learns and fit.learns, reach=size)
 
@@ -80,7 +81,9 @@ def _folds(y: Float[np.ndarray, "n k"]) -> list[np.ndarray]:
     return [np.sort(order[start::FOLDS]) for start in range(min(FOLDS, len(y)))]
 
 
-def _with_last(old: Losses, size: float, mean: float, variance: float, dataset: Dataset, unit: Metric) -> Losses:
+def _with_last(
+    old: Losses, size: float, mean: float, variance: float, largest: float, dataset: Dataset, unit: Metric
+) -> Losses:
     if not math.isfinite(mean) or (len(old.sizes) and size <= old.sizes[-1]):
         return old
     error = math.sqrt(variance / len(dataset.targets))
@@ -93,4 +96,5 @@ def _with_last(old: Losses, size: float, mean: float, variance: float, dataset: 
         error / value if value > 0 else 0.0,
         np.append(old.measured, mean),
         *bounds,
+        largest / (len(dataset.targets) * mean) if mean > 0 else 0.0,
     )

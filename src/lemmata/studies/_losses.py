@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from ._data import Dataset
-from ._metrics import Metric, misranked, wrong
+from ._metrics import Metric, misranked, unexplained, wrong
 
 NORMAL_90 = 1.645
 FEW = 5.0
@@ -27,6 +27,7 @@ class Split:
         variances: m times the variance of that mean.
         guessed: the mean loss of who predicts the training rows' mean.
         learns: whether the model learned anything.
+        largest: for each metric, the largest loss of a row.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
         sums: the sum of its losses, for each metric.
     """
@@ -37,6 +38,7 @@ class Split:
     variances: Float[np.ndarray, " metrics"]
     guessed: Float[np.ndarray, " metrics"]
     learns: bool
+    largest: Float[np.ndarray, " metrics"]
     members: np.ndarray | None = None
     counts: np.ndarray | None = None
     sums: Float[np.ndarray, "metrics groups"] | None = None
@@ -57,6 +59,7 @@ class Losses:
             one table.
         seen: the mean as it was measured; None where it is `mean`.
         least, greatest: exact 90 % bounds of the loss at the last size where errors are few; 0 and infinity elsewhere.
+        tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
         paired: by size, the losses of the splits, with an order: the same stretches at each size.
     """
 
@@ -68,6 +71,7 @@ class Losses:
     seen: Float[np.ndarray, " s"] | None = None
     least: float = 0.0
     greatest: float = math.inf
+    tail: float = 0.0
     paired: tuple[Float[np.ndarray, " splits"], ...] = ()
 
     @property
@@ -91,7 +95,7 @@ def curve_of(fitted: list[list[Split]], metric: int, total: int, dataset: Datase
         unit: the metric.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], ""
-    shared, bounds = 0.0, (0.0, math.inf)
+    shared, bounds, tail = 0.0, (0.0, math.inf), 0.0
     for splits in fitted:
         splits = [own for own in splits if math.isfinite(own.means[metric])]
         kept = _tame(splits, metric)
@@ -101,7 +105,7 @@ def curve_of(fitted: list[list[Split]], metric: int, total: int, dataset: Datase
             worst = max(own.means[metric] / max(own.guessed[metric], 1e-300) for own in splits)
             said = (f"was up to {worst:,.0f} times worse than guessing in {len(splits) - len(kept)} of {len(splits)} "
                     f"splits with {splits[0].trained:,} rows; these splits are left out of its curve.")  # fmt: skip
-        mean, error, rows = _of_size(kept, metric, total, dataset)
+        mean, error, rows, tail = _of_size(kept, metric, total, dataset)
         value, error, bounds = bounded(mean, error, rows, dataset, unit)
         sizes.append(float(np.mean([own.trained for own in kept])))
         means.append(value)
@@ -111,9 +115,10 @@ def curve_of(fitted: list[list[Split]], metric: int, total: int, dataset: Datase
         paired.append(np.array([own.means[metric] for own in kept]))
         common = _common(kept, metric, total, error, dataset)
         shared = common / value if value > 0 else 0.0
-    ordered = dataset.order is not None
-    return Losses(np.array(sizes), np.array(means), np.array(errors), tuple(numbers), shared, np.array(seen), *bounds,
-                  tuple(paired) if ordered else ()), said  # fmt: skip
+    return Losses(
+        np.array(sizes), np.array(means), np.array(errors), tuple(numbers), shared, np.array(seen), *bounds,
+        tail if unit.rows is unexplained else 0.0, tuple(paired) if dataset.order is not None else (),
+    ), said  # fmt: skip
 
 
 def _tame(splits: list[Split], metric: int) -> list[Split]:
@@ -124,8 +129,8 @@ def _tame(splits: list[Split], metric: int) -> list[Split]:
     return [own for own, out in zip(splits, wild, strict=True) if not out]
 
 
-def _of_size(splits: list[Split], metric: int, total: int, dataset: Dataset) -> tuple[float, float, float]:
-    """Mean, standard error, and how many independent rows it is worth.
+def _of_size(splits: list[Split], metric: int, total: int, dataset: Dataset) -> tuple[float, float, float, float]:
+    """Mean, standard error, how many independent rows it is worth, and the share of the largest in the sum.
 
     Independent rows: the variance between splits is that of the training sets and that of the held-out rows, v/m; the
     first falls with the number of splits R, the second with the number of different rows, at most min(R m, N).
@@ -134,18 +139,26 @@ def _of_size(splits: list[Split], metric: int, total: int, dataset: Dataset) -> 
     means = np.array([own.means[metric] for own in splits])
     if dataset.order is not None:
         spread = float(means.std(ddof=1)) if number > 1 else float(means[0])
-        return float(means.mean()), spread / math.sqrt(number) * _student(number), float(min(number * held, total))
+        share = float(means.max() / max(means.sum(), 1e-300))
+        return (
+            float(means.mean()),
+            spread / math.sqrt(number) * _student(number),
+            float(min(number * held, total)),
+            share,
+        )
     if dataset.groups is not None and splits[0].sums is not None:
         return _of_groups(splits, metric)
     rows = float(np.mean([own.variances[metric] for own in splits]))
     between = float(means.var(ddof=1)) if number > 1 else 0.0
     trained = max(between - rows / held, 0.0)
     different = float(min(number * held, total))
-    return float(means.mean()), math.sqrt(trained / number + rows / different), different
+    mean, largest = float(means.mean()), max(float(own.largest[metric]) for own in splits)
+    share = min(largest / (different * mean), 1.0) if mean > 0 else 0.0
+    return mean, math.sqrt(trained / number + rows / different), different, share
 
 
-def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float]:
-    """The mean over rows, and its standard error from the spread between groups, by Student's t."""
+def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, float]:
+    """The mean over rows, its standard error from the spread between groups by Student's t, and as `_of_size`."""
     members = np.concatenate([own.members for own in splits])
     names, place = np.unique(members, return_inverse=True)
     sums = np.bincount(place, np.concatenate([own.sums[metric] for own in splits]))
@@ -155,7 +168,7 @@ def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float]:
     groups = len(names)
     effective = float(counts.sum() ** 2 / (counts**2).sum())
     error = math.sqrt(float((apart**2).sum()) * groups / max(groups - 1, 1)) / counts.sum()
-    return mean, error * _student(effective), float(groups)
+    return mean, error * _student(effective), float(groups), float(sums.max() / max(sums.sum(), 1e-300))
 
 
 def _student(number: float) -> float:

@@ -177,8 +177,7 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
     notes = [f"{model.title} could not be fitted to {sizes[i]:,} rows in {'any' if i not in kept else 'every'} split "
              f"({why}); these are left out of its curve." for i, why in sorted(failed.items())]  # fmt: skip
     if len(kept) < min(FEWEST_SIZES, len(sizes)):
-        raise SolverError(f"{model.title}", found=next(iter(failed.values()), "no split was finished"),
-                          rule="at least three sizes can be fitted")  # fmt: skip
+        raise SolverError(next(iter(failed.values()), "no split was finished"))
     losses, wild = {}, ""
     for m, unit in enumerate(units_of(dataset)):
         losses[unit.name], said = curve_of([fitted[i] for i in kept], m, len(dataset.targets), dataset, unit)
@@ -196,7 +195,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
     y = dataset.targets[test]
     guess = np.repeat(dataset.targets[train].mean(axis=0, keepdims=True), len(test), axis=0)
     rows, guessed = row_losses(dataset, y, fit.outputs, fit.chances), row_losses(dataset, y, guess, guess).mean(axis=1)
-    found = Split(len(train), len(test), rows.mean(axis=1), rows.var(axis=1), guessed, fit.learns)
+    found = Split(len(train), len(test), rows.mean(axis=1), rows.var(axis=1), guessed, fit.learns, rows.max(axis=1))
     if dataset.groups is None:
         return found
     members, place = np.unique(dataset.groups[test], return_inverse=True)

@@ -16,6 +16,7 @@ from ._result import Interval
 
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
+WIDER = 2.0
 AHEAD = 1e4
 """How far the curves are drawn, in times the last measured size."""
 
@@ -57,7 +58,9 @@ class Candidate:
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
         """Ln n, and the 5 %, 50 % and 95 % curves of the loss there.
 
-        The forecast is widened to the exact bounds of the last measured size where errors are few, kept within the
+        A mean of squares is known less well than its standard error says where few rows hold much of it: the largest
+        stands for those that were not seen. Half of it is added to the mean, as half an error is to a share, and the
+        upper end widened by WIDER times it. The forecast is widened to the exact bounds of the last measured size where errors are few, kept within the
         range of its metric, and its median is not let below the ground.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
@@ -68,6 +71,8 @@ class Candidate:
         if self.losses.greatest < math.inf:
             curves[after, 0] = np.minimum(curves[after, 0], self.losses.least)
             curves[after, 2] = np.maximum(curves[after, 2], self.losses.greatest)
+        if self.losses.tail > 0:
+            curves = _tailed(curves, self.losses.tail)
         level = float(curves[np.searchsorted(logs, last - 1e-9), 1])
         beyond = logs > last + 1e-9
         curves[beyond, 1] = np.maximum(curves[beyond, 1], min(self.ground, level))
@@ -107,6 +112,14 @@ class Candidate:
         first = int(np.searchsorted(self.curves[0], math.log(self.losses.sizes[0]) - 1e-9))
         lower, value, _ = curves[first:].min(axis=0).tolist()
         return Interval(value, min(lower, value), max(self.expected(self.reach).upper, value))
+
+
+def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
+    """The curves with room above for rows that are larger than all that were seen."""
+    lower, value, upper = np.maximum(curves, 1e-300).T
+    up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
+    shifted = value * (1 + tail / 2)
+    return np.stack([lower, shifted, shifted * np.exp(up)], axis=1)
 
 
 def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int) -> float:

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import lemmata
 from lemmata.core import one_blas_thread, require_float64
-from lemmata.errors import DataError
+from lemmata.errors import DataError, SolverError
 from lemmata.forecasts import forecast
 from lemmata.options import StudyOptions
 
@@ -174,7 +174,8 @@ class _Job:
             self.candidates.append(future.result())
             self.notes += self.candidates[-1].measured.notes
         except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
-            what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
+            what = str(told).splitlines()[0][:200]
             self.notes.append(f"{model.title} was left out: it could not be fitted ({what}).")
         names = [model.name for model in self.models]
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
