@@ -10,6 +10,7 @@ from scipy import stats
 from lemmata.studies import load_dataset
 from lemmata.studies._losses import Split, bounded, curve_of
 from lemmata.studies._metrics import metric
+from lemmata.studies._outlook import _tailed
 from tests.studies import tables
 
 
@@ -66,13 +67,25 @@ def test_the_tail_of_a_target_is_not_left_out():
     assert losses.mean[0] == pytest.approx(60.4)
 
 
+@pytest.mark.parametrize("heavy", [False, True])
+def test_a_mean_that_one_row_decides_has_a_wider_interval(heavy):
+    """The largest row stands for those that were not seen: the upper end of a heavy tail is farther away."""
+    unit, dataset = metric("rmse", "regression"), tables.waves(100)
+    splits = [dataclasses.replace(own, largest=np.array([40.0 if heavy else 2.0])) for own in told([0.5, 0.6, 0.4])]
+    losses, _ = curve_of([splits], 0, 100, dataset, unit)
+    assert losses.tail == pytest.approx((40.0 if heavy else 2.0) / (100 * 0.5))
+    curves = _tailed(np.array([[0.4, 0.5, 0.6]]), losses.tail)[0]
+    assert curves[2] / curves[1] == pytest.approx(np.exp(np.hypot(np.log(1.2), np.log1p(3 * losses.tail))))
+    assert (curves[2] > 1.6) == heavy
+
+
 def grouped(groups, rng):
     """A mean over groups with effects of their own, and the losses of one split that holds all of them out."""
     effects, rows = rng.exponential(size=groups), 10
     sums = (rows * effects)[None]
     return effects.mean(), [
-        Split(50, rows * groups, sums.sum(axis=1) / (rows * groups), np.ones(1), np.ones(1), True, np.ones(1), np.arange(groups),
-              np.full(groups, rows), sums)
+        Split(50, rows * groups, sums.sum(axis=1) / (rows * groups), np.ones(1), np.ones(1), True, np.ones(1),
+              np.arange(groups), np.full(groups, rows), sums)
     ]  # fmt: skip
 
 

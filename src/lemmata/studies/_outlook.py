@@ -16,7 +16,8 @@ from ._result import Interval
 
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
-WIDER = 2.0
+WIDER = 3.0
+"""How many rows as large as the largest may be missing among those that were seen (3/m at 95 %, if none was)."""
 AHEAD = 1e4
 """How far the curves are drawn, in times the last measured size."""
 
@@ -58,10 +59,10 @@ class Candidate:
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
         """Ln n, and the 5 %, 50 % and 95 % curves of the loss there.
 
-        A mean of squares is known less well than its standard error says where few rows hold much of it: the largest
-        stands for those that were not seen. Half of it is added to the mean, as half an error is to a share, and the
-        upper end widened by WIDER times it. The forecast is widened to the exact bounds of the last measured size where errors are few, kept within the
-        range of its metric, and its median is not let below the ground.
+        A mean of squares is known less well than its standard error says if few rows hold much of it: rows as large,
+        or larger, may be missing among those that were seen. Half of the largest is added to the mean, as half an
+        error is to a share, and the upper end is widened. The forecast is also widened to the exact bounds of the last
+        measured size where errors are few, kept within the range of its metric, and its median is not below the ground.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
