@@ -56,7 +56,7 @@ def _table(record: "Record") -> Table:
     from lemmata.report import told_asked
 
     table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    answers, unit, total = record.answers, record.unit, record.data.used_rows
+    answers, unit, total = record.answers, record.unit, record.data.total
     table.add_column("\nmodel")
     table.add_column(Text(f"{unit.name}\nwith {total:,} rows"), justify="right")
     if answers.needed is not None:
@@ -72,5 +72,5 @@ def _cells(model: "ModelResult", record: "Record") -> list[str]:
 
     cells = [model.title, told_interval(model.now, record.unit)]
     if record.answers.needed is not None:
-        cells.append(told_rows(model.needed, record.data.used_rows, endless="∞") if model.learns else "–")
+        cells.append(told_rows(model.needed, record.data.total, endless="∞") if model.learns else "–")
     return cells

@@ -39,7 +39,7 @@ def all_curves(record: "Record") -> Picture:
     if not models:
         return None
     around = frame(models, record.unit, [record.answers.asked] if record.answers.needed is not None else [])
-    names, total = [model.title for model in record.models], record.data.used_rows
+    names, total = [model.title for model in record.models], record.data.total
     base = alt.Chart().encode(x=around.x(), color=colour(names))
     expected = base.transform_filter("datum.what === 'expected'")
     points = base.transform_filter("datum.what === 'measured'")

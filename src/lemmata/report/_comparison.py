@@ -80,7 +80,7 @@ def _told(record: "Record") -> dict[str, str]:
         "best model": best.title if best else MISSING,
         "expected with all rows": f"{unit.name} {told_interval(answers.now, unit)}" if answers.now else MISSING,
         "target": f"{unit.name} {told_asked(answers, unit)}" if asked else MISSING,
-        "rows for the target": told_rows(answers.needed, record.data.used_rows) if answers.needed else MISSING,
+        "rows for the target": told_rows(answers.needed, record.data.total) if answers.needed else MISSING,
         "guessing": f"{unit.name} {told(unit.guessing, unit)}",
     }
 
@@ -109,7 +109,7 @@ def _together(records: list["Record"]) -> alt.LayerChart:
     rows = [
         row
         for model, record in zip(found, records, strict=True)
-        for row in curve_rows([model], around, record.data.used_rows)
+        for row in curve_rows([model], around, record.data.total)
     ]
     legend = alt.Legend(title=None, orient="top", columns=1, labelLimit=700, symbolType="stroke", symbolStrokeWidth=3)
     layers = curve_layers(titles, around, colour(titles, legend))

@@ -9,7 +9,7 @@ import altair as alt
 
 from lemmata.errors import DataError
 
-from ._text import told, told_asked
+from ._text import bounds_of, told, told_asked
 from ._theme import INK, colour, configured, ticks
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def frame(models: Sequence["ModelResult"], unit: "Unit", marks: Sequence[float])
 
 def drawn_models(record: "Record") -> list["ModelResult"]:
     """The models with a curve; of those that predict nothing no curve beyond the data is drawn."""
-    found, total = [], record.data.used_rows
+    found, total = [], record.data.total
     for model in record.models:
         if record.answers.best is None or not model.learns:
             model = dataclasses.replace(model, band=[point for point in model.band if point.n <= total])
@@ -102,10 +102,10 @@ def curve_rows(models: Sequence["ModelResult"], around: Frame, total: int) -> li
             for point in part:
                 if not math.isfinite(point.value):
                     continue
-                reach = 2 * getattr(point, "se", 0.0)
+                reach, (least, most) = 2 * getattr(point, "se", 0.0), bounds_of(unit)
                 lower, upper = (
-                    getattr(point, "lower", point.value - reach),
-                    getattr(point, "upper", point.value + reach),
+                    getattr(point, "lower", max(point.value - reach, least)),
+                    getattr(point, "upper", min(point.value + reach, most)),
                 )
                 row = {
                     "model": model.title, "what": kind, "n": round(point.n, 1), "value": point.value, "lower": lower,
@@ -196,7 +196,7 @@ def learning_curve_chart(record: "Record", width: int | str = 640, height: int =
     models = drawn_models(record)
     if not models:
         raise DataError("this study has no learning curve", rule="at least one model was measured")
-    unit, answers, total = record.unit, record.answers, record.data.used_rows
+    unit, answers, total = record.unit, record.answers, record.data.total
     best = [model for model in models if model.name in (answers.best, answers.first)]
     useful = [model for model in models if model.learns] or models
     marks = [unit.guessing] if not best else [answers.asked] if answers.needed is not None else []

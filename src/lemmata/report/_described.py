@@ -25,7 +25,7 @@ def described(record: "Record") -> dict[str, str]:
 
 def learning_curve(record: "Record") -> str:
     """The curve of the best model, what is asked, and which others are drawn."""
-    unit, answers, total = record.unit, record.answers, record.data.used_rows
+    unit, answers, total = record.unit, record.answers, record.data.total
     models = drawn_models(record)
     best = next((model for model in models if model.name == answers.best), None)
     parts = [f"Learning curve: {unit.name} against training rows; {total:,} rows in the table"]
@@ -41,7 +41,7 @@ def learning_curve(record: "Record") -> str:
 
 def told_model(model: "ModelResult", record: "Record") -> str:
     """What was measured last of a model, and what is expected of it with all rows and at the end of its curve."""
-    unit, total = record.unit, record.data.used_rows
+    unit, total = record.unit, record.data.total
     last = max((point for point in model.points if math.isfinite(point.value)), key=lambda p: p.n, default=None)
     parts = [] if last is None else [f"measured {told(last.value, unit)} at {number(round(last.n))} rows"]
     if math.isfinite(model.now.value):

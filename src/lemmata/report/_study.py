@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 import time
 from collections.abc import Iterable
 from concurrent.futures import Executor
@@ -17,11 +16,11 @@ from lemmata.errors import SettingError
 from lemmata.files import replace_text
 from lemmata.options import StudyOptions
 from lemmata.studies import Dataset, Record, load_dataset, run_study
-from lemmata.studies._result import Unit
 
 from ._asked import asked
 from ._curves import learning_curve_chart
 from ._page import page_text, write_report
+from ._text import bounds_of
 
 NORMAL_90 = 1.645
 """A normal variable is within so many standard deviations of its mean with probability 90 %."""
@@ -50,7 +49,7 @@ class Study:
         interval. That of a measured value is value -+ 1.645 standard errors, clipped to what the unit allows: shares
         and AUC lie in [0, 1], R² is at most 1, the others are at least 0.
         """
-        rows, (least, most) = [], _bounds(self.record.unit)
+        rows, (least, most) = [], bounds_of(self.record.unit)
         for model in self.record.models:
             rows += [
                 (
@@ -96,11 +95,6 @@ class Study:
 
     def _repr_html_(self) -> str:
         return page_text(self.record)
-
-
-def _bounds(unit: Unit) -> tuple[float, float]:
-    """The least and the largest value that the metric can have."""
-    return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
 
 
 def study(table: object, target: str | None = None, executor: Executor | None = None, **options: Any) -> Study:

@@ -76,6 +76,11 @@ def told(value: float, unit: "Unit") -> str:
     return spell(value, unit.percent)
 
 
+def bounds_of(unit: "Unit") -> tuple[float, float]:
+    """The least and the largest value that the metric can have."""
+    return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
+
+
 def told_asked(answers: "Answers", unit: "Unit") -> str:
     """The value that `needed` is about: in all of its digits where the user gave it."""
     from lemmata.studies._answers import ASKED

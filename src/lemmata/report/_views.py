@@ -37,13 +37,19 @@ def _model(model: "ModelResult", place: int, record: "Record") -> Row:
         "kernel": model.kernel,
         "learns": model.learns,
         "now": told_interval(model.now, record.unit) if math.isfinite(model.now.value) else MISSING,
-        "needed": told_rows(model.needed, record.data.used_rows) if asked and model.learns else MISSING,
-        "limit": told_interval(model.limit, record.unit)
-        if model.learns and math.isfinite(model.limit.value)
-        else MISSING,
+        "needed": told_rows(model.needed, record.data.total) if asked and model.learns else MISSING,
+        "limit": _farthest(model, record),
         "measured": MISSING if last is None else told(last.value, record.unit),
         "measured_n": MISSING if last is None else number(round(last.n)),
     }
+
+
+def _farthest(model: "ModelResult", record: "Record") -> str:
+    """What is expected at the end of a model's curve, with eight times the rows."""
+    end = model.band[-1] if model.band else None
+    if end is None or not model.learns or not math.isfinite(end.value):
+        return MISSING
+    return f"{told(end.value, record.unit)} ({told(end.lower, record.unit)} to {told(end.upper, record.unit)})"
 
 
 def more(record: "Record") -> list[Row]:
@@ -51,7 +57,7 @@ def more(record: "Record") -> list[Row]:
     return [
         {
             "rows": f"{item.rows:,}",
-            "total": f"{item.rows + record.data.used_rows:,}",
+            "total": f"{item.rows + record.data.total:,}",
             "expected": told_interval(item.expected, record.unit),
             "cost": MISSING if item.cost is None else f"{item.cost:,.4g}" if item.cost < 1e4 else f"{item.cost:,.0f}",
         }
@@ -71,13 +77,13 @@ def points(record: "Record") -> list[Row]:
 
 
 def quality(record: "Record") -> str:
-    """How far theory and measurement are apart, over models and sizes that beat guessing; empty where none does."""
+    """How far theory and measurement are apart, over all models and sizes; empty where no kernel was measured."""
     ratios, inside, gaps = [], 0, []
     for model in record.models:
-        for point in model.theory if model.learns else []:
+        for point in model.theory:
             if point.accuracy is not None and point.measured_accuracy is not None:
                 gaps.append(100 * abs(point.accuracy - point.measured_accuracy))
-            if 0 < point.measured < 1 and point.predicted > 0:
+            if point.measured > 0 and point.predicted > 0:
                 ratios.append(abs(math.log(point.predicted / point.measured)))
                 inside += point.lower <= point.measured <= point.upper
     if not ratios:
@@ -90,8 +96,9 @@ def quality(record: "Record") -> str:
             f" {statistics.median(gaps):.1f} points from the measured one in the median, {max(gaps):.1f} at most."
         )
     return (
-        f"Over the {len(ratios)} points where a kernel beats guessing, prediction and measurement are a factor of "
-        f"{factor:.2f} apart in the median; {inside / len(ratios):.0%} of the measurements lie inside the band."
+        f"Over all {len(ratios)} measured points of kernels, prediction and measurement are a factor of {factor:.2f} "
+        f"apart in the median and {math.exp(max(ratios)):.3g} at most; {inside / len(ratios):.0%} of the measurements "
+        "lie inside the band."
     ) + accuracy
 
 

@@ -17,6 +17,7 @@ def describe(dataset: Dataset) -> Data:
         name=dataset.name,
         rows=dataset.rows,
         used_rows=len(dataset.targets),
+        available=dataset.available,
         task=dataset.task,
         target=dataset.target,
         classes=None if dataset.classes is None else list(dataset.classes),

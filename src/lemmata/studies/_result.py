@@ -89,7 +89,7 @@ class ModelResult:
         band: what is expected from the smallest size to eight times the data.
         now: what is expected with all rows.
         needed: the rows that the asked value takes.
-        limit: what no amount of data crosses.
+        limit: the least that its forecast comes to at any number of rows. Forecasts were checked to 8 times the rows.
         ridge: for a kernel, chosen on all rows.
         theory: for a kernel, the predicted learning curve.
         spectrum: for a kernel.
@@ -137,6 +137,8 @@ class SignalResult:
     found: bool
     p_value: float
     rows: int
+    kind: str = "rows"
+    least: float = 0.005
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +180,10 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """The table: what it is called, its size, its target, what was noticed and done."""
+    """The table: what it is called, its size, its target, what was noticed and done.
+
+    `rows` stand in the table, `available` of them have a target, and `used_rows` were studied.
+    """
 
     name: str
     rows: int
@@ -191,6 +196,12 @@ class Data:
     notes: list[str]
     target_mean: float
     target_sd: float
+    available: int = 0
+
+    @property
+    def total(self) -> int:
+        """The rows that the user has: all of the table's with a target, whether they were used or not."""
+        return max(self.available, self.used_rows)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -232,7 +232,9 @@ class _Job:
             unit=Unit(
                 unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.question.spread)
             ),
-            signal=SignalResult(self.signal.found, self.signal.p_value, self.signal.rows),
+            signal=SignalResult(
+                self.signal.found, self.signal.p_value, self.signal.rows, self.signal.kind, self.signal.least
+            ),
             answers=found,
             models=[self.result(item, loss) for item in self.shown()],
             residuals=[] if best is None else residuals(best.measured.model, self.dataset, unit, self.options.seed),
