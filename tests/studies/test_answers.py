@@ -78,7 +78,7 @@ def test_a_value_beyond_the_data_says_how_many_more_rows_and_what_they_cost():
 def test_a_value_below_the_floor_is_out_of_reach_of_any_number_of_rows():
     flat = candidate("flat", lambda n: 0.5 + 0.3 * n**-1.0, se=0.002)
     found = answers(SEEN, [flat], question("unexplained 0.2"))
-    assert "is not expected of any of these models with up to 8 times the rows" in found.sentences[1]
+    assert "is not expected of any of these models with up to 2,560 rows" in found.sentences[1]
     assert not math.isfinite(found.needed.value)
     assert not any("however many" in sentence.lower() for sentence in found.sentences), "nobody measured that"
 

@@ -16,7 +16,8 @@ from tests.studies import tables
 
 def told(means, held=100, variance=1.0, trained=50, guessed=1.0):
     one = lambda value: np.array([value])
-    return [Split(trained, held, one(mean), one(variance), one(guessed), True, one(4 * mean)) for mean in means]
+    given = one(variance), one(guessed), one(0.0), True
+    return [Split(trained, held, one(mean), *given, one(4 * mean)) for mean in means]
 
 
 def test_no_error_among_150_rows_is_not_perfection():
@@ -55,7 +56,7 @@ def test_a_fit_that_broke_down_is_left_out_and_named():
     means = [0.5, 0.6, 0.55, 0.5, 0.45, 0.6, 0.5, 10_475.0]
     losses, said = curve_of([told(means)], 0, 100, dataset, unit)
     assert losses.mean[0] == pytest.approx(np.mean(means[:-1]))
-    assert "10,475 times worse than guessing in 1 of 8 splits with 50 rows" in said
+    assert "10,475 times the squared error of guessing in 1 of 8 splits with 50 rows" in said
 
 
 def test_the_tail_of_a_target_is_not_left_out():
@@ -79,14 +80,32 @@ def test_a_mean_that_one_row_decides_has_a_wider_interval(heavy):
     assert (curves[2] > 1.6) == heavy
 
 
+def test_a_split_where_guessing_was_lucky_is_not_a_broken_fit():
+    """Guessing hit the mean of one group: 205 times "worse" with the error that the model always has."""
+    unit, dataset = metric("rmse", "regression"), tables.waves(100)
+    splits = told([0.5, 0.6, 0.5, 0.4]) + told([0.5], guessed=0.002)
+    losses, said = curve_of([splits], 0, 100, dataset, unit)
+    assert not said
+    assert losses.mean[0] == pytest.approx(0.5)
+
+
+def test_models_on_other_splits_are_compared_on_the_whole_table():
+    """Of a heavy tail three splits miss the largest rows, which six see: the mean is that of the table for both."""
+    unit, dataset = metric("rmse", "regression"), tables.waves(100)
+    guessed = np.array([1.0, 0.7, 0.6, 4.0, 0.8, 0.9])
+    own = [dataclasses.replace(told([0.1 + 0.5 * g], guessed=g)[0], slope=np.array([0.5])) for g in guessed]
+    means = [curve_of([part], 0, 100, dataset, unit, float(guessed.mean()))[0].mean[0] for part in (own, own[:3])]
+    assert means[0] == pytest.approx(0.1 + 0.5 * guessed.mean())
+    assert means[1] == pytest.approx(means[0])
+
+
 def grouped(groups, rng):
     """A mean over groups with effects of their own, and the losses of one split that holds all of them out."""
     effects, rows = rng.exponential(size=groups), 10
-    sums = (rows * effects)[None]
-    return effects.mean(), [
-        Split(50, rows * groups, sums.sum(axis=1) / (rows * groups), np.ones(1), np.ones(1), True, np.ones(1),
-              np.arange(groups), np.full(groups, rows), sums)
-    ]  # fmt: skip
+    sums, one = (rows * effects)[None], np.ones(1)
+    members, counts = np.arange(groups), np.full(groups, rows)
+    means = sums.sum(axis=1) / (rows * groups)
+    return effects.mean(), [Split(50, rows * groups, means, one, one, 0 * one, True, one, members, counts, sums)]
 
 
 @pytest.mark.parametrize("groups", [5, 20])

@@ -18,9 +18,9 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
     from lemmata.report import clean
 
     kind = f" with {len(dataset.classes)} classes" if dataset.classes else ""
+    columns = f"{len(dataset.raw_features)} input column{'s' if len(dataset.raw_features) != 1 else ''}"
     lines = [
-        f"{dataset.name}: {len(dataset.targets):,} rows, {len(dataset.raw_features)} input columns; {dataset.task} of"
-        f" {dataset.target!r}{kind}",
+        f"{dataset.name}: {len(dataset.targets):,} rows, {columns}; {dataset.task} of {dataset.target!r}{kind}",
         *(f"  - {note}" for note in dataset.notes),
     ]
     for line in lines:

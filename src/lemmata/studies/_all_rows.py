@@ -60,8 +60,8 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
         variances = np.nanmean([rows.var(axis=1) for rows in parts], axis=0)
         largest = np.zeros(len(means))
     losses = {
-        unit.name: _with_last(measured.losses[unit.name], size, *found, dataset, unit)
-        for unit, *found in zip(units_of(dataset), means, variances, largest, strict=True)
+        unit.name: _with_last(measured.losses[unit.name], size, (mean, variance, most), dataset, unit)
+        for unit, mean, variance, most in zip(units_of(dataset), means, variances, largest, strict=True)
     }
     return dataclasses.replace(whole, losses=losses, learns=measured.learns and fit.learns, reach=size)
 
@@ -81,9 +81,9 @@ def _folds(y: Float[np.ndarray, "n k"]) -> list[np.ndarray]:
     return [np.sort(order[start::FOLDS]) for start in range(min(FOLDS, len(y)))]
 
 
-def _with_last(
-    old: Losses, size: float, mean: float, variance: float, largest: float, dataset: Dataset, unit: Metric
-) -> Losses:
+def _with_last(old: Losses, size: float, found: tuple[float, float, float], dataset: Dataset, unit: Metric) -> Losses:
+    """The curve with mean, variance and largest of the rows' losses at one size more."""
+    mean, variance, largest = map(float, found)
     if not math.isfinite(mean) or (len(old.sizes) and size <= old.sizes[-1]):
         return old
     error = math.sqrt(variance / len(dataset.targets))

@@ -54,7 +54,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     """
     useful = grounded([item for item in candidates if beats_guessing(item.measured, question)])
     if question.rare and question.unit.rows is misranked:
-        sentences = [predicted(found), question.rare + " No AUC is measured on so few, and none is forecast."]
+        sentences = [predicted(found), question.rare + " An AUC on so few rows says little, and none is forecast."]
         return Answers(sentences if found.found else sentences[1:], None, math.nan, "", None, None, [])
     if not found.found or not useful:
         return nothing(found, question, candidates, useful)
@@ -148,13 +148,21 @@ def _rows(
     else:
         level = f"Reaching {question.say_asked()}"
         like = spell_asked(question.unit.told(loss, question.spread), question.unit.percent)
-    nearest = min(useful, key=lambda item: item.expected(HORIZON * total).value)
-    ahead = f"with {HORIZON * total:,} rows, {HORIZON} times as many, {nearest.title} is expected to have "
-    ahead += question.say_interval(nearest.expected(HORIZON * total), like)
-    if all(item.expected(HORIZON * total).lower > loss for item in useful):
-        return f"{level} is not expected of any of these models with up to {HORIZON} times the rows: {ahead}."
-    if not needed.upper <= FARTHEST * total:
+    far = _horizon(best, question)
+    able = [item for item in useful if item.expected(far).lower <= loss]
+    nearest = best if best in able or not able else min(able, key=lambda item: item.expected(far).value)
+    times = f", {HORIZON} times as many" if far == HORIZON * total else ""
+    ahead = f"with {_spelled(far)} rows{times}, {nearest.title} is expected to have "
+    ahead += question.say_interval(nearest.expected(far), like)
+    if not able:
+        return f"{level} is not expected of any of these models with up to {_spelled(far)} rows: {ahead}."
+    if needed.value <= total and needed.upper > total:
+        here = question.say_interval(first.expected(total), like)
+        return f"Whether {total:,} rows are enough for {_asked_level(level)} is open: {first.title} has {here}."
+    if not needed.upper <= FARTHEST * total or needed.value > far:
         return f"Whether more {question.more} reach {_asked_level(level)} is open: {ahead}."
+    if needed.lower <= 1.0 and needed.upper <= first.losses.sizes[0]:
+        return f"{level} takes at most {_rows_of(needed.upper)} with {first.title}; there are {total:,}."
     text = f"{level} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
     text += f"{first.title}; there are {total:,}."
     if needed.value > total:
@@ -162,6 +170,18 @@ def _rows(
     if question.cost is not None and needed.value > total:
         text += f" At {question.cost:g} a row, that costs about {spell(question.cost * (needed.value - total))}."
     return text
+
+
+def _spelled(n: float) -> str:
+    """A number of rows that is no forecast: in all its digits."""
+    return f"{round(n):,}"
+
+
+def _horizon(item: Candidate, question: Question) -> float:
+    """The rows up to which something is said: eight times those there are, or eight times those that were measured."""
+    if item.reach >= question.total / 2:
+        return float(HORIZON * question.total)
+    return float(max(question.total, HORIZON * item.reach))
 
 
 def _asked_level(level: str) -> str:

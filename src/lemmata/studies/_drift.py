@@ -28,7 +28,8 @@ def drift(best: Candidate, question: Question) -> list[str]:
     if least == last or len(apart) < 3 or not apart.std():
         return []
     # The least of several sizes was chosen, so that each of them gets its share of the level.
-    value = float(stats.ttest_1samp(apart, 0.0, alternative="greater").pvalue) * (len(table) - 1)
+    ratio = float(apart.mean() / (apart.std(ddof=1) / math.sqrt(len(apart))))
+    value = float(stats.t.sf(ratio, len(apart) - 1)) * (len(table) - 1)
     if not (math.isfinite(value) and value <= LEVEL):
         return []
     told = [tell(question.unit, float(table[i].mean()), question.spread) for i in (least, last)]

@@ -25,7 +25,8 @@ class Split:
         trained, held: training and held-out rows.
         means: for each metric, the mean loss on the held-out rows.
         variances: m times the variance of that mean.
-        guessed: the mean loss of who predicts the training rows' mean.
+        guessed: the mean loss of who predicts the mean of the table.
+        slope: for each metric, how much the loss of a row rises with that of guessing, by least squares.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
@@ -37,6 +38,7 @@ class Split:
     means: Float[np.ndarray, " metrics"]
     variances: Float[np.ndarray, " metrics"]
     guessed: Float[np.ndarray, " metrics"]
+    slope: Float[np.ndarray, " metrics"]
     learns: bool
     largest: Float[np.ndarray, " metrics"]
     members: np.ndarray | None = None
@@ -80,12 +82,18 @@ class Losses:
         return self.mean if self.seen is None else self.seen
 
 
-def curve_of(fitted: list[list[Split]], metric: int, total: int, dataset: Dataset, unit: Metric) -> tuple[Losses, str]:
+def curve_of(
+    fitted: list[list[Split]], metric: int, total: int, dataset: Dataset, unit: Metric, baseline: float | None = None
+) -> tuple[Losses, str]:
     """The curve of a metric, and what is to be said about splits that were left out; empty where none was.
 
-    Splits in which the metric has no value (one class alone has no AUC) are left out of it. So are splits in which a
-    model is ten times worse than guessing on the same rows and twenty times worse than in its median split: a fit that
-    broke down, and not the tail of the target, which guessing meets as well.
+    Splits in which the metric has no value (one class alone has no AUC) are left out of it. So are splits of numbers in
+    which a model's squared error is ten times that of guessing on the same rows (and in the median split), and twenty
+    times its own in the median split: a fit that broke down, and not the tail of the target, which guessing meets too.
+
+    Models are measured on different numbers of splits. What their held-out rows have in common with guessing is taken
+    off by regression on the loss of guessing, whose mean over the whole table is known: otherwise the model whose
+    splits miss the largest rows of a heavy tail would win.
 
     Args:
         fitted: for each size its splits.
@@ -93,19 +101,23 @@ def curve_of(fitted: list[list[Split]], metric: int, total: int, dataset: Datase
         total: rows N.
         dataset: the table, which says how rows depend.
         unit: the metric.
+        baseline: of numbers, the mean loss over all rows of who predicts their mean.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], ""
     shared, bounds, tail = 0.0, (0.0, math.inf), 0.0
+    independent = dataset.order is None and dataset.groups is None
     for splits in fitted:
         splits = [own for own in splits if math.isfinite(own.means[metric])]
-        kept = _tame(splits, metric)
+        kept = _tame(splits, metric) if unit.rows is unexplained else splits
         if not kept:
             continue
         if len(kept) < len(splits):
-            worst = max(own.means[metric] / max(own.guessed[metric], 1e-300) for own in splits)
-            said = (f"was up to {worst:,.0f} times worse than guessing in {len(splits) - len(kept)} of {len(splits)} "
-                    f"splits with {splits[0].trained:,} rows; these splits are left out of its curve.")  # fmt: skip
-        mean, error, rows, tail = _of_size(kept, metric, total, dataset)
+            worst = _ratios(splits, metric).max()
+            said = (
+                f"had up to {worst:,.0f} times the squared error of guessing in {len(splits) - len(kept)} of "
+                f"{len(splits)} splits with {splits[0].trained:,} rows; these splits are left out of its curve."
+            )
+        mean, error, rows, tail = _of_size(kept, metric, total, dataset, baseline if independent else None)
         value, error, bounds = bounded(mean, error, rows, dataset, unit)
         sizes.append(float(np.mean([own.trained for own in kept])))
         means.append(value)
@@ -121,22 +133,40 @@ def curve_of(fitted: list[list[Split]], metric: int, total: int, dataset: Datase
     ), said  # fmt: skip
 
 
+def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
+    """The loss over that of guessing on the same rows, or in the median split where guessing was lucky."""
+    guessed = np.array([own.guessed[metric] for own in splits])
+    return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
+
+
 def _tame(splits: list[Split], metric: int) -> list[Split]:
-    ratios = np.array([own.means[metric] / max(own.guessed[metric], 1e-300) for own in splits])
+    ratios = _ratios(splits, metric)
     if len(splits) < 3:
         return splits
     wild = (ratios > WILD) & (ratios > WILDER * np.median(ratios))
     return [own for own, out in zip(splits, wild, strict=True) if not out]
 
 
-def _of_size(splits: list[Split], metric: int, total: int, dataset: Dataset) -> tuple[float, float, float, float]:
+def _adjusted(splits: list[Split], metric: int, baseline: float | None) -> Float[np.ndarray, " splits"]:
+    """The mean losses as they would be on rows of the whole table: a regression estimate with guessing as control."""
+    means = np.array([own.means[metric] for own in splits])
+    if baseline is None:
+        return means
+    slope = float(np.mean([own.slope[metric] for own in splits]))
+    apart = np.array([own.guessed[metric] for own in splits]) - baseline
+    return np.maximum(means - slope * apart, means / 10)
+
+
+def _of_size(
+    splits: list[Split], metric: int, total: int, dataset: Dataset, baseline: float | None
+) -> tuple[float, float, float, float]:
     """Mean, standard error, how many independent rows it is worth, and the share of the largest in the sum.
 
     Independent rows: the variance between splits is that of the training sets and that of the held-out rows, v/m; the
     first falls with the number of splits R, the second with the number of different rows, at most min(R m, N).
     """
     number, held = len(splits), float(np.mean([own.held for own in splits]))
-    means = np.array([own.means[metric] for own in splits])
+    means = _adjusted(splits, metric, baseline)
     if dataset.order is not None:
         spread = float(means.std(ddof=1)) if number > 1 else float(means[0])
         share = float(means.max() / max(means.sum(), 1e-300))
@@ -159,10 +189,11 @@ def _of_size(splits: list[Split], metric: int, total: int, dataset: Dataset) -> 
 
 def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, float]:
     """The mean over rows, its standard error from the spread between groups by Student's t, and as `_of_size`."""
-    members = np.concatenate([own.members for own in splits])
+    held = [own for own in splits if own.members is not None and own.counts is not None and own.sums is not None]
+    parts = [(own.members, own.counts, own.sums[metric]) for own in held if own.sums is not None]
+    members, rows, losses = (np.concatenate([part[k] for part in parts]) for k in range(3))  # pyright: ignore
     names, place = np.unique(members, return_inverse=True)
-    sums = np.bincount(place, np.concatenate([own.sums[metric] for own in splits]))
-    counts = np.bincount(place, np.concatenate([own.counts for own in splits]))
+    sums, counts = np.bincount(place, losses), np.bincount(place, rows)
     mean = float(sums.sum() / counts.sum())
     apart = sums - mean * counts
     groups = len(names)

@@ -19,7 +19,7 @@ from lemmata.workers import Lost, finished
 
 from ._data import Dataset
 from ._losses import Losses, Split, curve_of
-from ._metrics import METRICS, Metric, surprise
+from ._metrics import METRICS, Metric, surprise, unexplained
 from ._models import MOST_EXACT, Fit, Model
 from ._splits import BLOCKS, folds_of, number_of_splits, split, split_sizes
 
@@ -89,7 +89,7 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     within = [n for n in sizes if model.price(n, d, k) <= affordable]
     sizes = within if len(within) >= FEWEST_SIZES else sizes[:FEWEST_SIZES]
     least = sum(number_of_splits(total, n, quick, 0.0) * model.price(n, d, k) for n in sizes)
-    if least > COSTLY / (4 if quick else 1) and len(sizes) > 4:
+    if least > COSTLY / (2 if quick else 1) and len(sizes) > 4:
         sizes = sizes[::-2][::-1]
     seconds = QUICK_SIZE_SECONDS if quick else SIZE_SECONDS
     allowed = lambda n: seconds / max(model.price(n, d, k), 1e-9)
@@ -178,9 +178,10 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
              f"({why}); these are left out of its curve." for i, why in sorted(failed.items())]  # fmt: skip
     if len(kept) < min(FEWEST_SIZES, len(sizes)):
         raise SolverError(next(iter(failed.values()), "no split was finished"))
-    losses, wild = {}, ""
+    losses, wild, guesses = {}, "", baselines(dataset)
     for m, unit in enumerate(units_of(dataset)):
-        losses[unit.name], said = curve_of([fitted[i] for i in kept], m, len(dataset.targets), dataset, unit)
+        known = guesses[unit.name] if unit.rows is unexplained else None
+        losses[unit.name], said = curve_of([fitted[i] for i in kept], m, len(dataset.targets), dataset, unit, known)
         wild = wild or said
     notes += [f"{model.title} {wild}"] if wild else []
     learned = [own.learns for own in fitted[kept[-1]]]
@@ -193,9 +194,12 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
     fit = fitted(model, dataset, train, test)
     y = dataset.targets[test]
-    guess = np.repeat(dataset.targets[train].mean(axis=0, keepdims=True), len(test), axis=0)
-    rows, guessed = row_losses(dataset, y, fit.outputs, fit.chances), row_losses(dataset, y, guess, guess).mean(axis=1)
-    found = Split(len(train), len(test), rows.mean(axis=1), rows.var(axis=1), guessed, fit.learns, rows.max(axis=1))
+    guess = np.repeat(dataset.targets.mean(axis=0, keepdims=True), len(test), axis=0)
+    rows, guessed = row_losses(dataset, y, fit.outputs, fit.chances), row_losses(dataset, y, guess, guess)
+    means, known = rows.mean(axis=1), guessed.mean(axis=1)
+    common = ((rows - means[:, None]) * (guessed - known[:, None])).mean(axis=1)
+    slope = common / np.maximum(guessed.var(axis=1), np.finfo(float).tiny)
+    found = Split(len(train), len(test), means, rows.var(axis=1), known, slope, fit.learns, rows.max(axis=1))
     if dataset.groups is None:
         return found
     members, place = np.unique(dataset.groups[test], return_inverse=True)

@@ -125,7 +125,7 @@ def _linear_price(n: int, d: int, k: int) -> float:
 
 def _kernel_price(n: int, d: int, k: int) -> float:
     exact = 5e-10 * n**3 + 2e-9 * n * n * (d + 20 * k)
-    return exact if n <= MOST_EXACT else 0.8 + n * (4e-5 + 3e-7 * d)
+    return exact if n <= MOST_EXACT else 0.5 + n * (4e-5 + 3e-7 * d)
 
 
 def _fit_kernel(kernels: tuple[AbstractKernel, ...], x: np.ndarray, y: np.ndarray, task: str) -> Fit:

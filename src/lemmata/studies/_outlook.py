@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from lemmata.forecasts import Forecast
 
-from ._losses import Losses
+from ._losses import NORMAL_90, Losses
 from ._measure import Measured
 from ._metrics import Metric, misranked, wrong
 from ._result import Interval
@@ -18,6 +18,8 @@ LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
 WIDER = 3.0
 """How many rows as large as the largest may be missing among those that were seen (3/m at 95 %, if none was)."""
+TRAINED = 1.5
+"""Room for other training sets, beside the exact bound of a share with few errors."""
 AHEAD = 1e4
 """How far the curves are drawn, in times the last measured size."""
 
@@ -71,7 +73,9 @@ class Candidate:
         after = logs >= last - 1e-9
         if self.losses.greatest < math.inf:
             curves[after, 0] = np.minimum(curves[after, 0], self.losses.least)
-            curves[after, 2] = np.maximum(curves[after, 2], self.losses.greatest)
+            # What is known exactly of the last size holds beyond it, whatever the first sizes do to the smoothed curve.
+            most = self.losses.greatest
+            curves[after, 2] = np.clip(curves[after, 2], most, TRAINED * most)
         if self.losses.tail > 0:
             curves = _tailed(curves, self.losses.tail)
         level = float(curves[np.searchsorted(logs, last - 1e-9), 1])
@@ -104,8 +108,14 @@ class Candidate:
                 curve[: here + 1] = np.maximum.accumulate(curve[: here + 1][::-1])[::-1]
             ends.append(_first_at_most(logs, curve, loss, first))
         start = float(self.losses.sizes[0])
-        lower, value, upper = ends[0], max(ends[1], start), max(ends[2], start)
+        lower, value, upper = max(ends[0], self._missed(loss)), max(ends[1], start), max(ends[2], start)
         return Interval(value, min(lower, value), max(upper, value))
+
+    def _missed(self, loss: float) -> float:
+        """The largest size at which the loss was measured to be above this one, by its 90 % interval; 1 for none."""
+        losses = self.losses
+        above = np.flatnonzero(losses.mean - NORMAL_90 * losses.se > loss)
+        return float(losses.sizes[above[-1]]) if len(above) else 1.0
 
     def limit(self) -> Interval:
         """The least loss that is expected at any number of rows; its upper end is not below that of the last size."""

@@ -24,13 +24,14 @@ _EXCHANGED = {
 
 def predicted(found: Signal) -> str:
     """That there is a signal, and how sure that is."""
-    return f"The columns predict the target (permutation test, {_p(found)})."
+    test = "permutation test" if found.shuffles else "models of earlier rows tested on later ones"
+    return f"The columns predict the target ({test}, {_p(found)})."
 
 
 def _p(found: Signal) -> str:
     if found.p_value <= found.least * (1 + 1e-9):
         return f"p ≤ {found.least:.2g}, the least that {found.shuffles:,} shuffles can show"
-    return f"p = {found.p_value:.2g}"
+    return f"p = {found.p_value:.2g}" if found.p_value >= 0.001 else "p < 0.001"
 
 
 def copied(found: Signal) -> str:
@@ -50,11 +51,12 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     test has not seen what the curve shows.
     """
     unit = question.unit
-    better = [item for item in useful if item.expected(item.reach).upper < question.guessing]
+    knowing = [item for item in useful if not item.measured.model.naive]
+    better = [item for item in knowing if item.expected(item.reach).upper < question.guessing]
     best = min(better, key=lambda item: item.expected(item.reach).value, default=None)
     if found.found:
         first = (
-            f"The columns say something about the target (permutation test, {_p(found)}), but no model here beats "
+            f"The columns say something about the target ({_p(found)}), but no model here beats "
             f"guessing in {unit.name}. Another kind of model, other columns or more {question.more} may."
         )
     elif found.least > LEVEL or best is not None or found.p_value <= OPEN:
@@ -74,7 +76,12 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
 
 def _tested(found: Signal) -> str:
     what = _EXCHANGED.get(found.kind, _EXCHANGED["rows"])
-    share = f"{found.p_value:.1%}" if found.p_value < 0.1 else f"{found.p_value:.0%}"
+    share = f"{100 * float(f'{found.p_value:.2g}'):.2g}%"
+    if not found.shuffles:
+        return (
+            f"models of earlier rows were tested on later ones, {found.rows:,} rows in all, and did not surely beat "
+            f"the mean, the last value and the season ({_p(found)}; a signal is p ≤ {LEVEL:g})."
+        )
     return (
         f"on {found.rows:,} rows {what}, and predicted as well in {share} of all cases (p = {found.p_value:.2g}; a "
         f"signal is p ≤ {LEVEL:g})."
