@@ -1,5 +1,6 @@
 """Answers in words: what the first line is, what is never said, and that no number contradicts another."""
 
+import dataclasses
 import math
 import re
 
@@ -271,6 +272,39 @@ def test_a_test_without_power_is_not_told_as_absence():
     assert "With 4 groups this test cannot find a signal" in found.sentences[1]
     weak = answers(Signal(False, 0.6, 0.9, 1.0, 60, visible=0.2), [], question())
     assert "20% or more of the target's variance would have been found" in weak.sentences[1]
+
+
+def test_a_short_series_is_not_told_as_absence():
+    seen = Signal(False, 0.5, 0.9, 1.0, 120, kind="time")
+    found = answers(seen, [], question())
+    assert found.sentences[0].startswith("Whether the columns predict the target is open")
+    assert "A series of fewer than 400 rows is too short" in found.sentences[1]
+    long = answers(Signal(False, 0.5, 0.9, 1.0, 900, kind="time", visible=0.03), [], question())
+    assert long.sentences[0].startswith("Nothing here predicts the target")
+    assert not any("would have been found" in sentence for sentence in long.sentences)
+
+
+def test_a_last_value_speaks_for_no_column():
+    """Independent random walks: repeating the last value beats guessing, and uses no column."""
+    last = candidate("last", FAST)
+    naive = dataclasses.replace(last.measured.model, naive=True)
+    last = dataclasses.replace(last, measured=dataclasses.replace(last.measured, model=naive))
+    found = answers(UNSEEN, [last], question())
+    assert found.sentences[0].startswith("Nothing here predicts the target")
+    assert not any("speaks for a signal" in sentence for sentence in found.sentences)
+
+
+def test_a_value_that_the_rows_may_have_already_is_open_and_no_question_of_more():
+    model = candidate("noisy", lambda n: 0.5 * n**-0.1, se=0.1)
+    level = 1.03 * model.expected(320).value
+    found = answers(SEEN, [model], question(f"unexplained {level}"))
+    assert found.sentences[1].startswith("Whether 320 rows are enough for unexplained")
+
+
+def test_fewer_rows_than_were_seen_to_miss_a_value_are_not_told():
+    """The lower end of the rows lies above the sizes that were measured to be worse by their intervals."""
+    model = candidate("fast", FAST, se=0.02)
+    assert model.samples(0.2).lower >= 64
 
 
 def test_a_model_that_beats_guessing_by_its_interval_is_not_told_as_nothing():

@@ -17,7 +17,7 @@ def test_sizes_grow_to_four_fifths_of_the_rows(total):
     assert all(number_of_splits(total, n) >= (6 if n <= 10_000 else 2) for n in sizes)
     assert all(number_of_splits(total, n, most=0.0) == (2 if n < 4000 else 1) for n in sizes)
     assert len(split_sizes(total, quick=True)) <= 5
-    assert split_sizes(total, quick=True)[-1] == min(int(0.8 * total), 4000)
+    assert split_sizes(total, quick=True)[-1] == int(0.8 * total)
 
 
 def test_sizes_leave_the_largest_group_out():

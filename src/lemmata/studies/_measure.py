@@ -21,7 +21,7 @@ from ._data import Dataset
 from ._losses import Losses, Split, curve_of
 from ._metrics import METRICS, Metric, surprise, unexplained
 from ._models import MOST_EXACT, Fit, Model
-from ._splits import BLOCKS, folds_of, number_of_splits, split, split_sizes
+from ._splits import BLOCKS, folds_of, held_out, number_of_splits, split, split_sizes
 
 FEWEST_SIZES = 3
 MOST_LEFT_OUT = 2500
@@ -32,6 +32,8 @@ SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
 """The price of all fits at one size, beyond the least number of splits."""
 LEAST_BLOCKS = 4
 """Stretches of time on which a costly model is measured, at the least."""
+WHOLE = 6.0
+"""The price of holding out every row once at the last size, in times that of all fits at a size."""
 COSTLY = 8.0
 """A model whose least number of fits has a higher price is measured at every other size."""
 
@@ -100,6 +102,10 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     plan = []
     for n in sizes:
         number = number_of_splits(total, n, quick, allowed(n))
+        # At the last size every row is held out once where that is not dear: few rows may hold much of the loss.
+        whole = math.ceil(total / held_out(total, n))
+        if n == sizes[-1] and whole * model.price(n, d, k) <= WHOLE * seconds:
+            number = max(number, whole)
         if dataset.groups is not None:
             folds = folds_of(dataset.groups)
             number = folds * max(1, round(number / folds))

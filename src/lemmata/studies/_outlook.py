@@ -76,6 +76,7 @@ class Candidate:
             # What is known exactly of the last size holds beyond it, whatever the first sizes do to the smoothed curve.
             most = self.losses.greatest
             curves[after, 2] = np.clip(curves[after, 2], most, TRAINED * most)
+            curves[after, 1] = np.minimum(curves[after, 1], most)
         if self.losses.tail > 0:
             curves = _tailed(curves, self.losses.tail)
         level = float(curves[np.searchsorted(logs, last - 1e-9), 1])

@@ -11,7 +11,6 @@ POINTS, QUICK_POINTS = 8, 5
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
 """With --time the last 40 % of the rows are the stretches that are predicted, one after the other."""
-QUICK_MOST = 4000
 MOST_HELD_OUT, HELD_SHARE = 20_000, 0.2
 BLOCKS = 8
 """Stretches of later rows that are predicted with --time."""
@@ -24,18 +23,17 @@ def split_sizes(
 ) -> list[int]:
     """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5: eight, or five quickly.
 
-    Quickly they end at 4,000. With an order they end at 3N/5; with groups where the largest group leaves no more.
+    With an order they end at 3N/5; with groups where the largest group leaves no more.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
     >>> split_sizes(50_000, quick=True)
-    [1000, 1414, 2000, 2828, 4000]
+    [1000, 2515, 6325, 15905, 40000]
     """
     points = QUICK_POINTS if quick else POINTS
     top = int((LARGEST_SHARE_IN_TIME if ordered else LARGEST_SHARE) * total)
     if groups is not None and not ordered:
         top = min(top, total - int(np.bincount(groups).max()))
-    top = min(top, QUICK_MOST) if quick else top
     least = min(max(8, total // 50), max(top // 4, 1))
     return sorted({round(float(size)) for size in np.geomspace(least, max(top, least), points)})
 
