@@ -16,7 +16,7 @@ from tests.studies import tables
 
 def told(means, held=100, variance=1.0, trained=50, guessed=1.0):
     one = lambda value: np.array([value])
-    given = one(variance), one(guessed), one(0.0), True
+    given = one(variance), one(guessed), one(0.0), np.zeros((2, 1)), True
     return [Split(trained, held, one(mean), *given, one(4 * mean)) for mean in means]
 
 
@@ -105,7 +105,9 @@ def grouped(groups, rng):
     sums, one = (rows * effects)[None], np.ones(1)
     members, counts = np.arange(groups), np.full(groups, rows)
     means = sums.sum(axis=1) / (rows * groups)
-    return effects.mean(), [Split(50, rows * groups, means, one, one, 0 * one, True, one, members, counts, sums)]
+    return effects.mean(), [
+        Split(50, rows * groups, means, one, one, 0 * one, np.zeros((2, 1)), True, one, members, counts, sums)
+    ]
 
 
 @pytest.mark.parametrize("groups", [5, 20])

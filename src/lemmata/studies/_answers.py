@@ -34,8 +34,13 @@ RARE = 8
 
 
 def beats_guessing(measured: Measured, question: Question) -> bool:
-    """Whether the model learns, and at the largest measured size beats guessing by a standard error."""
+    """Whether the model learns, and at the largest measured size beats guessing by a standard error.
+
+    On independent rows both are compared row by row: what a few large rows add to both losses decides nothing.
+    """
     losses = measured.losses[question.unit.name]
+    if math.isfinite(losses.gain):
+        return measured.learns and losses.gain < 0
     return measured.learns and bool(len(losses.mean) and losses.mean[-1] + losses.se[-1] < question.guessing)
 
 

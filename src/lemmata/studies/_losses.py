@@ -27,6 +27,7 @@ class Split:
         variances: m times the variance of that mean.
         guessed: the mean loss of who predicts the mean of the table.
         slope: for each metric, how much the loss of a row rises with that of guessing, by least squares.
+        gain: for each metric, the mean and the variance over rows of the model's loss less that of guessing.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
@@ -39,6 +40,7 @@ class Split:
     variances: Float[np.ndarray, " metrics"]
     guessed: Float[np.ndarray, " metrics"]
     slope: Float[np.ndarray, " metrics"]
+    gain: Float[np.ndarray, "2 metrics"]
     learns: bool
     largest: Float[np.ndarray, " metrics"]
     members: np.ndarray | None = None
@@ -62,6 +64,8 @@ class Losses:
         seen: the mean as it was measured; None where it is `mean`.
         least, greatest: exact 90 % bounds of the loss at the last size where errors are few; 0 and infinity elsewhere.
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
+        gain: of independent rows, a standard error above the model's loss less that of guessing on the same rows, at
+            the largest size with splits; nan elsewhere.
         paired: by size, the losses of the splits, with an order: the same stretches at each size.
     """
 
@@ -74,6 +78,7 @@ class Losses:
     least: float = 0.0
     greatest: float = math.inf
     tail: float = 0.0
+    gain: float = math.nan
     paired: tuple[Float[np.ndarray, " splits"], ...] = ()
 
     @property
@@ -104,7 +109,7 @@ def curve_of(
         baseline: of numbers, the mean loss over all rows of who predicts their mean.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], ""
-    shared, bounds, tail = 0.0, (0.0, math.inf), 0.0
+    shared, bounds, tail, gain = 0.0, (0.0, math.inf), 0.0, math.nan
     independent = dataset.order is None and dataset.groups is None
     for splits in fitted:
         splits = [own for own in splits if math.isfinite(own.means[metric])]
@@ -125,11 +130,12 @@ def curve_of(
         errors.append(error)
         numbers.append(len(kept))
         paired.append(np.array([own.means[metric] for own in kept]))
+        gain = _gain(kept, metric, total) if independent else math.nan
         common = _common(kept, metric, total, error, dataset)
         shared = common / value if value > 0 else 0.0
     return Losses(
         np.array(sizes), np.array(means), np.array(errors), tuple(numbers), shared, np.array(seen), *bounds,
-        tail if unit.rows is unexplained else 0.0, tuple(paired) if dataset.order is not None else (),
+        tail if unit.rows is unexplained else 0.0, gain, tuple(paired) if dataset.order is not None else (),
     ), said  # fmt: skip
 
 
@@ -200,6 +206,14 @@ def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, f
     effective = float(counts.sum() ** 2 / (counts**2).sum())
     error = math.sqrt(float((apart**2).sum()) * groups / max(groups - 1, 1)) / counts.sum()
     return mean, error * _student(effective), float(groups), float(sums.max() / max(sums.sum(), 1e-300))
+
+
+def _gain(splits: list[Split], metric: int, total: int) -> float:
+    """A standard error above the mean of the model's loss less that of guessing; what both miss counts in neither."""
+    means = np.array([own.gain[0, metric] for own in splits])
+    rows = float(np.mean([own.gain[1, metric] for own in splits]))
+    different = min(len(splits) * float(np.mean([own.held for own in splits])), total)
+    return float(means.mean()) + math.sqrt(rows / different)
 
 
 def _student(number: float) -> float:

@@ -205,7 +205,9 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
     means, known = rows.mean(axis=1), guessed.mean(axis=1)
     common = ((rows - means[:, None]) * (guessed - known[:, None])).mean(axis=1)
     slope = common / np.maximum(guessed.var(axis=1), np.finfo(float).tiny)
-    found = Split(len(train), len(test), means, rows.var(axis=1), known, slope, fit.learns, rows.max(axis=1))
+    apart = rows - guessed
+    gain = np.stack([apart.mean(axis=1), apart.var(axis=1)])
+    found = Split(len(train), len(test), means, rows.var(axis=1), known, slope, gain, fit.learns, rows.max(axis=1))
     if dataset.groups is None:
         return found
     members, place = np.unique(dataset.groups[test], return_inverse=True)

@@ -58,8 +58,8 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     best = min(better, key=lambda item: item.expected(item.reach).value, default=None)
     if found.found:
         first = (
-            f"The columns say something about the target ({_p(found)}), but no model here beats "
-            f"guessing in {unit.name}. Another kind of model, other columns or more {question.more} may."
+            f"The columns say something about the target ({_p(found)}), but no model here surely "
+            f"beats guessing in {unit.name}. Another kind of model, other columns or more {question.more} may."
         )
     elif found.least > LEVEL or best is not None or found.p_value <= OPEN or _short(found):
         first = f"Whether the columns predict the target is open: {_tested(found)}"
