@@ -34,17 +34,24 @@ class StudyOptions:
         str | None,
         "Models to compare, separated by commas. Kernels, which predict a row from similar ones: linear, rbf, laplace,"
         " matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and as very wide networks relu-DEPTH, erf-DEPTH,"
-        " gelu-DEPTH. Beside them: boosting, forest, logistic.",
+        " gelu-DEPTH. Others: boosting, forest, logistic, lasso, elastic-net, poisson, gamma, neighbours, svm.",
     ] = None
-    model: Annotated[str | None, "Your own beside them: FILE.py:function that returns a scikit-learn estimator."] = None
-    group: Annotated[str | None, "A column; rows where it is equal are never split."] = None
-    time: Annotated[str | None, "A column of dates or numbers: earlier rows train, later rows test."] = None
+    model: Annotated[
+        str | None,
+        "Also compare your own model: FILE.py:function, where the function returns a scikit-learn estimator.",
+    ] = None
+    group: Annotated[
+        str | None, "Group column. Rows with the same value stay together: all in training or all held out."
+    ] = None
+    time: Annotated[
+        str | None, "Time column, of dates or numbers. Models are trained on earlier rows and tested on later ones."
+    ] = None
     task: Annotated[str | None, "classification or regression; default: by the target."] = None
     drop_column: Annotated[tuple[str, ...], "Leave a column out; repeatable."] = ()
     keep: Annotated[tuple[str, ...], "Keep a column that looks like an identifier; repeatable."] = ()
     drop_missing: Annotated[bool, "Drop rows with missing cells instead of filling them in."] = False
-    max_rows: Annotated[int | None, "Use at most this many rows; default 2500."] = None
-    quick: Annotated[bool, "Curves and answer alone: five sizes up to 400 rows, few splits, no theory beside."] = False
+    max_rows: Annotated[int | None, "Use at most this many rows, drawn at random; default: all."] = None
+    quick: Annotated[bool, "Measure fewer sizes and splits, and leave the theory out."] = False
     claims: Annotated[
         bool, "Also: which theorems apply to these data, and trained networks beside the kernels that they turn into."
     ] = False

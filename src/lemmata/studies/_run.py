@@ -216,6 +216,8 @@ class _Job:
             else unit.understood(found.asked, self.question.spread)
         )
         self.notes += self.about_time(best)
+        if self.few is not self.dataset and any(self.theory.values()):
+            self.notes.append(f"What the theory says is computed on {len(self.few.targets):,} rows, drawn at random.")
         self.notes = list(dict.fromkeys(self.notes))
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:
