@@ -27,6 +27,7 @@ def one(name, dataset, **options):
 def test_scaling_is_learned_in_the_training_rows(monkeypatch):
     seen = []
     dataset = tables.linear(60, scale=1e3)
+    assert dataset.x.shape == (60, 3), "all rows are encoded before the spy looks"
     encoder = dataset.encoder
 
     class Spy:
