@@ -240,7 +240,12 @@ def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | N
         reason = None
         if here.sum() >= 20 and np.ptp(target[here]) > 0:
             reason = _function_of(column[here], target[here], category, bool(targets.classes))
-        if reason is None and targets.classes and 0 < here.sum() < len(here) and _determines(target, here):
+        if (
+            reason is None
+            and targets.classes
+            and 0 < here.sum() < len(here)
+            and _determines(target, here, np.argsort(target, kind="stable"))
+        ):
             reason = "is missing exactly where {target} has certain values"
         if reason:
             return reason
@@ -250,15 +255,17 @@ def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | N
 def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes: bool) -> str | None:
     if not category and np.array_equal(column, target):
         return "equals {target}"
-    if _determines(column, target):
+    order = np.argsort(column, kind="stable")
+    if _determines(column, target, order):
         return "determines {target}: each of its values goes with a single value of the target"
     if category:
         return None
     if classes:
-        return "separates the classes of {target} perfectly by thresholds" if _separates(column, target) else None
+        return (
+            "separates the classes of {target} perfectly by thresholds" if _separates(column, target, order) else None
+        )
     if _explained(column, target) >= SAME:
         return "is a multiple of {target}, up to a constant and rounding"
-    order = np.argsort(column, kind="stable")
     # Of a monotone relation the target is nearly sorted in the column's order; ranks tell how nearly.
     if max((np.diff(target[order]) >= 0).mean(), (np.diff(target[order]) <= 0).mean()) < MONOTONE:
         return None
@@ -273,19 +280,20 @@ def _explained(a: np.ndarray, b: np.ndarray) -> float:
     return float((a @ b) ** 2 / max((a @ a) * (b @ b), np.finfo(float).tiny))
 
 
-def _determines(column: np.ndarray, target: np.ndarray) -> bool:
-    """Whether equal values always meet equal targets, in so many repeats that it cannot be chance."""
-    order = np.argsort(column, kind="stable")
+def _determines(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
+    """Whether equal values always meet equal targets, in so many repeats that it cannot be chance.
+
+    `order` sorts the column.
+    """
     repeats = column[order][1:] == column[order][:-1]
-    if repeats.all() or (repeats & (target[order][1:] != target[order][:-1])).any():
+    if repeats.all() or not repeats.any() or (repeats & (target[order][1:] != target[order][:-1])).any():
         return False
     _, sizes = np.unique(target, return_counts=True)
     return bool(repeats.sum() * math.log(((sizes / len(target)) ** 2).sum()) < math.log(CHANCE))
 
 
-def _separates(column: np.ndarray, target: np.ndarray) -> bool:
+def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> bool:
     """Whether each class is an interval of the column, which shuffled classes would be with chance k! Π n_c! / n!."""
-    order = np.argsort(column, kind="stable")
     changes = target[order][1:] != target[order][:-1]
     _, sizes = np.unique(target, return_counts=True)
     if changes.sum() != len(sizes) - 1 or (np.diff(column[order])[changes] == 0).any():
