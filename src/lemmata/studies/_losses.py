@@ -216,7 +216,7 @@ def _gain(splits: list[Split], metric: int, total: int) -> float:
     return float(means.mean()) + math.sqrt(rows / different)
 
 
-def _student(number: float) -> float:
+def _student(number: float | int) -> float:
     """How much wider than a normal 90 % interval is Student's, of so many independent values."""
     return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
 

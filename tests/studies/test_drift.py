@@ -1,0 +1,76 @@
+"""With --time: a drift is named where it was measured, sizes are tested equally far ahead, dependence is not signal."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lemmata.forecasts import forecast
+from lemmata.options import StudyOptions
+from lemmata.studies import load_dataset, run_study
+from lemmata.studies._drift import drift
+from lemmata.studies._losses import Losses
+from lemmata.studies._measure import Measured
+from lemmata.studies._metrics import metric
+from lemmata.studies._models import models
+from lemmata.studies._outlook import Candidate
+from lemmata.studies._question import Question
+
+SIZES = np.array([20.0, 40.0, 80.0, 160.0])
+UNIT = metric("rmse", "regression")
+
+
+def stretches(means, noise=0.02, seed=0):
+    """A candidate whose losses on eight stretches have these means, and a deviation that all sizes share."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=8) * 0.2
+    paired = tuple(mean + common + noise * rng.normal(size=8) for mean in means)
+    losses = Losses(SIZES, np.array(means), np.full(4, 0.05), (8,) * 4, paired=paired)
+    (model,) = models(["linear"], None, np.ones((30, 2)), "regression")
+    curve = forecast(SIZES, losses.mean, losses.se, baseline=1.0)
+    return Candidate(Measured(model, {"rmse": losses}, True), curve, UNIT, 400)
+
+
+def test_a_drift_is_named_only_where_older_rows_make_it_worse():
+    question = Question(UNIT, None, 400, 1.0, 1.0)
+    (said,) = drift(stretches([0.6, 0.4, 0.7, 0.9]), question)
+    assert "The target drifts: with the last 40 rows linear model has rmse 0." in said
+    assert said.endswith("Older rows no longer help.")
+    assert drift(stretches([0.9, 0.7, 0.6, 0.5]), question) == []
+    # Differences that are noise: at most one in twenty of 100, which has a deviation of 2.2.
+    assert sum(bool(drift(stretches([0.6] * 4, 0.2, seed), question)) for seed in range(100)) <= 11
+
+
+def days(rows=600, seed=0, trend=0.0):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({f"x{j}": rng.normal(size=rows) for j in range(3)})
+    table["day"] = pd.date_range("2020-01-01", periods=rows)
+    table["y"] = table["x0"] + trend * np.arange(rows) + 0.5 * rng.normal(size=rows)
+    return table
+
+
+@pytest.mark.rotating(2)
+@pytest.mark.parametrize("trend", [0.0, 0.02])
+def test_a_trend_does_not_make_few_rows_enough(trend):
+    """ "A tenth less error takes about 40 rows; there are 2,000": small sets were tested a short way ahead."""
+    options = StudyOptions(time="day", quick=True, models="linear,forest")
+    found = run_study(load_dataset(days(trend=trend), "y", time="day"), options)
+    asked = next(sentence for sentence in found.answers.sentences if "enth less error" in sentence)
+    assert "takes about" not in asked or trend == 0.0
+    assert {model.name for model in found.models} == {"linear", "forest", "last", "season"}
+    if trend:
+        assert found.answers.best == "last"
+        assert any("--keep 'day' gives the models the time" in note for note in found.notes)
+        assert any("The target drifts" in note for note in found.notes)
+
+
+def test_every_split_of_a_size_has_a_stretch_of_its_own():
+    from lemmata.studies._measure import measure
+
+    dataset = load_dataset(days(), "y", time="day")
+    (model,) = models(["linear"], None, dataset.x, "regression")
+    losses = measure(model, dataset, 0, quick=True).losses["rmse"]
+    assert len(losses.paired) == len(losses.sizes)
+    assert all(len(own) == len(losses.paired[0]) for own in losses.paired)
+    assert dataclasses.replace(losses, paired=()).se[-1] > losses.paired[-1].std(ddof=1) / np.sqrt(8), "Student's t"
