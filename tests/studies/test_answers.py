@@ -319,6 +319,10 @@ def test_the_least_that_shuffles_can_give_is_said_to_be_it():
                                                                        question()).sentences[0]  # fmt: skip
     seen = Signal(True, 0.01, 0.3, 1.0, 100)
     assert "p = 0.01)" in answers(seen, [candidate("fast", FAST)], question()).sentences[0]
+    both = Signal(True, 0.005, 0.3, 1.0, 100, kind="groups", shuffles=399)
+    assert "the least that this test can show" in answers(both, [candidate("fast", FAST)], question()).sentences[0]
+    sure = answers(Signal(False, 1.0, 0.9, 1.0, 60), [], question()).sentences[0]
+    assert "predicted as well in 100% of all cases (p = 1;" in sure
 
 
 def test_no_model_comes_below_the_noise_that_a_better_one_has_shown():

@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from lemmata.errors import DataError, MemoryPlanError
+from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.studies import _data, load_dataset
 from lemmata.studies._bundled import SETS
 from lemmata.studies._calendar import WEEKDAYS
 from lemmata.studies._overview import describe
+from lemmata.studies._roles import _one_name
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -199,6 +200,12 @@ def test_rows_are_capped_as_asked_or_by_the_cells(tmp_path, monkeypatch):
     assert len(planned.x) == 40
     assert any("for all 60 would be more than 80 encoded cells" in note for note in planned.notes)
     assert load_dataset(path, "y", max_rows=30, seed=1).index.tolist() != capped.index.tolist()
+
+
+def test_an_array_is_not_the_name_of_a_column():
+    with pytest.raises(SettingError, match="--group is not the name of a column; found type list"):
+        _one_name("group", ["a"])
+    assert _one_name("target", 4) == "4"
 
 
 @pytest.mark.parametrize("free", [2**33, 2**22])

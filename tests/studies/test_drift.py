@@ -61,8 +61,25 @@ def test_a_trend_does_not_make_few_rows_enough(trend):
     assert {model.name for model in found.models} == {"linear", "forest", "last", "season"}
     if trend:
         assert found.answers.best == "last"
-        assert any("--keep 'day' gives the models the time" in note for note in found.notes)
-        assert any("The target drifts" in note for note in found.notes)
+        assert found.answers.sentences[1].startswith("The target drifts: with the last ")
+
+
+def test_a_drift_that_makes_every_model_lose_is_named():
+    """Coefficients that turn half way: no model beats guessing with all rows, and recent rows alone do."""
+    table = days(1000)
+    table["y"] = np.where(np.arange(1000) < 500, 2.0, -2.0) * table["x0"] + 0.5 * table["x1"]
+    table["y"] += 0.5 * np.random.default_rng(1).normal(size=1000)
+    options = StudyOptions(time="day", quick=True, models="linear")
+    found = run_study(load_dataset(table, "y", time="day"), options)
+    assert any("The target drifts: with the last" in sentence for sentence in found.answers.sentences)
+
+
+def test_a_last_value_is_named_only_where_no_model_of_any_size_is_better():
+    walk = days(600)
+    walk["y"] = np.cumsum(np.random.default_rng(3).normal(size=600))
+    found = run_study(load_dataset(walk, "y", time="day"), StudyOptions(time="day", quick=True, models="linear"))
+    told = " ".join(found.answers.sentences)
+    assert ("--keep 'day' gives the models the time" in told) == (found.answers.best == "last")
 
 
 def test_every_split_of_a_size_has_a_stretch_of_its_own():

@@ -105,6 +105,8 @@ def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -
     from lemmata.studies._answers import FARTHEST, rows
 
     if not needed.value <= FARTHEST * total:
+        if needed.lower <= 1:
+            return "open"
         least = needed.lower <= FARTHEST * total
         return f"open (≥ {rows(needed.lower)})" if least else "out of reach"
     upper = rows(needed.upper) if needed.upper <= FARTHEST * total else endless

@@ -186,6 +186,8 @@ def load_dataset(
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
     findings += examine_rows(inputs, targets, earliest, roles.label)
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
+    if targets.classes is None and targets.values.shape[1] > 1:
+        notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added up")
     return Dataset(
         name=table.name,
         inputs=inputs.values,

@@ -42,6 +42,7 @@ def assign_roles(
     group: str | None,
     time: str | None,
 ) -> Roles:
+    target, group, time = (_one_name(*given) for given in (("target", target), ("group", group), ("time", time)))
     targets, label = _target_columns(table, target)
     for option, names in (("drop-column", drop), ("keep", keep), ("group", [group]), ("time", [time])):
         for name in names:
@@ -61,6 +62,24 @@ def assign_roles(
             remedy="check the separator of the file, leave fewer columns out, or --keep that of --group or --time",
         )
     return Roles(label, targets, inputs, group, time, tuple(keep))
+
+
+def _one_name(option: str, name: object) -> str | None:
+    """The name of a column; a number names the column that is called so.
+
+    Raises:
+        SettingError: a list or an array.
+    """
+    if name is None or isinstance(name, str):
+        return name
+    if isinstance(name, int | float):
+        return str(name)
+    raise SettingError(
+        f"--{option} is not the name of a column",
+        found=f"type {type(name).__name__}",
+        rule="one name, as text",
+        remedy=f'{option}="NAME"; put an array into the table as a column',
+    )
 
 
 def role_notes(roles: Roles, drop: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """The main job: a table in, the record of the study out."""
 
 import concurrent.futures
+import dataclasses
 import datetime
 import math
 import os
@@ -215,7 +216,9 @@ class _Job:
             if best is None or found.needed is None
             else unit.understood(found.asked, self.question.spread)
         )
-        self.notes += self.about_time(best)
+        in_time = self.about_time(best)
+        if in_time:
+            found = dataclasses.replace(found, sentences=[found.sentences[0], *in_time, *found.sentences[1:]])
         if self.few is not self.dataset and any(self.theory.values()):
             self.notes.append(f"What the theory says is computed on {len(self.few.targets):,} rows, drawn at random.")
         self.notes = list(dict.fromkeys(self.notes))
@@ -250,11 +253,13 @@ class _Job:
     def about_time(self, best: Candidate | None) -> list[str]:
         """With an order: whether older rows still help, and whether the last value predicts better than the columns."""
         knowing = [item for item in self.candidates if not item.measured.model.naive]
-        if best is None or self.dataset.order is None or not knowing:
+        if self.dataset.order is None or not knowing:
             return []
-        total = self.question.total
-        found = drift(min(knowing, key=lambda item: item.expected(total).value), self.question)
-        if best.measured.model.naive:
+        # A drift may make every model lose with all rows: it is looked for in the one that is best at any size.
+        steadiest = min(knowing, key=lambda item: float(item.losses.mean.min()))
+        found = drift(steadiest, self.question)
+        last = best is not None and best.measured.model.naive
+        if last and best.losses.mean[-1] < steadiest.losses.mean.min():
             name = self.options.time
             found.append(f"Repeating the {best.title} predicts better than any model of the columns. If the target has "
                          f"a trend, --keep {name!r} gives the models the time, too.")  # fmt: skip

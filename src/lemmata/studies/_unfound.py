@@ -32,7 +32,9 @@ def predicted(found: Signal) -> str:
 
 def _p(found: Signal) -> str:
     if found.p_value <= found.least * (1 + 1e-9):
-        return f"p ≤ {found.least:.2g}, the least that {found.shuffles:,} shuffles can show"
+        plain = math.isclose(found.least, 1 / (found.shuffles + 1), rel_tol=0.02)
+        what = f"{found.shuffles:,} shuffles" if plain else "this test"
+        return f"p ≤ {found.least:.2g}, the least that {what} can show"
     return f"p = {found.p_value:.2g}" if found.p_value >= 0.001 else "p < 0.001"
 
 
@@ -78,7 +80,8 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
 
 def _tested(found: Signal) -> str:
     what = _EXCHANGED.get(found.kind, _EXCHANGED["rows"])
-    share = f"{100 * float(f'{found.p_value:.2g}'):.2g}%"
+    share = 100 * float(f"{found.p_value:.2g}")
+    share = f"{share:.0f}%" if share >= 10 else f"{share:.2g}%"
     if not found.shuffles:
         return (
             f"models of earlier rows were tested on later ones, {found.rows:,} rows in all, and did not surely beat "
