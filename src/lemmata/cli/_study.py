@@ -24,8 +24,9 @@ def _study(
     """How much data do I need, which model predicts best, and what would more data buy?
 
     Says first whether the columns predict the target at all: whether models do better than with the target shuffled (a
-    permutation test). Then fits models on growing parts of the table, tests them on the rest, and says with an interval
-    how the curve goes on, and at which floor it ends.
+    permutation test). Then trains models on growing parts of the table, tests them on the rest, and says with an
+    interval how the error falls with more rows. All rows of the table are used; with --group or --time the test, the
+    splits and the intervals know how rows depend.
 
     Writes DIR/report/index.html and DIR/study.json, and prints the answer. Exit code 0; 2 where the input is refused;
     130 after Ctrl-C, with what was finished written.
