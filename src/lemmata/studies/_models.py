@@ -18,7 +18,7 @@ from ._architectures import Architecture, architectures, check_names
 from ._gram import padded_gram
 from ._kernel_fit import best_of, chances, kernel_fit
 from ._large_fit import centres_fit, column_fit
-from ._usual import NAIVE, USUAL, Fit, check_amounts, fit_estimator, suited, usual_models
+from ._usual import NAIVE, USUAL, Fit, check_amounts, fit_estimator, free, suited, usual_models
 
 MOST_EXACT = 1000
 """Rows up to which a kernel machine is fitted exactly in a split; beyond, on as many centres."""
@@ -47,7 +47,7 @@ class Model:
     formula: str
     theory: bool
     fit: Callable[[np.ndarray, np.ndarray, str], Fit]
-    price: Callable[[int, int, int], float] = lambda n, d, k: 0.0
+    price: Callable[[int, int, int], float] = free
     kernels: tuple[AbstractKernel, ...] = ()
     naive: bool = False
     own: bool = False

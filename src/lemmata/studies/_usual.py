@@ -270,13 +270,14 @@ def season(y: Float[np.ndarray, "n k"]) -> int:
     return period if alike[period] > 2 / math.sqrt(n) else 1
 
 
-def _free(n: int, d: int, k: int) -> float:
+def free(n: int, d: int, k: int) -> float:
+    """The price of a model that costs next to nothing."""
     return 1e-8 * n
 
 
 NAIVE: dict[str, Entry] = {
-    "last": ("last value", "the target of the last training row", _last, _free),
-    "season": ("last season", "the targets of the last season again", _season, _free),
+    "last": ("last value", "the target of the last training row", _last, free),
+    "season": ("last season", "the targets of the last season again", _season, free),
 }
 USUAL = ("boosting", "forest", "logistic", "lasso", "elastic-net", "poisson", "gamma", "neighbours", "svm")
 
