@@ -100,7 +100,7 @@ def test_when_kernels_say_nothing(net):
 
 
 def test_kernels_of_values():
-    values = np.full((40, 2), 0.5)  # ones would be several classes of a row
+    values = RNG.normal(size=(40, 2))  # ones would be several classes of a row
     start = read_trained((lambda w, rows: rows @ w, jnp.ones((3, 2))), RNG.normal(size=(40, 3)), values).model
     problem = dataclasses.replace(ridge(held=150), start=start)
     for claim in (ErrorOfTheStartKernel(), ErrorOfTheEndKernel()):
