@@ -8,7 +8,10 @@ import altair as alt
 
 INK = "#7b828c"
 GRID = "#8884"
-COLOURS = ("#4c78c8", "#e07b39", "#2f9e77", "#c2508c", "#8a67c9", "#b8962e", "#3aa3b5", "#c94f4f", "#6b8e23", "#7f6a5a")
+COLOURS = (
+    "#4c78c8", "#e07b39", "#2f9e77", "#c2508c", "#8a67c9", "#b8962e", "#3aa3b5", "#c94f4f", "#6b8e23", "#7f6a5a",
+    "#1f4e8c", "#a8541c", "#1b6b4f", "#8c2f62", "#5a3f94", "#7d6417",
+)  # fmt: skip
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MOST_TICKS = 8
 
