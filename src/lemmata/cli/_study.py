@@ -25,8 +25,8 @@ def _study(
 
     Says first whether the columns predict the target at all: whether models do better than with the target shuffled (a
     permutation test). Then trains models on growing parts of the table, tests them on the rest, and says with an
-    interval how the error falls with more rows. All rows of the table are used; with --group or --time the test, the
-    splits and the intervals know how rows depend.
+    interval how the error falls with more rows. All rows of the table are used; if you name groups or times,
+    the test, the splits and the intervals use them.
 
     Writes DIR/report/index.html and DIR/study.json, and prints the answer. Exit code 0; 2 where the input is refused;
     130 after Ctrl-C, with what was finished written.
