@@ -15,7 +15,6 @@ from lemmata.studies._metrics import asked, metric
 from lemmata.studies._models import Model
 from lemmata.studies._outlook import Candidate
 from lemmata.studies._question import Question
-from lemmata.studies._result import Interval
 from lemmata.studies._signal import Signal
 
 SEEN, UNSEEN = Signal(True, 0.005, 0.3, 1.0, 100), Signal(False, 0.42, 0.98, 1.0, 51)
@@ -390,17 +389,6 @@ def test_titles_with_commas_stay_apart():
     twins = [candidate(f"twin, depth {i}", lambda n, i=i: (1 + 0.001 * i) * FAST(n)) for i in (1, 3)]
     found = answers(SEEN, [candidate("fast", FAST), *twins], question())
     assert found.sentences[1].endswith("May be as good: the twin, depth 1 model; the twin, depth 3 model.")
-
-
-@pytest.mark.parametrize("name", ["accuracy", "wrong", "auc"])
-def test_shares_stay_between_nothing_and_all(name):
-    asked_of = Question(metric(name, "classification"), None, 100, 1.0, 0.5)
-    told = asked_of.told(Interval(0.7, 0.4, 1.2))
-    assert 0.0 <= told.lower < told.value < told.upper <= 1.0
-    assert "-" not in asked_of.say_interval(Interval(0.7, 0.4, 1.2))
-    assert (
-        Question(metric("log-loss", "classification"), None, 100, 1.0, 0.5).told(Interval(0.7, 0.4, 1.2)).upper == 1.2
-    )
 
 
 def test_a_tenth_less_that_no_digit_shows_is_told_without_a_value():
