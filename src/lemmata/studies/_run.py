@@ -258,8 +258,7 @@ class _Job:
         # A drift may make every model lose with all rows: it is looked for in the one that is best at any size.
         steadiest = min(knowing, key=lambda item: float(item.losses.mean.min()))
         found = drift(steadiest, self.question)
-        last = best is not None and best.measured.model.naive
-        if last and best.losses.mean[-1] < steadiest.losses.mean.min():
+        if best is not None and best.measured.model.naive and best.losses.mean[-1] < steadiest.losses.mean.min():
             name = self.options.time
             found.append(f"Repeating the {best.title} predicts better than any model of the columns. If the target has "
                          f"a trend, --keep {name!r} gives the models the time, too.")  # fmt: skip
