@@ -143,7 +143,7 @@ def _fit_kernel(kernels: tuple[AbstractKernel, ...], x: np.ndarray, y: np.ndarra
             raise DataError("a kernel is not finite on these rows", rule="finite values", remedy="leave the kernel out")
         fit = kernel_fit(matrix[:n], matrix[n:], y)
     probable = chances(fit, shown) if task == "classification" else None
-    return Fit(within(fit.outputs, y), probable, fit.left_out, fit.learns, fit.ridge)
+    return Fit(within(fit.outputs, y), probable, fit.learns)
 
 
 def within(outputs: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:

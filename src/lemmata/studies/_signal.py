@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ._data import Dataset
-from ._signal_copies import copies
+from ._repeats import copies
 from ._signal_groups import of_groups
 from ._signal_statistics import Outcome, View, kernels, outcome, scored
 from ._signal_time import of_time

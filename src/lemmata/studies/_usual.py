@@ -28,17 +28,12 @@ class Fit:
     Args:
         outputs: predictions (m, k): numbers in the target's units, or one score a class.
         chances: probabilities of the classes (m, k); None in regression.
-        left_out: for a kernel, leave-one-out outputs of the training rows, and
-        left_out_chances: their probabilities.
         learns: False for a kernel whose best ridge is the largest: it predicts the mean.
-        ridge: for a kernel, the ridge that was chosen.
     """
 
     outputs: Float[np.ndarray, "m k"]
     chances: Float[np.ndarray, "m k"] | None = None
-    left_out: Float[np.ndarray, "n k"] | None = None
     learns: bool = True
-    ridge: float | None = None
 
 
 Fitted = Callable[[np.ndarray, np.ndarray, str], Fit]

@@ -1,9 +1,10 @@
-"""Rows that repeat others, counted by their hashes."""
+"""How many rows repeat others."""
 
 import numpy as np
 import polars as pl
 
 from ._columns import MOST_CATEGORIES
+from ._copies import first_equal
 from ._data import Dataset
 
 _FIRST = 10_000
@@ -12,8 +13,7 @@ _FIRST = 10_000
 def copies(dataset: Dataset) -> int:
     """How many rows repeat an earlier one of another group in every column and the target.
 
-    0 where every column has so few values that equal rows are to be expected. Rows count as equal where their hashes of
-    64 bits are.
+    0 where every column has so few values that equal rows are to be expected.
     """
     numbers = [j for j, names in enumerate(dataset.categories) if names is None]
     columns = [dataset.inputs[:, j] for j in numbers] + (
@@ -21,13 +21,11 @@ def copies(dataset: Dataset) -> int:
     )
     if not any(_many(column) for column in columns):
         return 0
-    inputs = pl.from_numpy(np.ascontiguousarray(dataset.inputs)).rename(lambda name: f"x {name}")
-    rows = inputs.hstack(pl.from_numpy(np.ascontiguousarray(dataset.targets)).rename(lambda name: f"y {name}"))
-    hashes = rows.hash_rows()
-    kinds = hashes.n_unique()
+    first = first_equal(dataset.inputs, dataset.targets)
+    kinds = len(np.unique(first))
     if dataset.groups is None:
-        return len(hashes) - kinds
-    return pl.DataFrame({"row": hashes, "group": dataset.groups}).n_unique() - kinds
+        return len(first) - kinds
+    return len(np.unique(np.stack([first, dataset.groups], axis=1), axis=0)) - kinds
 
 
 def _many(column: np.ndarray) -> bool:
