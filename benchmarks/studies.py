@@ -94,7 +94,7 @@ def _truths(record, pool, n: int) -> dict:
     line = {
         "guessing": pool.guessing,
         "same_sets": {name: {"value": item.value, "loss": item.loss, "se": item.se} for name, item in same.items()},
-        "page": {}, "truth": {}, "own": None, "following": {}, "first_truth": {},
+        "page": {}, "truth": {}, "own": None, "following": {}, "anywhere": {}, "first_truth": {},
     }  # fmt: skip
     best, first = models.get(record.answers.best), record.answers.first
     if best is None:
@@ -113,6 +113,10 @@ def _truths(record, pool, n: int) -> dict:
         line["truth"][str(factor)] = dataclasses.asdict(measured)
         if factor in (1, 2, 4):
             line["following"][str(factor)] = pool.following(best.name, m)
+            far = (
+                pool.truth(best.name, m, width if math.isfinite(width) else 0.0, anywhere=True) if pool.timed else None
+            )
+            line["anywhere"] |= {} if far is None else {str(factor): dataclasses.asdict(far)}
         if first not in (None, best.name):
             other = pool.truth(first, m, width if math.isfinite(width) else 0.0)
             line["first_truth"] |= {} if other is None else {str(factor): dataclasses.asdict(other)}

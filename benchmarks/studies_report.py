@@ -101,7 +101,7 @@ def _true(line: dict, factor: str, truths: str) -> tuple[float, float] | None:
     if truths == "following":
         value = line.get("following", {}).get(factor)
         return None if value is None else (value, 0.0)
-    found = line.get("truth", {}).get(factor)
+    found = line.get(truths, {}).get(factor)
     return None if found is None else (found["value"], found["se"])
 
 
@@ -130,6 +130,7 @@ def tables(lines: list[dict]) -> str:
         _covered(lines, "truth", "Does the nominal 90 % interval of the best model hold the truth?"),
         _covered(lines, "own", "The same for the one model that the studied rows train, on all other rows"),
         _covered(lines, "following", "In time: the same for the one stretch that follows"),
+        _covered(lines, "anywhere", "In time: the same for places that may be years away"),
         _needed(lines), _floors(lines), _regret(lines), _signals_missed(lines), _misses(lines),
     ]  # fmt: skip
     parts += [f"\nRefused: {line['table']} at {line['n']}: {line['error']}" for line in refused]

@@ -316,7 +316,7 @@ def drawn(table: Table, n: int, draw: int) -> Drawn | None:
     """Rows to study, and rows for the truth; None where too few rows stay hidden to measure twice as many.
 
     Independent rows are drawn at random; of groups whole ones, until there are n rows and eight groups; rows in time
-    are the first of a stretch that begins at random.
+    have, where the table allows, three times as many before them, and as many after.
     """
     total, rng = len(table.frame), np.random.default_rng([draw, n])
     if total < 2.2 * n:
@@ -325,7 +325,8 @@ def drawn(table: Table, n: int, draw: int) -> Drawn | None:
         needed = min(total, max(5 * n + 2 * horizon(n), POOL))
         first = int(rng.integers(0, total - needed + 1))
         pool = np.arange(first, first + needed)
-        start = int(rng.integers(0, max(1, needed - 4 * n - horizon(n) + 1)))
+        latest = max(needed - 2 * n, 0)
+        start = int(rng.integers(min(3 * n, latest), latest + 1))
         return Drawn(pool, np.arange(start, start + n))
     if table.group is None:
         order = rng.permutation(total)[:POOL]

@@ -3,7 +3,8 @@
 The truth at m rows is the mean, over random training sets of m rows of the table, of the loss on rows outside of them,
 told in the unit of the study. Independent rows: sets drawn at random, of which the first holds the studied rows (at
 m = n it is these). Groups: whole groups until there are m rows, the last one cut, tested on rows of other groups. Time:
-m rows in a row, tested on the `horizon` rows that follow, at random places of a stretch of up to 6,000 rows. Sets are
+m rows in a row, tested on the `horizon` rows that follow, at random places among the n rows that come after the studied
+ones; `anywhere` has the same at random places of the whole stretch of up to 6,000 rows, years away perhaps. Sets are
 drawn until the standard error is below a twentieth of the width of the page's interval, or the time is over; it counts
 the spread over sets and, where the table was larger than what the sets were drawn from, the rows that were tested.
 
@@ -105,7 +106,12 @@ class Pool:
         self.total, self.n = len(self.dataset.targets), len(self.studied)
         self.unit, self.variance, self.seed, self.seconds = unit, variance, seed, seconds
         self.whole = len(frame) == len(table.frame)
-        self.known: dict[tuple[str, int], list[tuple[float, float]]] = {}
+        self.known: dict[tuple[str, int, bool], list[tuple[float, float]]] = {}
+        self.timed, self.first = self.order is not None, 0
+        if self.order is not None:
+            place = np.empty(self.total, int)
+            place[self.order] = np.arange(self.total)
+            self.first = int(place[self.studied].min())
 
     @property
     def guessing(self) -> float:
@@ -115,15 +121,26 @@ class Pool:
 
     def fits(self, m: int) -> bool:
         """Whether enough rows are left to test."""
-        return m + (horizon(self.n) if self.order is not None else max(50, m // 10)) <= self.total
+        if self.order is not None:
+            first, last = self.places(m, False)
+            return first <= last
+        return m + max(50, m // 10) <= self.total
 
-    def rows(self, m: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def places(self, m: int, anywhere: bool) -> tuple[int, int]:
+        """In time: the first and the last place at which a tested stretch may begin after m training rows."""
+        last = self.total - horizon(self.n)
+        if anywhere:
+            return m, last
+        after = self.first + self.n
+        return max(m, after), min(after + self.n - horizon(self.n), last)
+
+    def rows(self, m: int, number: int, anywhere: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Training and tested rows of the set of this number."""
         rng = np.random.default_rng([self.seed, m, number])
         if self.order is not None:
-            tested = horizon(self.n)
-            first = int(rng.integers(0, self.total - m - tested + 1))
-            return self.order[first : first + m], self.order[first + m : first + m + tested]
+            first, last = self.places(m, anywhere)
+            at = int(rng.integers(first, last + 1))
+            return self.order[at - m : at], self.order[at : at + horizon(self.n)]
         if self.dataset.groups is not None:
             place = rng.permutation(self.dataset.groups.max() + 1)[self.dataset.groups]
             order = np.lexsort((rng.random(self.total), place))
@@ -136,7 +153,9 @@ class Pool:
             order = np.concatenate([rng.permutation(self.studied), order[~own]])
         return order[:m], order[m : m + MOST_TESTED]
 
-    def truth(self, name: str, m: int, width: float = 0.0, fewest: int = FEWEST_SETS) -> Truth | None:
+    def truth(
+        self, name: str, m: int, width: float = 0.0, fewest: int = FEWEST_SETS, anywhere: bool = False
+    ) -> Truth | None:
         """The truth of a model at m rows; None where a set leaves nothing to test.
 
         Args:
@@ -144,29 +163,31 @@ class Pool:
             m: training rows.
             width: of the page's interval; 0 asks for the fewest sets.
             fewest: how many sets there are at least.
+            anywhere: in time: at places of the whole stretch.
         """
-        found, started = self.known.setdefault((name, m), []), time.monotonic()
+        found, started = self.known.setdefault((name, m, anywhere), []), time.monotonic()
         while len(found) < (MOST_SETS if self.order is None else MOST_STRETCHES):
-            now = self._summary(m, found)
+            now = self._summary(m, found, anywhere)
             late = time.monotonic() - started > self.seconds
             if len(found) >= fewest and (late or not width or now.se <= PRECISE * width):
                 break
-            train, test = self.rows(m, len(found))
+            train, test = self.rows(m, len(found), anywhere)
             if len(test) < 2:
                 return None
             losses = held_out_losses(self.dataset, name, train, test, self.unit)
             found.append((float(losses.mean()), float(losses.var()), len(test)))
-        return self._summary(m, found)
+        return self._summary(m, found, anywhere)
 
-    def _summary(self, m: int, found: list) -> Truth:
+    def _summary(self, m: int, found: list, anywhere: bool) -> Truth:
         if not found:
             return Truth(m, math.nan, math.inf, math.nan, 0)
         means = np.array([item[0] for item in found])
         loss, count = float(means.mean()), len(means)
         if self.order is not None:  # stretches that overlap are no independent tests
-            count = min(count, max(1, (self.total - m) // horizon(self.n)))
+            first, last = self.places(m, anywhere)
+            count = min(count, 1 + (last - first) // horizon(self.n))
         square = means.var(ddof=1) / count if len(means) > 1 else math.inf
-        if not self.whole:
+        if not self.whole and self.order is None:
             tested = min(sum(item[2] for item in found), self.total)
             square += float(np.mean([item[1] for item in found])) / tested
         se = math.sqrt(square)
@@ -187,9 +208,7 @@ class Pool:
         """In time: the value of the model with the m rows from the first studied one on, on those that follow."""
         if self.order is None:
             return None
-        place = np.empty(self.total, int)
-        place[self.order] = np.arange(self.total)
-        first = int(place[self.studied].min())
+        first = self.first
         train, test = self.order[first : first + m], self.order[first + m : first + m + horizon(self.n)]
         if len(test) < horizon(self.n):
             return None
