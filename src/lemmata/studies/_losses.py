@@ -174,14 +174,8 @@ def _of_size(
     number, held = len(splits), float(np.mean([own.held for own in splits]))
     means = _adjusted(splits, metric, baseline)
     if dataset.order is not None:
-        spread = float(means.std(ddof=1)) if number > 1 else float(means[0])
         share = float(means.max() / max(means.sum(), 1e-300))
-        return (
-            float(means.mean()),
-            spread / math.sqrt(number) * _student(number),
-            float(min(number * held, total)),
-            share,
-        )
+        return float(means.mean()), _of_stretches(means), float(min(number * held, total)), share
     if dataset.groups is not None and splits[0].sums is not None:
         return _of_groups(splits, metric)
     rows = float(np.mean([own.variances[metric] for own in splits]))
@@ -191,6 +185,19 @@ def _of_size(
     mean, largest = float(means.mean()), max(float(own.largest[metric]) for own in splits)
     share = min(largest / (different * mean), 1.0) if mean > 0 else 0.0
     return mean, math.sqrt(trained / number + rows / different), different, share
+
+
+def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
+    """The standard error of the mean over stretches, by Student's t.
+
+    Neighbouring stretches are alike, so that their own spread says too little (batch means): six and more are taken
+    together in pairs.
+    """
+    number = len(means)
+    if number >= 6:
+        means = np.array([part.mean() for part in np.array_split(means, number // 2)])
+    spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
+    return spread / math.sqrt(len(means)) * _student(len(means))
 
 
 def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, float]:
