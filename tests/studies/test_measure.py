@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lemmata.errors import SettingError, UnknownNameError
@@ -186,3 +187,17 @@ def test_splits_without_a_metric_are_left_out_of_it():
     auc, accuracy = found.losses["auc"], found.losses["accuracy"]
     assert np.isfinite(auc.mean).all()
     assert sum(auc.splits) < sum(accuracy.splits)
+
+
+def test_splits_that_workers_finish_in_another_order_are_those_of_one_stretch_again():
+    """Sizes are compared stretch by stretch to see a drift."""
+    rng = np.random.default_rng(0)
+    rows = {"x": rng.normal(size=120), "day": np.arange(120.0), "y": rng.normal(size=120).cumsum()}
+    dataset = load_dataset(pd.DataFrame(rows), "y", time="day")
+    (model,) = models(["linear"], None, dataset.x, dataset.task)
+    sizes = [10, 20, 40]
+    told = {(i, r): _measure._one_split(model, dataset, 0, n, r) for i, n in enumerate(sizes) for r in range(4)}
+    later = dict(reversed(told.items()))
+    found = [_measure._measured(model, dataset, sizes, own, 40).losses["rmse"] for own in (told, later)]
+    np.testing.assert_array_equal(found[0].paired, found[1].paired)
+    assert len(set(found[0].paired[0])) == 4

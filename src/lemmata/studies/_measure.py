@@ -177,7 +177,8 @@ def measure(
 
 def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most: int) -> Measured:
     """The curve of what was found in the splits, and what is to be said about those that failed."""
-    fitted = [[own for (k, _), own in sorted(told.items()) if k == i and not isinstance(own, str)] for i in range(len(sizes))]
+    told = dict(sorted(told.items()))  # whatever worker finished first
+    fitted = [[own for (k, _), own in told.items() if k == i and not isinstance(own, str)] for i in range(len(sizes))]
     failed = {i: own for (i, _), own in told.items() if isinstance(own, str)}
     kept = [i for i, splits in enumerate(fitted) if splits]
     notes = [f"{model.title} could not be fitted to {sizes[i]:,} rows in {'any' if i not in kept else 'every'} split "
