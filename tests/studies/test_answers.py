@@ -1,6 +1,5 @@
 """Answers in words: what the first line is, what is never said, and that no number contradicts another."""
 
-import dataclasses
 import math
 import re
 
@@ -209,7 +208,9 @@ def test_a_change_that_no_digit_shows_is_called_none():
     flat = candidate("flat", lambda n: 0.2 + 0.0001 * n**-1.0, unit="accuracy", se=0.002)
     found = answers(SEEN, [flat], Question(unit, None, 320, 1.0, 0.6, 2.0))
     sentence = next(sentence for sentence in found.sentences if "twice the data" in sentence)
-    assert sentence.startswith("320 more rows (twice the data) may change little: accuracy 80.0 % with all rows, ")
+    assert sentence.startswith(
+        "320 more rows (twice the data) are expected to change little: accuracy 80.0 % with all rows, "
+    )
     assert sentence.endswith("They cost 640.")
 
 
@@ -258,41 +259,6 @@ def test_a_p_value_near_the_level_leaves_the_question_open(p, head):
         assert "p = 0.05" in found.sentences[0]
 
 
-def test_rows_of_groups_are_told_as_such():
-    seen = Signal(False, 0.4, 0.9, 1.0, 25, grouped=True, kind="whole groups", groups=25)
-    assert "on 25 rows the targets of whole groups were exchanged" in answers(seen, [], question()).sentences[0]
-
-
-def test_a_test_without_power_is_not_told_as_absence():
-    """Four groups can be exchanged in 24 ways: a p-value of 0.01 is out of its reach."""
-    seen = Signal(False, 0.3, 0.9, 1.0, 60, grouped=True, kind="whole groups", least=1 / 24, groups=4)
-    found = answers(seen, [], question())
-    assert found.sentences[0].startswith("Whether the columns predict the target is open")
-    assert "With 4 groups this test cannot find a signal" in found.sentences[1]
-    weak = answers(Signal(False, 0.6, 0.9, 1.0, 60, visible=0.2), [], question())
-    assert "20% or more of the target's variance would have been found" in weak.sentences[1]
-
-
-def test_a_short_series_is_not_told_as_absence():
-    seen = Signal(False, 0.5, 0.9, 1.0, 120, kind="time")
-    found = answers(seen, [], question())
-    assert found.sentences[0].startswith("Whether the columns predict the target is open")
-    assert "A series of fewer than 400 rows is too short" in found.sentences[1]
-    long = answers(Signal(False, 0.5, 0.9, 1.0, 900, kind="time", visible=0.03), [], question())
-    assert long.sentences[0].startswith("Nothing here predicts the target")
-    assert not any("would have been found" in sentence for sentence in long.sentences)
-
-
-def test_a_last_value_speaks_for_no_column():
-    """Independent random walks: repeating the last value beats guessing, and uses no column."""
-    last = candidate("last", FAST)
-    naive = dataclasses.replace(last.measured.model, naive=True)
-    last = dataclasses.replace(last, measured=dataclasses.replace(last.measured, model=naive))
-    found = answers(UNSEEN, [last], question())
-    assert found.sentences[0].startswith("Nothing here predicts the target")
-    assert not any("speaks for a signal" in sentence for sentence in found.sentences)
-
-
 def test_a_value_that_the_rows_may_have_already_is_open_and_no_question_of_more():
     model = candidate("noisy", lambda n: 0.5 * n**-0.1, se=0.1)
     level = 1.03 * model.expected(320).value
@@ -304,13 +270,6 @@ def test_fewer_rows_than_were_seen_to_miss_a_value_are_not_told():
     """The lower end of the rows lies above the sizes that were measured to be worse by their intervals."""
     model = candidate("fast", FAST, se=0.02)
     assert model.samples(0.2).lower >= 64
-
-
-def test_a_model_that_beats_guessing_by_its_interval_is_not_told_as_nothing():
-    """120 rows of 3,000 columns: the test said open, the forest's interval lay below guessing."""
-    found = answers(UNSEEN, [candidate("fast", FAST)], question())
-    assert found.sentences[0].startswith("Whether the columns predict the target is open")
-    assert "On held-out rows the fast model has rmse" in found.sentences[1]
 
 
 def test_the_least_that_shuffles_can_give_is_said_to_be_it():

@@ -104,3 +104,38 @@ def test_a_walk_has_no_season(seed):
     assert season(walk) <= 100
     assert season(noise) <= 100
     assert season(np.zeros((50, 1))) == 1
+
+
+def test_boosting_of_many_rows_goes_on_while_it_gains():
+    """A fixed number of rounds is a floor of the tool's making."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    x = np.random.default_rng(5).normal(size=(8000, 6))
+    y = (x[:, 0] * x[:, 1] + np.sin(2 * x[:, 2]))[:, None]
+    (model,) = models(["boosting"], None, x, "regression")
+    peer = HistGradientBoostingRegressor(random_state=0, early_stopping=False).fit(x[:4000], y[:4000, 0])
+    errors = [((said.reshape(-1, 1) - y[4000:]) ** 2).mean()
+              for said in (model.fit(x, y[:4000], "regression").outputs, peer.predict(x[4000:]))]  # fmt: skip
+    assert errors[0] < 0.8 * errors[1]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_width_and_the_margin_of_a_support_vector_machine_are_chosen(task):
+    """With scikit-learn's width, and its margin of a tenth, both laws stop at a floor that is none."""
+    from sklearn.datasets import make_hastie_10_2, make_swiss_roll
+    from sklearn.svm import SVC, SVR
+
+    if task == "classification":
+        x, labels = make_hastie_10_2(3000, random_state=7)
+        y = (labels[:, None] == np.array([-1.0, 1.0])).astype(float)
+        peer = (SVC(C=10).fit(x[:1500], labels[:1500]).predict(x[1500:]) != labels[1500:]).mean()
+    else:
+        x, y = make_swiss_roll(3000, noise=0.3, random_state=7)
+        x, y = x / x.std(axis=0), (y / y.std())[:, None]
+        peer = ((SVR(C=10).fit(x[:1500], y[:1500, 0]).predict(x[1500:]) - y[1500:, 0]) ** 2).mean()
+    (model,) = models(["svm"], None, x, task)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its steps, which are limited
+        said = model.fit(x, y[:1500], task).outputs
+    own = (said.argmax(1) != y[1500:].argmax(1)).mean() if task == "classification" else ((said - y[1500:]) ** 2).mean()
+    assert own < 0.9 * peer

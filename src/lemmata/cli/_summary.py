@@ -44,7 +44,9 @@ def print_summary(console: Console, record: "Record", page: Path, written: Path)
     if record.models:
         console.print()
         console.print(_table(record))
-        console.print("Brackets hold 90 % intervals; dim models do not beat guessing.", style="dim", highlight=False)
+        console.print(
+            "Brackets hold 90 % intervals; dim models do not surely beat guessing.", style="dim", highlight=False
+        )
     for line in dict.fromkeys([*record.data.findings, *record.notes]):
         console.print(f"Note: {line}", markup=False, highlight=False)
     for what, path in (("Report", page), ("Record", written)):

@@ -29,6 +29,7 @@ SAME_ROWS = 1.1
 """Numbers of rows within this factor are the same: a forecast does not tell them apart."""
 FULL = 0.75
 """A model measured on this share of the largest size counts as measured as far as the rows allow."""
+CHANGING = "How many rows would reach a value is not told: later rows differ from these."
 RARE = 8
 """A class of fewer rows cannot be measured on both sides of a split."""
 
@@ -58,11 +59,12 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         question: what is asked.
     """
     useful = grounded([item for item in candidates if beats_guessing(item.measured, question)])
-    if question.rare and question.unit.rows is misranked:
+    unknown = bool(question.rare) and question.unit.rows is misranked
+    if not found.found or not (useful or unknown):
+        return nothing(found, question, candidates, [] if unknown else useful)
+    if unknown:
         sentences = [predicted(found), question.rare + " An AUC on so few rows says little, and none is forecast."]
-        return Answers(sentences if found.found else sentences[1:], None, math.nan, "", None, None, [])
-    if not found.found or not useful:
-        return nothing(found, question, candidates, useful)
+        return Answers(sentences, None, math.nan, "", None, None, [])
     best, others = _best(useful, question)
     now = best.expected(question.total)
     numbers = question.unit.task == "regression"
@@ -76,16 +78,19 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         origin = f"a tenth less {_named(question)} than {best.title} has with all rows"
     first = best if origin == ROUNDING else _first(useful, best, loss)
     guessed = question.loss is not None and loss >= question.guessing * (1 - 1e-12)
-    needed = None if guessed else first.samples(loss)
-    more = [_more(best, question, step) for step in STEPS]
-    reach = _guessed(question) if needed is None else _rows(first, best, useful, question, loss, needed)
+    needed = None if guessed or question.drifts else first.samples(loss)
+    more = [] if question.drifts else [_more(best, question, step) for step in STEPS]
+    if guessed:
+        reach = _guessed(question)
+    else:
+        reach = CHANGING if needed is None else _rows(first, best, useful, question, loss, needed)
     present = _exactly(best, question) if exact else _present(best, question, now, useful)
     sentences = [predicted(found), copied(found), _used(question), question.rare]
     sentences += [present, reach] if question.loss is None else [reach, present]
     if exact:
         sentences = [item for item in sentences if question.loss is not None or item is not reach]
     else:
-        sentences += [*others, _bought(question, now, more[1])]
+        sentences += [*others, _bought(question, now, more[1]) if more else ""]
     return Answers(
         [sentence for sentence in sentences if sentence],
         best.measured.model.name,
@@ -229,13 +234,19 @@ def _present(best: Candidate, question: Question, now: Interval, useful: Sequenc
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
-    """What twice the data buy: a change is expected only where the whole interval lies on its side."""
+    """What twice the data buy: a change is expected only where the whole interval lies on its side.
+
+    Little is a tenth of the loss, or less.
+    """
     price = "" if more.cost is None else f" They cost {spell(more.cost)}."
     before, after = question.say(now.value), question.say_interval(more.expected)
     what = f"{more.rows:,} more {question.more} (twice the data)"
     if more.expected.upper < now.value:
         return f"{what} are expected to change {before} into {after}.{price}"
-    return f"{what} may change little: {before} with all rows, {after} with twice as many.{price}"
+    then = f"{before} with all rows, {after} with twice as many.{price}"
+    if 0.9 * now.value <= more.expected.lower and more.expected.upper <= now.value / 0.9:
+        return f"{what} are expected to change little: {then}"
+    return f"Whether {what} change that is open: {then}"
 
 
 def _more(best: Candidate, question: Question, step: float) -> More:

@@ -35,6 +35,6 @@ def drift(best: Candidate, question: Question) -> list[str]:
     told = [tell(question.unit, float(table[i].mean()), question.spread) for i in (least, last)]
     size = [rows(losses.sizes[i]) for i in (least, last)]
     return [
-        f"The target drifts: with the last {size[0]} rows {best.title} has {question.unit.name} {told[0]} on later "
-        f"rows, with the last {size[1]} it has {told[1]}. Older rows no longer help."
+        f"The target drifts: with the last {size[0]} rows {best.title} was measured to have {question.unit.name} "
+        f"{told[0]} on later rows, with the last {size[1]} {told[1]}. Older rows no longer help."
     ]

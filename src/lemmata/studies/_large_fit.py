@@ -68,51 +68,77 @@ def _errors(x, y, columns, mean, vectors, inverse, turned, start: int):
 
 
 def centres_fit(
-    kernel: AbstractKernel, x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"]
+    kernel: AbstractKernel,
+    x: Float[np.ndarray, "n d"],
+    cross: Float[np.ndarray, "m d"],
+    y: Float[np.ndarray, "n k"],
+    most: int = CENTRES,
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
     """Kernel ridge regression in the span of 1000 training rows, and the targets of the rows that chose its ridge.
 
-    The last tenth of the rows (at most 2000) chooses the ridge, and is not fitted. `left_out` holds the predictions
-    for these rows alone. With the eigenvectors of K_zz the features are K(x, z) U / sqrt(w); their centred covariance
-    is accumulated over blocks of rows, and its eigenvalues give the fit at all ridges at once. That is what
-    `lemmata.solvers.subset_of_regressors` minimises, with an intercept. The solver compiles anew for every number of
-    rows, which takes longer than these fits.
+    The last tenth of the rows (at most 2000) chooses the ridge: `left_out` holds the predictions for these rows alone
+    by the others. All rows are then fitted with it. With the eigenvectors of K_zz the features are
+    K(x, z) U / sqrt(w); their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit
+    at all ridges at once. That is what `lemmata.solvers.subset_of_regressors` minimises, with an intercept. The solver
+    compiles anew for every number of rows, which takes longer than these fits.
 
     Args:
         kernel: the kernel.
         x: the training rows, in random order or in that of time.
         cross: the held-out rows.
         y: targets of the training rows.
+        most: centres, at most.
     """
     kept = len(x) - min(VALIDATED, int(VALIDATION_SHARE * len(x)))
-    chosen = np.sort(np.random.default_rng(len(x)).choice(kept, min(CENTRES, kept), replace=False))
+    chosen = np.sort(np.random.default_rng(len(x)).choice(kept, min(most, kept), replace=False))
     centres, mean = x[chosen], y[:kept].mean(axis=0)
-    sums, square = np.zeros(len(centres)), np.zeros((len(centres),) * 2)
-    product, diagonal = np.zeros((len(centres), y.shape[1])), 0.0
-    for place, rows in blocks_of(kernel, x[:kept], centres):
-        sums += rows.sum(axis=0)
-        square += rows.T @ rows
-        product += rows.T @ (y[place] - mean)
     own = np.concatenate([rows for _, rows in blocks_of(kernel, centres, centres)])
     whitened, diagonal = _whitening(own), float(np.trace(own)) / len(centres)
-    values, vectors = np.linalg.eigh(whitened.T @ (square - np.outer(sums, sums) / kept) @ whitened)
-    turned, directions = vectors.T @ (whitened.T @ product), whitened @ vectors
+    first = _moments(kernel, x[:kept], y[:kept], centres)
+    covariance, product, shift = _centred(first, whitened)
     ridges = RIDGES * max(diagonal, np.finfo(float).tiny)
-    weights = [directions @ (turned / (np.maximum(values, 0.0) + ridge)[:, None]) for ridge in ridges]
-    shift = sums / kept
-    shown = _said(kernel, x[kept:], centres, np.concatenate(weights, axis=1), shift)
+    weights = whitened @ np.concatenate(_weights(covariance, product, ridges), axis=1)
+    shown = _said(kernel, x[kept:], centres, weights, shift)
     shown = mean + np.moveaxis(shown.reshape(len(shown), len(ridges), -1), 1, 0)
     losses = ((shown - y[kept:]) ** 2).sum(axis=(1, 2))
     best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
     alone = float(((y[kept:] - mean) ** 2).sum())
+    rest = _moments(kernel, x[kept:], y[kept:], centres)
+    covariance, product, shift = _centred(tuple(a + b for a, b in zip(first, rest, strict=True)), whitened)
+    (weight,) = _weights(covariance, product, ridges[[best]])
     fit = KernelFit(
-        outputs=mean + _said(kernel, cross, centres, weights[best], shift),
+        outputs=y.mean(axis=0) + _said(kernel, cross, centres, whitened @ weight, shift),
         left_out=shown[best],
         ridge=float(ridges[best]),
         relative=float(RIDGES[best]),
         learns=best < len(ridges) - 1 and float(losses[best]) < alone,
     )
     return fit, y[kept:]
+
+
+def _moments(kernel, x, y, centres) -> tuple[np.ndarray, ...]:
+    """Sums over rows of K(x, z), of its products with itself and with y, of y and of 1, block by block."""
+    sums, square = np.zeros(len(centres)), np.zeros((len(centres),) * 2)
+    product = np.zeros((len(centres), y.shape[1]))
+    for place, rows in blocks_of(kernel, x, centres):
+        sums += rows.sum(axis=0)
+        square += rows.T @ rows
+        product += rows.T @ y[place]
+    return sums, square, product, y.sum(axis=0), np.array([float(len(y))])
+
+
+def _centred(moments: tuple[np.ndarray, ...], whitened: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The covariance of the features, their products with y, both from the means, and the mean of K(x, z)."""
+    sums, square, product, targets, number = moments
+    inner = whitened.T @ (square - np.outer(sums, sums) / number) @ whitened
+    return inner, whitened.T @ (product - np.outer(sums, targets) / number), sums / number
+
+
+def _weights(covariance: np.ndarray, product: np.ndarray, ridges: np.ndarray) -> list[np.ndarray]:
+    """(C + ridge)^-1 b for each ridge; eigenvalues below 0 are rounding."""
+    values, vectors = np.linalg.eigh(covariance)
+    turned = vectors.T @ product
+    return [vectors @ (turned / (np.maximum(values, 0.0) + ridge)[:, None]) for ridge in ridges]
 
 
 def _whitening(matrix: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p r"]:

@@ -22,7 +22,7 @@ from ._usual import NAIVE, USUAL, Fit, check_amounts, fit_estimator, free, suite
 
 MOST_EXACT = 1000
 """Rows up to which a kernel machine is fitted exactly in a split; beyond, on as many centres."""
-TUNED_ROWS, TUNED_ROWS_OF_MANY = 200, 500
+TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
@@ -155,11 +155,17 @@ def within(outputs: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> Fl
 def chosen(
     kernels: tuple[AbstractKernel, ...], x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"]
 ) -> AbstractKernel:
-    """The kernel with the smallest leave-one-out error on the first 200 training rows; 500 where there are many."""
+    """The kernel with the smallest leave-one-out error on the first 200 training rows.
+
+    Of more than 1,000 rows the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of them.
+    """
     if len(kernels) == 1:
         return kernels[0]
-    some = slice(0, TUNED_ROWS if len(y) <= MOST_EXACT else TUNED_ROWS_OF_MANY)
-    return kernels[best_of([padded_gram(kernel, x[some]) for kernel in kernels], y[some])]
+    if len(y) <= MOST_EXACT:
+        return kernels[best_of([padded_gram(kernel, x[:TUNED_ROWS]) for kernel in kernels], y[:TUNED_ROWS])]
+    x, y = x[:TUNED_ROWS_OF_MANY], y[:TUNED_ROWS_OF_MANY]
+    found = [centres_fit(kernel, x, x[:1], y, TUNED_CENTRES) for kernel in kernels]
+    return kernels[int(np.argmin([((fit.left_out - shown) ** 2).mean() for fit, shown in found]))]
 
 
 def _of_file(file: str) -> Model:

@@ -23,6 +23,7 @@ class Question:
         used: rows that the study used, where these are fewer.
         rare: classes of fewer than 8 rows, in words.
         more: what the user would have more of: "rows", or "rows of new groups".
+        drifts: whether older rows no longer help, so that numbers of rows say nothing.
     """
 
     unit: Metric
@@ -34,6 +35,7 @@ class Question:
     used: int | None = None
     rare: str = ""
     more: str = "rows"
+    drifts: bool = False
 
     def told(self, interval: Interval) -> Interval:
         """An interval of losses in the unit of the metric, its lower end first."""

@@ -84,7 +84,7 @@ class ModelResult:
     Args:
         name, title, formula: short, in words, as a formula.
         kernel: whether the theory speaks about it.
-        learns: False where it does not beat guessing.
+        learns: False where it does not surely beat guessing.
         points: what was measured.
         band: what is expected from the smallest size to eight times the data.
         now: what is expected with all rows.

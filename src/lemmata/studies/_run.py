@@ -3,13 +3,16 @@
 import concurrent.futures
 import dataclasses
 import datetime
+import functools
 import math
 import os
+import pathlib
 import resource
 import threading
 import time
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -74,6 +77,8 @@ def run_study(
     with one_blas_thread(), warnings.catch_warnings():
         # Of models that people use, and once: the state of warnings is one for all threads.
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
+        # scikit-learn resets these filters on its threads.
+        warnings.showwarning = functools.partial(_shown, warnings.showwarning)
         try:
             job.measure()
             job.examine()
@@ -209,14 +214,15 @@ class _Job:
         """Everything that is known, as it is written."""
         assert self.signal is not None
         question, unit = self.question, self.question.unit
-        found = answers(self.signal, self.candidates, question)
+        drifts = self.drifts()
+        found = answers(self.signal, self.candidates, dataclasses.replace(question, drifts=bool(drifts)))
         best = next((item for item in self.candidates if item.measured.model.name == found.best), None)
         loss = (
             question.loss
             if best is None or found.needed is None
             else unit.understood(found.asked, self.question.spread)
         )
-        in_time = self.about_time(best)
+        in_time = drifts + self.about_time(best)
         if in_time:
             found = dataclasses.replace(found, sentences=[found.sentences[0], *in_time, *found.sentences[1:]])
         if self.few is not self.dataset and any(self.theory.values()):
@@ -250,15 +256,24 @@ class _Job:
             interrupted=self.interrupted,
         )
 
-    def about_time(self, best: Candidate | None) -> list[str]:
-        """With an order: whether older rows still help, and whether the last value predicts better than the columns."""
+    def steadiest(self) -> Candidate | None:
+        """With an order, the model that is best at any size: a drift may make every model lose with all rows."""
         knowing = [item for item in self.candidates if not item.measured.model.naive]
         if self.dataset.order is None or not knowing:
-            return []
-        # A drift may make every model lose with all rows: it is looked for in the one that is best at any size.
-        steadiest = min(knowing, key=lambda item: float(item.losses.mean.min()))
-        found = drift(steadiest, self.question)
-        if best is not None and best.measured.model.naive and best.losses.mean[-1] < steadiest.losses.mean.min():
+            return None
+        return min(knowing, key=lambda item: float(item.losses.mean.min()))
+
+    def drifts(self) -> list[str]:
+        """With an order: a sentence where older rows no longer help."""
+        steadiest = self.steadiest()
+        return [] if steadiest is None else drift(steadiest, self.question)
+
+    def about_time(self, best: Candidate | None) -> list[str]:
+        """With an order: whether the last value predicts better than the columns."""
+        steadiest, found = self.steadiest(), []
+        if best is None or steadiest is None or not best.measured.model.naive:
+            return found
+        if best.losses.mean[-1] < steadiest.losses.mean.min():
             name = self.options.time
             found.append(f"Repeating the {best.title} predicts better than any model of the columns. If the target has "
                          f"a trend, --keep {name!r} gives the models the time, too.")  # fmt: skip
@@ -299,6 +314,12 @@ class _Job:
             theory=self.theory.get(measured.model.name, []),
             spectrum=spectral(measured, self.few),
         )
+
+
+def _shown(show: Callable[..., None], message: Warning | str, category: type[Warning], name: str, *more: Any) -> None:
+    """Show a warning of lemmata's own files."""
+    if pathlib.Path(lemmata.__file__).parent in pathlib.Path(name).parents:
+        show(message, category, name, *more)
 
 
 def _one_openmp_thread() -> None:

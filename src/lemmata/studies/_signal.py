@@ -33,14 +33,17 @@ class Signal:
             groups; 0 where every column has so few values that equal rows are to be expected. The test takes rows for
             independent, which copies are not.
         total: rows of the whole table.
-        kind: what was exchanged: "rows", targets "within groups", the targets of "whole groups"; or "time".
+        kind: what was exchanged: "rows", targets "within groups", the targets of "whole groups", "groups" where both were
+            and neither shows a signal; or "time".
         least: the smallest p-value that this test can give. Where it is above the level, nothing can be found.
         shuffles: arrangements of the targets beside the observed one; 0 where a series was forecast by blocks.
         groups: how many groups were tested, or 0.
         visible: roughly the share of the target's variance (R²) that a signal must have to be found in most cases: how
             far the best percent of the shuffled errors lies below their median, or the R² of the best single column in
             the best percent of the shuffled tables, whichever is larger. For the blocks of a series, twice the relative
-            difference of errors that the t-test would call significant.
+            difference of errors that the t-test would call significant. With groups it is about their rows, each less
+            the mean of its group, and
+        between: about the means of the groups; nan where whole groups were not exchanged beside their rows.
     """
 
     found: bool
@@ -56,6 +59,7 @@ class Signal:
     shuffles: int = 199
     groups: int = 0
     visible: float = math.nan
+    between: float = math.nan
 
 
 def signal(dataset: Dataset, seed: int = 0) -> Signal:
@@ -84,7 +88,7 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
     return Signal(
         found.p_value <= LEVEL * (1 + 1e-9), found.p_value, found.error, found.by_chance, found.rows,
         dataset.groups is not None, copies(dataset), len(dataset.targets),
-        found.kind, found.least, found.shuffles, found.groups, found.visible,
+        found.kind, found.least, found.shuffles, found.groups, found.visible, found.between,
     )  # fmt: skip
 
 

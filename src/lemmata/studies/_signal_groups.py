@@ -43,7 +43,10 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
         _whole(encoded, target, kept, groups, classes, rng, number),
     )
     best = min(tests, key=lambda test: test.p_value)
-    return dataclasses.replace(best, p_value=min(1.0, 2 * best.p_value), least=min(1.0, 2 * best.least))
+    p_value = min(1.0, 2 * best.p_value)
+    kind = best.kind if p_value <= level * (1 + 1e-9) else "groups"
+    seen = {"kind": kind, "visible": tests[0].visible, "between": tests[1].visible, "groups": tests[1].groups}
+    return dataclasses.replace(best, p_value=p_value, least=min(1.0, 2 * best.least), **seen)
 
 
 def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:

@@ -31,6 +31,7 @@ class Outcome:
     shuffles: int
     groups: int = 0
     visible: float = math.nan
+    between: float = math.nan
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,8 @@ from ._signal import LEVEL, Signal
 
 OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
+BLIND = 0.5
+"""A test that finds only signals of a larger share of the variance says nothing of absence."""
 SERIES = 400
 """Rows of a series below which a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
@@ -56,26 +58,39 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     """
     unit = question.unit
     knowing = [item for item in useful if not item.measured.model.naive]
-    better = [item for item in knowing if item.expected(item.reach).upper < question.guessing]
+    past = [item for item in useful if item.measured.model.naive]
+    rival = min([question.guessing, *(item.expected(item.reach).value for item in past)])
+    better = [item for item in knowing if item.expected(item.reach).upper < rival]
     best = min(better, key=lambda item: item.expected(item.reach).value, default=None)
     if found.found:
         first = (
             f"The columns say something about the target ({_p(found)}), but no model here surely "
             f"beats guessing in {unit.name}. Another kind of model, other columns or more {question.more} may."
         )
-    elif found.least > LEVEL or best is not None or found.p_value <= OPEN or _short(found):
+    elif found.least > LEVEL or best is not None or found.p_value <= OPEN or _short(found) or _blind(found):
         first = f"Whether the columns predict the target is open: {_tested(found)}"
     else:
         first = f"Nothing here predicts the target: {_tested(found)}"
-    sentences = [first, _power(found, question)]
+    sentences = [first, _power(found, question), question.rare, *_past(past, question)]
     if best is not None and not found.found:
+        whose = "guessing" if rival == question.guessing else "the target's own past"
         sentences.append(
-            f"On held-out rows {best.title} has {question.say_interval(best.expected(best.reach))}, where guessing has "
-            f"{tell(unit, question.guessing, question.spread)}: that speaks for a signal."
+            f"On held-out rows {best.title} has {question.say_interval(best.expected(best.reach))}, where {whose} has "
+            f"{tell(unit, rival, question.spread)}: that speaks for a signal."
         )
     sentences.append(f"Guessing has {question.say(question.guessing)}; no number of rows is given.")
     asked = math.nan if question.loss is None else unit.told(question.loss, question.spread)
     return Answers([text for text in sentences if text], None, asked, "", None, None, [])
+
+
+def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
+    """That the past of the target predicts it, where its naive forecast surely beats guessing."""
+    able = [item for item in naive if item.expected(item.reach).upper < question.guessing]
+    if not able:
+        return []
+    best = min(able, key=lambda item: item.expected(item.reach).value)
+    has = question.say_interval(best.expected(best.reach))
+    return [f"The target's own past predicts it: repeating the {best.title} has {has}."]
 
 
 def _tested(found: Signal) -> str:
@@ -98,6 +113,12 @@ def _short(found: Signal) -> bool:
     return not found.found and found.kind == "time" and found.rows < SERIES
 
 
+def _blind(found: Signal) -> bool:
+    """Whether the test misses signals that explain half of the variance, of rows or between groups."""
+    seen = [part for part in (found.visible, found.between) if math.isfinite(part)]
+    return found.kind == "within groups" or max(seen, default=0.0) > BLIND
+
+
 def _power(found: Signal, question: Question) -> str:
     """What the test could have seen."""
     if found.least > LEVEL:
@@ -109,7 +130,16 @@ def _power(found: Signal, question: Question) -> str:
         return f"A series of fewer than {SERIES} rows is too short for this test to see most trends and seasons."
     if found.found or found.kind == "time" or not math.isfinite(found.visible):
         return ""
-    return (
-        f"A signal that explains {min(found.visible, 1.0):.0%} or more of the target's variance would have been found "
-        f"in most cases; to see a weaker one takes more {question.more}."
-    )
+    rest = f"would have been found in most cases; to see a weaker one takes more {question.more}."
+    seen = f"{min(found.visible, 1.0):.0%} or more"
+    if found.kind == "within groups":
+        return (
+            f"Within groups, a signal that explains {seen} of the variance would have been found in most cases. "
+            f"Whether groups differ by their columns was not tested: {found.groups} groups are too few for that."
+        )
+    if found.kind == "groups" and math.isfinite(found.between):
+        return (
+            f"A signal that explains {seen} of the variance within groups, or {min(found.between, 1.0):.0%} or more of "
+            f"the variance between {found.groups} groups, {rest}"
+        )
+    return f"A signal that explains {seen} of the target's variance {rest}"

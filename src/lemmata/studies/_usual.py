@@ -15,6 +15,8 @@ FULL_FOREST, LEAST_TREES, LEAF_OF_MANY = 3000, 25, 3
 """Rows up to which a forest has 100 trees of single rows, as scikit-learn has; trees on many; rows of their leaves."""
 STOPPED_EARLY, ROUNDS = 2000, 1000
 """Rows from which on boosting goes on for up to 1000 rounds, until a tenth of the rows no longer gains."""
+STEPS = 20
+"""Steps of a support vector machine for each row: where the target has little noise, a large penalty never ends."""
 VALIDATION = 5
 """One row in five chooses a penalty or a number of neighbours; the model is then fitted to all."""
 WIDE = 0.5
@@ -98,17 +100,24 @@ def _chosen(makers: Sequence[Callable[[], Any]], x: np.ndarray, y: np.ndarray, t
     if task == "regression" and y.shape[1] > 1:
         parts = [_chosen(makers, x, y[:, [j]], task).outputs for j in range(y.shape[1])]
         return Fit(np.concatenate(parts, axis=1))
-    if len(makers) == 1 or n < 2 * VALIDATION:
-        return fit_estimator(makers[len(makers) // 2], x, y, task)
-    last = np.arange(n) % VALIDATION == VALIDATION - 1
-    losses = []
-    for make in makers:
-        try:
-            shown = fit_estimator(make, np.concatenate([x[:n][~last], x[:n][last]]), y[~last], task)
-            losses.append(_loss(shown, y[last]))
-        except (ValueError, ArithmeticError):
-            losses.append(math.inf)
-    return fit_estimator(makers[int(np.argmin(losses))], x, y, task)
+    return fit_estimator(makers[_best(makers, x[:n], y, task)], x, y, task)
+
+
+def _best(makers: Sequence[Callable[[], Any]], x: np.ndarray, y: np.ndarray, task: str) -> int:
+    """The place of the one with the smallest loss on one row in five; the middle one of few rows."""
+    if len(makers) == 1 or len(y) < 2 * VALIDATION:
+        return len(makers) // 2
+    return int(np.argmin([_validated(make, x, y, task) for make in makers]))
+
+
+def _validated(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str) -> float:
+    """The loss on one row in five of an estimator that is fitted to the others."""
+    last = np.arange(len(y)) % VALIDATION == VALIDATION - 1
+    try:
+        shown = fit_estimator(make, np.concatenate([x[~last], x[last]]), y[~last], task)
+        return _loss(shown, y[last])
+    except (ValueError, ArithmeticError):
+        return math.inf
 
 
 def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
@@ -192,23 +201,39 @@ def _neighbours_price(n: int, d: int, k: int) -> float:
 
 
 def _vectors(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
-    """A support vector machine with a Gaussian kernel, its penalty among three values."""
+    """A support vector machine with a Gaussian kernel: its penalty, its width and, for numbers, its margin are chosen.
+
+    One after the other, each among two or three values. The width is relative to scikit-learn's.
+    """
+    n, numbers = len(y), task == "regression"
+    if numbers and y.shape[1] > 1:
+        return Fit(np.concatenate([_vectors(x, y[:, [j]], task).outputs for j in range(y.shape[1])], axis=1))
+    mean, size = (y.mean(axis=0), np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)) if numbers else (0.0, 1.0)
+    y, scale = (y - mean) / size, 1 / max(float(x[:n].var()) * x.shape[1], np.finfo(float).tiny)
+    made: dict[str, Any] = {"C": 10.0, "gamma": scale, "max_iter": STEPS * n} | ({"epsilon": 0.1} if numbers else {})
+    others = {"C": (1.0, 100.0), "gamma": (scale / 4, 3 * scale)} | ({"epsilon": (0.01,)} if numbers else {})
+    if n >= 2 * VALIDATION:
+        least = _validated(functools.partial(_machine, task, **made), x[:n], y, task)
+        for name, values in others.items():
+            losses = [_validated(functools.partial(_machine, task, **made | {name: own}), x[:n], y, task)
+                      for own in values]  # fmt: skip
+            if min(losses) < least:
+                least, made[name] = min(losses), values[int(np.argmin(losses))]
+    found = fit_estimator(functools.partial(_machine, task, **made), x, y, task)
+    return Fit(mean + size * found.outputs, found.chances)
+
+
+def _machine(task: str, **made: Any) -> Any:
     from sklearn.svm import SVC, SVR
 
-    if task == "classification":
-        makers = [functools.partial(_scored, SVC, C=c) for c in (0.3, 3.0, 30.0)]
-        return _chosen(makers, x, y, task)
-    mean, size = y.mean(axis=0), y.std(axis=0)
-    size = np.where(size > 0, size, 1.0)
-    found = _chosen([functools.partial(SVR, C=c) for c in (0.3, 3.0, 30.0)], x, (y - mean) / size, task)
-    return Fit(mean + size * found.outputs)
+    return _scored(SVC, **made) if task == "classification" else SVR(**made)
 
 
 class _scored:
     """A machine whose scores become probabilities by a softmax of twice the score."""
 
-    def __init__(self, kind: Any, C: float):
-        self.inner = kind(C=C, decision_function_shape="ovr")
+    def __init__(self, kind: Any, **made: Any):
+        self.inner = kind(decision_function_shape="ovr", **made)
 
     def fit(self, x: np.ndarray, labels: np.ndarray) -> "_scored":
         """Fit the machine."""
@@ -224,8 +249,8 @@ class _scored:
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-def _vectors_price(n: int, d: int, k: int) -> float:
-    return 0.01 + 4 * (2e-8 * n * n * (1 + d / 20) + 1e-5 * n)
+def _vectors_price(classes: bool, n: int, d: int, k: int) -> float:
+    return (1 if classes else 2 * k) * (0.02 + 6 * (2e-8 * n * n * (1 + d / 20) + 1e-5 * n))
 
 
 def _last(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
@@ -300,8 +325,8 @@ def usual_models(task: str) -> dict[str, Entry]:
         "gamma": ("gamma regression", "scikit-learn's, penalty by validation",
                   functools.partial(_counts, "gamma"), _counts_price),
         "neighbours": ("nearest neighbours", "scikit-learn's, number by validation", _neighbours, _neighbours_price),
-        "svm": ("support vector machine", "scikit-learn's, Gaussian kernel, penalty by validation", _vectors,
-                _vectors_price),
+        "svm": ("support vector machine", "scikit-learn's, Gaussian kernel, penalty and width by validation", _vectors,
+                functools.partial(_vectors_price, classes)),
     }  # fmt: skip
     without = ("elastic-net", "poisson", "gamma") if classes else ("logistic",)
     return {name: entry for name, entry in found.items() if name not in without}
