@@ -115,7 +115,7 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
     kernel = architecture.kernel
     tuned = architecture.name == "rbf"
     kernels = [RBF(math.sqrt(columns) * scale) for scale in LENGTHSCALES] if tuned else [kernel]
-    formula = "exp(-|x - y|²/(2s²)), s by leave-one-out" if tuned else architecture.formula
+    formula = "exp(-|x - y|²/(2s²)), s by held-out rows" if tuned else architecture.formula
     fit = functools.partial(_fit_kernel, tuple(kernels))
     price = _linear_price if isinstance(kernel, Linear) else _kernel_price
     return Model(architecture.name, architecture.title, formula, True, fit, price, tuple(kernels))

@@ -33,8 +33,8 @@ class Signal:
             groups; 0 where every column has so few values that equal rows are to be expected. The test takes rows for
             independent, which copies are not.
         total: rows of the whole table.
-        kind: what was exchanged: "rows", targets "within groups", the targets of "whole groups", "groups" where both were
-            and neither shows a signal; or "time".
+        kind: what was exchanged: "rows", targets "within groups", the targets of "whole groups", "groups" where both
+            were and neither shows a signal; or "time".
         least: the smallest p-value that this test can give. Where it is above the level, nothing can be found.
         shuffles: arrangements of the targets beside the observed one; 0 where a series was forecast by blocks.
         groups: how many groups were tested, or 0.

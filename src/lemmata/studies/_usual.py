@@ -203,7 +203,7 @@ def _neighbours_price(n: int, d: int, k: int) -> float:
 def _vectors(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
     """A support vector machine with a Gaussian kernel: its penalty, its width and, for numbers, its margin are chosen.
 
-    One after the other, each among two or three values. The width is relative to scikit-learn's.
+    From scikit-learn's width on, one after the other is changed by a factor for as long as it helps.
     """
     n, numbers = len(y), task == "regression"
     if numbers and y.shape[1] > 1:
@@ -211,14 +211,16 @@ def _vectors(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
     mean, size = (y.mean(axis=0), np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)) if numbers else (0.0, 1.0)
     y, scale = (y - mean) / size, 1 / max(float(x[:n].var()) * x.shape[1], np.finfo(float).tiny)
     made: dict[str, Any] = {"C": 10.0, "gamma": scale, "max_iter": STEPS * n} | ({"epsilon": 0.1} if numbers else {})
-    others = {"C": (1.0, 100.0), "gamma": (scale / 4, 3 * scale)} | ({"epsilon": (0.01,)} if numbers else {})
-    if n >= 2 * VALIDATION:
-        least = _validated(functools.partial(_machine, task, **made), x[:n], y, task)
-        for name, values in others.items():
-            losses = [_validated(functools.partial(_machine, task, **made | {name: own}), x[:n], y, task)
-                      for own in values]  # fmt: skip
-            if min(losses) < least:
-                least, made[name] = min(losses), values[int(np.argmin(losses))]
+    loss = lambda trial: _validated(functools.partial(_machine, task, **trial), x[:n], y, task)
+    least = loss(made) if n >= 2 * VALIDATION else -math.inf
+    path = [("C", 10.0, 1), ("gamma", 4.0, 2), ("epsilon", 0.1, 1)]  # small margins and large penalties never end
+    for name, factor, moves in path if numbers else [("C", 10.0, 2), ("gamma", 4.0, 2), ("C", 10.0, 1)]:
+        for step in (factor, 1 / factor) if name != "epsilon" else (factor,):
+            for _ in range(moves if least > -math.inf else 0):
+                trial = made | {name: made[name] * step}
+                if (own := loss(trial)) >= least:
+                    break
+                made, least = trial, own
     found = fit_estimator(functools.partial(_machine, task, **made), x, y, task)
     return Fit(mean + size * found.outputs, found.chances)
 
