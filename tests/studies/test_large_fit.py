@@ -14,7 +14,7 @@ from lemmata.studies._kernel_fit import kernel_fit
 from lemmata.studies._large_fit import CENTRES, centres_fit, column_fit
 from lemmata.studies._measure import planned
 from lemmata.studies._models import models
-from lemmata.studies._run import question
+from lemmata.studies._run import question, run_study
 
 RNG = np.random.default_rng(0)
 
@@ -110,6 +110,13 @@ def test_every_model_is_measured_as_far_as_its_price_allows():
     svm, own = (models([name], None, dataset.inputs[:500], "regression")[0] for name in ("svm", "neighbours"))
     assert planned(svm, dataset)[-1][0] < 20_000, "its price grows as the square"
     assert planned(own, dataset)[-1][0] >= 4000
+
+
+@pytest.mark.rotating(2)
+@pytest.mark.parametrize("rows", [900, 3000])
+def test_that_kernels_are_on_centres_is_said(rows):
+    found = run_study(large(rows), StudyOptions(models="linear,rbf", quick=True))
+    assert any("in the span of 1,000 of them" in note for note in found.notes) == (rows == 3000)
 
 
 def test_the_users_rows_are_counted_and_not_those_that_were_used():
