@@ -228,7 +228,7 @@ class _Job:
         kernels = [item for item in self.candidates if item.measured.model.kernels]
         if not left_out(self.dataset) and any(item.reach > MOST_EXACT for item in kernels):
             self.notes.append(
-                f"Kernels are fitted exactly to at most {MOST_EXACT:,} training rows. To more rows they are fitted in the "
+                f"Kernels are fitted exactly to at most {MOST_EXACT:,} training rows. To more they are fitted in the "
                 f"span of {MOST_EXACT:,} of them, which can cost accuracy; the linear model is always exact."
             )
         if self.few is not self.dataset and any(self.theory.values()):
