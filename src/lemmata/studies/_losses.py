@@ -188,16 +188,16 @@ def _of_size(
 
 
 def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
-    """The standard error of the mean over stretches, by Student's t.
+    """The standard error of the mean over stretches as a statement about as many to come, by Student's t.
 
     Neighbouring stretches are alike, so that their own spread says too little (batch means): six and more are taken
-    together in pairs.
+    together in pairs. The mean of the stretches to come varies as much as that of those that were seen.
     """
     number = len(means)
     if number >= 6:
         means = np.array([part.mean() for part in np.array_split(means, number // 2)])
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
-    return spread / math.sqrt(len(means)) * _student(len(means))
+    return spread * math.sqrt(2 / len(means)) * _student(len(means))
 
 
 def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, float]:
