@@ -127,7 +127,7 @@ def test_few_groups_have_students_interval(groups):
 
 @pytest.mark.parametrize(("alike", "least"), [(0.0, 0.88), (0.3, 0.83)])
 def test_the_error_of_a_series_is_about_as_many_stretches_to_come(alike, least):
-    """Sixteen stretches, whose losses have the autocorrelation 0 or 0.3: eight are seen, the mean of the others is told.
+    """Of sixteen stretches, with the autocorrelation 0 or 0.3, eight are seen, and the mean of the others is told.
 
     It lies in the interval in 90 % and in 86 % (20,000 draws), but in 78 % and in 64 % in the interval of the first
     eight alone. Of 2,000 draws the deviation is 0.8 %.
