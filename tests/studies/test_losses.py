@@ -78,6 +78,7 @@ def test_a_mean_that_one_row_decides_has_a_wider_interval(heavy):
     curves = _tailed(np.array([[0.4, 0.5, 0.6]]), losses.tail)[0]
     assert curves[2] / curves[1] == pytest.approx(np.exp(np.hypot(np.log(1.2), np.log1p(3 * losses.tail))))
     assert (curves[2] > 1.6) == heavy
+    assert _tailed(np.array([[0.0, 0.5, 0.6]]), losses.tail)[0, 0] == 0.0, "and not the smallest number"
 
 
 def test_a_split_where_guessing_was_lucky_is_not_a_broken_fit():

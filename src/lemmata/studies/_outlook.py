@@ -128,10 +128,10 @@ class Candidate:
 
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
     """The curves with room above for rows that are larger than all that were seen."""
-    lower, value, upper = np.maximum(curves, 1e-300).T
+    value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
     shifted = value * (1 + tail / 2)
-    return np.stack([lower, shifted, shifted * np.exp(up)], axis=1)
+    return np.stack([curves[:, 0], shifted, shifted * np.exp(up)], axis=1)
 
 
 def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int) -> float:
