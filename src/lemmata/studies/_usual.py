@@ -214,9 +214,11 @@ def _vectors(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
     loss = lambda trial: _validated(functools.partial(_machine, task, **trial), x[:n], y, task)
     least = loss(made) if n >= 2 * VALIDATION else -math.inf
     path = [("C", 10.0, 1), ("gamma", 4.0, 2), ("epsilon", 0.1, 1)]  # small margins and large penalties never end
-    for name, factor, moves in path if numbers else [("C", 10.0, 2), ("gamma", 4.0, 2), ("C", 10.0, 1)]:
+    path = path if numbers else [("C", 10.0, 2), ("gamma", 4.0, 2), ("C", 10.0, 1)]
+    for name, factor, moves in path if least > -math.inf else []:
+        before = least
         for step in (factor, 1 / factor) if name != "epsilon" else (factor,):
-            for _ in range(moves if least > -math.inf else 0):
+            for _ in range(moves if least == before else 0):  # one direction helps, or the other
                 trial = made | {name: made[name] * step}
                 if (own := loss(trial)) >= least:
                     break
