@@ -68,8 +68,10 @@ def test_groups_are_never_split_and_each_is_held_out():
 def test_few_groups_are_held_out_one_by_one(number):
     """Three or four groups were refused, and the remedy was to leave --group out, which is the leak."""
     groups = np.repeat(np.arange(number), 20)
-    held = [split(20 * number, split_sizes(20 * number, groups=groups)[-1], r, 0, groups)[1] for r in range(number)]
-    assert sorted(int(groups[rows[0]]) for rows in held) == list(range(number))
+    size = split_sizes(20 * number, groups=groups)[-1]
+    held = [split(20 * number, size, r, 0, groups)[1] for r in range(2 * number)]
+    for part in (held[:number], held[number:]):
+        assert sorted(int(groups[rows[0]]) for rows in part) == list(range(number))
     assert all(len(set(groups[rows])) == 1 for rows in held)
 
 
