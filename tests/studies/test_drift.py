@@ -38,6 +38,11 @@ def test_a_drift_is_named_only_where_older_rows_make_it_worse():
     assert "The target drifts: with the last 40 rows linear model was measured to have rmse 0." in said
     assert said.endswith("Older rows no longer help.")
     assert drift(stretches([0.9, 0.7, 0.6, 0.5]), question) == []
+    some = stretches([0.6, 0.4, 0.7, 0.9])
+    losses = some.measured.losses["rmse"]
+    cut = dataclasses.replace(losses, paired=(losses.paired[0][:3], *losses.paired[1:]))
+    found = dataclasses.replace(some, measured=dataclasses.replace(some.measured, losses={"rmse": cut}))
+    assert drift(found, question) == [said], "a size that failed before some stretches is left out"
     # Differences that are noise: at most one in twenty of 100, which has a deviation of 2.2.
     assert sum(bool(drift(stretches([0.6] * 4, 0.2, seed), question)) for seed in range(100)) <= 11
 

@@ -59,6 +59,14 @@ def test_a_fit_that_broke_down_is_left_out_and_named():
     assert "10,475 times the squared error of guessing in 1 of 8 splits with 50 rows" in said
 
 
+def test_a_clinic_of_three_is_no_broken_fit():
+    """A third of all splits was left out, and the model's error with it."""
+    unit, dataset = metric("rmse", "regression"), tables.waves(100)
+    losses, said = curve_of([told([0.5, 0.6, 400.0])], 0, 100, dataset, unit)
+    assert not said
+    assert losses.mean[0] == pytest.approx(401.1 / 3)
+
+
 def test_the_tail_of_a_target_is_not_left_out():
     """In a split with an extreme row guessing errs as much: that is the target and no broken fit."""
     unit, dataset = metric("rmse", "regression"), tables.waves(100)

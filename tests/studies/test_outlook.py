@@ -47,3 +47,13 @@ def test_more_rows_are_expected_to_change_a_value_only_where_the_whole_interval_
     text = " ".join(answers(SEEN, [model], question()).sentences)
     assert ("are expected to change" in text) == sure
     assert ("change that is open" in text) != sure
+
+
+def test_a_model_that_surely_has_the_value_is_named_where_the_best_may_not():
+    """Neighbours were best by a hair, with a wide interval; the table beside "open" said 830 rows of another."""
+    wide, sure = candidate("wide", lambda n: 0.99 * FAST(n), se=0.15), candidate("sure", FAST, se=0.005)
+    level = 1.1 * sure.expected(TOTAL).value
+    found = answers(SEEN, [wide, sure], question(f"unexplained {level}"))
+    assert found.best == "wide"
+    assert found.first == "sure"
+    assert "takes about" in found.sentences[1]

@@ -66,7 +66,16 @@ def test_the_past_of_the_target_is_named_where_it_predicts():
     found = answers(UNSEEN, [repeated(FAST)], question())
     assert any(text.startswith("The target's own past predicts it: repeating the last value has rmse ")
                for text in found.sentences)  # fmt: skip
+    assert found.sentences[0].startswith("Nothing here predicts the target beyond its own past: ")
     assert not any("own past" in text for text in answers(UNSEEN, [], question()).sentences)
+
+
+def test_more_rows_are_no_remedy_where_the_target_drifts():
+    idle = candidate("idle", lambda n: 0.999, learns=False)
+    still, moving = (answers(SEEN, [idle], dataclasses.replace(question(), drifts=drifts)).sentences[0]
+                     for drifts in (False, True))  # fmt: skip
+    assert still.endswith("or more rows may.")
+    assert moving.endswith("Fewer, recent rows may, as the next sentence says.")
 
 
 def test_a_model_speaks_for_the_columns_of_a_series_only_where_it_beats_the_past():

@@ -125,10 +125,14 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candidate:
-    """The model whose number of rows is told: another than the best only if it surely needs fewer."""
-    own = best.samples(loss).value
+    """The model whose number of rows is told: another than the best only if it surely needs fewer.
+
+    Or if it surely has the loss with all rows, and of the best that is open.
+    """
+    own = best.samples(loss)
     fewest = min(useful, key=lambda item: item.samples(loss).upper)
-    return fewest if SAME_ROWS * fewest.samples(loss).upper < own else best
+    most = fewest.samples(loss).upper
+    return fewest if SAME_ROWS * most < own.value or most <= best.total < own.upper else best
 
 
 def _guessed(question: Question) -> str:

@@ -20,9 +20,12 @@ def drift(best: Candidate, question: Question) -> list[str]:
     are older rows. The size with the least mean loss is compared with the largest by a paired t-test over stretches.
     """
     losses = best.losses
-    if len(losses.paired) < 2:
+    # A size at which the model could not be fitted before every stretch is compared with none.
+    number = max((len(own) for own in losses.paired), default=0)
+    kept = [i for i, own in enumerate(losses.paired) if len(own) == number]
+    if len(kept) < 2:
         return []
-    table = np.array(losses.paired)
+    table, sizes = np.array([losses.paired[i] for i in kept]), losses.sizes[kept]
     least, last = int(table.mean(axis=1).argmin()), len(table) - 1
     apart = table[last] - table[least]
     if least == last or len(apart) < 3 or not apart.std():
@@ -33,7 +36,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
     if not (math.isfinite(value) and value <= LEVEL):
         return []
     told = [tell(question.unit, float(table[i].mean()), question.spread) for i in (least, last)]
-    size = [rows(losses.sizes[i]) for i in (least, last)]
+    size = [rows(sizes[i]) for i in (least, last)]
     return [
         f"The target drifts: with the last {size[0]} rows {best.title} was measured to have {question.unit.name} "
         f"{told[0]} on later rows, with the last {size[1]} {told[1]}. Older rows no longer help."

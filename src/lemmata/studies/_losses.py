@@ -15,6 +15,8 @@ FEW = 5.0
 """Below so many errors a share is measured by exact binomial bounds, and not by its standard error."""
 WILD, WILDER = 10.0, 20.0
 """A split in which a model is so many times worse than guessing, and than itself in the median split, is left out."""
+MOST_WILD = 0.2
+"""A larger share of such splits is no accident, and none is left out: a clinic of three, say."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Losses:
     greatest: float = math.inf
     tail: float = 0.0
     gain: float = math.nan
-    paired: tuple[Float[np.ndarray, " splits"], ...] = ()
+    paired: tuple[Float[np.ndarray, " _"], ...] = ()
 
     @property
     def measured(self) -> Float[np.ndarray, " s"]:
@@ -129,7 +131,7 @@ def curve_of(
         seen.append(mean)
         errors.append(error)
         numbers.append(len(kept))
-        paired.append(np.array([own.means[metric] for own in kept]))
+        paired.append(np.array([own.means[metric] for own in splits]))
         gain = _gain(kept, metric, total) if independent else math.nan
         common = _common(kept, metric, total, error, dataset)
         shared = common / value if value > 0 else 0.0
@@ -150,6 +152,8 @@ def _tame(splits: list[Split], metric: int) -> list[Split]:
     if len(splits) < 3:
         return splits
     wild = (ratios > WILD) & (ratios > WILDER * np.median(ratios))
+    if wild.mean() > MOST_WILD:
+        return splits
     return [own for own, out in zip(splits, wild, strict=True) if not out]
 
 

@@ -59,19 +59,20 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     unit = question.unit
     knowing = [item for item in useful if not item.measured.model.naive]
     past = [item for item in useful if item.measured.model.naive]
+    known = _past(past, question)
     rival = min([question.guessing, *(item.expected(item.reach).value for item in past)])
     better = [item for item in knowing if item.expected(item.reach).upper < rival]
     best = min(better, key=lambda item: item.expected(item.reach).value, default=None)
     if found.found:
         first = (
             f"The columns say something about the target ({_p(found)}), but no model here surely "
-            f"beats guessing in {unit.name}. Another kind of model, other columns or more {question.more} may."
+            f"beats guessing in {unit.name}. {_remedy(question)}"
         )
     elif found.least > LEVEL or best is not None or found.p_value <= OPEN or _short(found) or _blind(found):
         first = f"Whether the columns predict the target is open: {_tested(found)}"
     else:
-        first = f"Nothing here predicts the target: {_tested(found)}"
-    sentences = [first, _power(found, question), question.rare, *_past(past, question)]
+        first = f"Nothing here predicts the target{' beyond its own past' if known else ''}: {_tested(found)}"
+    sentences = [first, _power(found, question), question.rare, *known]
     if best is not None and not found.found:
         whose = "guessing" if rival == question.guessing else "the target's own past"
         sentences.append(
@@ -83,13 +84,19 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     return Answers([text for text in sentences if text], None, asked, "", None, None, [])
 
 
+def _remedy(question: Question) -> str:
+    if question.drifts:
+        return "Fewer, recent rows may, as the next sentence says."
+    return f"Another kind of model, other columns or more {question.more} may."
+
+
 def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
     """That the past of the target predicts it, where its naive forecast surely beats guessing."""
-    able = [item for item in naive if item.expected(item.reach).upper < question.guessing]
+    able = [item for item in naive if item.expected(question.total).upper < question.guessing]
     if not able:
         return []
-    best = min(able, key=lambda item: item.expected(item.reach).value)
-    has = question.say_interval(best.expected(best.reach))
+    best = min(able, key=lambda item: item.expected(question.total).value)
+    has = question.say_interval(best.expected(question.total))
     return [f"The target's own past predicts it: repeating the {best.title} has {has}."]
 
 
