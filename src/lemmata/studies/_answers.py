@@ -169,7 +169,8 @@ def _rows(
     ahead = f"with {_spelled(far)} rows{times}, {nearest.title} is expected to have "
     ahead += question.say_interval(nearest.expected(far), like)
     if not able:
-        return f"{level} is not expected of any of these models with up to {_spelled(far)} rows, as their curves go: {ahead}."
+        denied = f"{level} is not expected of any of these models with up to {_spelled(far)} rows"
+        return f"{denied}, as their curves go: {ahead}."
     if needed.value <= total and needed.upper > total:
         here = question.say_interval(first.expected(total), like)
         return f"Whether {total:,} rows are enough for {_asked_level(level)} is open: {first.title} has {here}."
