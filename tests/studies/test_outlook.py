@@ -57,3 +57,13 @@ def test_a_model_that_surely_has_the_value_is_named_where_the_best_may_not():
     assert found.best == "wide"
     assert found.first == "sure"
     assert "takes about" in found.sentences[1]
+
+
+def test_a_steep_curve_is_not_expected_to_end_at_nothing():
+    """Of twelve groups the squared error fell from 1.9 to 0.0086 in five sizes; with twice the rows 1e-300 was told."""
+    steep = candidate("steep", lambda n: 30 * n**-2.4, se=0.3)
+    last = float(steep.losses.sizes[-1])
+    now, twice, far = (steep.expected(factor * last) for factor in (1, 2, 8))
+    assert twice.value >= 0.99 * now.value / 4
+    assert far.value >= 0.99 * now.value / 64
+    assert far.upper >= far.value > 0

@@ -20,6 +20,8 @@ WIDER = 3.0
 """How many rows as large as the largest may be missing among those that were seen (3/m at 95 %, if none was)."""
 TRAINED = 1.5
 """Room for other training sets, beside the exact bound of a share with few errors."""
+STEEPEST = 2.0
+"""No loss is expected to fall faster than this power of the rows beyond the measured sizes."""
 AHEAD = 1e4
 """How far the curves are drawn, in times the last measured size."""
 
@@ -64,13 +66,15 @@ class Candidate:
         A mean of squares is known less well than its standard error says if few rows hold much of it: rows as large,
         or larger, may be missing among those that were seen. Half of the largest is added to the mean, as half an
         error is to a share, and the upper end is widened. The forecast is also widened to the exact bounds of the last
-        measured size where errors are few, kept within the range of its metric, and its median is not below the ground.
+        measured size where errors are few, and kept within the range of its metric. Its median falls no faster than
+        n^-2, and not below the ground.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
         logs = np.unique(np.concatenate([grid, [first, last, math.log(self.total)]]))
         curves = self.forecast.quantiles(np.exp(logs), LEVELS)
         after = logs >= last - 1e-9
+        curves[after, 1:] = np.maximum(curves[after, 1:], self._steepest(curves[after][0, 1:], logs[after] - last))
         if self.losses.greatest < math.inf:
             curves[after, 0] = np.minimum(curves[after, 0], self.losses.least)
             # What is known exactly of the last size holds beyond it, whatever the first sizes do to the smoothed curve.
@@ -84,6 +88,11 @@ class Candidate:
         curves[beyond, 1] = np.maximum(curves[beyond, 1], min(self.ground, level))
         curves = np.clip(curves, 0.0, 1.0 if self.unit.rows in (wrong, misranked) else math.inf)
         return logs, np.stack([curves[:, :2].min(axis=1), curves[:, 1], curves[:, 1:].max(axis=1)], axis=1)
+
+    def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
+        """Median and upper end at the last measured size, falling from there on as n^-2: a curve never ends at 0."""
+        median = ends[0] if ends[0] > 0 else float(self.losses.mean[-1])
+        return np.exp(-STEEPEST * ahead)[:, None] * np.array([median, max(ends[1], median)])
 
     def expected(self, n: float | int) -> Interval:
         """The loss that is expected at n rows, with its 90 % interval."""
