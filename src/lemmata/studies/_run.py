@@ -225,11 +225,12 @@ class _Job:
         in_time = drifts + self.about_time(best)
         if in_time:
             found = dataclasses.replace(found, sentences=[found.sentences[0], *in_time, *found.sentences[1:]])
-        kernels = [item for item in self.candidates if item.measured.model.kernels]
-        if not left_out(self.dataset) and any(item.reach > MOST_EXACT for item in kernels):
+        measured = [item.measured for item in self.candidates if item.measured.model.kernels]
+        dear = [item for item in measured if item.model.name != "linear" and item.reach > MOST_EXACT]
+        if dear and not left_out(self.dataset):
             self.notes.append(
                 f"Kernels are fitted exactly to at most {MOST_EXACT:,} training rows. To more they are fitted in the "
-                f"span of {MOST_EXACT:,} of them, which can cost accuracy; the linear model is always exact."
+                f"span of {MOST_EXACT:,} of them, which can cost accuracy."
             )
         if self.few is not self.dataset and any(self.theory.values()):
             self.notes.append(f"What the theory says is computed on {len(self.few.targets):,} rows, drawn at random.")
