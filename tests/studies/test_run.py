@@ -214,3 +214,14 @@ def test_every_claim_that_speaks_of_regressions_is_examined():
     assert len(found.claims) >= 20
     assert sum(entry["status"] == "applies" for entry in found.claims) >= 8
     assert found.bibliography
+
+
+def test_of_warnings_only_those_of_lemmata_are_shown():
+    """scikit-learn resets the filters on its threads: a forest's warning came between the sentences."""
+    import lemmata
+    from lemmata.studies._run import _shown
+
+    seen = []
+    for name in ("/packages/sklearn/utils/parallel.py", lemmata.__file__):
+        _shown(lambda message, *_: seen.append(str(message)), name, UserWarning, name, 144)
+    assert seen == [lemmata.__file__]
