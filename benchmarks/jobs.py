@@ -12,7 +12,7 @@ import time
 
 import jax
 
-from lemmata.catalogue import entries
+from lemmata.catalogue import costs
 from lemmata.claims import registry, verdicts_of
 from lemmata.workers import Processes, finished
 
@@ -23,7 +23,7 @@ def share(count: int) -> list:
     """A fixed share: claims that are evenly spread over the catalogue, the longest first, as `--jobs` begins them."""
     names = sorted(registry())
     taken = [names[place * len(names) // count] for place in range(count)]
-    return [registry()[name] for name in sorted(taken, key=lambda name: -entries()[name]["verdict"]["seconds"])]
+    return [registry()[name] for name in sorted(taken, key=lambda name: -costs()[type(registry()[name]).__name__])]
 
 
 def warm(number: int) -> int:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.catalogue import _read
+from lemmata.catalogue import _records
 from lemmata.cli import app
 from lemmata.errors import DataError
 from lemmata.files import replace_text
@@ -66,8 +66,9 @@ def test_the_page(tmp_path, bound):
 
 
 def test_the_catalogue(tmp_path, bound, monkeypatch):
-    monkeypatch.setattr(_read, "PATH", tmp_path / "catalogue.json")
-    refused(_read.PATH, bound, lambda: _read.write({"a": {"b": "c" * 5000}}, {}))
+    monkeypatch.setattr(_records, "SECTIONS", tmp_path)
+    path = tmp_path / "a" / "records" / "b.json"
+    refused(path, bound, lambda: _records.write_records("a.b", ["A"], {"A": {"reason": "c" * 5000}}))
 
 
 def test_an_interruption_leaves_the_old_file(tmp_path, monkeypatch):

@@ -12,8 +12,8 @@ from .page import Page
 def record(**more):
     """A run over the whole catalogue, with one claim that failed and one that is refuted against expectation."""
     rows = [
-        {**entry["verdict"], "name": name, "source": entry["source"], "title": entry["title"], "known": False,
-         "expected": entry["expected"], "as_expected": entry["verdict"]["status"] == entry["expected"]}
+        {**entry["verdict"], "name": name, "seconds": 1.0, "source": entry["source"],
+         "title": entry["title"], "known": False, "expected": entry["expected"], "as_expected": entry["verdict"]["status"] == entry["expected"]}
         for name, entry in entries().items()
     ]  # fmt: skip
     rows[5] |= {"status": "refuted", "as_expected": False, "title": "<script>alert(1)</script>"}

@@ -1,201 +1,181 @@
-"""Fingerprints: a hash of the code that a definition rests on, without comments and docstrings.
+"""Fingerprints: which code a verdict rests on, as digests that change when its meaning changes.
 
-The code is read, never run. A definition rests on its own text, on the definitions of its module that it names, on what
-those name, and so on through imports of lemmata's modules; on statements of these modules that define nothing; and on
-functions that other modules register with a `singledispatch` function that it reaches. It does not rest on which fields
-a population calls `free`: searches for counterexamples move those, and no verdict does.
+A verdict rests on what its claim names, on what that names, and so on; of a class on its fields and on those methods
+whose names are asked for somewhere in this code; on functions that are registered with a `singledispatch` function for
+types that occur in it. Where a definition stands makes no difference.
 """
 
 import ast
 import dataclasses
 import functools
 import hashlib
-import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-ROOT = pathlib.Path(__file__).parents[1]
-PACKAGE = ROOT.name
-Node = tuple[str, str]  # a module and a name in it; the name "" is the module's other statements
+from ._meaning import Token, Words, meaning
+from ._modules import Function, Module, Node, methods_of, module_of, modules, resolved, statements_of
 
-
-@dataclasses.dataclass
-class _Module:
-    """Names that a module defines or imports, and its statements that define nothing."""
-
-    package: bool
-    definitions: dict[str, list[ast.stmt]]
-    imports: dict[str, Node]
-    rest: list[ast.stmt]
+_INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
+          "typing.Generic", "Exception", "ValueError", "TypeError")  # fmt: skip
+"""Bases from elsewhere that call no method of their subclasses by its name."""
 
 
-def fingerprint(module: str, name: str) -> str:
-    """Sixteen hexadecimal digits that change when the code behind a definition changes.
+@dataclasses.dataclass(frozen=True)
+class Fingerprint:
+    """Digests of the code that a definition rests on.
 
     Args:
-        module: the full name of one of lemmata's modules.
-        name: a definition in it.
+        whole: of all of it.
+        own: of what stands in the files that are its own.
+        shared: of the rest, by the subpackage that it stands in.
     """
-    digest = hashlib.sha256()
-    for node in sorted(_reached((module, name))):
-        digest.update(f"{node[0]}:{node[1]}:{_text(node)}".encode())
-    return digest.hexdigest()[:16]
+
+    whole: str
+    own: str
+    shared: dict[str, str]
+
+
+def fingerprint(
+    roots: Iterable[tuple[str, str]], own: Iterable[str] = (), asked: Iterable[str] = (), name: str = ""
+) -> Fingerprint:
+    """The digests of the code behind some definitions.
+
+    What a name stands for counts by the digest of that piece alone; in a digest of a part, what stands in another part
+    counts by its name.
+
+    Args:
+        roots: definitions, each a module's full name and a name in it.
+        own: full names of the modules that are their own.
+        asked: names of methods that are called on what they define.
+        name: what the code's result depends on besides.
+    """
+    nodes = reached(frozenset(Node(*root) for root in roots), frozenset(asked))
+    own = frozenset(own)
+    brief = {node: _brief(node) for node in nodes}
+    data = frozenset(word for node in nodes for word in meaning(node).data)
+    for node in nodes:
+        methods = [name for name in methods_of(node) if Node(node.module, node.name, name) in nodes]
+        if methods:
+            brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
+    part_of = {node: "" if node.module in own else node.module.split(".")[1] for node in nodes}
+    whole, parts = [name], {"": [name]}
+    for node in nodes:
+        tokens, header = meaning(node).tokens, brief[Node(*node[:2])] if node.method else ""
+        whole.append(_hash([header, *(_told(token, brief, data) for token in tokens)]))
+        near = {other: brief[other] if part_of.get(other) == part_of[node] else other.name
+                for other in meaning(node).rests_on if other in brief}  # fmt: skip
+        parts.setdefault(part_of[node], []).append(_hash([header, *(_told(token, near, data) for token in tokens)]))
+    told = {name: _hash(sorted(set(each))) for name, each in sorted(parts.items())}
+    return Fingerprint(_hash(sorted(set(whole))), told.pop("", ""), {name: each[:8] for name, each in told.items()})
+
+
+def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
+    """What a token stands for: another piece's digest, nothing where it is prose."""
+    if isinstance(token, Node):
+        return brief.get(token, "?")
+    if isinstance(token, Words):
+        return repr(token.text) if token.text in data else "words"
+    return token
+
+
+def _hash(words: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
 @functools.cache
-def _reached(start: Node) -> frozenset[Node]:
-    """A definition and all that it rests on."""
-    found, waiting = {start}, [start]
+def _brief(node: Node) -> str:
+    """The digest of a piece of code, with nothing said of what its names stand for."""
+    return _hash(token if isinstance(token, str) else "?" for token in meaning(node).tokens)
+
+
+def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]:
+    """The pieces of code that some of them rest on, where methods of certain names are called on them."""
+    found, asked, waiting = set[Node](), set(asked), list(roots)
+    classes = dict[str, list[Node]]()  # of what is reached, by names of methods that nothing has asked for yet
+    pending = dict[Node, list[Node]]()  # registered functions, by classes that are not reached yet
+
+    def asked_for(names: Iterable[str]) -> Iterator[Node]:
+        for name in names:
+            if name not in asked:
+                asked.add(name)
+                yield from (Node(*each[:2], name) for each in classes.pop(name, ()))
+
     while waiting:
-        for node in _next(waiting.pop()):
-            if node not in found:
-                found.add(node)
-                waiting.append(node)
+        node = waiting.pop()
+        if node in found:
+            continue
+        found.add(node)
+        told = meaning(node)
+        waiting.extend(told.rests_on)
+        waiting.extend(asked_for(told.names))
+        waiting.append(Node(node.module, ""))
+        waiting.extend(pending.pop(node, ()))
+        for function, kinds in _registrations().get(node, ()):
+            missing = [kind for kind in kinds if kind not in found]
+            if len(missing) < len(kinds) or not kinds:
+                waiting.append(function)
+            for kind in missing:
+                pending.setdefault(kind, []).append(function)
+        for name in methods_of(node) if not node.method else ():
+            if name in asked or name.startswith("__") or _is_called_elsewhere(node):
+                waiting.append(Node(*node[:2], name))
+            else:
+                classes.setdefault(name, []).append(node)
     return frozenset(found)
 
 
 @functools.cache
-def _next(node: Node) -> frozenset[Node]:
-    """What a definition names directly."""
-    module, name = node
-    source = _module(module)
-    if source is None:
-        return frozenset()
-    statements = source.definitions.get(name, []) if name else source.rest
-    found = {(module, "")} if name else set()
-    for statement in statements:
-        for part in ast.walk(statement):
-            if isinstance(part, ast.Name):
-                found |= set(_resolved(module, part.id))
-            elif isinstance(part, ast.Attribute):
-                found |= set(_attribute(module, part))
-    return frozenset(found | set(_registrations().get(node, ())))
-
-
-def _resolved(module: str, name: str) -> Iterator[Node]:
-    """Where a name of a module is defined, through imports and the lists of names of packages."""
-    source = _module(module)
-    if source is None:
-        return
-    if name in source.definitions:
-        yield module, name
-    elif name in source.imports:
-        origin, original = source.imports[name]
-        if not original or _module(f"{origin}.{original}") is not None:
-            return  # a module: its attributes are resolved where they are used
-        yield from _resolved(origin, original)
-
-
-def _attribute(module: str, part: ast.Attribute) -> Iterator[Node]:
-    """`section.function` where `section` is an imported module of lemmata."""
-    source = _module(module)
-    if source is None or not isinstance(part.value, ast.Name) or part.value.id not in source.imports:
-        return
-    origin, original = source.imports[part.value.id]
-    target = f"{origin}.{original}" if original else origin
-    if _module(target) is not None:
-        yield from _resolved(target, part.attr)
+def _is_called_elsewhere(node: Node) -> bool:
+    """Whether other packages may call methods of a class: it derives from a class of theirs."""
+    module = module_of(node.module)
+    for statement in statements_of(node):
+        for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
+            named = base.value if isinstance(base, ast.Subscript) else base
+            known: Token | None = resolved(module, named.id) if isinstance(named, ast.Name) else None
+            if isinstance(named, ast.Attribute) and isinstance(named.value, ast.Name):
+                origin = resolved(module, named.value.id)
+                inner = resolved(module_of(origin), named.attr) if isinstance(origin, str) else None
+                known = inner or f"{origin}.{named.attr}"
+            if isinstance(known, Node):
+                if _is_called_elsewhere(known):
+                    return True
+            elif (known or ast.unparse(named)) not in _INERT:
+                return True
+    return False
 
 
 @functools.cache
-def _registrations() -> dict[Node, list[Node]]:
-    """For each `singledispatch` function, the functions that any module registers with it."""
-    found: dict[Node, list[Node]] = {}
-    for path in sorted(ROOT.rglob("*.py")):
-        if ".register" not in path.read_text(encoding="utf-8"):
-            continue  # few modules do, and parsing all of them took a first fingerprint ten times as long
-        module = ".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
-        source = _module(module)
-        for statements in (source.definitions if source else {}).values():
+def _registrations() -> dict[Node, list[tuple[Node, tuple[Node, ...]]]]:
+    """For each `singledispatch` function what is registered with it: functions, and lemmata's types they are for."""
+    found: dict[Node, list[tuple[Node, tuple[Node, ...]]]] = {}
+    for module in modules(holding=".register"):
+        for name, statements in module.definitions.items():
             for statement in statements:
-                for decorator in getattr(statement, "decorator_list", ()):
-                    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-                    if _registers(called):
-                        for origin in _resolved(module, called.value.id):  # pyright: ignore
-                            found.setdefault(origin, []).append((module, statement.name))  # pyright: ignore
+                for origin, kinds in _registered(module.name, statement):
+                    found.setdefault(origin, []).append((Node(module.name, name), kinds))
     return found
 
 
-def _registers(decorator: ast.expr) -> bool:
-    named = isinstance(decorator, ast.Attribute) and isinstance(decorator.value, ast.Name)
-    return named and decorator.attr == "register"  # pyright: ignore[reportAttributeAccessIssue]
+def _registered(name: str, statement: ast.stmt) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    module = module_of(name)
+    for decorator in statement.decorator_list if isinstance(statement, Function) else ():
+        origin = _dispatcher(module, decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if origin is None:
+            continue
+        told = decorator.args if isinstance(decorator, ast.Call) else [a.annotation for a in statement.args.args[:1]]  # pyright: ignore
+        named = [part for each in told if each is not None for part in ast.walk(each) if isinstance(part, ast.Name)]
+        kinds = [resolved(module, part.id) for part in named]
+        known = tuple(kind for kind in kinds if isinstance(kind, Node))
+        yield origin, known if len(known) == len(kinds) else ()  # a type from elsewhere may come at any time
 
 
-@functools.cache
-def _module(name: str) -> _Module | None:
-    """One of lemmata's modules, read; None for anything else."""
-    if name.split(".")[0] != PACKAGE:
-        return None
-    path = ROOT.joinpath(*name.split(".")[1:])
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    if not file.is_file():
-        return None
-    module = _Module(path.is_dir(), {}, {}, [])
-    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
-        _enter(module, name, statement)
-    return module
-
-
-def _enter(module: _Module, name: str, statement: ast.stmt) -> None:
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        module.definitions.setdefault(statement.name, []).append(statement)
-    elif isinstance(statement, ast.ImportFrom):
-        origin = _origin(name, module.package, statement)
-        for alias in statement.names:
-            module.imports[alias.asname or alias.name] = (origin, alias.name)
-    elif isinstance(statement, ast.Import):
-        for alias in statement.names:
-            module.imports[alias.asname or alias.name.split(".")[0]] = (alias.name, "")
-    elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
-        for defined in names:
-            module.definitions.setdefault(defined, []).append(statement)
-    elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
-        module.rest.append(statement)
-
-
-def _origin(name: str, package: bool, statement: ast.ImportFrom) -> str:
-    """The full name of the module that a statement imports from."""
-    if not statement.level:
-        return statement.module or ""
-    parts = name.split(".")
-    parts = parts[: len(parts) - statement.level + (1 if package else 0)]
-    return ".".join((*parts, statement.module) if statement.module else parts)
-
-
-@functools.cache
-def _text(node: Node) -> str:
-    """The code of a definition without positions, comments and docstrings."""
-    source = _module(node[0])
-    if source is None:
-        return ""
-    statements = source.definitions.get(node[1], []) if node[1] else source.rest
-    return "\n".join(ast.dump(_bare(statement)) for statement in statements)
-
-
-def _bare(statement: ast.stmt) -> ast.stmt:
-    """A copy without docstrings, and without the names of free fields in a class."""
-
-    class Strip(ast.NodeTransformer):
-        def generic_visit(self, node: ast.AST) -> ast.AST:
-            body = getattr(node, "body", None)
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) and isinstance(body, list):
-                first = body[0]
-                if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                    node.body = body[1:] or [ast.Pass()]
-            if isinstance(node, ast.ClassDef):
-                node.body = [part for part in node.body if not _names_free_fields(part)] or [ast.Pass()]
-            return super().generic_visit(node)
-
-    copied = ast.parse(ast.unparse(statement)).body[0]
-    return Strip().visit(copied)
-
-
-def _names_free_fields(statement: ast.stmt) -> bool:
-    """Whether a statement of a class is `free = ("x", ...)`; a field `free: tuple = ...` says what is sampled."""
-    return (
-        isinstance(statement, ast.Assign)
-        and [target.id for target in statement.targets if isinstance(target, ast.Name)] == ["free"]
-        and isinstance(statement.value, ast.Tuple)
-        and all(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in statement.value.elts)
-    )
+def _dispatcher(module: Module | None, called: ast.expr) -> Node | None:
+    """The `singledispatch` function with which a decorator registers: `f.register`, or a function that calls that."""
+    if isinstance(called, ast.Attribute) and called.attr == "register" and isinstance(called.value, ast.Name):
+        origin = resolved(module, called.value.id)
+        return origin if isinstance(origin, Node) else None
+    helper = resolved(module, called.id) if isinstance(called, ast.Name) else None
+    if isinstance(helper, Node):
+        for part in (part for each in statements_of(helper) for part in ast.walk(each)):
+            if isinstance(part, ast.Attribute) and part.attr == "register":
+                return _dispatcher(module_of(helper.module), part)
+    return None

@@ -1,45 +1,94 @@
-"""Reading and writing `catalogue.json`."""
+"""The catalogue: what every claim says, which is read from the code once and kept, with its record.
 
+What claims say is known only to Python, so that reading it takes JAX and some seconds. It is done when it is first
+asked for, and again when a file of lemmata has changed; it is kept in the user's cache.
+"""
+
+import contextlib
 import functools
+import hashlib
+import importlib.metadata
 import json
 import pathlib
 from typing import Any
 
+from lemmata.errors import DataError
 from lemmata.files import replace_text
 
-from ._tags import give_tags
+from ._modules import ROOT
+from ._records import costs, records
 
-PATH = pathlib.Path(__file__).with_name("catalogue.json")
+ENTRY_POINT = "lemmata.words"
+"""The group of the entry point that names the function which reads what claims say: {"claims": ..., "sources": ...}."""
 
 
 @functools.cache
 def catalogue() -> dict[str, Any]:
-    """The whole file: `claims` by name, `sources` by key; empty where it has not been written yet.
+    """What claims say, by name, and the statements of sources, by key.
 
     >>> sorted(catalogue())
     ['claims', 'sources']
     """
-    if not PATH.exists():
-        return {"claims": {}, "sources": {}}
-    return json.loads(PATH.read_text(encoding="utf-8"))
+    key, path = _key(), _path()
+    with contextlib.suppress(OSError, ValueError):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if kept.pop("key", None) == key:
+            return kept
+    (point,) = importlib.metadata.entry_points(group=ENTRY_POINT)
+    found = point.load()()
+    with contextlib.suppress(DataError):  # where nothing can be kept it is read again
+        replace_text(path, json.dumps({"key": key, **found}, ensure_ascii=False, allow_nan=False))
+    return json.loads(json.dumps(found))
 
 
 def entries() -> dict[str, dict[str, Any]]:
-    """The entry of every claim by name, in the order of the registry."""
-    return catalogue()["claims"]
+    """Every claim's words with its record: `verdict` and `fingerprint`; by name, in the order of the registry."""
+    known = records()
+    if _merged.get("records") is not known:
+        merged = {name: {**words, **judged(words)} for name, words in catalogue()["claims"].items()}
+        _merged.update(records=known, entries=merged)
+    return _merged["entries"]
 
 
-def write(claims: dict[str, dict[str, Any]], sources: dict[str, list[dict[str, Any]]]) -> None:
-    """Replace the file in one step, so that an interruption leaves the old one or the new one; tag new claims.
+def judged(words: dict[str, Any]) -> dict[str, Any]:
+    """The verdict on a claim, with the defaults that its record leaves out, and the fingerprint; nothing if none.
 
     Args:
-        claims: an entry a claim, by name.
-        sources: the statements of every source, by BibTeX key.
-
-    Raises:
-        DataError: the file cannot be written; it stays as it was.
+        words: what the claim says.
     """
-    text = json.dumps({"claims": claims, "sources": sources}, indent=1, ensure_ascii=False, allow_nan=False)
-    replace_text(PATH, text + "\n")
-    catalogue.cache_clear()
-    give_tags(entry["class"] for entry in claims.values())
+    record = records().get(words["name"])
+    if record is None:
+        return {}
+    told = {name: value for name, value in record.items() if name not in ("fingerprint", "search")}
+    setting = {name: variable["default"] for name, variable in words["settings"].items()}
+    return {"fingerprint": record["fingerprint"], "verdict": {"setting": setting, **DEFAULTS, **told}}
+
+
+_merged: dict[str, Any] = {}  # the entries, and the records that they were made of
+DEFAULTS: dict[str, Any] = {
+    "seed": 0, "level": 1e-3, "judged": 0, "dropped": {}, "violated": [], "estimate": None, "interval": None,
+    "band": None, "slack": None, "vacuous": None, "corners": [], "p_value": 1.0, "worst": None, "interrupted": False,
+}  # fmt: skip
+"""Figures of a verdict that a record leaves out where they are these."""
+
+
+def cost(entry: dict[str, Any]) -> float:
+    """About how many seconds a verification of a claim takes, by its entry; 0 where nothing is known."""
+    return costs().get(entry["class"], 0.0)
+
+
+def _path() -> pathlib.Path:
+    import platformdirs
+
+    folder = platformdirs.user_cache_path("lemmata", appauthor=False)
+    return folder / f"catalogue-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]}.json"
+
+
+def _key() -> str:
+    """What changes when a file of lemmata does."""
+    facts = []
+    for path in sorted(ROOT.rglob("*")):
+        if path.suffix in (".py", ".toml", ".bib"):
+            state = path.stat()
+            facts.append(f"{path.relative_to(ROOT)} {state.st_size} {state.st_mtime_ns}")
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()

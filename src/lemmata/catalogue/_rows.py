@@ -5,6 +5,8 @@ from typing import Any
 
 from ._classification import classification
 from ._read import entries
+from ._records import records
+from ._states import prints, told_state
 from ._tags import tag_of
 from ._tightness import is_loose, searched
 
@@ -44,6 +46,12 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
 def status(entry: dict[str, Any]) -> str:
     """The status of the last verdict."""
     return entry.get("verdict", {}).get("status", NOT_JUDGED)
+
+
+def older(entry: dict[str, Any]) -> str:
+    """Of which earlier code the verdict is, in words; empty where it is on the code as it is."""
+    record = records().get(entry["name"])
+    return "" if record is None else told_state(record, prints(entry["module"], entry["class"]))
 
 
 def tightness(entry: dict[str, Any]) -> str:

@@ -1,48 +1,31 @@
-"""Reading and writing `tightness.json`: what searches for counterexamples found of the claims."""
+"""What searches for counterexamples found of the claims, and how it is told."""
 
-import functools
-import json
-import pathlib
 from typing import Any
 
-from lemmata.files import replace_text
+from ._records import records
 
-FILE = pathlib.Path(__file__).with_name("tightness.json")
 LOOSE = 0.1
 """A bound is marked loose where no search needed this share of its constant."""
 
 
-@functools.cache
 def searches() -> dict[str, dict[str, Any]]:
-    """The record of each claim's search by the claim's name; empty where nothing has been written yet.
+    """The record of each claim's search by the claim's name.
 
     >>> all(record["trials"] > 0 for record in searches().values())
     True
     """
-    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-
-
-def write_searches(records: dict[str, dict[str, Any]]) -> None:
-    """Replace the file in one step.
-
-    Args:
-        records: by name of the claim, in the order of the catalogue.
-
-    Raises:
-        DataError: the file cannot be written; it stays as it was.
-    """
-    replace_text(FILE, json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    searches.cache_clear()
+    return {name: record["search"] for name, record in records().items() if "search" in record}
 
 
 def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a search for the claim as the catalogue judged it; None where there is none, or of other code.
+    """The record of a search for the claim as it was judged; None where there is none, or of other code.
 
     Args:
         entry: the claim's entry of the catalogue.
     """
-    record = searches().get(entry["name"])
-    return record if record is not None and record["fingerprint"] == entry.get("fingerprint") else None
+    record = records().get(entry["name"], {}).get("search")
+    code = entry.get("fingerprint", {}).get("whole")
+    return record if record is not None and record["fingerprint"] == code else None
 
 
 def is_loose(record: dict[str, Any] | None) -> bool:

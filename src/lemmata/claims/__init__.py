@@ -15,9 +15,12 @@ from ._claim import Status as Status
 from ._entries import entry_of as entry_of
 from ._entries import fingerprint_of as fingerprint_of
 from ._entries import is_stale as is_stale
+from ._entries import record_of as record_of
 from ._entries import recorded as recorded
+from ._entries import state_of as state_of
 from ._entries import verdict_from as verdict_from
 from ._entries import words_of as words_of
+from ._entries import write_record as write_record
 from ._equalities import Equal as Equal
 from ._equalities import EqualInMean as EqualInMean
 from ._estimates import Estimate as Estimate

@@ -4,12 +4,13 @@ import abc
 import dataclasses
 import enum
 import inspect
-import re
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 import equinox as eqx
 from jaxtyping import Array
+
+from lemmata.catalogue import spelled
 
 from ._kind import Kind
 from ._population import Population
@@ -141,4 +142,4 @@ class Claim(eqx.Module, Generic[P]):
 def name_of(claim: type[Claim]) -> str:
     """The public name of a claim's class: the path of the section, then the class in snake case."""
     section = claim.__module__.removeprefix("lemmata.chapters.")
-    return f"{section}.{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', claim.__name__).lower()}"
+    return f"{section}.{spelled(claim.__name__)}"

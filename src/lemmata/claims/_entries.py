@@ -1,8 +1,7 @@
 """Entries of the catalogue: what a claim says, its last verdict, and the fingerprint of the code that it rests on."""
 
 import dataclasses
-import hashlib
-import importlib.metadata
+import functools
 import inspect
 import math
 import sys
@@ -10,40 +9,50 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lemmata.catalogue import entries, fingerprint
+from lemmata.catalogue import (
+    DEFAULTS,
+    Fingerprint,
+    State,
+    compared,
+    costs,
+    judged,
+    prints,
+    records,
+    write_records,
+)
 
 from ._claim import Claim, Status, name_of
 from ._family import budget_of
+from ._registry import claims_in
 from ._verdict import ControlVerdict, Corner, Verdict, plain_json
 
-# What every verdict rests on besides the claim's own code.
-ENGINE = (
-    ("lemmata.claims._trials", "run_trials"),
-    ("lemmata.claims._judge", "judge_trials"),
-    ("lemmata.claims._judge", "corner_of"),
-    ("lemmata.claims._judge", "with_corners"),
-    ("lemmata.claims._settings", "Space"),
-)
+
+@functools.cache
+def prints_of(cls: type[Claim]) -> Fingerprint:
+    """The digests of the code that verdicts on a claim rest on.
+
+    Of a claim outside lemmata its own code is its whole file, and not what the file imports.
+    """
+    file = inspect.getsourcefile(cls.predict)
+    besides = ""
+    if file is not None and cls.__module__.partition(".")[0] != "lemmata":
+        besides = Path(file).read_text(encoding="utf-8")
+    return prints(cls.__module__, cls.__name__, besides)
 
 
 def fingerprint_of(claim: Claim) -> str:
-    """The hash of the code that a claim's verdict rests on: the claim's, and the engine's.
+    """The hash of all code that a claim's verdict rests on."""
+    return prints_of(type(claim)).whole
 
-    Of a claim outside lemmata it is that of its whole file, and not of what the file imports.
-    """
-    module = type(claim).__module__
-    nodes = ((module, type(claim).__name__), *ENGINE)
-    told = " ".join(fingerprint(*node) for node in nodes)
-    file = inspect.getsourcefile(type(claim).predict)
-    if module.partition(".")[0] != "lemmata" and file is not None:
-        told += Path(file).read_text(encoding="utf-8")
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+def state_of(claim: Claim) -> State:
+    """Whether the recorded verdict is one on the code as it is, and if not, what has changed."""
+    return compared(records().get(claim.name), prints_of(type(claim)))
 
 
 def is_stale(claim: Claim) -> bool:
-    """Whether the catalogue has no verdict on the code as it is."""
-    entry = entries().get(claim.name)
-    return entry is None or entry.get("fingerprint") != fingerprint_of(claim)
+    """Whether there is no verdict on the code as it is."""
+    return state_of(claim) is not State.CURRENT
 
 
 def words_of(claim: Claim) -> dict[str, Any]:
@@ -54,6 +63,7 @@ def words_of(claim: Claim) -> dict[str, Any]:
     return {
         "name": claim.name,
         "class": type(claim).__name__,
+        "module": type(claim).__module__,
         "title": claim.title,
         "statement": claim.statement,
         "kind": str(claim.kind),
@@ -79,25 +89,38 @@ def words_of(claim: Claim) -> dict[str, Any]:
     }
 
 
-def entry_of(claim: Claim, verdict: Verdict | None) -> dict[str, Any]:
-    """The claim's entry: its words now, with a new verdict, or with the one that the catalogue has."""
-    if verdict is None:
-        known = entries().get(claim.name, {})
-        kept = {name: known[name] for name in ("fingerprint", "versions", "verdict") if name in known}
-        return {**words_of(claim), **kept}
-    versions = {name: importlib.metadata.version(name) for name in ("lemmata", "jax")}
-    record = plain_json(verdict.to_json())
-    said = ("name", "source", "remedy")
-    own = {name: value for name, value in record.items() if name not in said}
-    return {**words_of(claim), "fingerprint": fingerprint_of(claim), "versions": versions, "verdict": own}
+def entry_of(claim: Claim) -> dict[str, Any]:
+    """The claim's words, with the verdict that is recorded."""
+    words = words_of(claim)
+    return {**words, **judged(words)}
+
+
+def record_of(claim: Claim, verdict: Verdict) -> dict[str, Any]:
+    """What is recorded of a verdict at the default setting, beside the search that is recorded already."""
+    found = plain_json(dataclasses.asdict(verdict))
+    said = ("name", "source", "setting", "seconds")
+    own = {name: value for name, value in found.items() if name not in said and DEFAULTS.get(name, ()) != value}
+    search = {name: value for name, value in records().get(claim.name, {}).items() if name == "search"}
+    return {**own, **search, "fingerprint": dataclasses.asdict(prints_of(type(claim)))}
+
+
+def write_record(claim: Claim, record: dict[str, Any]) -> None:
+    """Enter a record into the file of the claim's section.
+
+    Raises:
+        DataError: the file cannot be written; it stays as it was.
+    """
+    classes = [type(own).__name__ for own in claims_in(sys.modules[type(claim).__module__])]
+    write_records(claim.name.rpartition(".")[0], classes, {type(claim).__name__: record})
 
 
 def recorded(claim: Claim) -> Verdict | None:
-    """The verdict that the catalogue has on a claim; None where it has none."""
-    entry = entries().get(claim.name, {})
-    if "verdict" not in entry:
+    """The recorded verdict on a claim; None where there is none. How long it took is known roughly."""
+    found = judged({"name": claim.name, "settings": {}}).get("verdict")
+    if found is None:
         return None
-    return verdict_from(claim, entry["verdict"])
+    seconds = costs().get(type(claim).__name__, 0.0)
+    return verdict_from(claim, {**found, "setting": claim.population.settings().default, "seconds": seconds})
 
 
 def verdict_from(claim: Claim, record: Mapping[str, Any]) -> Verdict:

@@ -3,7 +3,7 @@
 import functools
 import math
 
-from lemmata.catalogue import entries
+from lemmata.catalogue import records
 
 from ._claim import Claim
 
@@ -17,7 +17,7 @@ MEAN_TRIALS = 256
 @functools.cache
 def family_size() -> int:
     """The power of two at or above the number of claims in the catalogue, so that budgets change seldom."""
-    return 2 ** math.ceil(math.log2(max(len(entries()), 256)))
+    return 2 ** math.ceil(math.log2(max(len(records()), 256)))
 
 
 def budget_of(claim: Claim, level: float = LEVEL) -> int:

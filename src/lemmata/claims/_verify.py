@@ -81,20 +81,31 @@ def verify(
     start = time.perf_counter()
     wanted = [(resolved, trials), *((other, min(trials, CORNER_TRIALS)) for other in others)]
     with _progress(claim.name, sum(count for _, count in wanted), progress) as report:
-        at = _in_turn(claim, wanted, seed, executor, run, report)
-        first = next(at)
-        verdict = _seen(judge_trials(claim, resolved, first, seed, level / 2, time.perf_counter() - start), first)
-        judged: list[Corner] = []
-        unseen = verdict.reason.startswith(UNSEEN)
-        if verdict.status not in (Status.REFUTED, Status.FAILED) and not verdict.interrupted and not unseen:
-            for other, own in zip(others, at, strict=True):
-                there = judge_trials(claim, other, own, seed, level / 2 / len(others), 0.0)
-                judged.append(corner_of(claim, there, own))
-                if own.interrupted:
-                    verdict = dataclasses.replace(verdict, interrupted=True)
-                    break
-    verdict = with_corners(claim, verdict, tuple(judged))
-    return dataclasses.replace(verdict, level=level, seconds=time.perf_counter() - start)
+        verdict = judged_in_turn(claim, wanted, _in_turn(claim, wanted, seed, executor, run, report), seed, level)
+    return dataclasses.replace(verdict, seconds=time.perf_counter() - start)
+
+
+def judged_in_turn(
+    claim: Claim, wanted: list[tuple[dict, int]], at: Iterator[Trials], seed: int, level: float
+) -> Verdict:
+    """The verdict on a claim from its trials at the case itself, which come first, and at its corners.
+
+    Half of the level is spent on the case, half on the corners. They are drawn only where the case is not refuted.
+    """
+    start = time.perf_counter()
+    (resolved, _), *others = wanted
+    first = next(at)
+    verdict = _seen(judge_trials(claim, resolved, first, seed, level / 2, time.perf_counter() - start), first)
+    corners: list[Corner] = []
+    unseen = verdict.reason.startswith(UNSEEN)
+    if verdict.status not in (Status.REFUTED, Status.FAILED) and not verdict.interrupted and not unseen:
+        for (other, _), own in zip(others, at, strict=True):
+            there = judge_trials(claim, other, own, seed, level / 2 / len(others), 0.0)
+            corners.append(corner_of(claim, there, own))
+            if own.interrupted:
+                verdict = dataclasses.replace(verdict, interrupted=True)
+                break
+    return dataclasses.replace(with_corners(claim, verdict, tuple(corners)), level=level)
 
 
 def _seen(verdict: Verdict, trials: Trials) -> Verdict:

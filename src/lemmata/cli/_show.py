@@ -21,7 +21,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a claim: statement, source, relation, what decides, settings, control, what it leaves open, last verdict."""
-    from lemmata.catalogue import described
+    from lemmata.catalogue import described, older
 
     from ._console import out, plain
 
@@ -48,17 +48,19 @@ def show(
             out.print(line, markup=False, highlight=False)
         for rule in record["rules"]:
             out.print(f"  {rule}", markup=False, highlight=False)
-        _show_verdict(record.get("verdict"))
+        _show_verdict(record.get("verdict"), older(record))
         _show_search(record["search"])
 
 
-def _show_verdict(verdict: dict[str, Any] | None) -> None:
+def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:
     from ._console import out
 
     if verdict is None:
         return
     out.print("[bold]last verdict[/bold]")
     out.print(f"{verdict['status']}: {verdict['reason']}", markup=False, highlight=False)
+    if older:
+        out.print(older, markup=False, highlight=False)
     for corner in verdict["corners"]:
         where = ", ".join(f"{name}={value}" for name, value in corner["setting"].items())
         status = "not refuted" if corner["status"] == "inconclusive" else corner["status"]
@@ -95,4 +97,4 @@ def _records(name: str) -> list[dict[str, Any]]:
     jax.config.update("jax_enable_x64", True)
     from lemmata.claims import entry_of, find
 
-    return [entry_of(claim, None) for claim in find(name)]
+    return [entry_of(claim) for claim in find(name)]

@@ -10,11 +10,11 @@ _KEPT = 25  # claims whose compiled functions are kept at a time; most share sma
 
 def wanted() -> list[Claim]:
     """Bounds, and claims as printed that are false; the quicker ones first, as their last verdicts took."""
-    from lemmata.catalogue import entries
+    from lemmata.catalogue import costs
     from lemmata.claims import Status, registry
     from lemmata.refutations import has_tightness
 
-    seconds = lambda claim: entries().get(claim.name, {}).get("verdict", {}).get("seconds", 0.0)
+    seconds = lambda claim: costs().get(type(claim).__name__, 0.0)
     known = [claim for claim in registry().values() if has_tightness(claim) or claim.expected is Status.REFUTED]
     return sorted(known, key=seconds)
 
@@ -40,16 +40,16 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
     """
     import jax
 
-    from lemmata.catalogue import searches, write_searches
-    from lemmata.claims import registry
+    from lemmata.catalogue import records
+    from lemmata.claims import registry, write_record
     from lemmata.claims._trials import compiled
     from lemmata.refutations import from_neighbour, measure_tightness
 
     known = list(registry().values())
     for number, claim in enumerate(claims):
         record = measure_tightness(from_neighbour(claim, known), 60 * minutes, seed=seed).to_json()
-        named = {**searches(), claim.name: {name: value for name, value in record.items() if name != "claim"}}
-        write_searches({one.name: named[one.name] for one in known if one.name in named})
+        kept = {name: value for name, value in record.items() if name not in ("claim", "seconds")}
+        write_record(claim, {**records()[claim.name], "search": kept})
         yield claim, record
         compiled.cache_clear()
         if number % _KEPT == _KEPT - 1:

@@ -12,8 +12,8 @@ from ._verify_all import Options, Session, of_package
 
 def verify_many(chosen: list[Any], options: Options, as_json: bool) -> int:
     """Judge claims, print the table, write the page, and give the exit code."""
-    from lemmata.catalogue import entries
-    from lemmata.claims import entry_of, registry
+    from lemmata.catalogue import give_tags, write_costs
+    from lemmata.claims import record_of, registry, write_record
 
     from ._console import err
 
@@ -22,7 +22,6 @@ def verify_many(chosen: list[Any], options: Options, as_json: bool) -> int:
     if foreign and options.write:
         raise SettingError(f"claim {foreign[0]}", rule="--write is for registered claims")
     session = Session(chosen, options)
-    fresh: dict[str, Any] = {}
     for claim, verdict in session.judge():
         wrong = "" if verdict.status is claim.expected else "  NOT AS EXPECTED"
         at = f"[{len(session.judged)}/{len(chosen)}]"
@@ -30,23 +29,14 @@ def verify_many(chosen: list[Any], options: Options, as_json: bool) -> int:
             f"{at} {verdict.status:<12} {verdict.name} {verdict.seconds:.1f} s{wrong}", markup=False, highlight=False
         )
         if options.write:
-            fresh[claim.name] = entry_of(claim, verdict)
-            _renew({**entries(), **fresh})
+            write_record(claim, record_of(claim, verdict))
+            write_costs({type(claim).__name__: verdict.seconds})
     held = session.together()
-    if options.write:  # the words of all others as they are
-        _renew({name: fresh.get(name) or entry_of(claim, None) for name, claim in registry().items()})
+    if options.write:
+        give_tags(type(claim).__name__ for claim in registry().values())
     record = _record(session, held)
     _tell(record, held, chosen, options, as_json)
     return _code(chosen, held, session, record, options)
-
-
-def _renew(known: dict[str, Any]) -> None:
-    """Write entries into the catalogue, in the order of the registry."""
-    from lemmata.catalogue import write
-    from lemmata.claims import registry
-    from lemmata.sources import tables
-
-    write({name: known[name] for name in registry() if name in known}, tables())
 
 
 def _record(session: Session, held: list[Any]) -> dict[str, Any]:

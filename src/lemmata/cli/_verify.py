@@ -57,8 +57,12 @@ def verify_claims(
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page of the run to DIR/index.html.")] = None,
     stale: Annotated[
-        bool, typer.Option("--stale", help="Claims whose code has changed since the catalogue's verdict.")
+        bool, typer.Option("--stale", help="Claims whose code has changed since the recorded verdict.")
     ] = False,
+    part: Annotated[
+        str,
+        typer.Option(metavar="K/N", help="With --stale: where shared code changed, the K-th of N parts of the claims."),
+    ] = "",
     write: Annotated[bool, typer.Option("--write", help="Write the verdicts into the catalogue.")] = False,
     jobs: Jobs = 1,
     dask: Dask = None,
@@ -81,10 +85,12 @@ def verify_claims(
     check_seed(seed)
     _check_budget(budget)
     _check_choice(claims, everything, stale)
+    if part and not stale:
+        raise SettingError("--part", rule="it goes with --stale")
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from lemmata.claims import find, is_stale, registry, verify, verify_all
+    from lemmata.claims import verify, verify_all
     from lemmata.workers import workers
 
     from ._app import at_end
@@ -95,13 +101,7 @@ def verify_claims(
 
     at_end.enter_context(kept_compilations())
     family = not claims and bool(everything or stale or chapter or source or subject)
-    if family:
-        asked = [claim for claim in registry().values() if not stale or is_stale(claim)]
-    else:
-        asked = _different([claim for name in claims or [] for claim in find(name)])
-        if not asked:
-            raise SettingError("verify", rule="at least one claim, or --all", remedy="`lemmata list` lists the claims")
-    chosen = chosen_claims(asked, chapter, source, subject)
+    chosen = chosen_claims(_asked(claims or [], family, stale, part), chapter, source, subject)
     if len(chosen) > 1 and settings:
         raise SettingError("--set", found=f"{len(chosen)} claims", rule="settings belong to one claim")
     beside = (jobs > 1 or dask is not None) and len(chosen) > 1
@@ -160,6 +160,20 @@ class _Kept:
 
         with open_ledger(self.path) as ledger:
             ledger.add_verdict(self.number, fingerprint_of(claim), verdict.to_json())
+
+
+def _asked(names: list[str], family: bool, stale: bool, part: str) -> list[Any]:
+    """The claims that are meant before `--chapter`, `--source` and `--subject` choose among them."""
+    from lemmata.claims import find, registry
+
+    from ._stale import stale_claims
+
+    if family:
+        return stale_claims(part) if stale else list(registry().values())
+    asked = _different([claim for name in names for claim in find(name)])
+    if not asked:
+        raise SettingError("verify", rule="at least one claim, or --all", remedy="`lemmata list` lists the claims")
+    return asked
 
 
 def _check_budget(budget: int | None) -> None:

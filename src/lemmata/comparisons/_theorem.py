@@ -2,7 +2,7 @@
 
 import math
 
-from lemmata.catalogue import entries
+from lemmata.catalogue import records
 
 from ._bootstrap import RELEVANT, Pair
 from ._record import Statement, Theorem
@@ -117,7 +117,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
 
 def _claim(name: str) -> str:
     """The name, where the catalogue has a claim of it."""
-    return name if name in entries() else ""
+    return name if name in records() else ""
 
 
 def _marked(data: Sequences, marks: list[int]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.catalogue import entries
+from lemmata.catalogue import costs
 from lemmata.claims import (
     CORNERS,
     UNSEEN,
@@ -20,6 +20,7 @@ from lemmata.claims import (
     budget_of,
     count_e_value,
     fingerprint_of,
+    is_stale,
     joined,
     misses,
     nearness,
@@ -94,11 +95,11 @@ def known_of(
         standing = [row for row in own if row["seed"] == own_seed and row["same"] and row["whole"]]
         standing = [] if fresh else [_read(ledger, claim, row) for row in standing]
         standing = [verdict for verdict in standing if _complete(claim, verdict, budget, level, corners)]
-        entry = entries().get(claim.name, {})
-        judged = recorded(claim) if entry.get("fingerprint") == key[1] else None
+        judged = None if is_stale(claim) else recorded(claim)
         last = _read(ledger, claim, own[-1]) if own else judged
         trials = sum(count for (name, code, text, _), count in counts.items() if (name, code, text) == (*key, setting))
-        seconds = [row["seconds"] for row in own] or ([entry["verdict"]["seconds"]] if "verdict" in entry else [])
+        cost = costs().get(type(claim).__name__)
+        seconds = [row["seconds"] for row in own] or ([] if cost is None else [cost])
         found.append(Known(
             claim, own_seed, standing[-1] if standing else None, last,
             len({row["seed"] for row in own if row["whole"]}),

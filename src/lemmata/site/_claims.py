@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from lemmata.catalogue import told_search
+from lemmata.catalogue import older, told_search
 from lemmata.report import number
 
 from ._code import claim_of, hypotheses_of, module_words, population_of, section_file
@@ -31,7 +31,7 @@ def claim_page(row: dict[str, Any], known: dict[str, dict[str, Any]], addresses:
         statement=statement(row["statement"], link),
         picture=svg(found, said) if found else "",
         either=any(panel.either for panel in found),
-        verdict=row.get("verdict"),
+        verdict=row.get("verdict"), older=older(row),
         links=_links(row, known),
         facts=_facts(row),
         facets=[(name, row[name]) for name in ("tool", "architecture", "object") if row[name]],

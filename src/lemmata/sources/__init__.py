@@ -11,6 +11,7 @@ from ._statements import Statement as Statement
 from ._statements import chapters as chapters
 from ._statements import judged as judged
 from ._statements import problems as problems
+from ._statements import read_words as read_words
 from ._statements import references as references
 from ._statements import reproductions as reproductions
 from ._statements import sources as sources

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable
 from typing import Any
 
-from lemmata.claims import Claim, Kind, kind_of
+from lemmata.claims import Claim, Kind, kind_of, registry, words_of
 from lemmata.errors import UnknownNameError
 
 VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
@@ -229,3 +229,9 @@ def tables() -> dict[str, list[dict[str, str | None]]]:
         ]
         for key in sources()
     }
+
+
+def read_words() -> dict[str, Any]:
+    """What every claim and every source says, as plain values: the catalogue without its records."""
+    own = {name: claim for name, claim in registry().items() if type(claim).__module__.startswith("lemmata.")}
+    return {"claims": {name: words_of(claim) for name, claim in own.items()}, "sources": tables()}

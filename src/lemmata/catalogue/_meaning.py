@@ -1,0 +1,351 @@
+"""What a piece of code means: its syntax tree without what a result cannot depend on.
+
+Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose) and the
+words of claims. Names of locals, of parameters that are given by position, and of lemmata's functions, classes and
+constants are replaced by what they stand for. Names of attributes and of keywords stay: which object they are asked of
+is not known from the text.
+"""
+
+import ast
+import dataclasses
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
+
+from ._modules import Function, Module, Node, module_of, resolved, statements_of
+
+WORDS = frozenset((
+    "title", "controls", "unexplained", "reading", "stated", "source", "expected", "corrects", "of_data", "free",
+))  # fmt: skip
+"""Attributes of claims and populations that no trial reads."""
+PROSE: dict[str, tuple[int | str, ...]] = {
+    "Control": (0, "statement", "loose"), "Hypothesis": (0, 4, "name", "why"), "unchecked": (0, 1, "name", "why"),
+    "violated": (0, 1, "name", "why"), "Integer": (3, "meaning"), "Real": (3, "meaning"), "Choice": (2, "meaning"),
+    "where": (0, "rule"),
+}  # fmt: skip
+"""Functions and classes whose arguments at these places are words."""
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """A string that is prose unless some code that goes with it compares it or looks it up."""
+
+    text: str
+
+
+Token = str | Node | Words
+
+
+@dataclasses.dataclass(frozen=True)
+class Meaning:
+    """A piece of code.
+
+    Args:
+        tokens: the normalised tree; a node in it is what a name stands for.
+        names: the attributes that it asks for, and words that may be names of attributes.
+        data: strings of several words that it compares or looks up.
+    """
+
+    tokens: tuple[Token, ...]
+    names: frozenset[str]
+    data: frozenset[str]
+
+    @property
+    def rests_on(self) -> Iterator[Node]:
+        """The pieces that it names."""
+        return (token for token in self.tokens if isinstance(token, Node))
+
+
+@functools.cache
+def meaning(node: Node) -> Meaning:
+    """The normalised tree of a piece of code."""
+    module = module_of(node.module)
+    if module is None:
+        return Meaning((), frozenset(), frozenset())
+    writer = _Writer(module)
+    for statement in statements_of(node):
+        if isinstance(statement, ast.ClassDef):
+            writer.class_header(statement, claim=_speaks(node))
+        elif isinstance(statement, Function):
+            writer.function(statement, named=bool(node.method))
+        elif not _types_only(statement):
+            writer.write(statement)
+    return Meaning(tuple(_joined(writer.tokens)), frozenset(writer.names), frozenset(writer.data))
+
+
+def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
+    """The tokens, with those between two nodes as one."""
+    for is_text, run in itertools.groupby(tokens, key=lambda token: isinstance(token, str)):
+        if is_text:
+            yield "\n".join(run)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        else:
+            yield from run
+
+
+def _types_only(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING")
+
+
+@functools.cache
+def _speaks(node: Node) -> bool:
+    """Whether a class is a claim or a population, by the names of its bases."""
+    for statement in statements_of(node):
+        for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
+            named = base.value if isinstance(base, ast.Subscript) else base
+            known = resolved(module_of(node.module), named.id) if isinstance(named, ast.Name) else None
+            if isinstance(known, Node) and (known.name in ("Claim", "Population") or _speaks(known)):
+                return True
+    return False
+
+
+def _compared(part: ast.AST) -> Iterator[str]:
+    """Strings that code compares, looks up or offers as options: they are no prose, wherever else they stand."""
+    if isinstance(part, ast.Compare):
+        yield from _strings(part)
+    elif isinstance(part, ast.Subscript):
+        yield from _strings(part.slice)
+    elif isinstance(part, ast.Dict):
+        yield from (word for key in part.keys if key is not None for word in _strings(key))
+    elif isinstance(part, ast.MatchValue):
+        yield from _strings(part.value)
+    elif isinstance(part, ast.Call) and ast.unparse(part.func).split(".")[-1] in ("Choice", "get"):
+        yield from (word for value in part.args[:2] for word in _strings(value))
+
+
+def _strings(part: ast.AST) -> Iterator[str]:
+    return (each.value for each in ast.walk(part) if isinstance(each, ast.Constant) and isinstance(each.value, str))
+
+
+class _Writer:
+    """Writes trees of one module as tokens."""
+
+    def __init__(self, module: Module):
+        self.module, self.tokens, self.names, self.data = module, list[Token](), set[str](), set[str]()
+        self.scopes: list[dict[str, str]] = []
+        self.count = 0
+
+    def write(self, part: ast.AST | list | object) -> None:
+        """Any part of a tree."""
+        if isinstance(part, list):
+            self.tokens.append("[")
+            for each in part:
+                self.write(each)
+            self.tokens.append("]")
+        elif isinstance(part, ast.AST):
+            self.data.update(word for word in _compared(part) if " " in word)
+            own = getattr(self, f"_{type(part).__name__.lower()}", None)
+            (own or self._plain)(part)
+        else:
+            self.tokens.append(repr(part))
+
+    def _plain(self, part: ast.AST) -> None:
+        self.tokens.append(f"({type(part).__name__}")
+        for name, value in ast.iter_fields(part):
+            if name not in ("ctx", "type_comment", "kind"):
+                self.write(value)
+        self.tokens.append(")")
+
+    # Definitions
+
+    def class_header(self, part: ast.ClassDef, claim: bool = False) -> None:
+        """A class without its methods, docstring and name; of claims and populations without their words."""
+        self.tokens.append("class")
+        for each in (*part.decorator_list, *part.bases, *part.keywords):
+            self.write(each)
+        for each in part.body:
+            if isinstance(each, ast.ClassDef):
+                self.write(each)
+            elif isinstance(each, Function) or _is_docstring(each) or (claim and _is_words(each)):
+                continue
+            elif isinstance(each, ast.AnnAssign):
+                kept = ast.unparse(each.annotation).strip("\"'").startswith(("ClassVar", "typing.ClassVar"))
+                self.tokens.append(f"field {ast.unparse(each.target)} {kept}")
+                self.write(each.value)
+            else:
+                self.write(each)
+
+    def function(self, part: ast.FunctionDef | ast.AsyncFunctionDef, named: bool) -> None:
+        """A function; its own name counts where it is a method's."""
+        self.tokens.append(f"{type(part).__name__} {part.name if named else ''}")
+        for each in part.decorator_list:
+            self.write(each)
+        registered = any(isinstance(each, ast.Attribute) and each.attr == "register" for each in part.decorator_list)
+        if registered and part.args.args and part.args.args[0].annotation is not None:
+            self.write(part.args.args[0].annotation)  # which type it is for
+        self._scope(part.args, [each for each in part.body if not _is_docstring(each)])
+
+    def _functiondef(self, part: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if self.scopes:  # a function in a function is a local
+            self.tokens.append(self._local(part.name) or part.name)
+        self.function(part, named=False)
+
+    _asyncfunctiondef = _functiondef
+
+    def _classdef(self, part: ast.ClassDef) -> None:
+        self.tokens.append(self._local(part.name) or part.name)
+        self.class_header(part)
+        for each in part.body:
+            if isinstance(each, Function):
+                self.function(each, named=True)
+
+    def _lambda(self, part: ast.Lambda) -> None:
+        self.tokens.append("lambda")
+        self._scope(part.args, part.body)
+
+    def _scope(self, given: ast.arguments, body: list[ast.stmt] | ast.expr) -> None:
+        """Parameters, whose defaults belong to the outer scope, and a body."""
+        for default in (*given.defaults, *given.kw_defaults):
+            self.write(default)
+        positional = [*given.posonlyargs, *given.args]
+        plain = positional[: len(positional) - len(given.defaults)]
+        by_word = [*positional[len(plain) :], *given.kwonlyargs]
+        rest = [each for each in (given.vararg, given.kwarg) if each is not None]
+        self.scopes.append({})
+        self.tokens.append(f"{len(plain)} {len(given.posonlyargs)} {given.vararg is None} {given.kwarg is None}")
+        self.tokens.extend(each.arg for each in by_word)  # they may be given by their names
+        self._bind([each.arg for each in (*positional, *given.kwonlyargs, *rest)])
+        self._bind(_stored(body) if isinstance(body, list) else ())
+        self.write(body)
+        self.scopes.pop()
+
+    def _comprehension_(self, part: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+        self.tokens.append(type(part).__name__)
+        self.scopes.append({})
+        self._bind(name.id for each in part.generators for name in ast.walk(each.target) if isinstance(name, ast.Name))
+        for each in part.generators:
+            self._plain(each)
+        for name in ("key", "value", "elt"):
+            if hasattr(part, name):
+                self.write(getattr(part, name))
+        self.scopes.pop()
+
+    _listcomp = _setcomp = _generatorexp = _dictcomp = _comprehension_
+
+    def _bind(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.scopes[-1]:
+                self.scopes[-1][name] = f"local {self.count}"
+                self.count += 1
+
+    def _local(self, name: str) -> str | None:
+        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+
+    # Names
+
+    def _name(self, part: ast.Name) -> None:
+        found = self._local(part.id) or resolved(self.module, part.id)
+        self.tokens.append(found or part.id)
+
+    def _attribute(self, part: ast.Attribute) -> None:
+        if isinstance(part.value, ast.Name) and not self._local(part.value.id):
+            origin = resolved(self.module, part.value.id)
+            target = resolved(module_of(origin), part.attr) if isinstance(origin, str) else None
+            if target is not None:
+                self.tokens.append(target)
+                return
+        self.names.add(part.attr)
+        self.tokens.append(f".{part.attr}")
+        self.write(part.value)
+
+    def _excepthandler(self, part: ast.ExceptHandler) -> None:
+        self.tokens.append("except")
+        for each in (part.type, part.body):
+            self.write(each)
+
+    def _annassign(self, part: ast.AnnAssign) -> None:
+        if part.value is not None:
+            self._plain(ast.Assign([part.target], part.value))
+
+    def _importfrom(self, part: ast.AST) -> None:
+        """Names are resolved where they are used."""
+
+    _import = _importfrom
+
+    # Messages
+
+    def _raise(self, part: ast.Raise) -> None:
+        """Which exception, by its name: what it says and how it says it makes no difference."""
+        named = part.exc.func if isinstance(part.exc, ast.Call) else part.exc
+        self.tokens.append(f"raise {ast.unparse(named) if named is not None else ''}")
+
+    def _assert(self, part: ast.Assert) -> None:
+        self.tokens.append("assert")
+        self.write(part.test)
+
+    def _call(self, part: ast.Call) -> None:
+        self.tokens.append("call")
+        self.write(part.func)
+        called = part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")
+        if called == "warn":
+            return
+        places = PROSE.get(called, ())
+        if called == "where" and not _is_text(part.args[:1]):
+            places = ()  # jax.numpy's
+        for number, each in enumerate(part.args):
+            if number in places:
+                self.tokens.append("words")
+            else:
+                self.write(each)
+        for each in part.keywords:
+            if each.arg not in places:
+                self.tokens.append(f"{each.arg}=")
+                self.write(each.value)
+
+    def _constant(self, part: ast.Constant) -> None:
+        value = part.value
+        if isinstance(value, str):
+            if " " in value.strip() and "->" not in value:
+                self.tokens.append(Words(value))
+                return
+            if value.isidentifier():
+                self.names.add(value)
+        self.tokens.append(f"{type(value).__name__} {value!r}")
+
+    def _joinedstr(self, part: ast.JoinedStr) -> None:
+        """Words between values are no part of a message's meaning; the values are evaluated all the same."""
+        prose = any(isinstance(each, ast.Constant) and " " in str(each.value) for each in part.values)
+        self.tokens.append("text")
+        for each in part.values:
+            if not (prose and isinstance(each, ast.Constant)):
+                self.write(each)
+
+
+_NAMING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+
+
+def _is_text(arguments: list[ast.expr]) -> bool:
+    return bool(arguments) and isinstance(arguments[0], (ast.JoinedStr, ast.Constant)) and (
+        isinstance(arguments[0], ast.JoinedStr) or isinstance(arguments[0].value, str)
+    )  # fmt: skip
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_words(statement: ast.stmt) -> bool:
+    """Whether a statement of a claim's class says something that no trial reads."""
+    if isinstance(statement, ast.Assign):
+        named = [each.id for each in statement.targets if isinstance(each, ast.Name)]
+        told = isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+        return len(named) == 1 and (named[0] in WORDS or (named[0] == "trivial" and told))
+    return False
+
+
+def _stored(body: list[ast.stmt]) -> Iterator[str]:
+    """Names that a function binds itself, in order; not those of functions and comprehensions inside it."""
+    outer: set[str] = set()
+    waiting: list[ast.AST] = list(body)
+    found: list[str] = []
+    while waiting:
+        part = waiting.pop(0)
+        if isinstance(part, (ast.Global, ast.Nonlocal)):
+            outer |= set(part.names)
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            found.append(part.id)
+        elif isinstance(part, _NAMING) and part.name:
+            found.append(part.name)
+        if not isinstance(part, (*_SCOPES, ast.ClassDef)):
+            waiting[:0] = ast.iter_child_nodes(part)
+    return (name for name in found if name not in outer)

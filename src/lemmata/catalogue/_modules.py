@@ -1,0 +1,141 @@
+"""lemmata's modules as they are written: what each one defines, and where a name of it is defined. Read, never run."""
+
+import ast
+import dataclasses
+import functools
+import pathlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).parents[1]
+PACKAGE = ROOT.name
+Function = ast.FunctionDef, ast.AsyncFunctionDef
+
+
+class Node(NamedTuple):
+    """A piece of code: a function, a class without its methods, a method of it, a constant.
+
+    Args:
+        module: its module's full name.
+        name: of the definition; empty for statements of the module that define nothing.
+        method: the name of a method of the class `name`.
+    """
+
+    module: str
+    name: str
+    method: str = ""
+
+
+@dataclasses.dataclass
+class Module:
+    """A module: its definitions by name, what its names are imported from, and statements that define nothing."""
+
+    name: str
+    package: bool
+    definitions: dict[str, list[ast.stmt]] = dataclasses.field(default_factory=dict)
+    imports: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    rest: list[ast.stmt] = dataclasses.field(default_factory=list)
+
+
+@functools.cache
+def module_of(name: str) -> Module | None:
+    """One of lemmata's modules; None for anything else."""
+    if name.split(".")[0] != PACKAGE:
+        return None
+    path = ROOT.joinpath(*name.split(".")[1:])
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not file.is_file():
+        return None
+    module = Module(name, path.is_dir())
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for statement in tree.body:
+        _enter(module, statement)
+    for part in ast.walk(tree):  # imports inside functions, too; those of the module's own level come first
+        if isinstance(part, (ast.Import, ast.ImportFrom)):
+            for known, origin in _imported(module, part):
+                module.imports.setdefault(known, origin)
+    return module
+
+
+def _enter(module: Module, statement: ast.stmt) -> None:
+    if isinstance(statement, (*Function, ast.ClassDef)):
+        module.definitions.setdefault(statement.name, []).append(statement)
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        module.imports.update(_imported(module, statement))
+    elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for part in (part for target in targets for part in ast.walk(target)):
+            if isinstance(part, ast.Name) and part.id != "__all__":
+                module.definitions.setdefault(part.id, []).append(statement)
+    elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+        module.rest.append(statement)
+
+
+def _imported(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Names that an import binds, each with the module and the name there; the name is empty for a module itself."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            whole = alias.name if alias.asname else alias.name.split(".")[0]
+            yield alias.asname or whole, (whole, "")
+        return
+    origin = statement.module or ""
+    if statement.level:
+        parts = module.name.split(".")
+        parts = parts[: len(parts) - statement.level + module.package]
+        origin = ".".join((*parts, statement.module) if statement.module else parts)
+    for alias in statement.names:
+        yield alias.asname or alias.name, (origin, alias.name)
+
+
+def modules(holding: str) -> Iterator[Module]:
+    """Those whose text holds some words."""
+    for path in sorted(ROOT.rglob("*.py")):
+        if holding in path.read_text(encoding="utf-8"):
+            name = ".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+            module = module_of(name)
+            if module is not None:
+                yield module
+
+
+def resolved(module: Module | None, name: str) -> Node | str | None:
+    """What a module's name stands for.
+
+    Returns:
+        the definition in lemmata, through imports and the lists of names of packages; the dotted name of anything that
+        is imported, a module of lemmata's included; None for a name that the module does not bind.
+    """
+    seen: set[tuple[str, str]] = set()
+    while module is not None:
+        if name in module.definitions:
+            return Node(module.name, name)
+        if name not in module.imports or (module.name, name) in seen:
+            return None
+        seen.add((module.name, name))
+        origin, original = module.imports[name]
+        whole = f"{origin}.{original}" if original else origin
+        target = module_of(origin) if original and module_of(whole) is None else None
+        if target is None:
+            return whole
+        module, name = target, original
+    return None
+
+
+def statements_of(node: Node) -> list[ast.stmt]:
+    """The statements that define a piece of code: a class's own are those that are no methods."""
+    module = module_of(node.module)
+    if module is None:
+        return []
+    found = module.definitions.get(node.name, []) if node.name else module.rest
+    if not node.method:
+        return found
+    return [
+        part for each in found if isinstance(each, ast.ClassDef) for part in each.body
+        if isinstance(part, Function) and part.name == node.method
+    ]  # fmt: skip
+
+
+@functools.cache
+def methods_of(node: Node) -> tuple[str, ...]:
+    """The names of a class's methods, properties among them; none for what is no class."""
+    classes = [each for each in statements_of(node) if isinstance(each, ast.ClassDef)]
+    return tuple(dict.fromkeys(part.name for each in classes for part in each.body if isinstance(part, Function)))

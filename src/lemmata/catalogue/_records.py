@@ -1,0 +1,99 @@
+"""Records: what the last verification and search of every claim found, a file a section, beside the sections.
+
+A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
+fingerprint of the code that was judged. It holds no times and no versions, so that a change of a file is a change of a
+verdict. How long a claim takes stands in `costs.json`, roughly.
+"""
+
+import functools
+import json
+import math
+import pathlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from lemmata.files import replace_text
+
+from ._modules import ROOT
+
+SECTIONS = ROOT / "chapters"
+FOLDER = "records"
+COSTS = pathlib.Path(__file__).with_name("costs.json")
+_FAR = 4  # a cost is written anew where it is off by more than this factor
+
+
+def spelled(class_name: str) -> str:
+    """A class's name as the last part of its claim's name.
+
+    >>> spelled("AdamOnABatch"), spelled("NTKOfReLU"), spelled("Width2Depth")
+    ('adam_on_abatch', 'ntkof_re_lu', 'width2_depth')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
+@functools.cache
+def records() -> dict[str, dict[str, Any]]:
+    """The record of every claim that was judged, by the claim's name.
+
+    >>> all("status" in record for record in records().values())
+    True
+    """
+    found = {}
+    for path in sorted(SECTIONS.glob(f"*/{FOLDER}/*.json")):
+        place = f"{path.parts[-3]}.{path.stem}"
+        for name, record in json.loads(path.read_text(encoding="utf-8")).items():
+            found[f"{place}.{spelled(name)}"] = record
+    return found
+
+
+def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str, Any]]) -> None:
+    """Replace records of one section in one step; those of its other claims stay.
+
+    Args:
+        place: subject.section.
+        classes: the claims of the section by the names of their classes, in its order; records of others go.
+        given: new records, by the names of classes.
+
+    Raises:
+        DataError: the file cannot be written; it stays as it was.
+    """
+    subject, _, section = place.partition(".")
+    path = SECTIONS / subject / FOLDER / f"{section}.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    own = {name: given.get(name, known.get(name)) for name in classes}
+    kept = {name: record for name, record in own.items() if record is not None}
+    told = ",\n".join(f"{json.dumps(name)}: {_laid_out(record)}" for name, record in kept.items())
+    replace_text(path, f"{{\n{told}\n}}\n")
+    records.cache_clear()
+
+
+def _laid_out(record: dict[str, Any]) -> str:
+    """A record with a line a figure, and a line a corner."""
+    own = functools.partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    lines = []
+    for name, value in record.items():
+        rows = ",\n  ".join(map(own, value)) if name == "corners" else ""
+        lines.append(f" {own(name)}: " + (f"[\n  {rows}\n ]" if rows else own(value)))
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+@functools.cache
+def costs() -> dict[str, float]:
+    """About how many seconds a verification of each claim takes, by the name of its class: powers of two."""
+    return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
+
+
+def write_costs(seconds: dict[str, float]) -> None:
+    """Enter how long claims took, where what stands there is far off.
+
+    Args:
+        seconds: by the names of classes.
+    """
+    known = costs()
+    rough = {name: 2.0 ** round(math.log2(max(took, 0.25))) for name, took in seconds.items()}
+    new = {name: own for name, own in rough.items() if not 1 / _FAR < own / known.get(name, math.inf) < _FAR}
+    if new:
+        text = json.dumps({**known, **new}, indent=0, sort_keys=True)
+        replace_text(COSTS, text + "\n")
+        costs.cache_clear()

@@ -1,0 +1,242 @@
+"""A fingerprint changes with what code means, and with nothing else."""
+
+import sys
+
+import jax
+import pytest
+
+from lemmata.catalogue import _fingerprint as prints
+from lemmata.catalogue import _meaning as meanings
+from lemmata.catalogue import _modules as files
+from lemmata.claims import find, registry
+from lemmata.claims._trials import run_trials
+
+SECTION = '''
+"""A section."""
+
+import jax.numpy as jnp
+
+from lemmata.claims import Claim, Control, Hypothesis
+from lemmata.shared import Kernel, Wide, smooth
+from lemmata.errors import SettingError
+
+MARGIN = 0.5
+
+
+def _scaled(x, power=2, *, factor):
+    """Twice."""
+    if factor < 0:
+        raise SettingError("factor", found=factor, rule="at least 0")
+    half = [value / 2 for value in x]
+    other = lambda z: z * power
+    return other(half[0]) - smooth(half[1])
+
+
+class Bound(Claim):
+    """It holds."""
+
+    title = "A bound"
+    relation = MARGIN
+    control = Control("twice as much", lambda v, p: 2 * v, loose="no nearer one")
+
+    def predict(self, problem):
+        kernel = Kernel(3)
+        return kernel.value(problem.x) if problem.law == "two scales" else _scaled(problem.x, factor=1)
+
+    def hypotheses(self, problem):
+        return [Hypothesis("x is large", problem.x, ">", 1.0, "else nothing is said")]
+'''
+SHARED = """
+import functools
+
+
+def smooth(value):
+    return value + 1
+
+
+def rough(value):
+    return value + 2
+
+
+class Kernel:
+    degree: int = 2
+
+    def value(self, x):
+        return self._power(x)
+
+    def _power(self, x):
+        return x**self.degree
+
+    def gradient(self, x):
+        return 2 * x
+
+
+class Wide(Kernel):
+    def value(self, x):
+        return 2 * x
+
+
+@functools.singledispatch
+def order(kernel):
+    return 0
+
+
+@order.register
+def _wide(kernel: Wide):
+    return 1
+"""
+CLAIMS = """
+class Claim:
+    pass
+
+
+class Control:
+    pass
+
+
+class Hypothesis:
+    pass
+"""
+ERRORS = """
+class SettingError(Exception):
+    def __init__(self, what, found=None, rule=None):
+        super().__init__(f"{what}: {found} {rule}")
+"""
+
+
+@pytest.fixture
+def digests(tmp_path, monkeypatch):
+    """Digests of `Bound` in a package of four files of which some text was replaced."""
+    caches = (files.module_of, files.methods_of, meanings.meaning, meanings._speaks, prints._brief,
+              prints._is_called_elsewhere, prints._registrations)  # fmt: skip
+
+    def cleared():
+        for cache in caches:
+            cache.cache_clear()
+
+    def found(*changes: tuple[str, str]) -> prints.Fingerprint:
+        texts = {"section": SECTION, "shared": SHARED, "claims": CLAIMS, "errors": ERRORS}
+        for old, new in changes:
+            assert any(old in text for text in texts.values()), old
+            texts = {name: text.replace(old, new) for name, text in texts.items()}
+        for name, text in texts.items():
+            (tmp_path / f"{name}.py").write_text(text)
+        cleared()
+        return prints.fingerprint([("lemmata.section", "Bound")], ["lemmata.section"], ["predict", "hypotheses"])
+
+    monkeypatch.setattr(files, "ROOT", tmp_path)
+    yield found
+    monkeypatch.undo()
+    cleared()
+
+
+SAME = {
+    "a comment": [("MARGIN = 0.5", "MARGIN = 0.5  # half")],
+    "layout": [("return value + 1", "return (\n        value\n        + 1\n    )")],
+    "a docstring": [('"""Twice."""', '"""Thrice."""'), ('"""It holds."""', '"""It may hold."""')],
+    "annotations": [("def smooth(value):", "def smooth(value: float) -> float:")],
+    "an error's words": [('rule="at least 0"', 'rule="not below 0"'), ("{what}: {found}", "{what} was {found}")],
+    "an error's class": [("super().__init__", "self.what = what\n        super().__init__")],
+    "titles and controls in words": [('"A bound"', '"Bound"'), ("twice as much", "double"), ("no nearer", "no near")],
+    "a hypothesis in words": [("x is large", "x is above 1"), ("else nothing is said", "else it says nothing")],
+    "locals": [("half", "halves"), ("value / 2 for value in", "v / 2 for v in"), ("kernel", "k")],
+    "parameters": [("def smooth(value):\n    return value", "def smooth(number):\n    return number")],
+    "a function's name": [("_scaled", "_halved"), ("smooth", "softened")],
+    "a class's name": [("Kernel", "Kernels")],
+    "a constant's name": [("MARGIN", "_MARGIN")],
+    "a method nobody asks for": [("return 2 * x\n\n\nclass Wide", "return 3 * x\n\n\nclass Wide")],
+    "what nothing names": [("value + 2", "value + 3"), ("return 1\n", "return 2\n")],
+    "a subclass that does not occur": [("(self, x):\n        return 2 * x", "(self, x):\n        return 4")],
+    "how a name is imported": [("import jax.numpy as jnp", "from jax import numpy as jnp")],
+}  # fmt: skip
+OTHER = {
+    "a constant": [("MARGIN = 0.5", "MARGIN = 0.6")],
+    "a default": [("power=2", "power=3")],
+    "an operand": [("value + 1", "value + 2")],
+    "another function": [("- smooth(", "- rough("), ("import Kernel, Wide, smooth", "import Kernel, rough")],
+    "a method below": [("x**self.degree", "x**self.degree + 1")],
+    "a field's default": [("degree: int = 2", "degree: int = 3")],
+    "a condition that raises": [("factor < 0", "factor < 1")],
+    "which error": [("raise SettingError", "raise ValueError")],
+    "a hypothesis's threshold": [('">", 1.0', '">", 2.0')],
+    "the control's prediction": [("2 * v", "3 * v")],
+    "a word that is compared": [('"two scales"', '"one scale"')],
+    "an operation of another package": [("_scaled(problem.x,", "_scaled(jnp.abs(problem.x),")],
+    "locals that change places": [("half[0]) - smooth(half[1])", "half[1]) - smooth(half[0])")],
+    "methods that change places": [("def value", "def old"), ("def _power", "def value"), ("def old", "def _power")],
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_does_not_count(digests, name):
+    assert digests(*SAME[name]).whole == digests().whole
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_what_counts(digests, name):
+    assert digests(*OTHER[name]).whole != digests().whole
+
+
+def test_a_definition_may_move_to_another_file(digests):
+    smooth = "def smooth(value):\n    return value + 1\n"
+    moved = digests(
+        (smooth, ""), ("Kernel, Wide, smooth", "Kernel, Wide"), ("MARGIN = 0.5\n", f"MARGIN = 0.5\n\n\n{smooth}")
+    )
+    assert moved.whole == digests().whole
+    assert moved.own != digests().own
+
+
+def test_own_code_and_shared_code_are_told_apart(digests):
+    before, own, shared = digests(), digests(("power=2", "power=3")), digests(("value + 1", "value + 4"))
+    assert (own.own, own.shared) != (before.own, before.shared)
+    assert own.shared == before.shared
+    assert shared.own == before.own
+    assert {name for name in before.shared if shared.shared[name] != before.shared[name]} == {"shared"}
+
+
+def test_a_registered_function_counts_with_its_type(digests):
+    asked = ("return kernel.value", "order(kernel)\n        return kernel.value")
+    uses = (("kernel = Kernel(3)", "kernel = Wide(3)"), asked)
+    imports = (("import Kernel, Wide, smooth", "import Kernel, Wide, order, smooth"),)
+    before = digests(*uses, *imports).whole
+    assert digests(*uses, *imports, ("return 1\n", "return 2\n")).whole != before
+    unused = (asked, *imports)
+    assert digests(*unused, ("return 1\n", "return 2\n")).whole == digests(*unused).whole
+
+
+CHEAP = [name for name, claim in registry().items() if claim.traced]
+
+
+@pytest.mark.rotating(150)
+@pytest.mark.parametrize("name", CHEAP)
+def test_what_trials_execute_is_reached(name):
+    """Each function of lemmata that two trials of a claim call is among what its fingerprint reads."""
+    (claim,) = find(name)
+    called = set()
+
+    def listen(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(str(files.ROOT)):
+            called.add((frame.f_code.co_filename, frame.f_code.co_qualname.split(".<locals>")[0]))
+
+    setting = claim.population.settings().default
+    jax.clear_caches()
+    sys.setprofile(listen)
+    try:
+        trials = run_trials(claim, setting, 2, 0)
+    finally:
+        sys.setprofile(None)
+    assert not trials.errors
+    from lemmata.catalogue._states import _ASKED, ENGINE
+
+    roots = [files.Node(type(claim).__module__, type(claim).__name__), *(files.Node(*node) for node in ENGINE)]
+    reached = prints.reached(roots, _ASKED)
+    missed = set()
+    for file, qualified in called:
+        module = ".".join(("lemmata", *file.removeprefix(f"{files.ROOT}/").removesuffix(".py").split("/")))
+        own, _, method = qualified.partition(".")
+        node = files.Node(module.removesuffix(".__init__"), own)
+        node = files.Node(*node[:2], method) if method in files.methods_of(node) else node
+        if not own.startswith("<") and node not in reached:
+            missed.add(node)
+    assert missed == set()
+    assert len(called) > 10

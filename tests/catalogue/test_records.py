@@ -1,0 +1,60 @@
+"""Records of verdicts: a file a section, which holds nothing that the code says and nothing that passes."""
+
+import json
+
+import pytest
+
+from lemmata.catalogue import _records as room
+from lemmata.catalogue import costs, entries, records, write_costs, write_records
+from lemmata.claims import Verdict, recorded, registry
+
+FILES = sorted(room.SECTIONS.glob("*/records/*.json"))
+
+
+def test_every_claim_has_a_record_in_the_file_of_its_section_in_its_order():
+    assert len(FILES) > 200
+    for path in FILES:
+        place = f"{path.parts[-3]}.{path.stem}"
+        classes = [type(claim).__name__ for name, claim in registry().items() if name.rpartition(".")[0] == place]
+        assert list(json.loads(path.read_text())) == classes
+    assert set(records()) == set(registry())
+
+
+def test_records_say_nothing_that_passes_and_nothing_that_the_code_says():
+    for name, record in records().items():
+        assert not {"seconds", "versions", "setting", "title", "statement", "source"} & set(record), name
+        assert set(record["fingerprint"]) == {"whole", "own", "shared"}
+        verdict = recorded(registry()[name])
+        assert isinstance(verdict, Verdict)
+        assert verdict.status == record["status"] == entries()[name]["verdict"]["status"]
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "SECTIONS", tmp_path)
+    monkeypatch.setattr(room, "COSTS", tmp_path / "costs.json")
+    room.records.cache_clear()
+    room.costs.cache_clear()
+    yield tmp_path
+    room.records.cache_clear()
+    room.costs.cache_clear()
+
+
+def test_a_section_is_written_whole_and_what_is_not_given_stays(elsewhere):
+    first = {"status": "supported", "interval": [0.1, 0.2], "corners": [{"gap": 1.0}, {"gap": 2.0}]}
+    write_records("mine.section", ["A", "B"], {"A": first, "B": {"status": "refuted"}})
+    assert records() == {"mine.section.a": first, "mine.section.b": {"status": "refuted"}}
+    write_records("mine.section", ["B", "C"], {"C": {"status": "vacuous"}})
+    assert list(records()) == ["mine.section.b", "mine.section.c"]
+    text = (elsewhere / "mine" / "records" / "section.json").read_text()
+    assert text == '{\n"B": {\n "status": "refuted"\n},\n"C": {\n "status": "vacuous"\n}\n}\n'
+    assert [path.name for path in elsewhere.rglob("*") if path.is_file()] == ["section.json"]
+
+
+def test_a_cost_changes_only_where_it_is_far_off(elsewhere):
+    write_costs({"A": 3.1, "B": 0.01})
+    assert costs() == {"A": 4.0, "B": 0.25}
+    write_costs({"A": 7.0, "B": 0.6})
+    assert costs() == {"A": 4.0, "B": 0.25}, "a factor below 4"
+    write_costs({"A": 17.0})
+    assert costs() == {"A": 16.0, "B": 0.25}
