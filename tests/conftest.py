@@ -10,6 +10,7 @@ ones, not in 700: each look passes over all that JAX holds.
 
 import gc
 import importlib.metadata
+import json
 import os
 import pathlib
 import tempfile
@@ -25,11 +26,13 @@ solve_in_turn()
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
+from lemmata.claims import Claim  # noqa: E402
 from lemmata.core import one_blas_thread  # noqa: E402
-from tests import rotation  # noqa: E402
+from lemmata.files import replace_text  # noqa: E402
+from tests import budget  # noqa: E402
 
 # Bytes that a worker may hold before it forgets its compiled functions.
-_HELD = 5 * 2**30
+_HELD = 5 * 2**28
 
 os.environ["LEMMATA_CACHE_DIR"] = ""  # commands that tests start keep no compilations
 _DATA = tempfile.TemporaryDirectory(prefix="lemmata-tests-")  # nor do they touch the ledger of whoever runs them
@@ -39,27 +42,106 @@ one_blas_thread().__enter__()
 gc.set_threshold(50_000, 20, 20)
 
 
+def pytest_configure(config):
+    for line in (
+        "due: cases of this run, by what has changed and in turn under a budget; the default",
+        "later: cases that this run leaves to others; LEMMATA_SECONDS=n takes n seconds of them",
+        "every: all cases",
+        "seconds(n): about how long a case takes; of others costs.json says it",
+    ):
+        config.addinivalue_line("markers", line)
+    folder = pathlib.Path(config.cache.mkdir("lemmata")) if hasattr(config, "cache") else None
+    config.stash[_KEPT] = kept = _Kept(folder)
+    if kept.passed and not hasattr(config, "workerinput"):
+        kept.digests.read((module for module, _ in kept.passed.values()), claims=True)
+
+
+class _Kept:
+    """What is known of earlier runs: digests of code, and those with which each case passed."""
+
+    def __init__(self, folder: pathlib.Path | None):
+        self.file = None if folder is None else folder / "rests_on_and_passed.json"
+        self.digests = budget.Digests((folder or pathlib.Path(_DATA.name)) / "digests.json")
+        known = self.file is not None and self.file.exists()
+        self.passed: dict[str, tuple[str, str]] = json.loads(self.file.read_text()) if known else {}  # pyright: ignore
+        self.results: dict[str, bool] = {}
+        self.told = ""
+
+
+_KEPT = pytest.StashKey[_Kept]()
+
+
+def _rests_on(item) -> tuple[str, tuple[str, ...]]:
+    """The file of a case, and the claims that it is about."""
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return item.module.__name__, tuple(value.name for value in values if isinstance(value, Claim))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Cases of rotating tests whose turn it is not are left to the exhaustive run, of which one may ask for a share."""
-    rotating = [(item, mark) for item in items if (mark := item.get_closest_marker("rotating"))]
-    turns = [rotation.Turn(item.function.__qualname__, _judged(item, mark), mark.args[0]) for item, mark in rotating]
-    modules = [item.module.__name__ for item, _ in rotating]
-    for index in set(range(len(turns))) - rotation.chosen(modules, turns, rotation.seed()):
-        rotating[index][0].add_marker("exhaustive")
-    left_out = rotation.beyond_the_share([item.nodeid for item in items if item.get_closest_marker("exhaustive")])
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
-    items[:] = [item for item in items if item.nodeid not in left_out]
+    """Cases are marked as due or left for later."""
+    kept = config.stash[_KEPT]
+    known = bool(kept.passed)
+    cases = []
+    for item in items:
+        before = kept.passed.get(item.nodeid)
+        changed = before is not None and before[1] != kept.digests.of(*_rests_on(item))
+        seconds = item.get_closest_marker("seconds")
+        cost = seconds.args[0] if seconds else budget.cost(item.nodeid)
+        cases.append(budget.Case(item.nodeid, cost, changed))
+        item.user_properties.append(("rests on", _rests_on(item)))
+    due = budget.chosen(cases, budget.seed())
+    names = set(due.names)
+    seconds = os.environ.get("LEMMATA_SECONDS")
+    rest = [case for case in cases if case.name not in names]
+    later = {case.name for case in rest}
+    if seconds is not None:
+        later = set(budget.chosen(rest, budget.seed(), float(seconds)).names)
+    for item in items:
+        item.add_marker("every")
+        if item.nodeid in names:
+            item.add_marker("due")
+        elif item.nodeid in later:
+            item.add_marker("later")
+    kept.told = budget.told(cases, due, known)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["told"] = kept.told
 
 
-def _judged(item, mark) -> str:
-    """What a case is about: the value of the parameter that the mark names; without a name, what its file is about."""
-    value = item.callspec.params[mark.kwargs["over"]] if "over" in mark.kwargs else item.module.__name__
-    return str(getattr(value, "judged", getattr(value, "name", value)))
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    told = getattr(node, "workeroutput", {}).get("told", "")
+    node.config.stash[_KEPT].told = told or node.config.stash[_KEPT].told
+
+
+def pytest_runtest_logreport(report):
+    """Whether all parts of a case have passed, and what it rests on."""
+    if not _RESULTS.get(report.nodeid, (True,))[0]:
+        return
+    good = report.outcome == "passed" or (report.outcome == "skipped" and report.when == "setup")
+    rests = dict(report.user_properties).get("rests on", ("", ()))
+    _RESULTS[report.nodeid] = (good, tuple(rests))
+
+
+_RESULTS: dict[str, tuple] = {}
+
+
+def pytest_sessionfinish(session):
+    """Keep the digest with which each case has passed; what failed counts as changed the next time."""
+    config = session.config
+    kept = config.stash[_KEPT]
+    if hasattr(config, "workerinput") or kept.file is None or not _RESULTS:
+        return
+    about = [rests for _, rests in _RESULTS.values()]
+    kept.digests.read((module for module, _ in about), claims=any(claims for _, claims in about))
+    for name, (good, (module, claims)) in _RESULTS.items():
+        kept.passed[name] = (module, kept.digests.of(module, claims) if good else "failed")
+    replace_text(kept.file, json.dumps(kept.passed))
 
 
 def pytest_terminal_summary(terminalreporter):
-    terminalreporter.write_line(f"rotating cases were chosen by LEMMATA_SEED={rotation.seed()}")
+    terminalreporter.write_line(terminalreporter.config.stash[_KEPT].told)
+    terminalreporter.write_line(f"cases in turn were chosen by LEMMATA_SEED={budget.seed()}")
 
 
 def _resident() -> int:

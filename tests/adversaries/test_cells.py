@@ -29,7 +29,6 @@ def test_one_program_computes_the_network_of_every_cell(number):
     assert np.allclose(cell_outputs(own, params, x), expected, atol=1e-13)
 
 
-@pytest.mark.rotating(4)
 def test_a_cell_has_a_kernel_at_infinite_width():
     x = jax.random.normal(jax.random.key(1), (4, 6))
     K = gram(TangentKernel(Cell(3, "erf", True, 8).network()), x)
@@ -47,7 +46,6 @@ def test_cells_that_are_no_networks_say_why(parts, word):
         Cell(*parts)
 
 
-@pytest.mark.rotating(4)
 def test_training_learns_and_an_attack_costs():
     keys = jax.random.split(jax.random.key(5), 2)
     y = jnp.arange(60) % 2
@@ -136,7 +134,6 @@ def test_energy_is_the_norm_of_the_least_interpolant():
         label_energy(jnp.eye(3), jnp.ones(2))
 
 
-@pytest.mark.rotating(4)
 def test_rank_correlations_are_those_of_scipy_and_intervals_cover():
     rng = np.random.default_rng(0)
     a, b, c = rng.normal(size=(3, 40))

@@ -50,7 +50,7 @@ FIELDS = Serial([Conv(4, (3, 3)), Relu(), Flatten(), Dense(1)])
     [
         (relu_network(1, bias_std=0.1), (5,)),
         (erf_network(1), (5,)),
-        pytest.param(FIELDS, (4, 4, 1), marks=pytest.mark.exhaustive),
+        (FIELDS, (4, 4, 1)),
     ],
 )
 def test_slopes_of_tangent_kernels_in_both_arguments_are_those_of_differences(network, shape):

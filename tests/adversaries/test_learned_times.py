@@ -24,7 +24,6 @@ def rows():
 KERNEL = RBF(3.0)
 
 
-@pytest.mark.rotating(4)
 def test_it_begins_at_the_best_common_time_and_keeps_the_best_times():
     x, y, x_val, y_val = rows()
     fit = learn_row_times(KERNEL, x, y, x_val, y_val, 0.2, steps=15)

@@ -34,8 +34,6 @@ from lemmata.architectures._state import matrix_state
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
 DEPTHS = (1, 3, 10, 30)
 SLOPES = (0.0, 0.3, -0.4, -1.0, 1.0, (1.3, -0.4))
@@ -74,7 +72,6 @@ def allowed(face, depth, c, dtype):
     return 32 * eps * depth * sensitivity + (0.0 if dtype == "float64" else 8 * eps)
 
 
-@pytest.mark.rotating(46)
 @pytest.mark.parametrize(("depth", "slope"), list(itertools.product(DEPTHS, SLOPES)))
 @both_faces
 def test_profile_is_the_recursion(depth, slope, face):
@@ -87,7 +84,6 @@ def test_profile_is_the_recursion(depth, slope, face):
     assert (error <= allowed(face, depth, np.cos(theta), "float64")).all()
 
 
-@pytest.mark.rotating(76)
 @pytest.mark.parametrize("dtype", EPS)
 @pytest.mark.parametrize(("depth", "slope"), list(itertools.product(DEPTHS, SLOPES)))
 @both_faces
@@ -167,7 +163,6 @@ def test_a_layer_of_another_room_is_homogeneous_once_it_is_registered():
     np.testing.assert_allclose(push(matrix_state(x, x)), expected, rtol=0, atol=1e-9 * float(jnp.max(expected)))
 
 
-@pytest.mark.rotating(26)
 @pytest.mark.parametrize("dtype", EPS)
 @both_faces
 def test_gram_is_symmetric_and_positive_semidefinite(face, dtype):
@@ -181,7 +176,6 @@ def test_gram_is_symmetric_and_positive_semidefinite(face, dtype):
     assert eigenvalues[0] >= -tolerance * eigenvalues[-1]
 
 
-@pytest.mark.rotating(26)
 @pytest.mark.parametrize("depth", [4])
 @both_faces
 def test_derivatives_are_those_of_the_recursion(face, depth):
@@ -198,7 +192,6 @@ def test_derivatives_are_those_of_the_recursion(face, depth):
         np.testing.assert_allclose(ours, theirs, atol=1e-10 * float(jnp.max(jnp.abs(theirs))), rtol=0)
 
 
-@pytest.mark.rotating(26)
 @both_faces
 def test_second_derivatives_are_those_of_the_recursion(face):
     layers, x = network(3, 0.2), points()[:3]
@@ -208,7 +201,6 @@ def test_second_derivatives_are_those_of_the_recursion(face):
     np.testing.assert_allclose(ours, theirs, atol=1e-10 * float(jnp.max(jnp.abs(theirs))), rtol=0)
 
 
-@pytest.mark.rotating(26)
 @both_faces
 def test_gradient_is_the_slope_of_the_values(face):
     # independently of the recursion: central differences of the entries, which err by h² and by eps / h
@@ -248,7 +240,6 @@ def spherical(name, face):
     return AngularKernel(KERNELS[face](SPHERE[name]), norm=2.0, dimension=5)
 
 
-@pytest.mark.rotating(58)
 @pytest.mark.parametrize("dtype", EPS)
 @pytest.mark.parametrize("name", SPHERE)
 @both_faces

@@ -40,8 +40,6 @@ from lemmata.architectures import (
 from lemmata.errors import SettingError, ShapeError
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(np.float64).eps
 D, SKIP = Dense(3), Identity()
 

@@ -38,8 +38,6 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(30)
-
 
 @pytest.mark.parametrize(
     "build",

@@ -23,8 +23,6 @@ from lemmata.errors import SettingError
 from lemmata.kernels import gram
 from lemmata.networks import train
 
-pytestmark = pytest.mark.rotating(18)
-
 EPS = np.finfo(np.float64).eps
 W, B, D = 1.3, 0.4, 3
 # Exponents with nothing special about them, and rates that differ between the layers and their biases.

@@ -108,7 +108,6 @@ def assert_linear(layer, sites, pairs, picks=True):
                 np.testing.assert_array_equal(np.ravel(getattr(pushed.grid, name).xx), np.ravel(variances))
 
 
-@pytest.mark.rotating(6)
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", ["nearest", "linear", "cubic", "lanczos3"])
 def test_resizing_pushes_moments_through_its_own_matrix(method, antialias):
@@ -169,7 +168,6 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.rotating(8)
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_transposed_windows_show_what_the_transposed_convolution_of_jax_does(window):
     size, stride, dilation, padding = window
@@ -209,7 +207,6 @@ def test_transposed_windows_push_means_over_their_places(padding):
 SHORT, LONG = jnp.asarray(draw(3, 2)), jnp.asarray(draw(5, 2, seed=1))
 
 
-@pytest.mark.rotating(8, over="layers")
 @pytest.mark.parametrize(
     "layers",
     [

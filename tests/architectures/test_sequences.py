@@ -27,8 +27,6 @@ from lemmata.architectures import (
 )
 from lemmata.errors import SettingError, ShapeError
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(np.float64).eps
 LENGTH = 5
 
@@ -78,7 +76,6 @@ def moments_of_the_finite_layer(layer):
     return bilinear + skip, own
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     "layer",
     [

@@ -60,7 +60,6 @@ def test_derivatives_of_tiles_are_those_of_the_whole_matrix(kind, n, causal, slo
         assert np.allclose(one, other, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     ("n", "bias", "causal", "slope"), [(7, None, False, 0.0), (8, None, True, 0.0), (9, 0.0, True, 0.3)]
 )

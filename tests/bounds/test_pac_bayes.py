@@ -39,7 +39,6 @@ MODELS = {
 }
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_on_digits_it_is_far_from_vacuous_and_holds(digits, name):
     x, x_test, y, y_test = digits
@@ -128,7 +127,6 @@ def test_the_error_of_draws_has_its_own_limit(digits):
     assert found.bound == pytest.approx(float(kl_upper(found.gibbs_upper, budget)), rel=1e-9)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("prior", ["half", "free"])
 def test_coverage_on_simulated_truth(prior, record_property):
     """At delta = 0.2, of small samples, on which the bound is as tight as it gets."""

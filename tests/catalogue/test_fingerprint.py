@@ -124,7 +124,7 @@ def digests(tmp_path, monkeypatch):
         cleared()
         return prints.fingerprint([("lemmata.section", "Bound")], ["lemmata.section"], ["predict", "hypotheses"])
 
-    monkeypatch.setattr(files, "ROOT", tmp_path)
+    monkeypatch.setitem(files.ROOTS, "lemmata", tmp_path)
     yield found
     monkeypatch.undo()
     cleared()
@@ -207,7 +207,6 @@ def test_a_registered_function_counts_with_its_type(digests):
 CHEAP = [name for name, claim in registry().items() if claim.traced]
 
 
-@pytest.mark.rotating(150)
 @pytest.mark.parametrize("name", CHEAP)
 def test_what_trials_execute_is_reached(name):
     """Each function of lemmata that two trials of a claim call is among what its fingerprint reads."""

@@ -22,7 +22,6 @@ def chosen(kind):
     return _radii_fits.matrix(kind, setting, radii_table("isospin").points), setting[-1]
 
 
-@pytest.mark.rotating(2)
 def test_the_table_and_its_absence(monkeypatch):
     nuclei = measured_radii()
     assert len(nuclei.z) == 885
@@ -42,7 +41,6 @@ def test_the_table_and_its_absence(monkeypatch):
         measured_radii()
 
 
-@pytest.mark.rotating(2)
 def test_the_isospin_formula_is_the_least_squares_one():
     nuclei = measured_radii()
     mass, excess = nuclei.z + nuclei.n, nuclei.n - nuclei.z
@@ -52,7 +50,6 @@ def test_the_isospin_formula_is_the_least_squares_one():
     assert found.x == pytest.approx([0.9936, 0.2700], abs=1e-4)
 
 
-@pytest.mark.rotating(2)
 def test_errors_at_hidden_nuclei_are_those_of_refits():
     table, (matrix, ridge) = radii_table("isospin"), chosen("odd-even")
     rng = np.random.default_rng(0)
@@ -63,7 +60,6 @@ def test_errors_at_hidden_nuclei_are_those_of_refits():
     assert np.allclose(_radii_fits.missed(table, "odd-even", hidden), refitted, atol=1e-9)
 
 
-@pytest.mark.rotating(2)
 def test_the_numbers_of_the_page():
     table, found = radii_table("isospin"), {}
     for kind in _radii_fits.CHOSEN:
@@ -73,7 +69,6 @@ def test_the_numbers_of_the_page():
     assert found == pytest.approx({"smooth": 0.01675, "odd-even": 0.00984, "two scales": 0.00961}, abs=2e-5)
 
 
-@pytest.mark.rotating(2)
 def test_parity_of_one_coordinate_alone():
     table = radii_table("isospin")
     x, y = jnp.asarray(table.points), jnp.asarray(table.rest)
@@ -84,7 +79,6 @@ def test_parity_of_one_coordinate_alone():
         assert error(OddEvenKernel(3.0, 3.0, weight, parities=(1,)), 0.005) > 0.99 * gaussian
 
 
-@pytest.mark.rotating(2)
 def test_what_is_chosen_on_the_known_nuclei_is_what_refits_choose(monkeypatch):
     few = {"odd-even": [(2.25, 3.0, 0.3, 0.0016), (1.5, 2.25, 1.0, 0.005)]}
     monkeypatch.setattr(_radii_fits, "GRIDS", few)
@@ -106,7 +100,6 @@ def test_what_is_chosen_on_the_known_nuclei_is_what_refits_choose(monkeypatch):
     assert np.allclose(errors, best[2], atol=1e-9)
 
 
-@pytest.mark.exhaustive
 def test_extrapolation_with_all_long_chains_cut(key):
     problem = HiddenEndsOfChains().sample({"share": 1.0}, key)
     step = np.asarray(problem.step)
@@ -119,7 +112,6 @@ def test_extrapolation_with_all_long_chains_cut(key):
         assert [float(np.sqrt(np.mean(part**2))) for part in parts] == pytest.approx(numbers, abs=6e-5)
 
 
-@pytest.mark.exhaustive
 def test_the_chosen_settings_are_the_best_of_their_grids():
     table = radii_table("isospin")
     for kind, setting in _radii_fits.CHOSEN.items():
@@ -127,7 +119,6 @@ def test_the_chosen_settings_are_the_best_of_their_grids():
         assert _radii_fits.GRIDS[kind][int(np.argmin(errors))] == setting
 
 
-@pytest.mark.rotating(2)
 def test_the_staggering_of_calcium_by_refits():
     table = radii_table("isospin")
     nobody = HiddenRadii(jnp.zeros(len(table.radius), bool), table)
@@ -143,7 +134,6 @@ def test_the_staggering_of_calcium_by_refits():
     assert len(isotopes.neighbours(table, 29)) == 0  # copper
 
 
-@pytest.mark.rotating(2)
 def test_two_terms_minimise_their_loss(key):
     problem = TwoTermFits().sample({"n": 8, "m": 2}, key)
     smooth = np.asarray(gram(RBF(problem.lengthscale), problem.x))
@@ -161,7 +151,6 @@ def test_two_terms_minimise_their_loss(key):
     assert np.allclose(found[8:], ridges[0] / ridges[1] * found[:8], atol=1e-2)
 
 
-@pytest.mark.rotating(2)
 def test_the_second_term_gains_where_numbers_stagger_and_costs_where_not():
     for own in jax.random.split(jax.random.key(0), 5):
         problem = StaggeredCurves().sample({"weight": 0.3, "noise": 0.1}, own)

@@ -20,7 +20,6 @@ def test_a_relative_change_of_the_kernel_halves_with_the_derivative():
     assert one / other == pytest.approx(2.0, rel=1e-2)
 
 
-@pytest.mark.exhaustive
 def test_a_task_is_fine_tuned_to_its_loss_in_every_way():
     population = FewShotTasks()
     task = population.sample(population.settings().default, jax.random.key(1))
@@ -45,14 +44,12 @@ def judged(claim, predicted, measured):
     return claim.relation.judge(Sample(np.asarray(predicted), np.asarray(measured), np.ones(len(measured))), 0.01).holds
 
 
-@pytest.mark.exhaustive
 def test_unsolved_tasks_leave_something_to_do(films):
     assert all(loss_before(task) > UNTIL for task in films)
     assert all(hypothesis.holds for hypothesis in UnsolvedTasks().hypotheses(films[0]))
     assert UnsolvedTasks().settings().default["topic"] == "dish"
 
 
-@pytest.mark.exhaustive
 def test_the_kernel_foretells_accuracy_and_the_model_before_training_does_not(films):
     claim, key = fine_tuning.KernelPredictsAccuracy(), jax.random.key(0)
     tuned = [claim.measure(task, key) for task in films]
@@ -62,7 +59,6 @@ def test_the_kernel_foretells_accuracy_and_the_model_before_training_does_not(fi
     assert judged(claim, before, tuned) is False
 
 
-@pytest.mark.exhaustive
 def test_the_kernel_foretells_outputs_and_nulls_do_not(films):
     claim = fine_tuning.KernelPredictsOutputs()
     found = np.stack([claim.measure(task, jax.random.key(0)) for task in films])
@@ -88,7 +84,6 @@ def left_by_word_counts(task):
     return float(jnp.linalg.norm(found - tuned) / jnp.linalg.norm(start - tuned))
 
 
-@pytest.mark.exhaustive
 def test_descent_with_another_kernel_ends_at_the_same_loss(films):
     way = films[0].prompt()
     kernel, _ = word_counts(way)

@@ -38,7 +38,6 @@ def test_means_over_two_sites_that_are_equal_or_opposite():
         np.testing.assert_allclose(pool_grams(problem.carried, residuals=word).variance, values, atol=1e-12)
 
 
-@pytest.mark.rotating(4)
 def test_stiff_gram_matrices_step_along_the_slope_of_the_bound():
     """At the maximiser nu (I - (V V')^-1) / 2 = L' (slope in G) L, and V V' - I is about 2/nu times that."""
     population = StiffMachines()

@@ -70,7 +70,6 @@ def wrong(trained, model, held):
     return float(trained.task.errors(model.outputs(x), y).mean())
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_what_is_still_to_come_is_foretold_by_descents_without_a_row(seed):
     trained = history(seed)

@@ -14,7 +14,6 @@ from lemmata.chapters.trained_models.smoothing import AttacksOnSmoothedModel
 from lemmata.examinations._gauges import gauge
 from lemmata.models import read_trained
 
-pytestmark = pytest.mark.rotating(4)
 RNG = np.random.default_rng(8)
 X, NEW = RNG.normal(size=(60, 4)), RNG.normal(size=(260, 4))
 W = RNG.normal(size=(4, 3))

@@ -15,8 +15,6 @@ from lemmata.claims._statistics import failure_limits, holm, mean_interval, tria
 from lemmata.claims._trials import run_trials
 from tests.claims import synthetic
 
-rotating = pytest.mark.rotating(30, over="claim")
-
 
 def repetitions(claim, count):
     """Samples of `count` independent verifications at the default budget, cut from one run."""
@@ -28,7 +26,6 @@ def repetitions(claim, count):
         yield Sample(results.predicted[block], results.measured[block], results.condition[block])
 
 
-@rotating
 @pytest.mark.parametrize("claim", synthetic.TRUE, ids=lambda claim: f"{type(claim).__name__}")
 def test_true_statements_are_refuted_less_often_than_the_level(claim):
     """At level 0.05, where 200 repetitions can tell: the exact binomial limit of the refutation rate stays below it."""
@@ -40,7 +37,6 @@ def test_true_statements_are_refuted_less_often_than_the_level(claim):
     assert lower <= level, f"refuted {refuted} of {count}"
 
 
-@rotating
 @pytest.mark.parametrize(
     "claim", [claim for claim in synthetic.TRUE if claim.traced], ids=lambda claim: type(claim).__name__
 )
@@ -49,7 +45,6 @@ def test_true_statements_survive_the_default_level(claim):
     assert refuted <= stats.binom.ppf(1 - 1e-3, 200, 1e-3), f"refuted {refuted} of 200 at level 1e-3"
 
 
-@rotating
 @pytest.mark.parametrize(
     ("how", "claim"), synthetic.BROKEN, ids=lambda item: str(item) if isinstance(item, str) else type(item).__name__
 )
@@ -58,7 +53,6 @@ def test_broken_statements_are_refuted_at_least_95_times_in_100(how, claim):
     assert refuted >= 95, f"{how}: refuted {refuted} of 100"
 
 
-@rotating
 @pytest.mark.parametrize("claim", synthetic.TRUE, ids=lambda claim: type(claim).__name__)
 def test_true_statements_are_supported_and_their_controls_refuted(claim):
     verdict = verify(claim, progress=False)
@@ -70,7 +64,6 @@ def test_true_statements_are_supported_and_their_controls_refuted(claim):
     assert verdict.executed == budget_of(claim)
 
 
-@pytest.mark.rotating(20)
 @pytest.mark.parametrize("family", ["normal", "exponential", "lognormal", "chi2"])
 def test_mean_interval_covers_skewed_means(family):
     rng = np.random.default_rng(5)
@@ -118,7 +111,6 @@ def test_keys_replay_a_trial():
     np.testing.assert_array_equal(finished.stacked.measured[7], again.measured)
 
 
-@pytest.mark.rotating(4)
 def test_a_small_calibration_contradicts_no_rate_that_is_asked_for():
     found = calibrate(repeats=100, seed=7)
     assert len(found) > 40

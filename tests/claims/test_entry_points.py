@@ -15,8 +15,6 @@ from lemmata.cli import app
 from lemmata.errors import ClaimError, EntryPointWarning
 from tests.claims import synthetic
 
-pytestmark = pytest.mark.rotating(18)
-
 OWN = list(importlib.metadata.entry_points(group=ENTRY_POINTS))
 BROKEN = {
     "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
@@ -69,7 +67,6 @@ def test_one_chapter_alone_is_loaded_beside_what_others_have(registered):
     assert list(registry("trained_models")) == [*own, "their.claims.their_bound"]
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_package_is_one_warning_that_names_it(case, registered, tmp_path, monkeypatch):
     text, message = BROKEN[case]
@@ -123,7 +120,6 @@ def test_without_claims_of_its_own_every_command_that_needs_them_is_refused(regi
         assert "remedy: install lemmata again" in result.stderr
 
 
-@pytest.mark.rotating(4)
 def test_the_command_line_says_it_in_one_line_and_goes_on(registered):
     registered(Point(lambda: 1 / 0, "their-package"))
     with warnings.catch_warnings():

@@ -180,7 +180,6 @@ def test_support_needs_a_refuted_control():
         check_claim(Powerless())
 
 
-@pytest.mark.rotating(4)
 def test_too_small_a_budget_is_inconclusive_and_says_which_would_do():
     verdict = verify(synthetic.SureBound(), budget=10, progress=False)
     assert verdict.status is Status.INCONCLUSIVE
@@ -259,7 +258,6 @@ def test_verdicts_are_strict_json():
     assert all(not isinstance(value, float) or math.isfinite(value) for value in record.values())
 
 
-@pytest.mark.exhaustive
 def test_the_documented_example_runs_as_written(tmp_path):
     example, rate, check = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
     (tmp_path / "chebyshev.py").write_text(example)
@@ -287,7 +285,6 @@ def test_code_that_raises_is_a_failure_in_one_line_not_a_refutation():
     assert "\n" not in verdict.reason
 
 
-@pytest.mark.rotating(4)
 def test_several_claims_stop_at_ctrl_c_and_share_the_level():
     class Interrupted(synthetic.Plain):
         """Interrupted."""

@@ -94,7 +94,6 @@ def test_one_success_is_no_support_for_a_construction():
     assert judged(holes.RareSuccess()).status is Status.REFUTED
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     ("claim", "found"),
     [
@@ -112,7 +111,6 @@ def test_far_and_weak_controls_are_refused_unless_they_say_why(claim, found):
     assert check_claim(loose()).verdict.status is Status.SUPPORTED
 
 
-@pytest.mark.rotating(4)
 def test_other_settings_are_judged_and_the_worst_is_named():
     verdict = judged(holes.WrongAtSmallSizes(), corners=5)
     assert verdict.status is Status.REFUTED

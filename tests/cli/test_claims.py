@@ -48,7 +48,6 @@ def claim_file(path, limit="1.0", threshold="2.0", measure="problem"):
     return str(path / "mine.py")
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     ("options", "extra", "code", "status"),
     [
@@ -202,7 +201,6 @@ def test_list_shows_every_registered_claim():
     assert "hoeffding_held_out" in RUNNER.invoke(app, ["list", "hoeffding"]).stdout
 
 
-@pytest.mark.rotating(20)
 @pytest.mark.parametrize("name", list(registry()))
 def test_show_states_a_claim(name):
     claim, result = registry()[name], RUNNER.invoke(app, ["show", name, "--json"])
@@ -214,7 +212,6 @@ def test_show_states_a_claim(name):
     assert re.sub(r"\s+", " ", claim.control.statement) in plain
 
 
-@pytest.mark.rotating(4)
 def test_set_moves_the_setting_and_several_claims_share_the_level(tmp_path):
     record = json.loads(RUNNER.invoke(app, ["verify", "hoeffding_held_out", "--set", "m=40", "--json"]).stdout)
     assert record["setting"]["m"] == 40
@@ -239,7 +236,6 @@ def held(problem):
 """
 
 
-@pytest.mark.rotating(4)
 def test_ctrl_c_keeps_what_was_finished(tmp_path):
     text = BOUND.replace("LIMIT", "1.0").replace("THRESHOLD", "2.0").replace("MEASURE", "held(problem)")
     (tmp_path / "mine.py").write_text(HELD + text.replace("    trials = 140", "    trials = 140\n    traced = False"))

@@ -35,7 +35,6 @@ def run(monkeypatch, tmp_path, record):
     return start
 
 
-@pytest.mark.rotating(4)
 def test_the_files_and_the_summary(run, tmp_path, record):
     result = run("--families", "mlp,attention", "--lengths", "none", "--seed", "3", "--read", "mean")
     assert result.exit_code == 0, result.output

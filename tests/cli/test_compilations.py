@@ -10,8 +10,6 @@ import pytest
 from lemmata.cli import _compilations
 from tests.cli.test_claims import claim_file
 
-pytestmark = pytest.mark.rotating(6)
-
 PROGRAM = """
 import contextlib, json, os, pathlib, sys
 import jax
@@ -85,7 +83,6 @@ def kill(run):
     run.communicate()
 
 
-@pytest.mark.rotating(4)
 def test_two_runs_at_once_and_a_later_one(start, tmp_path):
     first, second = start(stop="ending"), start(stop="ending")
     assert len(list(tmp_path.glob("compilations/runs/*"))) == 2

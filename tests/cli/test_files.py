@@ -19,8 +19,6 @@ from lemmata.files import replace_text
 from lemmata.report import write_report
 from tests.report.example import measured
 
-pytestmark = pytest.mark.rotating(18)
-
 PROGRAM = """
 import sys
 from lemmata.cli import main

@@ -23,7 +23,6 @@ def run(*words):
     return CliRunner().invoke(app, ["in-context", *map(str, words)])
 
 
-@pytest.mark.rotating(4)
 def test_a_table_gets_predictions_and_pictures(table, tmp_path):
     result = run(table, "--target", "yield", "--features", 64, "--layers", 201, "--out", tmp_path)
     assert result.exit_code == 0, result.output

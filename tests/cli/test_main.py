@@ -29,7 +29,6 @@ def test_only_the_release_that_waits_for_itself_solves_in_turn(monkeypatch, vers
     assert os.environ["XLA_FLAGS"] == after
 
 
-@pytest.mark.exhaustive
 def test_a_claim_with_two_batches_of_systems_is_judged_in_this_process(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     given = ["verify", "regression.odd_even.effective_kernel", "--ledger", str(tmp_path / "l.sqlite"), "--seed"]

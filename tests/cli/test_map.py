@@ -217,7 +217,6 @@ app(["map", "--serve"])
 """
 
 
-@pytest.mark.rotating(4)
 def test_the_site_is_served_to_this_machine_alone_until_it_is_interrupted(tmp_path):
     run = subprocess.Popen(
         [sys.executable, "-c", SERVED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path

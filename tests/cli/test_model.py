@@ -37,7 +37,6 @@ def with_weights(files, *rest):
     return ("--weights", files / "net.safetensors", "--held", files / "held.csv", *rest)
 
 
-@pytest.mark.rotating(4)
 def test_the_files_and_what_is_printed(run, files, tmp_path):
     result = run(*with_weights(files, "--require", "held.error<0.01", "--require", "largest_stable_step.measured>0.1"))
     assert result.exit_code == 1, result.output

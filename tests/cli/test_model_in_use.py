@@ -53,7 +53,6 @@ def rows_of_the_law(n):
     return centres[new.integers(0, model_files.C, n)] + new.normal(size=(n, model_files.D))
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.usefixtures("only_shift")
 def test_rows_of_the_same_law_and_of_another(run, files, tmp_path):
     x = rows_of_the_law(100)

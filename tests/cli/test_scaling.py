@@ -42,7 +42,6 @@ def test_the_record_alone(table):
     assert low < record["answers"][0]["value"] < high
 
 
-@pytest.mark.rotating(4)
 def test_a_budget_is_shared(tmp_path):
     n, d = (axis.ravel() for axis in np.meshgrid(np.logspace(7, 9.5, 5), np.logspace(8.5, 11, 5)))
     loss = (1.69 + 406.4 * n**-0.34 + 410.7 * d**-0.28) * np.exp(0.003 * np.random.default_rng(0).normal(size=25))

@@ -43,7 +43,6 @@ def run(monkeypatch, tmp_path, record):
     return start
 
 
-@pytest.mark.rotating(4)
 def test_the_files_and_the_summary(run, tmp_path, monkeypatch, record):
     monkeypatch.setattr(_console.out, "width", 120)  # a test worker may have set another
     result = run("--models", "rbf, linear", "--error", "accuracy 0.9", "--time-limit", "90", "--seed", "3")
@@ -198,7 +197,6 @@ def test_help_imports_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.rotating(4)
 def test_the_installed_command_refuses_without_a_traceback(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", "from lemmata.cli import main; main()", "study", "digit"],

@@ -84,7 +84,6 @@ def marks(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.mark.exhaustive
 @pytest.mark.usefixtures("quick_processes")
 def test_claims_that_hang_raise_die_or_give_nan_are_named_with_their_key_and_the_rest_goes_on(tmp_path, marks):
     path = shutil.copy(HERE / "keyed_claims.py", tmp_path / "mine.py")
@@ -110,7 +109,6 @@ def test_claims_that_hang_raise_die_or_give_nan_are_named_with_their_key_and_the
     assert "<1>" not in page
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.usefixtures("quick_processes")
 def test_two_processes_judge_as_one_does(tmp_path):
     claims = load_file(claim_file(tmp_path))
@@ -166,7 +164,6 @@ def test_a_verdict_stands_only_for_the_same_code_seed_budget_and_level(tmp_path)
     assert judged() == 1
 
 
-@pytest.mark.rotating(4)
 def test_changes_since_the_last_run_are_named_with_their_reasons(tmp_path):
     path, ledger = claim_file(tmp_path), ("--ledger", tmp_path / "l.sqlite", "--out", tmp_path / "page")
     assert run(path, *ledger, "--budget", 20)["changes"] == []
@@ -320,7 +317,6 @@ def filled(request, tmp_path):
     subprocess.run(["umount", str(place)], check=True)
 
 
-@pytest.mark.rotating(4)
 def test_on_a_full_disk_every_verdict_is_told_and_what_was_written_is_whole(filled, tmp_path):
     place, fill = filled
     ledger, path = place / "l.sqlite", claim_file(tmp_path)

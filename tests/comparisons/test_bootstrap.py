@@ -54,7 +54,6 @@ def test_corrected_p_values_are_in_order_and_at_most_1():
     assert bootstrap.holm([]) == []
 
 
-@pytest.mark.rotating(4)
 def test_how_often_one_of_four_equal_families_wins(monkeypatch):
     """Never twice in a hundred: a winner needs three corrected differences, and 5 % of the variance."""
     monkeypatch.setattr(bootstrap, "DRAWS", 1000)
@@ -70,7 +69,6 @@ def test_a_clear_winner_is_found():
     assert leaders(found.points.tolist(), bootstrap.pairs(found)) == [0]
 
 
-@pytest.mark.rotating(4)
 def test_intervals_hold_the_truth(monkeypatch):
     """Of the mean over rows, with rows in several splits: 95 % of 200 intervals, within binomial error."""
     monkeypatch.setattr(bootstrap, "DRAWS", 500)

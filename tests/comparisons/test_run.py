@@ -26,7 +26,6 @@ def record():
     return run_comparison(load_sequences("motif", QUICK), QUICK)
 
 
-@pytest.mark.rotating(4)
 def test_the_record_is_whole(record):
     assert [family.name for family in record.families] == ["mlp", "conv"]
     assert record.winner == "conv"
@@ -58,7 +57,6 @@ def test_a_record_is_read_back_as_it_was_written(record, tmp_path):
         Record.load(tmp_path / "none.json")
 
 
-@pytest.mark.rotating(4)
 def test_no_held_out_row_enters_a_prediction():
     """Other inputs and targets there change nothing; with all training rows it is their leave-one-out error."""
     data = load_sequences("motif", dataclasses.replace(QUICK, max_rows=80))
@@ -97,7 +95,6 @@ def test_errors_are_those_of_the_splits(record):
     assert guessing(data.y, of)[0] == pytest.approx(((data.y[of.tests[0]] - mean) ** 2).sum(axis=1))
 
 
-@pytest.mark.rotating(6)
 def test_interrupted_with_a_family_finished(monkeypatch):
     whole = _run.predict
 
@@ -126,7 +123,6 @@ def test_a_time_limit_leaves_families_out():
     assert not found.interrupted
 
 
-@pytest.mark.rotating(6)
 def test_costs_have_the_exponents_that_they_must():
     """Operations: T² for attention at every position, T for the others, and for attention asked from one token."""
     for family, exponent in (("mlp", 1), ("conv", 1), ("recurrent", 1), ("attention", 2)):
@@ -138,7 +134,6 @@ def test_costs_have_the_exponents_that_they_must():
     assert cost("mlp", (64,), 4, mean=False) is None
 
 
-@pytest.mark.rotating(6)
 def test_reading_the_mean_changes_recurrence_and_attention():
     options = dataclasses.replace(QUICK, read="mean", families="recurrent,attention", max_rows=60)
     data = load_sequences("motif", options)
@@ -150,7 +145,6 @@ def test_reading_the_mean_changes_recurrence_and_attention():
     assert any("means over all positions" in sentence for sentence in found.sentences)
 
 
-@pytest.mark.rotating(6)
 def test_wide_networks_honour_masks():
     from lemmata.comparisons._wide import WideNetwork
 
@@ -164,7 +158,6 @@ def test_wide_networks_honour_masks():
         assert np.allclose(WideNetwork(family, padded, False).kernel(0, rows), whole, rtol=1e-5), family
 
 
-@pytest.mark.rotating(6)
 def test_wide_networks_find_what_is_looked_up():
     options = ComparisonOptions(kernels="wide", families="mlp,attention", repeats=1, max_rows=160, lengths="none")
     found = run_comparison(load_sequences("lookup", options), options)
@@ -172,7 +165,6 @@ def test_wide_networks_find_what_is_looked_up():
     assert found.families[0].setting == "hidden layers"
 
 
-@pytest.mark.rotating(6)
 def test_trained_networks_stand_beside_their_kernels():
     options = dataclasses.replace(QUICK, families="conv", finite=True, max_rows=400)
     found = run_comparison(load_sequences("motif", options), options)
@@ -246,7 +238,6 @@ def test_what_the_printed_theorem_would_have_said():
     assert theorem(data, 400, {}, None) is None
 
 
-@pytest.mark.rotating(6)
 def test_in_python(record):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((60, 4, 1))

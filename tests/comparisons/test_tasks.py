@@ -24,7 +24,6 @@ def errors(record):
     return {family.name: family.error.value for family in record.families}
 
 
-@pytest.mark.rotating(48)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", sorted(WINNERS))
 def test_the_named_family_wins_by_the_named_factor(name, seed):
@@ -59,7 +58,6 @@ def test_the_named_family_wins_by_the_named_factor(name, seed):
     assert not any(family.permuted.upper < 0.95 for family in record.families), "nothing is found in shuffled targets"
 
 
-@pytest.mark.rotating(48)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["smooth", "noise", "hold"])
 def test_where_nobody_may_win(name, seed):
@@ -80,7 +78,6 @@ def test_where_nobody_may_win(name, seed):
         assert any("selective recurrence" in sentence for sentence in record.sentences)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_linear_readout_of_the_states_misses_what_no_time_invariant_model_has(seed):
     """Marks have share 0.2: 2 (1 - p) / (2 - p) = 0.889 of the variance is left by the best of them."""

@@ -37,7 +37,6 @@ def test_least_squares_is_a_matrix_exponential():
     np.testing.assert_allclose(critic(KERNEL, REAL, FAKE, 3.0, "lsgan")(ALL), expected, atol=1e-10)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("loss", ["ipm", "lsgan", "vanilla"])
 def test_the_flow_is_that_of_another_solver(loss):
     own = lambda values, _: discriminator_loss(values, 4, loss)

@@ -77,7 +77,6 @@ def test_prompts_end_with_the_mask():
     assert found.tolist() == [[0, 7, 8, 2, 3, 1]]
 
 
-@pytest.mark.exhaustive
 def test_pre_training_lowers_the_loss_and_solves_what_it_has_seen(key):
     params, losses = pre_train(MODEL, key, steps=250)
     assert losses[-25:].mean() < 0.75 * losses[:5].mean()

@@ -114,7 +114,6 @@ def test_distances_pass_traced_matrices_and_ridges():
     assert np.isfinite(jax.grad(distance, argnums=1)(2 * EYE, 0.1))
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("term", ["marginal", "conditional"])
 def test_alignment_leaves_out_a_coordinate_that_moves(term):
     rng = np.random.default_rng(1)

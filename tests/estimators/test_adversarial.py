@@ -14,7 +14,6 @@ from lemmata.kernels import gram
 from lemmata.problems._spurious_rows import spurious_rows
 
 
-@pytest.mark.rotating(76)
 @parametrize_with_checks([AdversarialKernelClassifier(relu_network(depth=1), steps=2, attack_steps=2)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -28,7 +27,6 @@ def robust_accuracy(model, x, y, radius):
     return float(jnp.mean(margins(projected_gradient(lambda z: -margins(z), jnp.asarray(x), radius)) > 0))
 
 
-@pytest.mark.rotating(4)
 def test_times_of_rows_resist_attacks_better_than_times_without_an_adversary():
     gains = []
     for seed in range(3):  # one draw may leave nothing to gain

@@ -15,7 +15,6 @@ from lemmata.estimators import KernelBarlowTwins
 from lemmata.kernels import RBF, Linear
 
 
-@pytest.mark.rotating(38)
 @parametrize_with_checks([KernelBarlowTwins(), KernelBarlowTwins(RBF(2.0), n_components=1)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

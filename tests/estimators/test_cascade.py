@@ -15,7 +15,6 @@ from lemmata.storage import load, save
 SMALL = {"widths": (3,), "epochs": 12, "random_state": 0}
 
 
-@pytest.mark.rotating(40)
 @parametrize_with_checks([CascadeRegressor(**SMALL), CascadeClassifier(**SMALL)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -14,13 +14,11 @@ from lemmata.storage import load, save
 SMALL = {"inducing": (6, 6), "steps": 12, "learning_rate": 0.1, "random_state": 0}
 
 
-@pytest.mark.rotating(40)
 @parametrize_with_checks([ConvolutionalDeepKernelMachineClassifier(**SMALL)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.rotating(4)
 def test_training_tells_three_digits_apart(tmp_path):
     x, y = load_digits(n_class=3, return_X_y=True)
     seen, new = x[::5], x[1::5]

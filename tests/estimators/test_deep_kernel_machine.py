@@ -16,13 +16,11 @@ from lemmata.storage import load, save
 SMALL = {"layers": 1, "inducing": 12, "steps": 60, "random_state": 0}
 
 
-@pytest.mark.rotating(40)
 @parametrize_with_checks([DeepKernelMachineClassifier(**SMALL)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.rotating(4)
 def test_digits_with_few_inducing_points():
     x, y = load_digits(return_X_y=True)
     model = DeepKernelMachineClassifier(1, math.inf, inducing=32, steps=80, random_state=0).fit(x[:600], y[:600])

@@ -27,7 +27,6 @@ def cycles_and_paths(count, seed):
 BLIND = OnGraphs(Serial([Dense(64, bias_std=0.3), Relu(), GlobalAveragePool(), Dense(1)]))
 
 
-@pytest.mark.rotating(16)
 def test_edges_tell_cycles_from_paths():
     graphs, labels = cycles_and_paths(120, seed=0)
     seeing = TangentKernelClassifier(graph_network(2)).fit(graphs[:80], labels[:80])
@@ -39,7 +38,6 @@ def test_edges_tell_cycles_from_paths():
     assert seeing.predict_proba(graphs[80:]).shape == (40, 2)
 
 
-@pytest.mark.rotating(16)
 def test_lists_of_graphs_are_inputs_like_any_other(tmp_path):
     graphs, _ = cycles_and_paths(16, seed=1)
     sizes = np.array([float(len(graph)) for _, graph in graphs])
@@ -58,7 +56,6 @@ def test_lists_of_graphs_are_inputs_like_any_other(tmp_path):
     assert mean.shape == deviation.shape == (4,)
 
 
-@pytest.mark.rotating(16)
 def test_images_are_inputs_of_networks_that_read_them():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 4, 4, 1))
@@ -70,7 +67,6 @@ def test_images_are_inputs_of_networks_that_read_them():
         TangentKernelClassifier().fit(x, labels)
 
 
-@pytest.mark.rotating(16)
 @pytest.mark.parametrize("target", ["triangles", "closed walks"])
 def test_the_atlas_of_graphs_of_seven_nodes(target):
     atlas = [graph for graph in nx.graph_atlas_g() if len(graph) == 7]

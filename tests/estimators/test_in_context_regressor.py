@@ -15,7 +15,6 @@ from lemmata.functions import Cosines, GaussianBumps
 from lemmata.solvers import lasso_objective, proximal_gradient
 
 
-@pytest.mark.rotating(76)
 @parametrize_with_checks([
     InContextRegressor(features=160, layers=201, random_state=0, normalise=True),
     InContextRegressor(features=160, layers=2001, accelerated=False, stable=False, random_state=0, normalise=True),

@@ -12,12 +12,9 @@ from lemmata.errors import SettingError
 from lemmata.estimators import KernelRegressor
 from lemmata.kernels import RBF
 
-pytestmark = pytest.mark.rotating(30)
-
 ESTIMATORS = [KernelRegressor(), KernelRegressor(time=50.0)]
 
 
-@pytest.mark.rotating(76)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):

@@ -15,7 +15,6 @@ from lemmata.errors import SettingError
 from lemmata.estimators import NNGPRegressor
 
 
-@pytest.mark.rotating(76)
 @parametrize_with_checks([NNGPRegressor()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

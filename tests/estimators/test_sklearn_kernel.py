@@ -29,7 +29,6 @@ def data():
     return x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=25), rng.normal(size=(6, 2))
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     "kernel",
     [

@@ -12,8 +12,6 @@ from lemmata.errors import DataError, SettingError
 from lemmata.estimators import KernelRegressor, SoftmaxRegressor
 from lemmata.kernels import Linear, SoftmaxTangent
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(float).eps
 
 
@@ -26,7 +24,6 @@ def rows(n=12, d=3, k=2, seed=0):
 ESTIMATORS = [SoftmaxRegressor(), SoftmaxRegressor(width=64, time=5.0, normalise=True)]
 
 
-@pytest.mark.rotating(76)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):

@@ -17,7 +17,6 @@ from lemmata.estimators import KernelRegressor, TangentKernelClassifier, Tangent
 from lemmata.kernels import AbstractKernel, gram
 
 
-@pytest.mark.rotating(76)
 @parametrize_with_checks(
     [
         TangentKernelRegressor(relu_network(depth=1)),

@@ -79,7 +79,6 @@ def in_float32(model):
     return jax.tree.map(lambda leaf: leaf.astype(jnp.float32) if hasattr(leaf, "astype") else leaf, model)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("double", "within"), [(True, 1e-6), (False, 1e-3)])
 def test_the_same_network_gives_the_same_record_whatever_wrote_it(network, monkeypatch, double, within):
     pytest.importorskip("torch")
@@ -100,7 +99,6 @@ def test_the_same_network_gives_the_same_record_whatever_wrote_it(network, monke
             np.testing.assert_allclose(values, first[key], rtol=within, atol=within, err_msg=f"{name} {key}")
 
 
-@pytest.mark.rotating(4)
 def test_each_gauge_predicts_and_measures_once(linear, monkeypatch):
     trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
     counts, spoke = collections.Counter(), 0
@@ -130,7 +128,6 @@ def test_each_gauge_predicts_and_measures_once(linear, monkeypatch):
     assert spoke >= 7
 
 
-@pytest.mark.rotating(4)
 def test_no_held_rows_and_few_of_them(linear):
     for count, status, unseen in (
         (0, "unscored", "no held-out rows"),
@@ -151,7 +148,6 @@ def test_no_held_rows_and_few_of_them(linear):
         assert Record.from_json(record.to_json()) == record
 
 
-@pytest.mark.rotating(4)
 def test_held_rows_that_are_training_rows_are_found(linear):
     some = tuple(np.concatenate([a[:40], b]) for a, b in zip(TRAIN, HELD, strict=True))
     findings = lemmata.study_model(linear, *TRAIN, held=some, decay=0.02).record.findings
@@ -201,7 +197,6 @@ def test_a_model_that_only_names_classes_has_no_confidence():
     assert named.held_error.value == pytest.approx(np.mean(other.predict(HELD[0]) != HELD[1]))
 
 
-@pytest.mark.rotating(4)
 def test_every_interval_says_its_level(linear):
     """As its claim types it, or its relation; and the statement of a claim with a level of its own has it in words."""
     record = lemmata.study_model(linear, *TRAIN, held=HELD, decay=0.02).record
@@ -225,14 +220,12 @@ def test_every_interval_says_its_level(linear):
     assert "97 % interval" in model_sentences(record)[1]
 
 
-@pytest.mark.rotating(4)
 def test_a_decay_that_the_weights_contradict_is_said(linear):
     told = lambda decay: lemmata.study_model(linear, *TRAIN, held=HELD, decay=decay).record.notes
     assert not any("imply a decay" in note for note in told(0.02))
     assert any("The weights imply a decay of 0.02, and 0.05 is stated" in note for note in told(0.05))
 
 
-@pytest.mark.rotating(4)
 def test_leaving_out_is_exact_for_ridge_regression(values):
     (x, y), held = values
     found = lemmata.study_model(Ridge(10.0).fit(x, y), x, y, held=held).record
@@ -251,7 +244,6 @@ def test_leaving_out_is_exact_for_ridge_regression(values):
     assert "training began with" in found.gauge("linear_from_the_start").reason
 
 
-@pytest.mark.rotating(4)
 def test_a_network_of_values_and_a_regression_without_decay(values):
     (x, y), held = values
     rng = np.random.default_rng(0)

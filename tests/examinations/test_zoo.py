@@ -35,7 +35,6 @@ def cells(zoo):
         return {name: zoo.judge("logistic", name, SEED) for name in ("clean", "permuted", "over-regularised", "copies")}
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("condition", ["clean", "permuted", "over-regularised", "copies"])
 def test_the_page_says_what_it_should(zoo, cells, condition):
     cell = cells[condition]

@@ -26,8 +26,6 @@ from lemmata.kernels import (
     gram,
 )
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = float(np.finfo(np.float64).eps)
 X = jnp.asarray(np.random.default_rng(4).normal(size=(5, 3)))
 

@@ -17,8 +17,6 @@ from lemmata.kernels import RBF, AbstractKernel, Compose, Linear, _gram, _plan, 
 from lemmata.kernels._plan import check_blocks
 from lemmata.kernels._points import checked_problem
 
-pytestmark = pytest.mark.rotating(30)
-
 
 def points(rows, columns=3, seed=0):
     return jnp.asarray(np.random.default_rng(seed).normal(size=(rows, columns)))

@@ -8,8 +8,6 @@ import pytest
 from lemmata.kernels import RBF, Laplace, Matern, TorusSobolev, gram
 from lemmata.kernels._distance import squared_distances
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = float(np.finfo(np.float64).eps)
 STATIONARY = [RBF(lengthscale=0.7), Laplace(lengthscale=0.7), *(Matern(nu, lengthscale=0.7) for nu in (0.5, 1.5, 2.5))]
 

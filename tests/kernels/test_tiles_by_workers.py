@@ -31,7 +31,6 @@ def marks(path):
     return {entry.name: entry.stat().st_mtime_ns for entry in (path / "done").iterdir()}
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     ("rows", "others", "block", "dtype"),
     [(50, None, 7, "float64"), (50, 31, 8, "float64"), (23, None, 23, "float32"), (9, None, 1, "float64"),
@@ -67,7 +66,6 @@ def test_tiles_on_the_diagonal_are_symmetric_on_workers_too(tmp_path):
     assert np.array_equal(shared, shared.T)
 
 
-@pytest.mark.rotating(4)
 def test_a_killed_process_ends_the_call_and_the_next_one_goes_on(tmp_path):
     x, path = points(200), tmp_path / "gram"
     with two_processes() as two:
@@ -93,7 +91,6 @@ def test_a_killed_process_ends_the_call_and_the_next_one_goes_on(tmp_path):
     assert all(after[name] == moment for name, moment in finished.items())
 
 
-@pytest.mark.rotating(4)
 def test_dask_gives_the_tiles_of_a_killed_worker_to_another(tmp_path):
     x, path = points(200), tmp_path / "gram"
     with two_dask_workers() as client:

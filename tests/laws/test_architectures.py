@@ -35,7 +35,6 @@ RESOLUTION = 0.25
 
 by_name = pytest.mark.parametrize("case", NETWORKS, ids=lambda case: case.name)
 by_form = pytest.mark.parametrize("case", FORMS, ids=lambda case: case.name)
-rotating = pytest.mark.rotating(44, over="case")
 both_kernels = pytest.mark.parametrize("kernel", [NNGPKernel, TangentKernel])
 
 
@@ -96,7 +95,6 @@ def limits(network, x):
     return state.nngp, state.ntk
 
 
-@pytest.mark.rotating(336, over="case")
 @by_name
 def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     x, widths, keys = points(n=3), WIDTHS[case.depth], KEYS[case.depth]
@@ -123,7 +121,6 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
         assert (np.abs(bias) <= allowed).all(), (kind, bias, spread)
 
 
-@rotating
 @by_form
 @both_kernels
 def test_pair_matrix_and_diagonal_agree(case, kernel):
@@ -142,7 +139,6 @@ def test_pair_matrix_and_diagonal_agree(case, kernel):
     np.testing.assert_array_equal(jnp.diag(gram(k, x)), diagonal)
 
 
-@pytest.mark.rotating(30, over="activation")
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
 def test_compiled_is_the_same(activation):
     x, k = points(6), TangentKernel(fully_connected(activation.layer, 1, 8, bias_std=0.3))
@@ -168,7 +164,6 @@ def test_tiles_are_the_same_matrix(size):
     np.testing.assert_allclose(symmetric, symmetric.T, atol=tolerance, rtol=0)
 
 
-@rotating
 @by_form
 @both_kernels
 def test_symmetric_and_positive_semidefinite(case, kernel):
@@ -182,7 +177,6 @@ def test_symmetric_and_positive_semidefinite(case, kernel):
     assert eigenvalues[0] >= -tolerance * eigenvalues[-1]
 
 
-@rotating
 @by_form
 def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case):
     # K is symmetric, so d/dy K(x, y) at y = x is half the gradient of K(x, x); a kink is split evenly.
@@ -201,7 +195,6 @@ def test_gradient_at_equal_points_is_half_that_of_the_diagonal(case):
     assert np.isfinite(at_zero).all()
 
 
-@pytest.mark.rotating(30, over="activation")
 @pytest.mark.parametrize("activation", [a for a in ACTIVATIONS if a.analytic is not None], ids=lambda a: a.name)
 def test_quadrature_agrees_with_the_closed_form(activation):
     x, degree = points(6), 160
@@ -219,7 +212,6 @@ def test_quadrature_agrees_with_the_closed_form(activation):
         assert jnp.max(jnp.abs(exact - approximate)) <= tolerance * largest
 
 
-@pytest.mark.rotating(30, over="activation")
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a.name)
 def test_layer_applies_its_function(activation):
     x = jnp.linspace(-3.0, 3.0, 41)
@@ -228,7 +220,6 @@ def test_layer_applies_its_function(activation):
     np.testing.assert_allclose(activation.layer.apply(params, x), jax.vmap(activation.fn)(x), atol=100 * EPS)
 
 
-@rotating
 @by_form
 @both_kernels
 def test_serial_of_serials_is_the_flat_composition(case, kernel):

@@ -38,7 +38,6 @@ def failures(texts: list[tuple[str, str]], names: dict) -> tuple[str, int]:
     return "".join(said), runner.tries
 
 
-@pytest.mark.rotating(20)
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_the_docstrings_are_right(name, tmp_path, monkeypatch):
     if name.endswith("kernels._disk"):
@@ -63,7 +62,6 @@ def test_a_wrong_example_fails_and_none_is_lost_behind_a_decorator(tmp_path):
 NEWCOMERS = sorted((ROOT / "docs" / "examples").glob("*.py"))
 
 
-@pytest.mark.rotating(20)
 @pytest.mark.parametrize("path", NEWCOMERS, ids=lambda path: path.stem)
 def test_the_programs_for_newcomers_run_and_draw(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -84,7 +82,6 @@ def test_a_newcomers_program_fits_in_thirty_lines_and_stands_on_the_page(path):
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
 
 
-@pytest.mark.rotating(20)
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
 def test_the_programs_of_the_readme_run(program):
     with started_in_float32():

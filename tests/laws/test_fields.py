@@ -157,7 +157,6 @@ def finite_kernels(case, width, x):
     return jax.jit(lambda keys: jax.lax.map(kernels, keys))(jax.random.split(jax.random.key(width), KEYS))
 
 
-@pytest.mark.rotating(224, over="case")
 @by_case
 def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
     x = points(case)
@@ -180,7 +179,6 @@ def test_finite_kernels_approach_the_limit_at_rate_one_half(case):
         assert (np.abs(bias) <= QUANTILE * spread + 4.0 / WIDTHS[-1]).all(), (kind, bias, spread)
 
 
-@pytest.mark.rotating(30, over="case")
 @by_case
 def test_the_finite_tangent_kernel_is_that_of_the_gradients(case):
     net, x = network(case, width=5), points(case)
@@ -200,7 +198,6 @@ def test_the_finite_tangent_kernel_is_that_of_the_gradients(case):
 FORMS = [(case, TangentKernel) for case in CASES] + [(CASES[0], NNGPKernel)]
 
 
-@pytest.mark.rotating(38, over="case")
 @pytest.mark.parametrize(("case", "kernel"), FORMS, ids=lambda part: getattr(part, "name", ""))
 def test_every_form_agrees(case, kernel):
     x = points(case, n=5)
@@ -217,7 +214,6 @@ def test_every_form_agrees(case, kernel):
     assert jnp.linalg.eigvalsh(symmetric)[0] > 0
 
 
-@pytest.mark.rotating(8)
 @pytest.mark.parametrize("pooled", [GlobalAveragePool(), Flatten()], ids=["pairs", "positions"])
 def test_tiles_are_the_same_matrix(pooled):
     # 70 images of 16 or 25 x 25 numbers a pair need more than one tile, the last one moved back.
@@ -243,7 +239,6 @@ def test_a_network_of_one_position_is_the_dense_one():
     )
 
 
-@pytest.mark.rotating(18)
 def test_dropout_before_a_pool_counts_one_pass_for_variances():
     # Two passes of one input: what is pooled, then activated, sees the variance of one pass and the covariance of two.
     shape, width, keep = (3, 2), 512, 0.7

@@ -36,8 +36,6 @@ from lemmata.architectures._attention_weights import Contracted, Logits, relu, s
 from lemmata.architectures._fields import field_state
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(20)
-
 EPS = np.finfo(np.float64).eps
 WIDTHS, KEYS = (6, 24), 96
 # A two-sided normal quantile of 4 standard errors fails a true statement once in 16 000.
@@ -97,7 +95,6 @@ def limit(name, kernel):
     return np.asarray(mean), np.asarray(error)
 
 
-@pytest.mark.rotating(20)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_finite_kernels_approach_the_limit_at_rate_one_half(name):
     x = fields()
@@ -150,7 +147,6 @@ def naive_moments(layer: Attention, q, theta, seed, draws):
     return jax.jit(jax.vmap(moments))(jnp.asarray(logits))
 
 
-@pytest.mark.rotating(18)
 @pytest.mark.parametrize("mechanism", ["softmax", "relu", "linear"])
 def test_moments_are_those_of_sampled_logits(mechanism):
     # Two inputs after Dense and Erf: both moments of one attention layer, before anything averages over positions.
@@ -231,7 +227,6 @@ def test_drawn_kernel_is_one_function_and_joint_draws_are_semidefinite():
     assert error[0, 0] > 0
 
 
-@pytest.mark.rotating(4)
 def test_standard_error_covers_and_joint_draws_have_the_law_of_pairs():
     x, y = fields(3), fields(2, seed=8)
     layers = network(4, attention(4, draws=64), hidden=False)
@@ -266,7 +261,6 @@ PIECES = {
 }
 
 
-@pytest.mark.rotating(30)
 @pytest.mark.parametrize("name", PIECES)
 def test_padded_fields_are_the_fields_alone(name):
     net = Serial([*PIECES[name](), Dense(1, 1.1, 0.2)])
@@ -293,7 +287,6 @@ def test_padded_fields_are_the_fields_alone(name):
         assert difference <= QUANTILE * float(jnp.hypot(*(e.standard_error[0, 0] for e in estimates)))
 
 
-@pytest.mark.rotating(8)
 @pytest.mark.parametrize("readout", [Flatten(), GlobalAveragePool()], ids=["flatten", "mean"])
 def test_kernels_between_different_lengths_are_those_of_finite_networks(readout):
     x = padded([fields(1, length=2, seed=1)[0], fields(1, length=4, seed=2)[0]])

@@ -34,7 +34,6 @@ NETWORKS = {
 }
 
 
-@pytest.mark.rotating(30)
 @pytest.mark.parametrize("kind", [NNGPKernel, TangentKernel])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_padded_tokens_are_the_tokens_alone(name, kind):
@@ -50,7 +49,6 @@ def test_padded_tokens_are_the_tokens_alone(name, kind):
     np.testing.assert_allclose(kind(Masked(network)).diagonal(x), jnp.diagonal(masked), rtol=1e-12)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", ["convolution", "attention"])
 def test_a_finite_network_reads_the_filled_positions(name):
     network = Serial(NETWORKS[name])

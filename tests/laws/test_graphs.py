@@ -82,7 +82,6 @@ def naive_kernels(settings, one, other):
     return W**2 * n + B**2, W**2 * n + B**2 + W**2 * t
 
 
-@pytest.mark.rotating(10, over="settings")
 @by_settings
 def test_kernels_are_those_of_naive_sums_over_edges(settings):
     points = graphs()
@@ -93,7 +92,6 @@ def test_kernels_are_those_of_naive_sums_over_edges(settings):
         np.testing.assert_allclose(found, naive, rtol=1e-11)
 
 
-@pytest.mark.rotating(10, over="settings")
 @by_settings
 def test_the_finite_network_sums_over_edges(settings):
     points = graphs()
@@ -110,7 +108,6 @@ def test_the_finite_network_sums_over_edges(settings):
         np.testing.assert_allclose(output, expected, rtol=1e-12)
 
 
-@pytest.mark.rotating(16)
 def test_the_finite_tangent_kernel_is_that_of_the_gradients():
     x, net = graph_points(graphs()), network(("symmetric", 1.0))
     params, _ = net.init(jax.random.key(1), x.shape[1:])
@@ -125,7 +122,6 @@ def test_the_finite_tangent_kernel_is_that_of_the_gradients():
     np.testing.assert_allclose(found, expected(params), atol=1000 * EPS * float(jnp.max(jnp.abs(found))))
 
 
-@pytest.mark.rotating(16)
 def test_neither_empty_nodes_nor_the_order_of_nodes_matter():
     kernel, points = TangentKernel(network(("symmetric", 0.5))), graphs()
     order = [np.random.default_rng(2).permutation(len(features)) for features, _ in points]
@@ -141,7 +137,6 @@ def test_neither_empty_nodes_nor_the_order_of_nodes_matter():
     np.testing.assert_array_equal(graph_points(graph_points(points), nodes=6), graph_points(points, nodes=6))
 
 
-@pytest.mark.rotating(16)
 def test_one_graph_for_all_points_is_that_graph_at_each():
     adjacency = graphs()[1][1]
     fixed = Aggregate("row", 0.5, adjacency=jnp.asarray(adjacency))
@@ -154,7 +149,6 @@ def test_one_graph_for_all_points_is_that_graph_at_each():
     )
 
 
-@pytest.mark.rotating(16)
 def test_labels_of_nodes_are_unit_vectors():
     labels = [np.array([0, 2]), np.array([1, 1, 0])]
     edges = [np.ones((len(own), len(own))) for own in labels]
@@ -169,7 +163,6 @@ def test_labels_of_nodes_are_unit_vectors():
     )
 
 
-@pytest.mark.rotating(16)
 def test_tiles_on_disk_are_the_same_matrix(tmp_path):
     pytest.importorskip("zarr", reason="the extra `disk` is not installed")
     kernel, x = NNGPKernel(OnGraphs(Serial([Aggregate(), GlobalAveragePool(), Dense(1)]))), graph_points(graphs())

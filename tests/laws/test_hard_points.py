@@ -133,7 +133,6 @@ BESIDE = [
 CLOSED = [*(a for a in ACTIVATIONS if a.name != "tanh"), *BESIDE]
 
 
-@pytest.mark.rotating(22)
 @pytest.mark.parametrize("bias", [0.0, 0.3])
 @both_precisions
 @pytest.mark.parametrize("activation", CLOSED, ids=lambda a: a.name)
@@ -145,7 +144,6 @@ def test_activations(activation, dtype, bias):
     assert COUNTED.total() > before
 
 
-@pytest.mark.rotating(22)
 @both_precisions
 @pytest.mark.parametrize(("bias", "scale"), [(0.0, 1.0), (0.1, 1.0), (0.1, 1e3)])
 @pytest.mark.parametrize("activation", [Relu(), LeakyRelu(0.2), LeakyRelu(-1.0)], ids=["relu", "leaky", "absolute"])
@@ -155,7 +153,6 @@ def test_deep_piecewise_linear_networks(activation, bias, scale, dtype):
     judged_network(f"{activation} scale {scale:g}", layers, spread(dtype, scale), depth=30)
 
 
-@pytest.mark.rotating(22)
 @both_precisions
 @pytest.mark.parametrize("activation", [Sign(), RectifiedMonomial(0), RectifiedMonomial(2), ExpNormalized()], ids=repr)
 def test_networks_of_layers_that_tell_the_angle(activation, dtype):
@@ -164,7 +161,6 @@ def test_networks_of_layers_that_tell_the_angle(activation, dtype):
     judged_network(f"{activation}", layers, spread(dtype, 1.0), depth=3)
 
 
-@pytest.mark.rotating(8)
 @both_precisions
 @pytest.mark.parametrize("weight_std", [1.0, 2.0])
 def test_variances_beyond_the_range_of_their_products(dtype, weight_std):
@@ -173,7 +169,6 @@ def test_variances_beyond_the_range_of_their_products(dtype, weight_std):
     judged_network(f"depth 66, {weight_std}", layers, spread(dtype, 1.0), depth=66)
 
 
-@pytest.mark.rotating(16)
 @both_precisions
 @pytest.mark.parametrize("first", [LayerNorm(), LayerNorm(0.1), RMSNorm(), RMSNorm(0.1)], ids=repr)
 def test_normalisations_at_the_inputs(first, dtype):
@@ -183,7 +178,6 @@ def test_normalisations_at_the_inputs(first, dtype):
             judged_network(f"{first} {name}", layers, x, first=first)
 
 
-@pytest.mark.rotating(22)
 @both_precisions
 @pytest.mark.parametrize("case", ATOMS, ids=lambda case: case.name)
 def test_kernels(case, dtype):
@@ -209,7 +203,6 @@ WITHOUT_FORMULA = [
 ]  # fmt: skip
 
 
-@pytest.mark.rotating(22)
 @pytest.mark.parametrize("named", WITHOUT_FORMULA, ids=lambda named: named[0])
 def test_networks_without_a_formula(named):
     name, build, shape = named

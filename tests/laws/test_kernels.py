@@ -146,7 +146,6 @@ LAWS = [
 ]
 
 
-@pytest.mark.rotating(30)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_law_holds(case):
     for law in LAWS:

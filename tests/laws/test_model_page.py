@@ -3,8 +3,6 @@
 import pathlib
 import re
 
-import pytest
-
 from tests.programs import printed, started_in_float32
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "model.md").read_text(encoding="utf-8")
@@ -12,7 +10,6 @@ PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "model.md").read_text(encod
 PROGRAMS = re.findall(r"```python\n(.*?)```\n+prints\n+```\n(.*?)```", PAGE, re.S)
 
 
-@pytest.mark.rotating(4)
 def test_the_page_prints_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a program writes a file of weights
     assert len(PROGRAMS) == PAGE.count("```python") >= 3

@@ -26,7 +26,6 @@ def test_every_paper_has_a_program_a_figure_and_its_statements(key):
         raise AssertionError(f"{key} has no figure")
 
 
-@pytest.mark.rotating(6)
 @pytest.mark.parametrize("title", [title for title, part in CHAPTERS.items() if "```python" in part])
 def test_a_program_has_at_most_fifteen_lines_and_prints_what_the_page_says(title):
     for program, expected in PROGRAM.findall(CHAPTERS[title]):

@@ -55,7 +55,6 @@ def test_what_is_read_is_what_was_run(name, tmp_path, monkeypatch):
     assert told(first) == told(again)
 
 
-@pytest.mark.rotating(4)
 def test_a_verdict_from_the_ledger_is_the_verdict(tmp_path):
     claim, path = find(CLAIM)[0], tmp_path / "ledger.sqlite"
     run = lambda *given, **rest: recorded_trials(path, 1, *given, **rest)
@@ -73,7 +72,7 @@ def killed_at(path, moment):
     child.join()
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("kills", [8, 50])
 def test_a_killed_process_loses_trials_in_flight_and_nothing_else(kills, tmp_path):
     path, rng = tmp_path / "ledger.sqlite", random.Random(kills)
     with open_ledger(path):
@@ -89,7 +88,6 @@ def test_a_killed_process_loses_trials_in_flight_and_nothing_else(kills, tmp_pat
     assert same(finished, run_trials(slow.SquareIsSmaller(), {}, TRIALS, 0))
 
 
-@pytest.mark.rotating(4)
 def test_two_processes_write_at_once(tmp_path):
     path = tmp_path / "ledger.sqlite"
     both = [children().Process(target=slow.judge, args=(str(path), TRIALS)) for _ in range(2)]

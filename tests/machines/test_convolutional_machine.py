@@ -35,7 +35,6 @@ def machine(images):
     return initial_machine(jax.random.key(1), images, (5, 3), (2,))
 
 
-@pytest.mark.rotating(4)
 def test_it_starts_as_the_machine_without_gram_layers(machine, images):
     grams = normalise_grams(patch_grams(images, machine.patches, bias=0.1))
     for mixing, stride in zip(machine.mixings, machine.strides, strict=True):

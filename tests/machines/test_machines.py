@@ -122,7 +122,6 @@ def sparse():
     return SparseMachine(jnp.asarray(X[:2]), jnp.asarray(raw), jnp.log(jnp.asarray(0.2)), "relu", 0.0)
 
 
-@pytest.mark.rotating(4)
 def test_the_sparse_machine_by_conditional_laws(sparse):
     """One other row, propagated as G_ti = K_ti K_ii^-1 G_ii and its variance, and Titsias' bound by densities."""
     joint = X @ X.T / 6 + 1

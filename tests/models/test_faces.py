@@ -115,7 +115,6 @@ def flat(model, named):
     return np.concatenate(parts)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("loss", ["softmax", "squared"])
 def test_every_face_has_the_products_of_the_function(face, loss):

@@ -49,8 +49,7 @@ def test_eigenvalues_are_those_of_the_matrix_written_out(width):
     assert found[::-1] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.rotating(4)
-@pytest.mark.parametrize("width", [5, pytest.param(40, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("width", [5, 40])
 def test_the_dimension_by_products_is_that_of_the_trace(width):
     own, ridge = model(width), 0.6
     matrix = written_out(own)
@@ -63,7 +62,6 @@ def test_the_dimension_by_products_is_that_of_the_trace(width):
     assert exact == pytest.approx(leave_one_out(own, X, Y, TASK, ridge / 30).dimension)
 
 
-@pytest.mark.rotating(4)
 def test_parameters_without_decay_count_as_nearly_free():
     own = model(5)
     free = dataclasses.replace(own, decayed=np.arange(35) >= 20)

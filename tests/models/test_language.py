@@ -106,7 +106,6 @@ def test_losses_are_those_of_all_logits_at_once(make, x):
     np.testing.assert_allclose(trained.task.errors(trained.f, trained.y) * trained.y[:, 0], trained.f[:, 0], rtol=1e-14)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("make", FACES)
 def test_chunks_of_documents_and_their_order_change_nothing(make):
     own = read_trained(make(), PADDED, None)
@@ -129,7 +128,6 @@ def test_chunks_of_documents_and_their_order_change_nothing(make):
         )
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("make", FACES)
 def test_products_are_those_of_differences(make):
     trained = read_trained(make(), PADDED[:3], None)
@@ -213,7 +211,6 @@ def examined():
     return lemmata.study_model(model, x, None, held=held, decay=0.01), (model, held)
 
 
-@pytest.mark.rotating(4)
 def test_an_examination_of_a_language_model(examined):
     record, (model, held) = examined[0].record, examined[1]
     assert record.model.task == "language"

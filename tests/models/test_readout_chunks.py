@@ -54,7 +54,6 @@ def models(a, b, bias=True):
     return [read_trained((own, params), documents, None) for own in (a, b)], rng
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(("a", "b"), [(whole, parted), (tied_whole, tied)])
 def test_losses_and_products_are_those_of_the_logits(a, b):
     (one, other), rng = models(a, b, bias=a is whole)

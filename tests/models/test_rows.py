@@ -20,7 +20,6 @@ Y = np.arange(60) % 3
 LINEAR = (lambda own, x: x @ own), jnp.asarray(RNG.normal(size=(4, 3)))
 
 
-@pytest.mark.rotating(4)
 def test_tokens_are_not_cast():
     torch = pytest.importorskip("torch")
     tokens = RNG.integers(0, 11, (60, 5))

@@ -22,8 +22,6 @@ from lemmata.networks import (
     monte_carlo_kernel,
 )
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(np.float64).eps
 RANDOM = np.random.default_rng(5)
 X, Y = (jnp.asarray(RANDOM.normal(size=(n, 3, 2))) for n in (9, 4))
@@ -63,7 +61,6 @@ def close(found, expected, terms=1000):
 FACES = {"all": "ijab->ijab", "each": "ijaa->ija", "mean": "ijaa->ij", 2: None}
 
 
-@pytest.mark.rotating(18)
 @pytest.mark.parametrize("working_set", [2**28, 6000, 1])
 @pytest.mark.parametrize("vectors", [False, True])
 def test_every_face_is_that_of_the_product_of_jacobians(dense, working_set, vectors, monkeypatch):
@@ -374,7 +371,6 @@ FORMS = {
 }
 
 
-@pytest.mark.rotating(18)
 @pytest.mark.parametrize(("apply", "params", "entries"), FORMS.values(), ids=FORMS)
 def test_products_with_parameters_are_found_in_plain_functions(apply, params, entries):
     x = jnp.asarray(RANDOM.normal(size=(2, 3)))

@@ -30,7 +30,6 @@ def twins():
     return module, EmpiricalKernel(f, params), x, y
 
 
-@pytest.mark.rotating(20)
 @pytest.mark.parametrize("working_set", [2**28, 9000])
 @pytest.mark.parametrize("outputs", ["all", "each", "mean", 2])
 def test_the_same_network_in_jax(twins, outputs, working_set):

@@ -10,8 +10,6 @@ from lemmata.architectures import TangentKernel, relu_network
 from lemmata.kernels import gram
 from lemmata.networks import KernelEstimate, infinite_width, monte_carlo_kernel
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(np.float64).eps
 RANDOM = np.random.default_rng(5)
 
@@ -38,7 +36,6 @@ def measured():
     return [of(width) for width in WIDTHS]
 
 
-@pytest.mark.rotating(4)
 def test_extrapolated_kernels_cover_the_limit(measured):
     limit = np.asarray(gram(TangentKernel(relu_network(2)), POINTS))
     found = jax.vmap(lambda *some: infinite_width(some, WIDTHS))(*measured)

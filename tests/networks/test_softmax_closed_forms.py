@@ -7,8 +7,6 @@ import pytest
 
 from lemmata.networks import SoftmaxNetwork, _softmax, train
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = float(np.finfo(float).eps)
 
 

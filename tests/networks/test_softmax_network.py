@@ -10,8 +10,6 @@ from lemmata.architectures import tangent_gram
 from lemmata.errors import SettingError
 from lemmata.networks import SoftmaxNetwork
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(np.float64).eps
 
 

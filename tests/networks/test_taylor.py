@@ -78,7 +78,6 @@ def remainders(f, params, order, distances):
     return np.array(found)
 
 
-@pytest.mark.rotating(12, over="make")
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 @pytest.mark.parametrize("order", [1, 3])
 @pytest.mark.parametrize("make", [plain, layer, equinox_module, flax_module, torch_module])
@@ -90,7 +89,6 @@ def test_the_remainder_falls_at_the_rate_of_the_next_order(make, order):
     assert abs(math.log2(gaps[0] / gaps[1]) - (order + 1)) < 0.15
 
 
-@pytest.mark.rotating(8)
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_polynomials_of_that_degree_in_the_parameters_have_no_remainder(order):
     f = lambda params, x: {"value": sum(params["w"] ** j * (j + 1) for j in range(order + 1)) * x, "next": params["w"]}
@@ -104,7 +102,6 @@ def test_polynomials_of_that_degree_in_the_parameters_have_no_remainder(order):
         assert np.abs(lower - exact["value"]).min() > 1
 
 
-@pytest.mark.rotating(8)
 @pytest.mark.parametrize("make", [plain, layer, equinox_module, flax_module])
 def test_the_linearised_network_keeps_its_tangent_kernel(make):
     f, params = make()
@@ -122,7 +119,6 @@ def test_the_linearised_network_keeps_its_tangent_kernel(make):
     np.testing.assert_array_equal(line(moved, X[0]), taylor_expand(f, params, 1)(moved, X[0]))
 
 
-@pytest.mark.rotating(8)
 def test_train_on_the_linearised_network_is_descent_in_its_kernel():
     f, params = plain()
     single = lambda p, x: f(p, x)[:1]

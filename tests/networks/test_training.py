@@ -10,8 +10,6 @@ from lemmata.errors import SettingError, SolverError
 from lemmata.kernels import gram
 from lemmata.networks import SoftmaxNetwork, stable_learning_rate, train
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(np.float64).eps
 RECORDS = (0, 1, 7, 40)
 

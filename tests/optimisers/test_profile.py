@@ -20,7 +20,6 @@ SIDES = {"rotations of rows and columns", "permutations of rows and columns", "u
 ENTRIES = ALL - {"all rotations", "rotations of rows and columns"}
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     ("transform", "groups"),
     [
@@ -57,7 +56,6 @@ def test_momentum_has_an_exact_stable_curvature():
     assert profile.mean_age == pytest.approx(1.0, rel=1e-6)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     ("transform", "kind", "strength"),
     [

@@ -49,7 +49,6 @@ ACTIVATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.rotating(18)
 @pytest.mark.parametrize("layer", ACTIVATIONS, ids=lambda layer: type(layer).__name__)
 def test_the_mean_of_an_activation_is_its_integral_with_its_sign(layer):
     a, b = (jnp.asarray(v) for v in VARIANCES)
@@ -98,7 +97,6 @@ def test_layer_norm_at_the_inputs_sees_what_the_layer_before_it_makes_of_them(fi
         )
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("activation", [Relu(), Hermite(2)], ids=repr)
 @pytest.mark.parametrize("pooled", [False, True], ids=["equal", "pairs"])
 def test_layer_norm_after_flatten_subtracts_the_mean_over_positions(activation, pooled):
@@ -117,7 +115,6 @@ def test_layer_norm_after_flatten_subtracts_the_mean_over_positions(activation, 
         assert np.asarray(state.means.x).min() < -0.01 < 0.01 < np.asarray(state.means.x).max()
 
 
-@pytest.mark.rotating(4)
 def test_an_embedding_beside_the_channels_dilutes_their_mean():
     x = jnp.asarray(np.random.default_rng(1).normal(size=(3, 5, 4)))
     beside = PositionalEmbedding("concat", channels=4)

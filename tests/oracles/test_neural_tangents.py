@@ -116,7 +116,6 @@ def network(name: str) -> Serial:
 POINTS = {"image": "images", "sequence": "sequences"}
 
 
-@pytest.mark.rotating(58)
 @pytest.mark.parametrize("name", sorted(NUMBERS["kernels"]))
 @pytest.mark.parametrize(("face", "kernel"), [("nngp", NNGPKernel), ("ntk", TangentKernel)])
 def test_kernel_is_that_of_neural_tangents(name, face, kernel):

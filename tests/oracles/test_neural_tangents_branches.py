@@ -89,7 +89,6 @@ def image_networks():
 NETWORKS = vector_networks() | image_networks()
 
 
-@pytest.mark.rotating(34)
 @pytest.mark.parametrize("name", sorted(NUMBERS["kernels"]))
 def test_kernels_are_those_of_neural_tangents(name):
     network, fields = Serial(NETWORKS[name]), name.startswith("image")

@@ -44,7 +44,6 @@ def test_expansions(order):
         np.testing.assert_array_equal(linearize(network, PARAMS)(MOVED, X), taylor_expand(network, PARAMS, 1)(MOVED, X))
 
 
-@pytest.mark.rotating(12)
 @pytest.mark.parametrize("kind", ["flow", "momentum"])
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_training_under_a_loss(loss, kind):

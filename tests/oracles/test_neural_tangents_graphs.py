@@ -62,7 +62,6 @@ KINDS = {"nngp": NNGPKernel, "ntk": TangentKernel}
 FORMS = [*((name, "ntk") for name in LAYERS), ("symmetric", "nngp"), ("norm", "nngp")]
 
 
-@pytest.mark.rotating(22)
 @pytest.mark.parametrize(("name", "face"), FORMS)
 def test_kernel_is_that_of_neural_tangents(name, face):
     kernel = KINDS[face](OnGraphs(Serial([*LAYERS[name], dense(1)])))

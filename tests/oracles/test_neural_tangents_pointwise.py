@@ -60,7 +60,6 @@ def network(name: str) -> Serial:
     return Serial([*[dense(512, kind), ACTIVATIONS[activation]] * 2, dense(1, kind)])
 
 
-@pytest.mark.rotating(22)
 @pytest.mark.parametrize("name", sorted(NUMBERS["kernels"]))
 @pytest.mark.parametrize(("face", "kernel"), [("nngp", NNGPKernel), ("ntk", TangentKernel)])
 def test_kernel_is_that_of_neural_tangents(name, face, kernel):

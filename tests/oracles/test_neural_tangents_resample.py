@@ -80,7 +80,6 @@ COMPARED = [(name, "ntk") for name in sorted(NETWORKS)]
 COMPARED += [(name, "nngp") for name in ("image_transposed", "image_one", "sequence_finer")]
 
 
-@pytest.mark.rotating(50, over="name")
 @pytest.mark.parametrize(("name", "face"), COMPARED)
 def test_kernel_is_that_of_neural_tangents(name, face):
     x = jnp.asarray(NUMBERS["points"][name.partition("_")[0]])

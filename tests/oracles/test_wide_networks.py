@@ -40,8 +40,6 @@ from lemmata.architectures import (
 )
 from lemmata.kernels import gram
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(np.float64).eps
 
 
@@ -115,7 +113,6 @@ ANALYTIC = {
 }
 
 
-@pytest.mark.rotating(18)
 @pytest.mark.parametrize("name", ANALYTIC)
 @pytest.mark.parametrize(("k", "a", "b"), [(0.3, 0.7, 1.1), (-0.6, 0.5, 0.9), (0.79, 0.8, 0.8)])
 def test_push_is_the_double_integral(name, k, a, b):
@@ -151,7 +148,6 @@ CLOSED = [
 ]
 
 
-@pytest.mark.rotating(38)
 @pytest.mark.parametrize("layer", CLOSED, ids=repr)
 def test_closed_form_is_the_quadrature(layer):
     """At 128 nodes the quadrature is exact for these polynomials, and resolves the others at variances up to 1.6."""

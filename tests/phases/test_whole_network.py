@@ -49,7 +49,6 @@ def network_shares(u, key):
     return np.asarray(w[..., 0] ** 2 / (1 + 2 * jnp.sum(w**2, axis=-1)))
 
 
-@pytest.mark.exhaustive
 def test_units_of_a_network_follow_the_action_with_a_free_norm():
     u = 1.4 * transition(TEACHER).interaction
     b, c = solved_at(TaughtUnit(TEACHER, 0.3, 0.2), float(D), u)

@@ -120,7 +120,6 @@ def test_intervals_cover_simulated_truth():
     assert (np.abs(covered - 0.95) <= 0.055).all()
 
 
-@pytest.mark.rotating(4)
 def test_the_peak_of_a_heavy_tailed_proxy_is_found_and_called_a_fall():
     """With 2.5 degrees of freedom gold peaks near n = 16, at 0.79, and is 0.39 at n = 256, by quadrature."""
     rng, inside, falls = np.random.default_rng(5), [], []

@@ -93,7 +93,6 @@ def test_right_noise_is_seldom_called_broken(monkeypatch):
     assert not too_many(wrong, 60, 0.3)
 
 
-@pytest.mark.rotating(4)
 def test_steps_on_sampled_rows_are_audited_against_the_accountants():
     pytest.importorskip("dp_accounting", reason="the extra `privacy` is not installed")
 

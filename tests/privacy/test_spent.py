@@ -62,7 +62,6 @@ def test_more_noise_fewer_steps_or_fewer_rows_spend_less(sampled):
         assert privacy_spent(**{**base, **change}).eps < spent
 
 
-@pytest.mark.rotating(4)
 def test_the_noise_for_a_budget_keeps_it_and_hardly_less_does(sampled):
     found = noise_for(2.0, 0.02, 50, 1e-5)
     assert found.spent == privacy_spent(found.noise, 0.02, 50, 1e-5)

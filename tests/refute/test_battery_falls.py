@@ -34,13 +34,11 @@ def is_refuted(claim, directory=None):
     return True
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", QUICK)
 def test_what_is_false_falls(name, tmp_path):
     assert is_refuted(FALSE[name], tmp_path)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sorted(set(FALSE) - set(QUICK) - set(BEYOND)))
 def test_all_that_is_false_falls_in_time(name):
     assert is_refuted(FALSE[name])
@@ -57,13 +55,11 @@ def is_spared(claim, seconds):
     return found
 
 
-@pytest.mark.rotating(6)
 @pytest.mark.parametrize("name", ATTAINED)
 def test_what_is_attained_is_nearly_reached_and_never_passed(name):
     assert is_spared(TRUE[name], 8.0).tightness >= 0.99
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sorted(set(TRUE) - set(ATTAINED)))
 def test_what_is_true_stands(name):
     is_spared(TRUE[name], SECONDS / 4)

@@ -47,7 +47,6 @@ def test_the_claims_obey_the_grammar(case):
     assert fields <= set(vars(witness(case.false)[1]))
 
 
-@pytest.mark.rotating(6, over="case")
 @pytest.mark.parametrize("case", CERTAIN, ids=lambda case: type(case.false).__name__)
 def test_the_false_one_fails_at_its_witness_by_the_factor_found_by_hand(case):
     _, problem = witness(case.false)
@@ -59,7 +58,6 @@ def test_the_false_one_fails_at_its_witness_by_the_factor_found_by_hand(case):
     assert factor - 1 == pytest.approx(case.factor - 1, rel=1e-2)
 
 
-@pytest.mark.rotating(6, over="case")
 @pytest.mark.parametrize("case", CHANCE, ids=lambda case: type(case.false).__name__)
 def test_the_false_one_fails_with_the_probability_found_by_hand(case):
     _, problem = witness(case.false)
@@ -69,21 +67,18 @@ def test_the_false_one_fails_with_the_probability_found_by_hand(case):
     assert binomtest(failures, DRAWS, case.false.relation.delta, "greater").pvalue < LEVEL
 
 
-@pytest.mark.rotating(6, over="case")
 @pytest.mark.parametrize("case", CERTAIN, ids=lambda case: type(case.false).__name__)
 def test_the_true_one_holds_there_or_excludes_it(case):
     found = examine(case.true, witness(case.false)[1], jax.random.key(0))
     assert found.agrees or found.applies is False
 
 
-@pytest.mark.rotating(6, over="case")
 @pytest.mark.parametrize("case", CHANCE, ids=lambda case: type(case.false).__name__)
 def test_the_true_one_is_not_violated_too_often_there(case):
     failures = _violations(case.true, witness(case.false)[1])
     assert binomtest(failures, DRAWS, case.true.relation.delta, "greater").pvalue > LEVEL
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_the_true_one_is_not_refuted_on_random_problems(case):
     verdict = verify(case.true, budget=64, corners=1, progress=False)

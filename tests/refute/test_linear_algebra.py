@@ -9,7 +9,6 @@ import scipy.linalg
 from tests.refute.battery import _linear_algebra as own
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
 def test_they_are_lapacks(n):
     for seed in range(5):

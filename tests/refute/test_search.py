@@ -40,7 +40,6 @@ def refute(claim, budget, **settings):
     return search(claim, budget, clock=time.process_time, **settings)
 
 
-@pytest.mark.rotating(4)
 def test_a_false_bound_that_draws_hide_is_found_and_made_simple():
     found = refute(own.SumBelowTooLittle(), 20.0, setting={"d": 30}, simplify=1.0)
     assert isinstance(found, Counterexample)
@@ -52,7 +51,6 @@ def test_a_false_bound_that_draws_hide_is_found_and_made_simple():
     assert np.abs(whole.place.fields["x"]).tolist() == [1.0, 1.0]
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("claim", [own.SumBelowRoot(), own.SumAboveNorm()])
 def test_a_true_bound_survives_and_its_tightness_is_one(claim):
     found = refute(claim, 5.0, setting={"d": 5})
@@ -67,7 +65,6 @@ def test_what_is_not_jax_is_searched_by_evolution():
     assert found.measured < found.predicted
 
 
-@pytest.mark.rotating(4)
 def test_a_statement_on_every_network_is_attacked_by_training_it():
     found = refute(networks.ManyRectifiersErr(), 30.0, simplify=1.0)
     assert isinstance(found, Counterexample)
@@ -78,7 +75,6 @@ def test_a_statement_on_every_network_is_attacked_by_training_it():
     assert 0.99 < true.tightness <= 1
 
 
-@pytest.mark.rotating(4)
 def test_a_search_goes_on_where_its_database_ends(tmp_path):
     file, counts = tmp_path / "search.db", []
     for storage in (str(file), f"sqlite:///{file}"):
@@ -128,7 +124,6 @@ def test_the_trials_of_a_confirmation_have_power():
     assert confirming(0.1, 0.1005, 1e-4) is None
 
 
-@pytest.mark.rotating(4)
 def test_rounding_is_no_counterexample():
     claim = own.CancelledSum()
     found = refute(claim, 6.0, setting={"d": 8})
@@ -137,14 +132,12 @@ def test_rounding_is_no_counterexample():
     assert confirm(claim, found.place) is None
 
 
-@pytest.mark.rotating(4)
 def test_a_hypothesis_that_is_needed_is_told_from_one_that_is_not():
     needed = {one.hypothesis: one.counterexample for one in ablate(own.SumBelowBox(), 16.0)}
     assert needed["the largest entry is bounded"] is not None
     assert needed["the vector is not zero"] is None
 
 
-@pytest.mark.rotating(4)
 def test_a_counterexample_is_stored_and_its_program_runs(tmp_path):
     found = refute(own.SumBelowTooLittle(), 20.0, setting={"d": 4}, simplify=1.0)
     program = found.save(tmp_path / "sum")
@@ -201,7 +194,6 @@ def test_bad_settings_are_refused(settings, message):
         refute(own.SumBelowRoot(), **{"budget": 1.0, **settings})
 
 
-@pytest.mark.rotating(4)
 def test_the_command_line_writes_what_it_finds(tmp_path):
     name = f"{own.__file__}:SumBelowTooLittle"
     done = CliRunner().invoke(

@@ -20,7 +20,6 @@ from lemmata.refutations._tightness import ratios_of
 from . import statements as own
 
 
-@pytest.mark.rotating(4)
 def test_an_attained_bound_has_tightness_one():
     found = measure_tightness(own.SumBelowRoot(), 3.0)
     assert found.ratio is not None
@@ -40,7 +39,6 @@ def test_what_the_slack_of_a_hypothesis_explains_is_no_counterexample():
     assert isinstance(refute(own.LargestBelowBox(), 2.0), Survived)
 
 
-@pytest.mark.rotating(4)
 def test_a_false_bound_has_none_and_is_refuted():
     found = measure_tightness(own.SumBelowTooLittle(), 10.0)
     assert found.ratio is None
@@ -156,7 +154,6 @@ NEEDS = {
 """Hypotheses that paper and pencil show to be needed, and those without which the statement holds as it stands."""
 
 
-@pytest.mark.rotating(12)
 @pytest.mark.parametrize("name", sorted(NEEDS))
 def test_ablation_finds_what_a_statement_of_the_catalogue_needs(name):
     needed, idle = NEEDS[name]

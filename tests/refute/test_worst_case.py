@@ -23,7 +23,6 @@ def worst_case(steps):
     return program.solve(verbose=0)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("steps", [1, 3])
 def test_the_search_attains_what_the_semidefinite_program_allows(steps):
     exact = worst_case(steps)
@@ -35,7 +34,6 @@ def test_the_search_attains_what_the_semidefinite_program_allows(steps):
     assert 0.99 * exact <= found.tightness * bound <= exact * (1 + 1e-4)
 
 
-@pytest.mark.rotating(4)
 def test_what_is_below_the_worst_case_falls():
     found = refute(DescentWorstCaseTooGood(), 20.0, setting={"n": 2}, clock=time.process_time)
     assert isinstance(found, Counterexample)

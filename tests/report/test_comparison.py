@@ -9,8 +9,6 @@ from tests.report.example import classified, empty, measured, noise
 from tests.report.page import Page
 from tests.report.test_page import PAYLOAD
 
-pytestmark = pytest.mark.rotating(18)
-
 
 def compared(first, second, directory):
     return Page(write_comparison(first, second, directory).read_text(encoding="utf-8"))

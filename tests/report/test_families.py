@@ -65,7 +65,6 @@ def test_charts_are_valid(record, chart):
     assert chart(record).to_dict(validate=True)["config"]
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(("width", "dark"), [(NARROW, True), (WIDE, False)])
 def test_axe_finds_nothing_on_the_page_with_its_folds_open(record, tmp_path, width, dark):
     page = families.write_families(record, tmp_path)

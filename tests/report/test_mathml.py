@@ -125,7 +125,6 @@ def test_text_is_escaped():
     assert formula('x_i" onload="alert(1)') is None
 
 
-@pytest.mark.rotating(4)
 def test_nothing_of_the_catalogue_is_lost_and_most_of_it_is_set():
     blocks = [text for entry in entries().values() for kind, text in parts(entry["statement"]) if kind == "formula"]
     found = {text: displayed(text) for text in blocks}

@@ -148,7 +148,6 @@ def test_a_notebook_shows_the_answer():
     assert "<html" not in fragment
 
 
-@pytest.mark.rotating(8)
 @pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True), (WIDE, True), (NARROW, False)])
 def test_axe_finds_nothing_with_everything_unfolded(tmp_path, width, dark):
     pages = [write_model(record, tmp_path / str(i)) for i, record in enumerate((example(8), failed(), example(0)))]

@@ -11,8 +11,6 @@ from lemmata.report import page_text, write_report
 from tests.report.example import classified, empty, measured, noise
 from tests.report.page import Page
 
-pytestmark = pytest.mark.rotating(18)
-
 PAYLOAD = "\"'><script>alert(1)</script><!-- {{ 7 * 7 }}\x00\x07\x1b[31m\u2028\u202e\ud800</style>"
 MATHML = {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "msubsup", "mfrac", "msqrt"}
 KEPT = {"regression", "classification", "applies", "inapplicable"}

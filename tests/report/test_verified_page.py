@@ -1,7 +1,5 @@
 """The page of a run over many claims: whole, escaped, small, and what it says first."""
 
-import pytest
-
 from lemmata.catalogue import entries
 from lemmata.report import write_verified
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations
@@ -12,8 +10,11 @@ from .page import Page
 def record(**more):
     """A run over the whole catalogue, with one claim that failed and one that is refuted against expectation."""
     rows = [
-        {**entry["verdict"], "name": name, "seconds": 1.0, "source": entry["source"],
-         "title": entry["title"], "known": False, "expected": entry["expected"], "as_expected": entry["verdict"]["status"] == entry["expected"]}
+        {
+            **entry["verdict"], "name": name, "seconds": 1.0, "source": entry["source"], "title": entry["title"],
+            "known": False, "expected": entry["expected"],
+            "as_expected": entry["verdict"]["status"] == entry["expected"],
+        }
         for name, entry in entries().items()
     ]  # fmt: skip
     rows[5] |= {"status": "refuted", "as_expected": False, "title": "<script>alert(1)</script>"}
@@ -27,7 +28,6 @@ def record(**more):
     }  # fmt: skip
 
 
-@pytest.mark.rotating(4)
 def test_the_page_of_the_whole_catalogue_says_first_what_is_amiss_and_is_small_and_escaped(tmp_path):
     text = write_verified(record(), tmp_path).read_text()
     page = Page(text)
@@ -49,7 +49,6 @@ def test_a_page_without_any_verdict_is_a_page(tmp_path):
     assert "No verdict of this run is another one" in page.words
 
 
-@pytest.mark.rotating(4)
 def test_the_page_fits_both_widths_and_axe_finds_nothing(tmp_path):
     path = write_verified(record(), tmp_path)
     for width in (WIDE, NARROW):

@@ -63,8 +63,8 @@ def test_beyond_n_is_the_beta_binomial_by_maximum_likelihood():
     [
         (10, 20, 5, 300),
         (50, 20, 10, 300),
-        pytest.param(30, 10, 100, 150, marks=pytest.mark.exhaustive),
-        pytest.param(100, 20, 1000, 100, marks=pytest.mark.exhaustive),
+        (30, 10, 100, 150),
+        (100, 20, 1000, 100),
     ],
 )
 def test_intervals_hold_the_mean_over_all_problems(problems, n, k, count):

@@ -36,7 +36,6 @@ def small(tmp_path_factory):
         return write_site(tmp_path_factory.mktemp("few") / "site").parent
 
 
-@pytest.mark.rotating(8)
 @pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True), (WIDE, True), (NARROW, False)])
 def test_axe_finds_nothing_and_no_page_is_wider_than_the_window(small, width, dark):
     with browser(width, dark) as driver:
@@ -57,7 +56,6 @@ def test_axe_would_find_a_picture_without_words_and_text_without_contrast(tmp_pa
         assert {rule for rule, _ in violations(driver)} >= {"image-alt", "color-contrast"}
 
 
-@pytest.mark.rotating(4)
 def test_the_table_is_searched_and_filtered_and_the_address_keeps_it(small):
     known = few()
     shown = "return [...document.querySelectorAll('#claims tbody tr')].filter(row => !row.hidden).length"
@@ -207,7 +205,6 @@ def test_populations_and_hypotheses_are_found_in_the_code():
     assert any("inputs lie in the unit ball" in condition.name for condition in conditions)
 
 
-@pytest.mark.rotating(4)
 def test_the_map_draws_the_imports_that_the_files_have():
     for path in test_floors.FILES:
         found = _code.imports(path) & set(test_floors.FLOOR)
@@ -264,7 +261,6 @@ def test_a_thousand_claims_fit_into_the_first_page():
     assert (page - empty) / (len(known) - 1) * 1050 + empty < 300_000
 
 
-@pytest.mark.rotating(4)
 def test_a_withdrawn_claim_keeps_its_address(tmp_path, monkeypatch):
     monkeypatch.setattr(_build, "tags", lambda: {"0001": "LinearAsPrinted", "9000": "NoMore"})
     monkeypatch.setattr(_build, "rows", few)

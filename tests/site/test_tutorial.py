@@ -4,7 +4,6 @@ import pathlib
 import re
 import shlex
 
-import pytest
 from typer.testing import CliRunner
 
 from lemmata.cli import app
@@ -33,7 +32,6 @@ def test_the_tutorial_has_its_five_steps():
     assert len(BLOCKS) >= 8
 
 
-@pytest.mark.rotating(8)
 def test_the_tutorial_runs_from_the_first_line_to_the_last(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}

@@ -32,14 +32,12 @@ def whole(tmp_path_factory):
     return write_site(tmp_path_factory.mktemp("whole") / "site").parent
 
 
-@pytest.mark.exhaustive
 def test_every_claim_has_its_page(whole):
     pages = {path.stem for path in (whole / "claims").iterdir()}
     assert pages == set(tags())
     assert {row["tag"] for row in rows()} <= pages
 
 
-@pytest.mark.exhaustive
 def test_pages_are_small_and_fetch_nothing(whole):
     for path in whole.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
@@ -49,7 +47,6 @@ def test_pages_are_small_and_fetch_nothing(whole):
         assert not [name for name in loaded if ":" in name], path
 
 
-@pytest.mark.exhaustive
 def test_every_link_leads_somewhere(whole):
     folder = whole
     pages = {path.resolve(): Links(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}

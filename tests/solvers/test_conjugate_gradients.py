@@ -21,8 +21,6 @@ from lemmata.solvers import (
     randomly_pivoted_cholesky,
 )
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(150, 2)), RNG.normal(size=(150, 2))

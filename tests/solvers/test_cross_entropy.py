@@ -6,8 +6,6 @@ from scipy.special import log_softmax, softmax
 from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.solvers import cross_entropy_flow
 
-pytestmark = pytest.mark.rotating(30)
-
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(13, 4)) / 2
 K, CROSS, LABELS = Z[:8] @ Z[:8].T, Z[8:] @ Z[:8].T, RNG.integers(0, 3, size=8)

@@ -12,14 +12,11 @@ from lemmata.errors import DataError, MemoryPlanError, PrecisionError, SettingEr
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import eigenpro
 
-pytestmark = pytest.mark.rotating(30)
-
 RNG = np.random.default_rng(0)
 X = jnp.asarray(RNG.normal(size=(600, 3)))
 F = jnp.stack([jnp.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1)
 
 
-@pytest.mark.rotating(4)
 def test_without_noise_it_converges_to_a_function_on_its_centres():
     # Targets in the span of the kernel at the centres: the same key chooses the same centres.
     z = eigenpro(RBF(1.5), X, F, 60, jax.random.key(1), epochs=1, batch=64).centres

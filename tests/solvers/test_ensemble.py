@@ -16,8 +16,6 @@ from lemmata.solvers import (
 )
 from lemmata.spectra import spectrum
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(float).eps
 
 

@@ -8,8 +8,6 @@ from lemmata.errors import SettingError, ShapeError
 from lemmata.solvers import gradient_descent, gradient_flow, kernel_ridge, predict
 from lemmata.spectra import spectrum
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(float).eps
 
 

@@ -13,8 +13,6 @@ from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import kernel_ridge, log_evidence, posterior
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(float).eps
 
 
@@ -24,7 +22,6 @@ def problem(n=25, t=7, d=3, seed=0):
     return x, new, np.sin(x[:, 0]) + 0.1 * rng.normal(size=n)
 
 
-@pytest.mark.rotating(4)
 def test_agrees_with_scikit_learn():
     x, new, y = problem()
     peer = GaussianProcessRegressor(PeerRBF(1.5) + WhiteKernel(0.2), optimizer=None, alpha=0.0).fit(x, y)

@@ -17,8 +17,6 @@ from lemmata.solvers import (
 )
 from lemmata.spectra import spectrum
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(1)
 Y, LABELS = jnp.asarray(RNG.normal(size=(9, 2))), jnp.asarray(RNG.integers(0, 3, size=9))
@@ -46,7 +44,6 @@ def kernels(d):
     return jnp.asarray(z[:9] @ z[:9].T), jnp.asarray(z[9:] @ z[:9].T)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("damping", [None, 0.7])
 @pytest.mark.parametrize("d", [20, 3])
 def test_squared_loss_is_the_closed_form(d, damping):

@@ -44,7 +44,6 @@ def alive(children):
     return [child.pid for child in children if child.is_alive()]
 
 
-@pytest.mark.rotating(4, over="case")
 @pytest.mark.parametrize("case", ["float64", "float32"])
 def test_products_are_those_of_one_process(case):
     kernel, x, v = RBF(1.5) + 0.5 * Matern(1.5, 2.0), X.astype(case), V.astype(case)
@@ -68,7 +67,6 @@ def test_products_are_those_of_one_process(case):
         operator(v)
 
 
-@pytest.mark.rotating(6, over="case")
 @pytest.mark.parametrize("case", ["an error", "a death", "an interruption"])
 def test_what_ends_a_product_is_named_and_ends_the_processes(case):
     with ProcessOperator(Failing() if case == "an error" else Linear(), X, 2, block=1) as operator:
@@ -106,7 +104,6 @@ def test_wrong_arguments_are_refused(monkeypatch):
         ProcessOperator(RBF(), X, 2)
 
 
-@pytest.mark.rotating(4)
 def test_a_kernel_without_a_name_cannot_be_sent():
     class Local(Failing):
         pass

@@ -40,7 +40,6 @@ def test_runs_are_whole_blocks_that_cover_every_row_once(rows, block, most):
     assert all(start % block == 0 for start, _ in runs)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(("block", "tasks", "dtype"), [(20, 3, "float64"), (157, 9, "float32"), (8, 100, "float64")])
 def test_products_are_those_of_one_process_to_the_bit(block, tasks, dtype):
     x, v = X.astype(dtype), V.astype(dtype)
@@ -64,7 +63,6 @@ def test_products_are_those_of_one_process_to_the_bit(block, tasks, dtype):
         operator(v)
 
 
-@pytest.mark.rotating(4)
 def test_conjugate_gradients_run_over_stored_tiles(tmp_path):
     pytest.importorskip("zarr", reason="the extra `disk` is not installed")
     gram_on_disk(KERNEL, X, path=tmp_path / "gram", block=20)
@@ -112,7 +110,6 @@ def test_the_direct_solver_does_not_depend_on_the_workers(tmp_path, ridge, toler
     assert not list((tmp_path / "sums").iterdir())
 
 
-@pytest.mark.rotating(4)
 def test_sums_of_a_killed_worker_are_computed_by_the_next_call(tmp_path):
     work = tmp_path / "sums"
     settings = {"block": 2, "tasks": 79, "folder": work}
@@ -158,7 +155,6 @@ class Counting(ThreadPoolExecutor):
         return self.inner.submit(*task)
 
 
-@pytest.mark.rotating(4)
 def test_dask_goes_on_when_a_worker_is_killed(tmp_path):
     """Every product and every sum is that of one process, to the bit, though a worker dies in each of them."""
     shared = tmp_path / "shared"

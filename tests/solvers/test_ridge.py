@@ -9,8 +9,6 @@ from lemmata.errors import DataError, NotPositiveDefiniteError, PrecisionError, 
 from lemmata.solvers import kernel_ridge, leave_one_out_residuals, predict, require_positive_semidefinite, ridge_path
 from lemmata.spectra import spectrum
 
-pytestmark = pytest.mark.rotating(30)
-
 EPS = np.finfo(float).eps
 
 

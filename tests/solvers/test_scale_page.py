@@ -42,7 +42,6 @@ def running(command, folder):
             process.wait()
 
 
-@pytest.mark.rotating(4)
 def test_three_commands_lead_from_a_laptop_to_a_cluster(tmp_path):
     pytest.importorskip("distributed", reason="the extra `scale` is not installed")
     (tmp_path / "fit.py").write_text(FIT, encoding="utf-8")
@@ -72,7 +71,6 @@ def test_the_plan_on_the_page_is_what_it_prints():
         assert printed(PLAN, {}) == PLANNED.strip()
 
 
-@pytest.mark.exhaustive
 def test_a_claim_is_verified_by_processes_as_the_page_says(tmp_path):
     (tmp_path / "own.py").write_text(VERIFY, encoding="utf-8")
     own = [sys.executable, "own.py"]

@@ -202,7 +202,6 @@ def test_no_rows_by_centres_matrix_is_formed_and_the_plan_says_the_bytes(monkeyp
     assert "0.00 GiB that are free" in str(refused.value)
 
 
-@pytest.mark.rotating(4)
 def test_the_number_of_centres_chooses_the_solver():
     key, four = jax.random.key(4), 5 * 8 * 4**2
     for centres, kind in ((4, CentredRidge), (5, CentredSolution)):

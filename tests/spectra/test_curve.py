@@ -56,7 +56,6 @@ def test_at_the_whole_set_it_is_generalised_cross_validation():
         np.testing.assert_allclose(curve.error[0], gcv(spectrum(A), y, ridge), rtol=200 * EPS)
 
 
-@pytest.mark.rotating(4)
 def test_it_tends_to_the_omniscient_estimate_as_the_set_grows():
     # A set made of m copies of the same rows has the population of those rows: its eigenvalues are m times theirs, its
     # other modes are null. The gap to the population formula must fall like n/N, i.e. like 1/m.

@@ -9,8 +9,6 @@ from lemmata.spectra import learning_curve, leave_one_out, measured_curve, spect
 from lemmata.spectra._held_out import HeldOut, all_splits, splits
 from tests.spectra.subsets import PROBLEMS, RIDGES, ROWS, SIZES, brute_force, split_errors
 
-pytestmark = pytest.mark.rotating(18)
-
 EPS = np.finfo(float).eps
 FEW = 11  # rows of which all subsets can be tried
 
@@ -27,7 +25,6 @@ def every_split(matrix, y, n, ridge, **options):
     return split_errors(matrix, np.asarray(y), train, rest, ridge, **options).mean()
 
 
-@pytest.mark.rotating(20)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_each_split_is_solved_exactly(name, intercept):
@@ -109,7 +106,6 @@ CELLS = [
 ]
 
 
-@pytest.mark.rotating(76)
 @pytest.mark.parametrize(("name", "intercept"), CELLS)
 def test_the_interval_holds_the_truth(name, intercept):
     missed, off = outside(name, 300, intercept)
@@ -118,7 +114,6 @@ def test_the_interval_holds_the_truth(name, intercept):
     assert max(off) < np.log(2)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("intercept", [False, True])
 def test_at_most_a_tenth_of_all_cells_is_missed(intercept):
     found = [outside(name, 2000, intercept) for name, own in CELLS if own == intercept]

@@ -55,7 +55,6 @@ def days(rows=600, seed=0, trend=0.0):
     return table
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("trend", [0.0, 0.02])
 def test_a_trend_does_not_make_few_rows_enough(trend):
     """ "A tenth less error takes about 40 rows; there are 2,000": small sets were tested a short way ahead."""

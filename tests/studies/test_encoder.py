@@ -7,8 +7,6 @@ from sklearn.base import clone
 
 from lemmata.studies import load_dataset
 
-pytestmark = pytest.mark.rotating(8)
-
 RNG = np.random.default_rng(0)
 N = 60
 EPS = np.finfo(float).eps

@@ -10,8 +10,6 @@ from sklearn import datasets
 from lemmata.errors import DataError
 from lemmata.studies import load_dataset
 
-pytestmark = pytest.mark.rotating(8)
-
 RNG = np.random.default_rng(0)
 N = 120
 

@@ -8,8 +8,6 @@ from lemmata.forecasts import forecast
 from lemmata.forecasts._curve_smoothing import smooth
 from lemmata.studies._result import Interval
 
-pytestmark = pytest.mark.rotating(18)
-
 SIZES = np.array([25.0, 50, 100, 200, 400, 800])
 
 

@@ -97,7 +97,6 @@ def test_the_chance_of_two_classes_is_that_of_the_draws():
     assert abs(drawn - exact) < 0.01
 
 
-@pytest.mark.rotating(4)
 def test_a_study_predicts_accuracy_where_there_are_classes():
     x, y = clouds(150, 3, 1.0)
     data = load_dataset((x, np.array(["a", "b", "c"])[y.argmax(axis=1)]))
@@ -110,7 +109,6 @@ def test_a_study_predicts_accuracy_where_there_are_classes():
         assert point.accuracy == pytest.approx(1 - loss, abs=0.06)
 
 
-@pytest.mark.rotating(4)
 def test_the_page_says_how_far_predicted_and_measured_accuracy_are_apart():
     x, y = clouds(90, 3, 1.0)
     data = load_dataset((x, np.array(["a", "b", "c"])[y.argmax(axis=1)]))

@@ -112,7 +112,6 @@ def test_every_model_is_measured_as_far_as_its_price_allows():
     assert planned(own, dataset)[-1][0] >= 4000
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize(("rows", "names", "said"), [(900, "rbf", 0), (3000, "rbf", 1), (3000, "linear", 0)])
 def test_that_kernels_are_on_centres_is_said(rows, names, said):
     found = run_study(large(rows), StudyOptions(models=names, quick=True))

@@ -84,7 +84,9 @@ def test_a_mean_that_one_row_decides_has_a_wider_interval(heavy):
     losses, _ = curve_of([splits], 0, 100, dataset, unit)
     assert losses.tail == pytest.approx((40.0 if heavy else 2.0) / (100 * 0.5))
     curves = _tailed(np.array([[0.4, 0.5, 0.6]]), losses.tail)[0]
-    assert curves[2] / curves[1] == pytest.approx(np.exp(np.hypot(np.log(1.2), np.log1p(3 * losses.tail))))
+    assert curves[2] / curves[1] == pytest.approx(
+        (1 + losses.tail / 2) * np.exp(np.hypot(np.log(1.2), np.log1p(3 * losses.tail)))
+    )
     assert (curves[2] > 1.6) == heavy
     assert _tailed(np.array([[0.0, 0.5, 0.6]]), losses.tail)[0, 0] == 0.0, "and not the smallest number"
 

@@ -17,8 +17,6 @@ from lemmata.studies._residuals import residuals
 from lemmata.studies._usual import usual_models
 from tests.studies import tables
 
-pytestmark = pytest.mark.rotating(18)
-
 
 def one(name, dataset, **options):
     (model,) = models([name], None, dataset.x, dataset.task)
@@ -99,7 +97,6 @@ def test_rows_of_a_group_are_not_counted_as_many():
     assert errors[1] == pytest.approx(errors[0], rel=0.35)
 
 
-@pytest.mark.exhaustive
 def test_the_standard_error_is_that_of_a_new_table():
     """Over 40 tables of one law the mean loss scatters as its standard error says, although splits share rows."""
     found = []

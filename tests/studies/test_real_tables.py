@@ -11,8 +11,6 @@ from lemmata.options import StudyOptions
 from lemmata.studies import load_dataset, run_study
 from lemmata.studies._answers import FARTHEST
 
-pytestmark = pytest.mark.rotating(8)
-
 DATA = Path(__file__).parent / "data"
 QUICK = StudyOptions(models="linear,rbf,relu-1", quick=True)
 ASKED = {
@@ -72,7 +70,6 @@ def test_a_value_that_is_expected_at_some_size_is_reached_there(study):
         assert model.needed.lower <= model.needed.value <= model.needed.upper
 
 
-@pytest.mark.rotating(4)
 def test_the_sentences_are_those_of_the_numbers(study):
     answers = study.answers
     best = next(model for model in study.models if model.name == answers.best)

@@ -15,7 +15,7 @@ from lemmata.options import StudyOptions
 from lemmata.studies import Record, _claims, run_study
 from lemmata.studies import _run as run
 from lemmata.studies._measure import measure
-from tests.rotation import seed
+from tests.budget import seed
 from tests.studies import tables
 
 QUICK = StudyOptions(models="linear,rbf", quick=True)
@@ -31,7 +31,6 @@ def study():
         return run_study(tables.waves(80), dataclasses.replace(QUICK, claims=True, error="rmse 0.3"))
 
 
-@pytest.mark.rotating(4)
 def test_every_section_is_filled(study):
     assert [model.name for model in study.models] == ["linear", "rbf"]
     assert study.answers.best == "rbf"
@@ -62,7 +61,6 @@ def test_no_number_contradicts_a_measurement(study):
     assert told > 0
 
 
-@pytest.mark.rotating(4)
 def test_theory_is_near_what_was_measured():
     found = run_study(tables.waves(200, noise=0.5), StudyOptions(models="linear,relu-1"))
     for model in found.models:
@@ -207,7 +205,6 @@ def test_options_out_of_bounds_are_refused(options):
         StudyOptions(**options)
 
 
-@pytest.mark.exhaustive
 def test_every_claim_that_speaks_of_regressions_is_examined():
     found = run_study(tables.waves(80), dataclasses.replace(QUICK, claims=True))
     assert {entry["name"] for entry in found.claims} <= set(registry())

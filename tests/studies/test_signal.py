@@ -14,7 +14,6 @@ def as_rare_as_the_level(alarms, count):
     return alarms <= stats.binom.ppf(1 - 1e-3, count, LEVEL)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("kind", ["number", "class"])
 def test_false_alarms_are_as_rare_as_the_level_says(kind):
     count = 60
@@ -83,7 +82,6 @@ def test_a_column_that_is_not_monotone_is_seen_among_many():
     assert signal(load_dataset((x, 2 * np.abs(x[:, 3]) + 0.7 * rng.normal(size=150)))).found
 
 
-@pytest.mark.rotating(2)
 def test_many_columns_of_noise_are_no_signal():
     count = 20
     alarms = 0

@@ -40,7 +40,6 @@ def test_what_groups_have_in_common_is_seen_whether_or_not_it_varies_within():
         assert (found.found, found.kind, found.groups) == (True, "whole groups", 40)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize("constant", [False, True])
 @pytest.mark.parametrize("groups", [3, 8, 30, 100])

@@ -42,7 +42,6 @@ NOTHING = {
 }
 
 
-@pytest.mark.rotating(3)
 @pytest.mark.parametrize("kind", NOTHING)
 @pytest.mark.parametrize(("rows", "classes"), [(100, False), (300, False), (300, True)])
 def test_independent_series_predict_nothing(kind, rows, classes):

@@ -7,8 +7,6 @@ import pytest
 from lemmata.studies import _training
 from lemmata.studies._training import train_networks
 
-pytestmark = pytest.mark.rotating(18)
-
 
 def problem(seed=0, n=40, d=6):
     rng = np.random.default_rng(seed)
@@ -22,7 +20,6 @@ def sections():
     return list(train_networks(*problem(), seed=0))
 
 
-@pytest.mark.rotating(4)
 def test_both_networks_are_trained_at_three_widths(sections):
     assert [section["name"] for section in sections] == ["relu", "softmax"]
     for section in sections:

@@ -53,7 +53,6 @@ def told(verdict):
     return verdict.to_json() | {"seconds": None}
 
 
-@pytest.mark.rotating(4)
 def test_results_are_those_of_no_executor_key_by_key(executor):
     given = [(("key", number), (number,)) for number in range(30)]
     assert dict(finished(executor, tasks.square, given)) == dict(finished(None, tasks.square, given))
@@ -66,7 +65,6 @@ def test_a_killed_worker_costs_no_task(executor, killer):
     assert tasks.victim().exists()
 
 
-@pytest.mark.rotating(4)
 def test_a_verdict_with_a_killed_worker_is_the_verdict(executor, killer):
     claim = tasks.Fragile()
     found = verify(claim, executor=executor, seed=5, progress=False)
@@ -75,13 +73,11 @@ def test_a_verdict_with_a_killed_worker_is_the_verdict(executor, killer):
     assert told(found) == told(serially(lambda: verify(claim, seed=5, progress=False)))
 
 
-@pytest.mark.rotating(4)
 def test_a_verdict_on_a_claim_in_jax_is_the_verdict(executor):
     for claim in (TightBound(), SureBound(shift=0.5)):
         assert told(verify(claim, executor=executor, progress=False)) == told(verify(claim, progress=False))
 
 
-@pytest.mark.rotating(6)
 @pytest.mark.parametrize("carried", [False, True])
 def test_a_killed_worker_loses_no_row_of_the_ledger(executor, killer, carried, tmp_path):
     claims = [tasks.Fragile(), SureBound(), Identity()]

@@ -30,7 +30,6 @@ def diabetes():
     return load("diabetes", StudyOptions(quick=True))
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", ["linear", "relu-1", "forest", "own"])
 def test_a_learning_curve_is_the_same(processes, diabetes, name, tmp_path):
     path = tmp_path / "own.py"
@@ -58,7 +57,6 @@ def test_no_split_is_begun_after_the_deadline_beyond_three_sizes(processes, diab
     assert all(losses.splits == (1, 1, 1) for losses in late.losses.values())
 
 
-@pytest.mark.rotating(4)
 def test_a_comparison_is_the_same(processes):
     options = ComparisonOptions(families="mlp,conv,recurrent", repeats=2, max_rows=120, lengths="none")
     here, apart = (
@@ -90,13 +88,11 @@ def stopped(claim, budget, *, seed=0):
     return Survived(claim.name, seed % 7, 10 * (seed % 7), 0, 0.1 * (seed % 7), None, 0, 0.0)
 
 
-@pytest.mark.rotating(4)
 def test_what_is_false_is_refuted_by_workers(processes):
     found = refute(Identity(shift=0.5), 20.0, executor=processes)
     assert isinstance(found, Counterexample)
 
 
-@pytest.mark.rotating(4)
 def test_a_search_that_is_lost_does_not_end_the_others(processes):
     claims = [tasks.Deadly(), Fixed()]
     found = dict(searches(processes, deadly_or_stopped, claims, 60.0))

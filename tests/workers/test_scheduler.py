@@ -38,13 +38,11 @@ def scheduler(clean, tmp_path):
         process.wait()
 
 
-@pytest.mark.rotating(4)
 def test_a_scheduler_without_workers_is_refused(scheduler):
     with pytest.raises(SettingError, match="no worker"), workers(dask=scheduler[1]):
         pass
 
 
-@pytest.mark.rotating(4)
 def test_where_the_scheduler_is_killed_what_it_had_is_lost_and_the_rest_runs_here(scheduler):
     process, address = scheduler
     worker = started("worker", address, "--no-nanny", "--nthreads", "1", "--host", "127.0.0.1")
@@ -96,7 +94,6 @@ def answers(address, opened):
     return True
 
 
-@pytest.mark.exhaustive
 def test_the_command_line_refuses_a_scheduler_that_does_not_answer():
     for command in (
         ["verify", "hoeffding_held_out"],

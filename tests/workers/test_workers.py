@@ -53,7 +53,6 @@ def test_a_task_that_raises_is_told_by_its_key_and_the_rest_goes_on(apart, reque
     assert found == SQUARES | {2: Lost(2, "ValueError: two is refused")}
 
 
-@pytest.mark.rotating(4)
 def test_a_task_that_ends_every_process_is_given_up_and_the_rest_goes_on(processes):
     found = dict(finished(processes, tasks.killed_each_time, NUMBERS))
     assert found.pop(2) == Lost(
@@ -87,7 +86,6 @@ def test_where_an_executor_dies_what_it_had_is_lost_and_the_rest_runs_here(pool)
     assert sorted(found) == [0, 3, 4, 5]
 
 
-@pytest.mark.rotating(4)
 def test_claims_that_end_their_process_fail_by_name_and_the_others_are_judged(processes):
     found = {verdict.name: verdict for verdict in verdicts_of([tasks.Deadly(), SureBound()], 0, processes)}
     deadly, sure = found[tasks.Deadly().name], found[SureBound().name]
@@ -97,7 +95,6 @@ def test_claims_that_end_their_process_fail_by_name_and_the_others_are_judged(pr
     assert sure.to_json() | {"seconds": 0} == verify(SureBound(), progress=False).to_json() | {"seconds": 0}
 
 
-@pytest.mark.rotating(4)
 def test_a_lost_trial_is_told_with_its_number(processes):
     found = verify(tasks.Deadly(), budget=2, corners=0, executor=processes, progress=False)
     assert found.status is Status.FAILED
@@ -105,7 +102,6 @@ def test_a_lost_trial_is_told_with_its_number(processes):
     assert "trial 0: BrokenExecutor" in found.reason
 
 
-@pytest.mark.rotating(4)
 def test_a_claim_of_a_file_is_verified_by_workers(processes, tmp_path):
     from lemmata.claims import find
 
@@ -148,7 +144,6 @@ def test_what_is_shut_down_takes_no_task_and_the_rest_runs_here():
     assert dict(finished(executor, tasks.square, NUMBERS)) == SQUARES
 
 
-@pytest.mark.rotating(4)
 def test_processes_end_where_the_program_that_started_them_is_killed(clean):
     program = (
         "from tests.workers import tasks\nfrom lemmata.workers import Processes\n"
@@ -198,7 +193,6 @@ def test_a_number_of_processes_that_is_none_is_refused(jobs):
         Processes(jobs)
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     "address", ["nonsense", "tcp://127.0.0.1:1", "http://127.0.0.1:80", "", "tcp://127.0.0.1:99999"]
 )

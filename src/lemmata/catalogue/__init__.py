@@ -8,6 +8,8 @@ from ._counts import PRINTED as PRINTED
 from ._counts import counts as counts
 from ._counts import told_counts as told_counts
 from ._fingerprint import Fingerprint as Fingerprint
+from ._fingerprint import digest_of_modules as digest_of_modules
+from ._modules import ROOTS as ROOTS
 from ._read import DEFAULTS as DEFAULTS
 from ._read import catalogue as catalogue
 from ._read import cost as cost
@@ -25,6 +27,7 @@ from ._rows import older as older
 from ._rows import rows as rows
 from ._rows import tightness as tightness
 from ._states import State as State
+from ._states import claim_digests as claim_digests
 from ._states import compared as compared
 from ._states import prints as prints
 from ._states import told_state as told_state

@@ -68,6 +68,29 @@ def fingerprint(
     return Fingerprint(_hash(sorted(set(whole))), told.pop("", ""), {name: each[:8] for name, each in told.items()})
 
 
+def digest_of_modules(names: Iterable[str]) -> str:
+    """A digest of the text of all code that some modules reach, messages included; without layout and comments."""
+    roots = [Node(name, own) for name in names if (module := module_of(name)) for own in ("", *module.definitions)]
+    return _hash(sorted(_text(node) for node in reached(roots)))
+
+
+@functools.cache
+def _text(node: Node) -> str:
+    return _hash(map(_dumped, statements_of(node)))
+
+
+def _dumped(statement: ast.stmt) -> str:
+    """A statement's tree; of a class without its methods, which are pieces of their own."""
+    if not isinstance(statement, ast.ClassDef):
+        return ast.dump(statement)
+    parts = [
+        *statement.bases,
+        *statement.decorator_list,
+        *(each for each in statement.body if not isinstance(each, Function)),
+    ]
+    return " ".join([statement.name, *map(ast.dump, parts)])
+
+
 def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
     """What a token stands for: another piece's digest, nothing where it is prose."""
     if isinstance(token, Node):

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGE = ROOT.name
+ROOTS = {PACKAGE: ROOT}
+"""The folders of packages whose code is read, by their names."""
 Function = ast.FunctionDef, ast.AsyncFunctionDef
 
 
@@ -40,9 +42,10 @@ class Module:
 @functools.cache
 def module_of(name: str) -> Module | None:
     """One of lemmata's modules; None for anything else."""
-    if name.split(".")[0] != PACKAGE:
+    package, *parts = name.split(".")
+    if package not in ROOTS:
         return None
-    path = ROOT.joinpath(*name.split(".")[1:])
+    path = ROOTS[package].joinpath(*parts)
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if not file.is_file():
         return None

@@ -2,11 +2,13 @@
 
 import enum
 import functools
+import json
 import re
 from typing import Any
 
 from ._fingerprint import Fingerprint, fingerprint
 from ._modules import PACKAGE, ROOT
+from ._records import FOLDER, SECTIONS, spelled
 
 ENGINE = (
     ("lemmata.claims._trials", "run_trials"),
@@ -92,3 +94,13 @@ def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
     if state is State.OWN:
         return "judged with an earlier version of its own code"
     return f"judged with an earlier version of {', '.join(changed_beneath(record, now)) or 'what it shares'}"
+
+
+def claim_digests() -> dict[str, str]:
+    """The digest of all code that each recorded claim rests on, by the claim's name."""
+    found = {}
+    for path in sorted(SECTIONS.glob(f"*/{FOLDER}/*.json")):
+        place = f"{path.parts[-3]}.{path.stem}"
+        for name in json.loads(path.read_text(encoding="utf-8")):
+            found[f"{place}.{spelled(name)}"] = prints(f"{PACKAGE}.chapters.{place}", name).whole
+    return found

@@ -1,0 +1,178 @@
+"""Which tests a run takes: those whose code has changed since they last passed, and of the others a share in turn.
+
+A test file rests on what its functions reach, by the same reading of the code as a verdict's fingerprint does, and on
+the claims that its cases are about. What passed is kept with the digest of that code, in pytest's cache. A run has a
+budget of seconds; `costs.json` says roughly what a case takes. Cheap cases are taken always, dearer ones the more
+seldom the dearer they are, others for every seed: the number that the commit begins with, or LEMMATA_SEED.
+"""
+
+import functools
+import hashlib
+import json
+import math
+import os
+import pathlib
+import subprocess
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from lemmata.catalogue import ROOTS, claim_digests, digest_of_modules
+from lemmata.files import replace_text
+
+ROOT = pathlib.Path(__file__).parents[1]
+COSTS = pathlib.Path(__file__).with_name("costs.json")
+BUDGET = 270.0
+"""Seconds of processor that the cases of a run may take: two workers need a minute besides to load and to collect."""
+USUAL = 0.05
+"""Seconds of a case of which `costs.json` says nothing."""
+
+
+class Case(NamedTuple):
+    """A test case.
+
+    Args:
+        name: its node.
+        cost: about how many seconds it takes.
+        changed: whether code that it rests on has changed since it last passed.
+    """
+
+    name: str
+    cost: float
+    changed: bool = False
+
+
+class Chosen(NamedTuple):
+    """What a run takes.
+
+    Args:
+        names: the cases.
+        changed: of those, the ones whose code has changed.
+        left: cases whose code has changed and which the budget leaves out.
+        turns: after how many runs each case has had its turn, where the code stands still.
+    """
+
+    names: frozenset[str]
+    changed: int
+    left: int
+    turns: int
+
+
+@functools.cache
+def seed() -> int:
+    """LEMMATA_SEED where it is set, else the number that the commit begins with, else 0."""
+    if "LEMMATA_SEED" in os.environ:
+        return int(os.environ["LEMMATA_SEED"])
+    command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    try:
+        return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout[:6], 16)
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return 0
+
+
+def chosen(cases: Sequence[Case], seed: int, budget: float = BUDGET) -> Chosen:
+    """The cases of a run: changed ones, the cheapest first, up to the budget; what is left of it goes to the others.
+
+    Of these, case c is taken by every n-th seed, where n is the number of times that its cost holds a quantum of
+    seconds, and the quantum is the largest that keeps the run within the budget.
+    """
+    changed = sorted((case for case in cases if case.changed), key=lambda case: case.cost)
+    taken, spent = set[str](), 0.0
+    for case in changed:
+        if spent + case.cost > budget:
+            break
+        taken.add(case.name)
+        spent += case.cost
+    others = [case for case in cases if not case.changed]
+    quantum = _quantum([case.cost for case in others], budget - spent)
+    for case in others:
+        if (zlib.crc32(case.name.encode()) + seed) % _period(case.cost, quantum) == 0:
+            taken.add(case.name)
+    turns = max((_period(case.cost, quantum) for case in others), default=1)
+    done = sum(case.name in taken for case in changed)
+    return Chosen(frozenset(taken), done, len(changed) - done, turns)
+
+
+def told(cases: Sequence[Case], due: Chosen, known: bool) -> str:
+    """What a run takes and leaves, in a sentence."""
+    seconds = lambda names: sum(case.cost for case in cases if case.name in names)
+    rest = {case.name for case in cases} - due.names
+    first = "nothing is known of earlier runs" if not known else f"{due.changed} whose code has changed"
+    text = f"{len(due.names)} of {len(cases)} cases ({first}), about {seconds(due.names):,.0f} s of processor; "
+    text += f"not run: {len(rest)}, about {seconds(rest):,.0f} s (`pytest -m later`)"
+    if due.left:
+        text += f", {due.left} of them with changed code"
+    return f"{text}; each has its turn within {due.turns} runs"
+
+
+def _period(cost: float, quantum: float) -> int:
+    return max(1, math.ceil(cost / quantum))
+
+
+def _quantum(costs: Sequence[float], budget: float) -> float:
+    """The largest number of seconds q for which the costs, each divided by ceil(cost / q), sum up to the budget."""
+    low, high = 1e-4, max(costs, default=1.0) + 1e-4
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        within = sum(cost / _period(cost, middle) for cost in costs) <= budget
+        low, high = (middle, high) if within else (low, middle)
+    return low
+
+
+@functools.cache
+def costs() -> dict[str, float]:
+    """About how many seconds a case of each test takes, where it is more than usual, by file::function."""
+    return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
+
+
+def cost(name: str) -> float:
+    """About how many seconds a case takes: its own cost where the file has one, else that of its function."""
+    return costs().get(name, costs().get(name.partition("[")[0], USUAL))
+
+
+class Digests:
+    """Digests of the code that tests rest on, kept in a file for as long as no file of the code has changed.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self.files: dict[str, str] = {}
+        self.claims: dict[str, str] = {}
+
+        self.key = _state_of_files()
+        kept = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
+        if kept.get("key") == self.key:
+            self.files, self.claims = kept["files"], kept["claims"]
+
+    def read(self, modules: Iterable[str], claims: bool) -> None:
+        """Read the code of test files, and of all claims, where that was not done yet: half a minute for everything."""
+        new = {name: digest(name) for name in sorted(set(modules) - set(self.files))}
+        own = claim_digests() if claims and not self.claims else {}
+        if new or own:
+            self.files.update(new)
+            self.claims.update(own)
+            replace_text(self.path, json.dumps({"key": self.key, "files": self.files, "claims": self.claims}))
+
+    def of(self, module: str, claims: Sequence[str]) -> str:
+        """Of the code that a case rests on: its file's, and that of the claims which it is about."""
+        return " ".join([self.files.get(module, "?"), *(self.claims.get(name, "?") for name in claims)])
+
+
+def digest(module: str) -> str:
+    """Of the code that a test file rests on, and the fixtures of its folder and those above it."""
+    ROOTS.setdefault("tests", ROOT / "tests")
+    parts = module.split(".")[:-1]
+    shared = [".".join((*parts[: k + 1], "conftest")) for k in range(len(parts))]
+    return digest_of_modules((module, *shared))[:12]
+
+
+def _state_of_files() -> str:
+    facts = []
+    for folder in (pathlib.Path(ROOTS["lemmata"]), ROOT / "tests"):
+        for path in sorted(folder.rglob("*.py")):
+            state = path.stat()
+            facts.append(f"{path} {state.st_size} {state.st_mtime_ns}")
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
