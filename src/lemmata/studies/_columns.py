@@ -19,8 +19,10 @@ MOST_CATEGORIES = 20
 FEWEST_REPEATS = 5
 """Rows that a category of a text with more than 20 distinct values must have to stand for itself."""
 OTHER = "other"
+POOLED = OTHER, f"{OTHER} (pooled)"
+"""What rare texts are pooled under; the second where the table has the first."""
 SAMPLED = 1000
-"""Cells of a text that are looked at to tell what it holds."""
+"""Cells of a text that are looked at to tell what it holds, from its first to its last."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d[\d. ]*,\d+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
@@ -40,6 +42,7 @@ class Inputs:
         values: numbers; codes 0, 1, ... of categories; NaN where missing.
         categories: the categories of each column, None for a number.
         calendars: the calendar of each column of dates, None for others.
+        pooled: of each text with pooled categories, codes that tell all of its texts apart.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
         notes: what was done, in plain sentences.
@@ -48,6 +51,7 @@ class Inputs:
     values: Float64[np.ndarray, "N p"]
     categories: Categories
     calendars: Calendars
+    pooled: Float64[np.ndarray, "N q"]
     names: tuple[str, ...]
     constant: tuple[str, ...]
     notes: tuple[str, ...]
@@ -157,14 +161,16 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
         DataError: a text has too many values that hardly repeat, or no column varies.
     """
     values, categories, names, constant, notes, refused = [], [], [], [], [], {}
-    calendars = []
+    calendars, pooled = [], []
     for column in frame:
-        own = None
+        own, texts = None, column
         if column.n_unique() == 1:
             constant.append(column.name)
             continue
         if column.dtype == pl.String:
             column, own = _text(column, notes, refused)
+            if own is not None and texts.drop_nulls().n_unique() > len(own):
+                pooled.append(texts.rank("dense").cast(pl.Float64).to_numpy())
         elif column.drop_nulls().n_unique() == 1:
             # Where it is present it never varies: what it tells is where it is missing.
             own = (f"{column.drop_nulls()[0]:g}",)
@@ -189,7 +195,8 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
             remedy="add an informative column",
         )
     matrix = np.stack(values, axis=1).astype(np.float64)
-    return Inputs(matrix, tuple(categories), tuple(calendars), tuple(names), tuple(constant), tuple(notes))
+    apart = np.stack(pooled, axis=1) if pooled else np.empty((len(matrix), 0))
+    return Inputs(matrix, tuple(categories), tuple(calendars), apart, tuple(names), tuple(constant), tuple(notes))
 
 
 def _parts_of(name: str, parts: tuple[str, ...]) -> str:
@@ -220,7 +227,7 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
             refused[name] = f"{distinct} distinct texts in {rows} rows, such as {shortened(column.drop_nulls()[0])!r}"
             refused[name] += f" ({hint})" if hint else ""
             return column, None
-        other = OTHER if OTHER not in frequent[name].to_list() else f"{OTHER} (pooled)"
+        other = POOLED[OTHER in frequent[name].to_list()]
         kept = pl.select(
             pl.when(column.is_null() | column.is_in(frequent[name].to_list())).then(column).otherwise(pl.lit(other))
         )
@@ -242,16 +249,28 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
 
 def numeric_hint(column: pl.Series) -> str:
     """What to do about a text whose cells are mostly numbers or dates; empty where they are not."""
-    texts = column.drop_nulls().head(SAMPLED)
-    odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
     numeric = odd_numbers(column)
     if numeric:
         return numeric
-    if sum(_DATE.fullmatch(text) is not None for text in odd.to_list()) > texts.len() / 2:
-        return f"write dates as YYYY-MM-DD (such as {shortened(odd[0])!r})"
-    if odd.len() < texts.len() / 2:
-        return f"correct the cells that are not numbers (such as {shortened(odd[0])!r})"
+    odd, share = _not_numbers(column)
+    dates = [text for text in odd if _DATE.fullmatch(text)]
+    if dates and len(dates) * share > len(odd) / 2:
+        return f"write dates as YYYY-MM-DD (such as {shortened(dates[0])!r})"
+    if share < 0.5:
+        return "correct the cells that are not numbers" + (f" (such as {shortened(odd[0])!r})" if odd else "")
     return ""
+
+
+def _not_numbers(column: pl.Series) -> tuple[list[str], float]:
+    """Some of the cells that are not numbers (of the rows in use there may be none), and their share of all."""
+    texts = column.drop_nulls()
+    odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
+    return spread(odd).to_list(), odd.len() / max(texts.len(), 1)
+
+
+def spread(column: pl.Series) -> pl.Series:
+    """About `SAMPLED` cells of a column at even distances, the first included: tables are often sorted."""
+    return column.gather_every(max(column.len() // SAMPLED, 1))
 
 
 def _too_many(refused: dict[str, str]) -> DataError:
@@ -284,13 +303,14 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
     """
     if task not in (None, "classification", "regression"):
         raise SettingError("--task is unknown", found=repr(task), rule="the task is classification or regression")
-    text = any(column.dtype == pl.String for column in columns)
+    texts = [column for column in columns if column.dtype == pl.String]
+    text = bool(texts)
     if task == "regression" and text:
         raise DataError(
             f"target {name!r} is text",
-            found=repr(columns[0][0]),
+            found=next((repr(odd[0]) for odd, _ in map(_not_numbers, texts) if odd), "text that reads as numbers"),
             rule="regression needs numbers",
-            remedy=odd_numbers(columns[0]) or "leave --task out, or choose a numeric target",
+            remedy=odd_numbers(texts[0]) or "leave --task out, or choose a numeric target",
         )
     if len(columns) > 1:
         if text or task == "classification":
@@ -352,14 +372,14 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
 
 def odd_numbers(column: pl.Series) -> str:
     """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
-    texts = (column.drop_nulls() if column.dtype == pl.String else pl.Series([], dtype=pl.String)).head(SAMPLED)
-    odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null()).to_list()
+    odd, share = _not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
         (_DECIMAL_COMMA, "write decimal points instead of decimal commas"),
         (_WITH_UNIT, "keep the number alone, without its unit"),
     ):
-        if odd and sum(pattern.fullmatch(text) is not None for text in odd) > texts.len() / 2:
-            return f"{remedy} (such as {shortened(odd[0])!r})"
+        like = [text for text in odd if pattern.fullmatch(text)]
+        if like and len(like) * share > len(odd) / 2:
+            return f"{remedy} (such as {shortened(like[0])!r})"
     return ""
 
 

@@ -1,8 +1,14 @@
-"""Which rows of a table equal an earlier one; found by hashing, so that a million rows take a second."""
+"""Which rows of a table equal others; found by hashing, so that a million rows take a second."""
 
 import numpy as np
 import polars as pl
 from jaxtyping import Int
+
+from ._columns import MOST_CATEGORIES, Inputs, Targets, count
+
+CONTRADICTING = 0.01
+"""Share of the target's variance between rows of equal inputs that is worth a sentence."""
+_FIRST = 10_000
 
 
 def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
@@ -22,3 +28,79 @@ def first_equal(*columns: np.ndarray) -> Int[np.ndarray, " N"]:
         keys = ["a", "b"]
     frame = frame.with_columns(pl.Series("row", np.arange(len(parts[0]))))
     return frame.select(pl.col("row").min().over(keys)).to_series().to_numpy()
+
+
+def repeated(*columns: np.ndarray) -> int:
+    """How many rows equal an earlier one.
+
+    >>> repeated(np.array([1.0, 2.0, 1.0, 1.0]))
+    2
+    """
+    return len(columns[0]) - len(np.unique(first_equal(*columns)))
+
+
+def many_values(column: np.ndarray) -> bool:
+    """Whether there are more values than a category may have, so that equal rows are not to be expected."""
+    return any(pl.Series(part).n_unique() > MOST_CATEGORIES for part in (column[:_FIRST], column))
+
+
+def equal_rows(
+    inputs: Inputs, targets: Targets, label: str, group: np.ndarray | None, time: np.ndarray | None
+) -> list[tuple[str, str]]:
+    """What is to be said of rows that occur more than once, and of rows of equal inputs: kinds of findings and texts.
+
+    Rows of different times repeat nothing.
+
+    Args:
+        inputs: raw inputs.
+        targets: the targets of the same rows.
+        label: the name of the target.
+        group: a number for the group of each row, where --group gives it, and
+        time: its time, where --time does.
+    """
+    cells = [inputs.values, inputs.pooled, *([] if time is None else [time])]
+    groups = [] if group is None else [group]
+    found = []
+    whole = repeated(*cells, targets.y, *groups)
+    across = repeated(*cells, targets.y) - whole if groups and time is None and _tells_apart(inputs, targets) else 0
+    if whole:
+        asked = [name for name, given in (("the time", time), ("the group", group)) if given is not None]
+        same = ["every input", "the target", *asked]
+        twice = "they count more than once in every number here"
+        away = "a twin in the training rows gives away the held-out one"
+        text = (
+            f"{count(whole, 'row repeats', 'rows repeat')} an earlier row in {', '.join(same[:-1])} and {same[-1]}. If"
+            f" they were copied, {away if len(same) == 2 else twice}: remove them."
+        )
+        found.append(("repeats", text))
+    if across:
+        text = (
+            f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every input and the"
+            " target. If they are the same case, a twin in the training rows gives away the held-out one: give them one"
+            " group."
+        )
+        found.append(("repeats", text))
+    return found + _contradictions(first_equal(*cells), targets, label, time is not None)
+
+
+def _tells_apart(inputs: Inputs, targets: Targets) -> bool:
+    """Whether some number has so many values that equal rows are not to be expected."""
+    numbers = [column for column, own in zip(inputs.values.T, inputs.categories, strict=True) if own is None]
+    return any(map(many_values, numbers if targets.classes else [*numbers, *targets.values.T]))
+
+
+def _contradictions(earliest: np.ndarray, targets: Targets, label: str, timed: bool) -> list[tuple[str, str]]:
+    """The variance of the target between rows of equal inputs (and equal times), which no function of them has."""
+    _, inverse, sizes = np.unique(earliest, return_inverse=True, return_counts=True)
+    means = np.stack([np.bincount(inverse, column) / sizes for column in targets.y.T], axis=1)
+    inside = ((targets.y - means[inverse]) ** 2).sum(axis=1)
+    involved = int((np.bincount(inverse, inside)[inverse] > 1e-12 * inside.sum()).sum())
+    share = inside.sum() / (targets.y**2).sum()
+    if share < CONTRADICTING:
+        return []
+    given, known = ("inputs and the time", "the inputs and the time") if timed else ("inputs", "the inputs alone")
+    text = (
+        f"{involved} rows have the {given} of another row and a different {label!r}: {share:.1%} of the target's"
+        f" variance lies between such rows, which no model of {known} can explain."
+    )
+    return [("contradiction", text)]

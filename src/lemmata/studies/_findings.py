@@ -9,8 +9,8 @@ import polars as pl
 from scipy.special import gammaln
 from scipy.stats import rankdata
 
-from ._columns import SAMPLED, Inputs, Targets, count, listing, numeric_hint, shortened
-from ._copies import first_equal
+from ._columns import Inputs, Targets, count, listing, numeric_hint, shortened, spread
+from ._copies import equal_rows, first_equal
 
 CHANCE = 1e-9
 """What shuffled rows of one column would show more rarely than this is no coincidence."""
@@ -20,8 +20,6 @@ MONOTONE = 0.75
 """Share of the steps in one direction above which ranks are compared."""
 SENTENCE = 5
 """Texts of at least this many words in the median are free text, shorter ones that never repeat are labels."""
-CONTRADICTING = 0.01
-"""Share of the target's variance between rows of equal inputs that is worth a sentence."""
 COUNTS = 5
 """A target of at least so many different whole numbers may be counts or grades, not names of classes."""
 HEAVY_SHARE, HEAVY_KURTOSIS = 0.3, 10.0
@@ -64,7 +62,7 @@ def identifiers(frame: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def _text_identifier(column: pl.Series) -> str | None:
-    words = np.median([text.count(" ") + 1 for text in column.head(SAMPLED)])
+    words = np.median([text.count(" ") + 1 for text in spread(column)])
     return "a label that never repeats" if words < SENTENCE and not numeric_hint(column) else None
 
 
@@ -96,20 +94,21 @@ def examine_columns(
             Finding(
                 "group",
                 (name,),
-                f"{name!r} looks like an identifier of groups of rows: {evidence}. Rows of one group are not"
-                " independent, and splitting a group makes the error look smaller than it is for new ones;"
-                f" --group {name!r} keeps each group together.",
+                f"{name!r} may name groups of rows: {evidence}. If rows of one {shortened(name)} belong together, and"
+                " the model is to predict rows of new ones, splitting them makes the error look too small;"
+                f" --group {name!r} keeps them together.",
             )
         )
     times = [column.name for column in frame if column.name in dated or _looks_like_time(column)]
     if times and time is None:
-        holds = "holds" if len(times) == 1 else "hold"
+        holds = ("holds" if len(times) == 1 else "hold") if set(times) <= set(dated) else "may hold"
+        is_one, first = "it is" if len(times) == 1 else "one is", min(times, key=lambda name: frame[name].null_count())
         findings.append(
             Finding(
                 "time",
                 tuple(times),
-                f"{_quoted(times)} {holds} dates or times. If the model is to predict later rows from earlier ones,"
-                f" --time {times[0]!r} trains on the past and tests on the future.",
+                f"{_quoted(times)} {holds} dates or times. If {is_one} when the rows were seen, and the model is to"
+                f" predict later rows from earlier ones, --time {first!r} trains on the past and tests on the future.",
             )
         )
     codes = [name for name in encoded if name not in dated and name not in times and _looks_like_code(frame[name])]
@@ -154,9 +153,10 @@ def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
 
 
 def _looks_like_time(column: pl.Series) -> bool:
-    if column.dtype == pl.String or not _named(column.name, TIMES) or column.n_unique() < 5:
+    # When a row was seen is known of every row: a year with gaps is one that something was made or born.
+    if column.dtype == pl.String or column.null_count() or not _named(column.name, TIMES) or column.n_unique() < 5:
         return False
-    values = column.drop_nulls().to_numpy()
+    values = column.to_numpy()
     years = _integers(values) and values.min() >= 1500 and values.max() <= 2200
     return bool((np.diff(values) >= 0).all() or years)
 
@@ -168,7 +168,14 @@ def _looks_like_code(column: pl.Series) -> bool:
     return _named(column.name, CODES) and _integers(values) and len(np.unique(values)) > 2
 
 
-def examine_rows(inputs: Inputs, targets: Targets, earliest: np.ndarray, label: str) -> list[Finding]:
+def examine_rows(
+    inputs: Inputs,
+    targets: Targets,
+    earliest: np.ndarray,
+    label: str,
+    group: np.ndarray | None = None,
+    time: np.ndarray | None = None,
+) -> list[Finding]:
     """Leakage of the target, repeated and contradicting rows, and heavy tails, on the rows that are used.
 
     Args:
@@ -176,6 +183,8 @@ def examine_rows(inputs: Inputs, targets: Targets, earliest: np.ndarray, label: 
         targets: the targets of the same rows.
         earliest: for each row the first one with equal inputs.
         label: the name of the target.
+        group: a number for the group of each row, where --group gives it, and
+        time: its time, where --time does.
     """
     findings = [
         Finding(
@@ -202,7 +211,8 @@ def examine_rows(inputs: Inputs, targets: Targets, earliest: np.ndarray, label: 
                 f" be left out: {' '.join(f'--drop-column {name!r}' for name in names[:10])}.",
             )
         )
-    return findings + _repeats(earliest, targets, label) + _tails(targets, label) + _numbers(targets, label)
+    findings += [Finding(kind, (), text) for kind, text in equal_rows(inputs, targets, label, group, time)]
+    return findings + _tails(targets, label) + _numbers(targets, label)
 
 
 def _first_of_copies(earliest: np.ndarray, targets: Targets) -> np.ndarray:
@@ -299,37 +309,6 @@ def _separates(column: np.ndarray, target: np.ndarray, order: np.ndarray) -> boo
     if changes.sum() != len(sizes) - 1 or (np.diff(column[order])[changes] == 0).any():
         return False
     return bool(gammaln(len(sizes) + 1) + gammaln(sizes + 1).sum() - gammaln(len(target) + 1) < math.log(CHANCE))
-
-
-def _repeats(earliest: np.ndarray, targets: Targets, label: str) -> list[Finding]:
-    _, inverse, sizes = np.unique(earliest, return_inverse=True, return_counts=True)
-    if len(sizes) == len(earliest):
-        return []
-    whole = len(inverse) - len(_first_of_copies(earliest, targets))
-    findings = []
-    if whole:
-        findings.append(
-            Finding(
-                "repeats",
-                (),
-                f"{count(whole, 'row repeats', 'rows repeat')} an earlier row in every column, the target included. If"
-                " they were copied, a twin in the training rows gives away the held-out one: remove them.",
-            )
-        )
-    means = np.stack([np.bincount(inverse, column) / sizes for column in targets.y.T], axis=1)
-    inside = ((targets.y - means[inverse]) ** 2).sum(axis=1)
-    involved = int((np.bincount(inverse, inside)[inverse] > 1e-12 * inside.sum()).sum())
-    share = inside.sum() / (targets.y**2).sum()
-    if share >= CONTRADICTING:
-        findings.append(
-            Finding(
-                "contradiction",
-                (),
-                f"{involved} rows have the inputs of another row and a different {label!r}: {share:.1%} of the"
-                " target's variance lies between such rows, which no model of these columns can explain.",
-            )
-        )
-    return findings
 
 
 def _tails(targets: Targets, label: str) -> list[Finding]:

@@ -44,9 +44,16 @@ def copied(found: Signal) -> str:
     """A warning where many rows repeat others, before any number that rests on them."""
     if found.copies < COPIES * found.total:
         return ""
+    rows = f"{found.copies:,} of {found.total:,} rows"
+    if found.kind == "time":
+        return (
+            f"{rows} repeat an earlier row in every input, the target and the time. Unless these rows are "
+            "different cases, they count more than once in every number here."
+        )
+    same = "equal an earlier row of another group" if found.grouped else "repeat an earlier row"
     return (
-        f"{found.copies:,} of {found.total:,} rows repeat an earlier row. A held-out row with a duplicate among the "
-        "training rows does not test a model, so every number here is too good unless these rows are different cases."
+        f"{rows} {same} in every input and the target. A held-out row with a duplicate among the training rows "
+        "does not test a model, so every number here is too good unless these rows are different cases."
     )
 
 

@@ -1,0 +1,139 @@
+"""What is said of a real table is true of it: which rows repeat others, what a column may be, what a text holds."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lemmata.errors import DataError
+from lemmata.studies import load_dataset
+from lemmata.studies._columns import numeric_hint
+from lemmata.studies._findings import identifiers
+from lemmata.studies._repeats import copies
+from lemmata.studies._signal import Signal
+from lemmata.studies._unfound import copied
+
+DAY = datetime.date(2012, 1, 1)
+
+
+def said(data, kind):
+    return " ".join(finding.text for finding in data.findings if finding.kind == kind)
+
+
+def weather(rows=240):
+    """Half of the days have the weather of another day, and another temperature than most of those."""
+    rng = np.random.default_rng(0)
+    wind = np.r_[np.repeat(rng.normal(size=rows // 4), 2), rng.normal(size=rows // 2)]
+    degrees = np.r_[np.repeat(rng.normal(size=rows // 4), 2), rng.normal(size=rows // 2)]
+    degrees[: rows // 4 : 2] += 1
+    days = [DAY + datetime.timedelta(days=int(day)) for day in range(rows)]
+    return pl.DataFrame({"date": days, "wind": wind, "degrees": degrees})
+
+
+def test_copies_are_counted_with_the_time():
+    """Of 1,461 days with a date of their own 96 were said to repeat an earlier row."""
+    table = weather()
+    assert copies(load_dataset(table, "degrees", drop_columns=["date"])) == 30
+    assert copies(load_dataset(table, "degrees", time="date")) == 0
+    twice = pl.concat([table, table[:20]])
+    assert copies(load_dataset(twice, "degrees", time="date")) == 20
+    apart = twice.with_columns(site=pl.Series(["a"] * 240 + ["b"] * 20))
+    assert copies(load_dataset(apart, "degrees", time="date", group="site")) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "grouped", "words"),
+    [
+        ("rows", False, "repeat an earlier row in every input and the target. A held-out row with a duplicate"),
+        ("groups", True, "equal an earlier row of another group in every input and the target. A held-out row"),
+        ("time", False, "repeat an earlier row in every input, the target and the time. Unless these rows are diff"),
+    ],
+)
+def test_the_warning_names_what_was_compared(kind, grouped, words):
+    assert words in copied(Signal(True, 0.005, 0.3, 1.0, 320, grouped=grouped, copies=100, total=320, kind=kind))
+
+
+def test_rare_texts_that_are_pooled_are_not_equal():
+    """Two rare towns are both "other" to a model; rows that differ in them alone are no copies, and no floor."""
+    rng = np.random.default_rng(1)
+    x = np.repeat(rng.normal(size=120), 2)
+    towns = ["here"] * 160 + [f"town {i}" for i in range(40)] * 2
+    table = pl.DataFrame({"x": x, "town": towns, "y": np.repeat(rng.normal(size=120), 2)})
+    data = load_dataset(table, "y")
+    assert "other" in (data.categories[1] or ())
+    assert said(data, "repeats").startswith("80 rows repeat an earlier row in every input and the target.")
+    assert copies(data) == 80
+    different = table.with_columns(
+        y=pl.when(pl.col("town") == "here").then("y").otherwise(pl.Series(rng.normal(size=240)))
+    )
+    assert not said(load_dataset(different, "y"), "contradiction")
+
+
+def test_rows_that_differ_in_a_column_left_out_are_not_said_to_be_equal_in_it():
+    text = said(load_dataset(weather(), "degrees", drop_columns=["date"]), "repeats")
+    assert text.startswith("30 rows repeat an earlier row in every input and the target. If they were copied, a twin")
+    text = said(load_dataset(weather(), "degrees", drop_columns=["date"]), "contradiction")
+    assert text.endswith("which no model of the inputs alone can explain.")
+
+
+def late(cells, odd, rows=3000):
+    """Texts of which the last are odd: none is among those that are looked at first."""
+    return pl.Series("x", [*cells[: rows - len(odd)], *odd])
+
+
+@pytest.mark.parametrize(
+    ("odd", "words"),
+    [
+        (["."] * 3, "correct the cells that are not numbers (such as '.')"),
+        (["1,5"] * 2000, "write decimal points instead of decimal commas (such as '1,5')"),
+        (["3 March 2020"] * 2000, "write dates as YYYY-MM-DD (such as '3 March 2020')"),
+        (["somewhere"] * 2000, ""),
+    ],
+)
+def test_texts_are_looked_at_from_the_first_row_to_the_last(odd, words):
+    """An odd cell after the first thousand rows ended in an IndexError."""
+    column = late([f"{i}.5" for i in range(3000)], odd)
+    assert numeric_hint(column) == words
+
+
+def test_odd_cells_that_are_not_among_the_rows_in_use_are_no_error():
+    assert numeric_hint(late([f"{i}.5" for i in range(3000)], [])) == "correct the cells that are not numbers"
+    sentence = "it was a day of rain and wind, number "
+    texts = late([f"n{i}" for i in range(1400)] + [f"{sentence}{i}" for i in range(1600)], [])
+    assert not identifiers(pl.DataFrame([texts])), "most of these texts are sentences, and the first ones are not"
+
+
+def test_a_refused_column_names_a_cell_that_is_wrong():
+    x = late([f"{i % 700}.5" for i in range(3000)], ["."] * 3)
+    y = np.random.default_rng(0).normal(size=3000)
+    with pytest.raises(DataError, match="too many categories") as refusal:
+        load_dataset(pl.DataFrame({"x": x, "y": y}), "y")
+    assert "correct the cells that are not numbers (such as '.')" in str(refusal.value)
+    with pytest.raises(DataError, match="is text") as refusal:
+        load_dataset(pl.DataFrame({"x": y, "y": x}), "y", task="regression")
+    assert refusal.value.found == "'.'"
+
+
+def attributes(rows=200):
+    rng = np.random.default_rng(2)
+    school = rng.integers(4, 18, rows)
+    return pl.DataFrame({
+        "school": school, "education": school // 4, "plane_year": rng.integers(1970, 2013, rows),
+        "built_year": np.where(rng.random(rows) < 0.1, np.nan, rng.integers(1970, 2013, rows)),
+        "x": rng.normal(size=rows), "y": rng.normal(size=rows),
+    })  # fmt: skip
+
+
+def test_what_a_column_looks_like_is_no_fact_about_it():
+    """Years of schooling name no groups of dependent rows; the year of a plane is not when a flight was seen."""
+    data = load_dataset(attributes(), "y")
+    text = said(data, "group")
+    assert text.startswith("'school' may name groups of rows: 14 values")
+    assert "If rows of one school belong together" in text
+    assert "are not independent" not in text
+    text = said(data, "time")
+    assert text.startswith("'plane_year' may hold dates or times. If it is when the rows were seen, and the model")
+    assert "built_year" not in text, "a time that some rows lack is refused by --time"
+    dates = said(load_dataset(weather(), "degrees"), "time")
+    assert dates.startswith("'date' holds dates or times. If it is when the rows were seen")
