@@ -22,8 +22,9 @@ from tests.studies import tables
 def large(task, rows, columns):
     """A table that is large by its shape alone."""
     dataset = tables.waves(100) if task == "regression" else tables.classes(90)
+    part = {name: np.zeros((rows, getattr(dataset, name).shape[1])) for name in ("inputs", "targets", "y")}
     features = tuple(f"x{j}" for j in range(columns))
-    return dataclasses.replace(dataset, targets=np.zeros((rows, dataset.targets.shape[1])), features=features)
+    return dataclasses.replace(dataset, **part, index=np.arange(rows), features=features)
 
 
 @pytest.mark.parametrize("quick", [False, True])

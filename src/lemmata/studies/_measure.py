@@ -20,14 +20,16 @@ from lemmata.workers import Lost, finished
 from ._data import Dataset
 from ._losses import Losses, Split, curve_of
 from ._metrics import METRICS, Metric, surprise, unexplained
-from ._models import MOST_EXACT, Fit, Model
-from ._splits import BLOCKS, folds_of, held_out, number_of_splits, split, split_sizes
+from ._models import MOST_EXACT, Fit, Model, seasoned
+from ._splits import BLOCKS, before_stretches, folds_of, held_out, number_of_splits, split, split_sizes
 
 FEWEST_SIZES = 3
 MOST_LEFT_OUT = 2500
 """Rows up to which a kernel is measured on all of them by leaving each out once."""
 FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
 """A size at which one fit of a model has a higher price is not measured; the page says how far each model was."""
+SMALLEST_TOP, STEPS_DOWN = 32, 200
+"""A model that is too dear at the sizes of a table is measured up to fewer rows, at the least to so many."""
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
 """The price of all fits at one size, beyond the least number of splits."""
 LEAST_BLOCKS = 4
@@ -87,9 +89,10 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     sizes = split_sizes(total, quick, dataset.groups, ordered)
     if model.kernels and left_out(dataset):
         sizes = [n for n in sizes if n <= MOST_EXACT] or sizes[:1]
-    affordable = QUICK_FIT_SECONDS if quick else FIT_SECONDS
-    within = [n for n in sizes if model.price(n, d, k) <= affordable]
-    sizes = within if len(within) >= FEWEST_SIZES else sizes[:FEWEST_SIZES]
+    sizes = affordable(sizes, lambda n: model.price(n, d, k), QUICK_FIT_SECONDS if quick else FIT_SECONDS)
+    if model.least > sizes[0]:
+        later = [n for n in sizes if n >= model.least]
+        sizes = later if len(later) >= FEWEST_SIZES else _between(model.least, sizes[-1], FEWEST_SIZES)
     least = sum(number_of_splits(total, n, quick, 0.0) * model.price(n, d, k) for n in sizes)
     if least > COSTLY / (2 if quick else 1) and len(sizes) > 4:
         sizes = sizes[::-2][::-1]
@@ -111,6 +114,23 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
             number = folds * max(1, round(number / folds))
         plan.append((n, tuple(range(number))))
     return plan
+
+
+def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
+    """The sizes at which a fit is not dearer than that; where these are too few, as many smaller ones.
+
+    A model that is dear at all but one size of a large table is no reason to fit it to three of them.
+    """
+    within = [n for n in sizes if price(n) <= seconds]
+    if len(within) >= FEWEST_SIZES:
+        return within
+    top = max((n for n in _between(SMALLEST_TOP, sizes[-1], STEPS_DOWN) if price(n) <= seconds), default=0)
+    return _between(max(8, top // 50), top, len(sizes)) if top else sizes[:FEWEST_SIZES]
+
+
+def _between(low: int, high: int, number: int) -> list[int]:
+    """Numbers of rows in geometric progression."""
+    return sorted({round(float(n)) for n in np.geomspace(low, max(low, high), number)})
 
 
 def left_out(dataset: Dataset) -> bool:
@@ -150,6 +170,7 @@ def measure(
     Raises:
         SolverError: a split was lost with its worker, or could not be sent; or fewer than three sizes could be fitted.
     """
+    model = in_season(model, dataset)
     plan = planned(model, dataset, quick)
     sizes = [n for n, _ in plan]
     done, work = 0.0, sum(n * len(numbers) for n, numbers in plan)
@@ -173,6 +194,15 @@ def measure(
         done += sizes[i]
     return _measured(model, dataset, sizes, told, max(split_sizes(len(dataset.targets), False, dataset.groups,
                                                                   dataset.order is not None)))  # fmt: skip
+
+
+def in_season(model: Model, dataset: Dataset) -> Model:
+    """With an order: the last season with its length, chosen on the rows before every stretch."""
+    if dataset.order is None:
+        return model
+    rows = np.argsort(dataset.order, kind="stable")
+    first, ahead = before_stretches(len(rows))
+    return seasoned(model, dataset.targets[rows[:first]], dataset.order[rows[:first]], ahead)
 
 
 def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most: int) -> Measured:

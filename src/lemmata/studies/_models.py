@@ -18,7 +18,18 @@ from ._architectures import Architecture, architectures, check_names
 from ._gram import padded_gram
 from ._kernel_fit import best_of, chances, kernel_fit
 from ._large_fit import centres_fit, column_fit
-from ._usual import NAIVE, USUAL, Fit, check_amounts, fit_estimator, free, suited, usual_models
+from ._usual import (
+    NAIVE,
+    USUAL,
+    Fit,
+    check_amounts,
+    chosen_season,
+    fit_estimator,
+    free,
+    last_season,
+    suited,
+    usual_models,
+)
 
 MOST_EXACT = 1000
 """Rows up to which a kernel machine is fitted exactly in a split; beyond, on as many centres."""
@@ -40,6 +51,7 @@ class Model:
         kernels: the kernel, or those of which leave-one-out chooses one.
         naive: whether it knows no columns: it repeats earlier targets.
         own: whether it is the user's.
+        least: the fewest training rows that it can be fitted to.
     """
 
     name: str
@@ -51,6 +63,7 @@ class Model:
     kernels: tuple[AbstractKernel, ...] = ()
     naive: bool = False
     own: bool = False
+    least: int = 1
 
 
 def models(
@@ -109,6 +122,22 @@ def usual(entry: tuple, name: str) -> Model:
     """A model of scikit-learn, or a naive one, from its entry in the tables of `_usual`."""
     title, words, fit, price = entry
     return Model(name, title, words, False, fit, price, naive=name in NAIVE)
+
+
+def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> Model:
+    """The last season with the season that fits the earliest rows best, and other models as they are.
+
+    Args:
+        model: any.
+        y: rows that come before all that are predicted, from early to late.
+        order: their times.
+        ahead: how far ahead it is to forecast.
+    """
+    if model.name != "season" or not model.naive:
+        return model
+    period = chosen_season(y, order, ahead)
+    title = f"{model.title} ({f'{period:,} rows' if period > 1 else 'none found'})"
+    return dataclasses.replace(model, title=title, fit=functools.partial(last_season, period), least=period)
 
 
 def _kernel(architecture: Architecture, columns: int) -> Model:

@@ -64,10 +64,10 @@ class Candidate:
         """Ln n, and the 5 %, 50 % and 95 % curves of the loss there.
 
         A mean of squares is known less well than its standard error says if few rows hold much of it: rows as large,
-        or larger, may be missing among those that were seen. Half of the largest is added to the mean, as half an
-        error is to a share, and the upper end is widened. The forecast is also widened to the exact bounds of the last
-        measured size where errors are few, and kept within the range of its metric. Its median falls no faster than
-        n^-2, and not below the ground.
+        or larger, may be missing among those that were seen. The upper end leaves room for them; the median does not,
+        as such rows would add as much to the loss of guessing, and to that of any other model. The forecast is also
+        widened to the exact bounds of the last measured size where errors are few, and kept within the range of its
+        metric. Its median falls no faster than n^-2, and not below the ground.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
@@ -136,11 +136,13 @@ class Candidate:
 
 
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
-    """The curves with room above for rows that are larger than all that were seen."""
+    """The curves with room above for rows that are larger than all that were seen.
+
+    The upper end is that of a median with half of the largest loss added, as half an error is to a share.
+    """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
-    shifted = value * (1 + tail / 2)
-    return np.stack([curves[:, 0], shifted, shifted * np.exp(up)], axis=1)
+    return np.stack([curves[:, 0], curves[:, 1], value * (1 + tail / 2) * np.exp(up)], axis=1)
 
 
 def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int) -> float:

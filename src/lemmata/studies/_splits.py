@@ -104,11 +104,16 @@ def folds_of(groups: Int[np.ndarray, " N"]) -> int:
     return min(FOLDS_OF_GROUPS, len(np.unique(groups)))
 
 
+def before_stretches(total: int) -> tuple[int, int]:
+    """With an order: how many rows come before every stretch, and how many a stretch has."""
+    first = int(LARGEST_SHARE_IN_TIME * total)
+    return first, max((total - first) // BLOCKS, 2)
+
+
 def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
     """The n rows before a stretch, and the stretch; of rows of one group only those on one side of its start."""
     rows = np.argsort(order, kind="stable")
-    first = int(LARGEST_SHARE_IN_TIME * total)
-    ahead = max((total - first) // BLOCKS, 2)
+    first, ahead = before_stretches(total)
     starts = np.linspace(first, total - ahead, BLOCKS).astype(int)
     start = int(starts[number % BLOCKS])
     train, held = rows[max(start - n, 0) : start], rows[start : start + min(ahead, MOST_HELD_OUT)]
