@@ -56,7 +56,7 @@ def test_a_fit_that_broke_down_is_left_out_and_named():
     means = [0.5, 0.6, 0.55, 0.5, 0.45, 0.6, 0.5, 10_475.0]
     losses, said = curve_of([told(means)], 0, 100, dataset, unit)
     assert losses.mean[0] == pytest.approx(np.mean(means[:-1]))
-    assert "10,475 times the squared error of guessing in 1 of 8 splits with 50 rows" in said
+    assert "10,475 times the squared error of guessing in 1 of 8 splits with 50 rows" in str(said)
 
 
 def test_a_clinic_of_three_is_no_broken_fit():

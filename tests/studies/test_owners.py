@@ -10,6 +10,7 @@ from lemmata.errors import DataError
 from lemmata.studies import load_dataset
 from lemmata.studies._columns import numeric_hint
 from lemmata.studies._findings import identifiers
+from lemmata.studies._losses import LeftOut, say_left_out
 from lemmata.studies._repeats import copies
 from lemmata.studies._signal import Signal
 from lemmata.studies._unfound import copied
@@ -137,3 +138,40 @@ def test_what_a_column_looks_like_is_no_fact_about_it():
     assert "built_year" not in text, "a time that some rows lack is refused by --time"
     dates = said(load_dataset(weather(), "degrees"), "time")
     assert dates.startswith("'date' holds dates or times. If it is when the rows were seen")
+
+
+def test_days_of_equal_weather_are_neither_copies_nor_a_floor():
+    """To remove them would delete real days, and the day of the year explained what "no model can explain"."""
+    data = load_dataset(weather(), "degrees", time="date")
+    assert not said(data, "repeats")
+    assert not said(data, "contradiction")
+    twice = pl.concat([weather(), weather()[:20], weather()[20:60].with_columns(pl.col("degrees") + 1)])
+    data = load_dataset(twice, "degrees", time="date")
+    text = said(data, "repeats")
+    assert text.startswith("20 rows repeat an earlier row in every input, the target and the time. If they were copied")
+    assert "gives away" not in text
+    assert "80 rows have the inputs and the time of another row" in said(data, "contradiction")
+    assert "no model of the inputs and the time can explain" in said(data, "contradiction")
+
+
+def test_rows_of_another_group_do_not_repeat_a_row():
+    table = pl.concat([weather(), weather()[:20]]).with_columns(site=pl.Series(["a", "b"] * 120 + ["a"] * 20))
+    data = load_dataset(table, "degrees", group="site")
+    texts = [finding.text for finding in data.findings if finding.kind == "repeats"]
+    assert texts[0].startswith("10 rows repeat an earlier row in every input, the target and the group.")
+    assert texts[1].startswith("10 rows equal an earlier row of another group in every input and the target.")
+
+
+def test_splits_that_are_left_out_are_told_once():
+    """Twelve notes, one a model, buried the one about the target's tail."""
+    one = {"lasso": LeftOut(450.4, 1, 5, 33)}
+    assert say_left_out({}) == []
+    assert say_left_out(one) == [
+        "lasso had up to 450 times the squared error of guessing in 1 of 5 splits with 33 rows; these splits are left "
+        "out of its curve."
+    ]
+    assert say_left_out({**one, "ReLU network, depth 1": LeftOut(2106.0, 1, 10, 84)}) == [
+        "The fits of 2 models broke down in a few splits with 33 to 84 rows, which are left out of their curves: "
+        "lasso; ReLU network, depth 1. The worst: ReLU network, depth 1 had up to 2,106 times the squared error of "
+        "guessing in 1 of 10 splits with 84 rows."
+    ]

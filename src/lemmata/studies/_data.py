@@ -184,7 +184,9 @@ def load_dataset(
     earliest = first_equal(inputs.values)
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
-    findings += examine_rows(inputs, targets, earliest, roles.label)
+    groups = None if roles.group is None else group_codes(frame[roles.group])
+    order = None if roles.time is None else frame[roles.time].to_numpy()
+    findings += examine_rows(inputs, targets, earliest, roles.label, groups, order)
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     if targets.classes is None and targets.values.shape[1] > 1:
         notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added up")
@@ -196,7 +198,7 @@ def load_dataset(
         raw_features=inputs.names,
         targets=targets.values,
         groups=_groups(frame, roles.group, notes),
-        order=None if roles.time is None else frame[roles.time].to_numpy(),
+        order=order,
         findings=tuple(findings),
         y=targets.y,
         task=targets.task,

@@ -89,10 +89,48 @@ class Losses:
         return self.mean if self.seen is None else self.seen
 
 
+@dataclasses.dataclass(frozen=True)
+class LeftOut:
+    """Splits of one size in which a fit broke down.
+
+    Args:
+        worst: the largest squared error among them, in units of that of guessing.
+        splits: how many they are, and
+        of: of how many.
+        rows: training rows.
+    """
+
+    worst: float
+    splits: int
+    of: int
+    rows: int
+
+    def __str__(self) -> str:
+        return (
+            f"had up to {self.worst:,.0f} times the squared error of guessing in {self.splits} of {self.of} splits "
+            f"with {self.rows:,} rows"
+        )
+
+
+def say_left_out(found: dict[str, LeftOut]) -> list[str]:
+    """One sentence about the splits that were left out of the curves of the models of these titles."""
+    if not found:
+        return []
+    if len(found) == 1:
+        return [f"{title} {own}; these splits are left out of its curve." for title, own in found.items()]
+    worst = max(found, key=lambda title: found[title].worst)
+    rows = sorted({own.rows for own in found.values()})
+    sizes = f"{rows[0]:,}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}"
+    return [
+        f"The fits of {len(found)} models broke down in a few splits with {sizes} rows, which are left out of their "
+        f"curves: {'; '.join(found)}. The worst: {worst} {found[worst]}."
+    ]
+
+
 def curve_of(
     fitted: list[list[Split]], metric: int, total: int, dataset: Dataset, unit: Metric, baseline: float | None = None
-) -> tuple[Losses, str]:
-    """The curve of a metric, and what is to be said about splits that were left out; empty where none was.
+) -> tuple[Losses, LeftOut | None]:
+    """The curve of a metric, and the splits of one size that were left out; None where none was.
 
     Splits in which the metric has no value (one class alone has no AUC) are left out of it. So are splits of numbers in
     which a model's squared error is ten times that of guessing on the same rows (and in the median split), and twenty
@@ -110,7 +148,7 @@ def curve_of(
         unit: the metric.
         baseline: of numbers, the mean loss over all rows of who predicts their mean.
     """
-    sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], ""
+    sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], None
     shared, bounds, tail, gain = 0.0, (0.0, math.inf), 0.0, math.nan
     independent = dataset.order is None and dataset.groups is None
     for splits in fitted:
@@ -120,10 +158,7 @@ def curve_of(
             continue
         if len(kept) < len(splits):
             worst = _ratios(splits, metric).max()
-            said = (
-                f"had up to {worst:,.0f} times the squared error of guessing in {len(splits) - len(kept)} of "
-                f"{len(splits)} splits with {splits[0].trained:,} rows; these splits are left out of its curve."
-            )
+            said = LeftOut(worst, len(splits) - len(kept), len(splits), splits[0].trained)
         mean, error, rows, tail = _of_size(kept, metric, total, dataset, baseline if independent else None)
         value, error, bounds = bounded(mean, error, rows, dataset, unit)
         sizes.append(float(np.mean([own.trained for own in kept])))

@@ -18,7 +18,7 @@ from lemmata.spectra import Spectrum
 from lemmata.workers import Lost, finished
 
 from ._data import Dataset
-from ._losses import Losses, Split, curve_of
+from ._losses import LeftOut, Losses, Split, curve_of
 from ._metrics import METRICS, Metric, surprise, unexplained
 from ._models import MOST_EXACT, Fit, Model, seasoned
 from ._splits import BLOCKS, before_stretches, folds_of, held_out, number_of_splits, split, split_sizes
@@ -52,7 +52,8 @@ class Measured:
         most: the largest that the table allows.
         ridge: for a kernel, the ridge chosen on all rows, else None.
         modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
-        notes: sizes and splits that were left out, in sentences.
+        notes: sizes that were left out, in sentences.
+        wild: the splits that were left out because the fit broke down, or None.
     """
 
     model: Model
@@ -63,6 +64,7 @@ class Measured:
     ridge: float | None = None
     modes: Spectrum | None = None
     notes: tuple[str, ...] = ()
+    wild: LeftOut | None = None
 
 
 def spread_of(dataset: Dataset) -> float:
@@ -215,15 +217,14 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
              f"({why}); these are left out of its curve." for i, why in sorted(failed.items())]  # fmt: skip
     if len(kept) < min(FEWEST_SIZES, len(sizes)):
         raise SolverError(next(iter(failed.values()), "no split was finished"))
-    losses, wild, guesses = {}, "", baselines(dataset)
+    losses, wild, guesses = {}, None, baselines(dataset)
     for m, unit in enumerate(units_of(dataset)):
         known = guesses[unit.name] if unit.rows is unexplained else None
         losses[unit.name], said = curve_of([fitted[i] for i in kept], m, len(dataset.targets), dataset, unit, known)
         wild = wild or said
-    notes += [f"{model.title} {wild}"] if wild else []
     learned = [own.learns for own in fitted[kept[-1]]]
     reach = float(np.mean([own.trained for own in fitted[kept[-1]]]))
-    return Measured(model, losses, sum(learned) > len(learned) / 2, reach, float(most), notes=tuple(notes))
+    return Measured(model, losses, sum(learned) > len(learned) / 2, reach, float(most), notes=tuple(notes), wild=wild)
 
 
 def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int) -> Split:

@@ -29,6 +29,7 @@ from ._answers import RARE, answers, beats_guessing
 from ._data import Dataset
 from ._drift import drift
 from ._kernel_theory import spectral, theory
+from ._losses import say_left_out
 from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
 from ._metrics import DEFAULT, asked, metric
 from ._models import MOST_EXACT, Model, models
@@ -234,7 +235,8 @@ class _Job:
             )
         if self.few is not self.dataset and any(self.theory.values()):
             self.notes.append(f"What the theory says is computed on {len(self.few.targets):,} rows, drawn at random.")
-        self.notes = list(dict.fromkeys(self.notes))
+        wild = {item.measured.model.title: item.measured.wild for item in self.candidates if item.measured.wild}
+        self.notes = list(dict.fromkeys([*self.notes, *say_left_out(wild)]))
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:
             self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
