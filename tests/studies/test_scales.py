@@ -11,11 +11,11 @@ from lemmata.forecasts import forecast
 from lemmata.options import StudyOptions
 from lemmata.studies import load_dataset
 from lemmata.studies._measure import FIT_SECONDS, QUICK_FIT_SECONDS, affordable, in_season, measure, planned
-from lemmata.studies._models import Model, models
+from lemmata.studies._models import Model, calendar_seasons, chosen_season, models
 from lemmata.studies._outlook import Candidate
 from lemmata.studies._run import question
 from lemmata.studies._splits import MOST_HELD_OUT, before_stretches
-from lemmata.studies._usual import Fit, calendar_seasons, chosen_season, usual_models
+from lemmata.studies._usual import Fit, usual_models
 from tests.studies import tables
 
 
@@ -144,3 +144,20 @@ def test_a_week_is_chosen_where_the_year_says_less_and_none_for_a_walk():
     assert chosen_season(walk, days, 20) == 1
     dataset = daily(200)
     assert in_season(season_of(dataset), dataset).least < 100, "of less than a year there is no last year"
+
+
+def test_the_signs_that_stand_for_a_number_of_rows_are_explained():
+    """ "–" and "open" stood in a column without a word about them."""
+    from lemmata.forecasts import Interval
+    from lemmata.report import page_text, told_marks
+    from tests.report.example import measured
+
+    study = measured()
+    assert study.answers.needed is not None
+    numbers = dataclasses.replace(study.models[0], needed=Interval(150.0, 100.0, 200.0), learns=True)
+    assert told_marks(dataclasses.replace(study, models=[numbers])) == ""
+    wide = dataclasses.replace(numbers, name="wide", needed=Interval(np.inf, 1.0, np.inf))
+    idle = dataclasses.replace(numbers, name="idle", learns=False)
+    told = told_marks(dataclasses.replace(study, models=[numbers, wide, idle]))
+    assert "open: more rows may or may not reach it; –: not told" in told
+    assert told in page_text(dataclasses.replace(study, models=[numbers, wide, idle]))

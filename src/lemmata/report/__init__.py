@@ -27,6 +27,7 @@ from ._text import number as number
 from ._text import told as told
 from ._text import told_asked as told_asked
 from ._text import told_interval as told_interval
+from ._text import told_marks as told_marks
 from ._text import told_rows as told_rows
 from ._theme import COLOURS as COLOURS
 from ._theme import INK as INK

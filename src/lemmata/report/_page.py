@@ -17,7 +17,7 @@ from . import _charts as charts
 from . import _views as views
 from ._curves import drawn_models, learning_curve_chart
 from ._described import described
-from ._text import clean, number, script_json, told, told_asked, told_interval, verdict
+from ._text import clean, number, script_json, told, told_asked, told_interval, told_marks, verdict
 from ._theme import themed
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ def template(name: str) -> jinja2.Template:
         "verdict": _or_missing(verdict),
         "told": told,
         "told_asked": told_asked,
+        "told_marks": told_marks,
         "told_interval": told_interval,
         "script_json": script_json,
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from lemmata.studies._result import Answers, Interval, Unit
+    from lemmata.studies._result import Answers, Interval, Record, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
@@ -111,6 +111,23 @@ def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -
         return f"open (≥ {rows(needed.lower)})" if least else "out of reach"
     upper = rows(needed.upper) if needed.upper <= FARTHEST * total else endless
     return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"
+
+
+def told_marks(record: "Record") -> str:
+    """What stands in place of a number of rows, in words: the signs that the table has, empty where it has none."""
+    if record.answers.needed is None:
+        return ""
+    best, total = record.answers.best, record.data.total
+    cells = [told_rows(own.needed, total) if own.learns or own.name == best else MISSING for own in record.models]
+    words = {
+        "open (≥": "open (≥ n): not reached with fewer than n rows, open whether with more",
+        "open": "open: more rows may or may not reach it",
+        "out of reach": "out of reach: not expected with any number of rows",
+        MISSING: f"{MISSING}: not told, as the model may be no better than guessing",
+    }
+    has = lambda sign: any(cell == sign or (sign.endswith("≥") and cell.startswith(sign)) for cell in cells)
+    told = "; ".join(text for sign, text in words.items() if has(sign))
+    return f"Rows for {record.unit.name} {told_asked(record.answers, record.unit)}: {told}." if told else ""
 
 
 def verdict(value: Any) -> str:

@@ -27,17 +27,17 @@ def models(record: "Record") -> list[Row]:
 
 def _model(model: "ModelResult", place: int, record: "Record") -> Row:
     last = max(model.points, key=lambda point: point.n, default=None)
-    asked = record.answers.needed is not None
+    asked, best = record.answers.needed is not None, model.name == record.answers.best
     return {
         "title": model.title,
         "formula": model.formula,
         "set": (model.kernel and displayed(model.formula)) or model.formula,
         "colour": colour_of(place),
-        "best": model.name == record.answers.best,
+        "best": best,
         "kernel": model.kernel,
         "learns": model.learns,
         "now": told_interval(model.now, record.unit) if math.isfinite(model.now.value) else MISSING,
-        "needed": told_rows(model.needed, record.data.total) if asked and model.learns else MISSING,
+        "needed": told_rows(model.needed, record.data.total) if asked and (model.learns or best) else MISSING,
         "limit": _farthest(model, record),
         "measured": MISSING if last is None else told(last.value, record.unit),
         "measured_n": MISSING if last is None else number(round(last.n)),

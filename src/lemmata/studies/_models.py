@@ -23,10 +23,11 @@ from ._usual import (
     USUAL,
     Fit,
     check_amounts,
-    chosen_season,
     fit_estimator,
     free,
     last_season,
+    repeated,
+    season,
     suited,
     usual_models,
 )
@@ -35,6 +36,8 @@ MOST_EXACT = 1000
 """Rows up to which a kernel machine is fitted exactly in a split; beyond, on as many centres."""
 TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
+DAYS = (1.0, 7.0, 365.2425)
+"""Seasons that a calendar has: a day, a week and a year, in days."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +141,39 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
     period = chosen_season(y, order, ahead)
     title = f"{model.title} ({f'{period:,} rows' if period > 1 else 'none found'})"
     return dataclasses.replace(model, title=title, fit=functools.partial(last_season, period), least=period)
+
+
+def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
+    """A day, a week and a year in rows, by how many rows there are to a day: 7 and 365 of daily rows.
+
+    Business days have 5 and about 252, weeks 52, months 12, quarters 4, hours 24, 168 and 8,766. Times that are no
+    dates are read as days: their seasons are candidates, no more.
+
+    Args:
+        order: times in days, from early to late. Where each time has as many rows as any other, these count once.
+    """
+    times, counts = np.unique(order, return_counts=True)
+    if len(times) < 2 or counts.min() != counts.max():
+        return []
+    each = (len(times) - 1) / float(times[-1] - times[0])
+    return [int(counts[0]) * round(each * days) for days in DAYS if 1.5 <= each * days <= len(times)]
+
+
+def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
+    """The season that forecasts rows best, of those that the calendar has and that in which the target is most alike.
+
+    Each is repeated so many rows ahead from the same starts; 1 (the last value) where that has the smallest error.
+
+    Args:
+        y: rows that come before all that are predicted, from early to late.
+        order: their times.
+        ahead: how far ahead it is to forecast.
+    """
+    ahead = max(1, min(ahead, len(y) // 3))
+    candidates = [period for period in (1, season(y), *calendar_seasons(order)) if period <= len(y) - ahead]
+    starts = range(len(y) - ahead, max(candidates) - 1, -ahead)
+    error = lambda period: sum(float(((repeated(y[:s], period, ahead) - y[s : s + ahead]) ** 2).sum()) for s in starts)
+    return min(dict.fromkeys(candidates), key=error)
 
 
 def _kernel(architecture: Architecture, columns: int) -> Model:

@@ -21,8 +21,6 @@ STEPS = 20
 """Steps of a support vector machine for each row: where the target has little noise, a large penalty never ends."""
 VALIDATION = 5
 """One row in five chooses a penalty or a number of neighbours; the model is then fitted to all."""
-DAYS = (1.0, 7.0, 365.2425)
-"""Seasons that a calendar has: a day, a week and a year, in days."""
 WIDE = 0.5
 """Columns per row from which on a lasso stands among the models of classes, too."""
 
@@ -276,45 +274,13 @@ def _season(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
 
 def last_season(period: int, x: np.ndarray, y: np.ndarray, task: str) -> Fit:
     """The targets of the last so many training rows, repeated."""
-    said = _repeated(y, period, len(x) - len(y))
+    said = repeated(y, period, len(x) - len(y))
     return Fit(said, said if task == "classification" else None)
 
 
-def _repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarray, "m k"]:
+def repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarray, "m k"]:
+    """The last so many rows again and again, m in all."""
     return y[len(y) - period + np.arange(m) % period]
-
-
-def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
-    """A day, a week and a year in rows, by how many rows there are to a day: 7 and 365 of daily rows.
-
-    Business days have 5 and about 252, weeks 52, months 12, quarters 4, hours 24, 168 and 8,766. Times that are no
-    dates are read as days: their seasons are candidates, no more.
-
-    Args:
-        order: times in days, from early to late. Where each time has as many rows as any other, these count once.
-    """
-    times, counts = np.unique(order, return_counts=True)
-    if len(times) < 2 or counts.min() != counts.max():
-        return []
-    each = (len(times) - 1) / float(times[-1] - times[0])
-    return [int(counts[0]) * round(each * days) for days in DAYS if 1.5 <= each * days <= len(times)]
-
-
-def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
-    """The season that forecasts rows best, of those that the calendar has and that in which the target is most alike.
-
-    Each is repeated so many rows ahead from the same starts; 1 (the last value) where that has the smallest error.
-
-    Args:
-        y: rows that come before all that are predicted, from early to late.
-        order: their times.
-        ahead: how far ahead it is to forecast.
-    """
-    ahead = max(1, min(ahead, len(y) // 3))
-    candidates = [period for period in (1, season(y), *calendar_seasons(order)) if period <= len(y) - ahead]
-    starts = range(len(y) - ahead, max(candidates) - 1, -ahead)
-    error = lambda period: sum(float(((_repeated(y[:s], period, ahead) - y[s : s + ahead]) ** 2).sum()) for s in starts)
-    return min(dict.fromkeys(candidates), key=error)
 
 
 def season(y: Float[np.ndarray, "n k"]) -> int:
