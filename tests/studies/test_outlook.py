@@ -46,7 +46,7 @@ def test_more_rows_are_expected_to_change_a_value_only_where_the_whole_interval_
     assert (twice.upper < now.value) == sure
     text = " ".join(answers(SEEN, [model], question()).sentences)
     assert ("are expected to change" in text) == sure
-    assert ("change that is open" in text) != sure
+    assert ("change the rmse is open" in text) != sure
 
 
 def test_a_model_that_surely_has_the_value_is_named_where_the_best_may_not():

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from lemmata.studies import Dataset
     from lemmata.studies._result import ModelResult, Record
 
+UNSURE = "*"
+"""Stands behind a model that does not surely beat guessing: a file and a pipe show no dim letters."""
+
 
 def describe_data(console: Console, dataset: "Dataset") -> None:
     """The size and task of the data, and what loading did to it."""
@@ -44,13 +47,19 @@ def print_summary(console: Console, record: "Record", page: Path, written: Path)
     if record.models:
         console.print()
         console.print(_table(record))
-        console.print(
-            "Brackets hold 90 % intervals; dim models do not surely beat guessing.", style="dim", highlight=False
-        )
+        console.print(_explained(record), style="dim", highlight=False)
     for line in dict.fromkeys([*record.data.findings, *record.notes]):
         console.print(f"Note: {line}", markup=False, highlight=False)
     for what, path in (("Report", page), ("Record", written)):
         console.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _explained(record: "Record") -> str:
+    """What the signs in the table say: those that stand in it."""
+    from lemmata.report import told_marks
+
+    unsure = f"{UNSURE}: does not surely beat guessing." if any(not model.learns for model in record.models) else ""
+    return " ".join(part for part in ("Brackets hold 90 % intervals.", unsure, told_marks(record)) if part)
 
 
 def _table(record: "Record") -> Table:
@@ -64,7 +73,7 @@ def _table(record: "Record") -> Table:
     if answers.needed is not None:
         table.add_column(Text(f"rows for {unit.name}\n{told_asked(answers, unit)}"), justify="right")
     for model in record.models:
-        style = "dim" if not model.learns else "bold" if model.name == answers.best else None
+        style = "bold" if model.name == answers.best else None if model.learns else "dim"
         table.add_row(*(Text(cell) for cell in _cells(model, record)), style=style)
     return table
 
@@ -72,7 +81,8 @@ def _table(record: "Record") -> Table:
 def _cells(model: "ModelResult", record: "Record") -> list[str]:
     from lemmata.report import told_interval, told_rows
 
-    cells = [model.title, told_interval(model.now, record.unit)]
+    cells = [model.title + ("" if model.learns else f" {UNSURE}"), told_interval(model.now, record.unit)]
     if record.answers.needed is not None:
-        cells.append(told_rows(model.needed, record.data.total, endless="∞") if model.learns else "–")
+        told = model.learns or model.name == record.answers.best
+        cells.append(told_rows(model.needed, record.data.total, endless="∞") if told else "–")
     return cells

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ._measure import Measured
 from ._metrics import misranked, spell, spell_asked, tell, wrong
 from ._outlook import Candidate, grounded
 from ._question import Question
@@ -34,21 +33,38 @@ RARE = 8
 """A class of fewer rows cannot be measured on both sides of a split."""
 
 
-def beats_guessing(measured: Measured, question: Question) -> bool:
+def beats_guessing(item: Candidate, question: Question) -> bool:
     """Whether the model learns, and at the largest measured size beats guessing by a standard error.
 
-    On independent rows both are compared row by row: what a few large rows add to both losses decides nothing.
+    On independent rows both are compared row by row: what a few large rows add to both losses decides nothing. A model
+    that is expected to be no better than guessing with all rows does not surely beat it.
     """
-    losses = measured.losses[question.unit.name]
-    if math.isfinite(losses.gain):
-        return measured.learns and losses.gain < 0
-    return measured.learns and bool(len(losses.mean) and losses.mean[-1] + losses.se[-1] < question.guessing)
+    losses = item.losses
+    if not may_beat_guessing(item, question):
+        return False
+    return losses.gain < 0 if math.isfinite(losses.gain) else bool(losses.mean[-1] + losses.se[-1] < question.guessing)
+
+
+def may_beat_guessing(item: Candidate, question: Question) -> bool:
+    """Whether the model learns, and is expected to be better than guessing with all rows."""
+    able = item.measured.learns and len(item.losses.sizes) > 0
+    return able and item.expected(question.total).value < question.guessing
+
+
+def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
+    """The models that may be best: those expected to beat guessing, where one of them surely does; else none.
+
+    To recommend only models that surely beat guessing would prefer those that stay near it: their gain varies least.
+    """
+    able = [item for item in candidates if may_beat_guessing(item, question)]
+    return grounded(able) if any(beats_guessing(item, question) for item in able) else []
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
     """The answers, of which the first line says whether there is anything to predict.
 
-    The best model is the one with the smallest loss expected with all rows. Models are compared at a size at which all
+    The best model is the one with the smallest loss expected with all rows; where it does not surely beat guessing, the
+    sentence says so, and names the best of those that do. Models are compared at a size at which all
     of them were measured; one that was measured less far is best only where its measured loss is already smaller.
     How many rows an asked loss takes is told of the best model, or of one whose interval ends before that number. A
     value is said to be reached or out of reach only where the 90 % interval lies on that side, and open elsewhere.
@@ -58,14 +74,16 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         candidates: the models that were measured.
         question: what is asked.
     """
-    useful = grounded([item for item in candidates if beats_guessing(item.measured, question)])
+    able = eligible(candidates, question)
+    useful = [item for item in able if beats_guessing(item, question)]
     unknown = bool(question.rare) and question.unit.rows is misranked
     if not found.found or not (useful or unknown):
         return nothing(found, question, candidates, [] if unknown else useful)
     if unknown:
         sentences = [predicted(found), question.rare + " An AUC on so few rows says little, and none is forecast."]
         return Answers(sentences, None, math.nan, "", None, None, [])
-    best, others = _best(useful, question)
+    best, others = _best(able, question)
+    useful += [best] if best not in useful else []
     now = best.expected(question.total)
     numbers = question.unit.task == "regression"
     exact = numbers and max(now.value, float(best.losses.measured[-1])) <= EXACT * question.guessing
@@ -84,7 +102,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         reach = _guessed(question)
     else:
         reach = CHANGING if needed is None else _rows(first, best, useful, question, loss, needed)
-    present = _exactly(best, question) if exact else _present(best, question, now, useful)
+    present = _exactly(best, question) if exact else _present(best, question, now, able)
     sentences = [predicted(found), copied(found), _used(question), question.rare]
     sentences += [present, reach] if question.loss is None else [reach, present]
     if exact:
@@ -215,7 +233,7 @@ def _exactly(best: Candidate, question: Question) -> str:
     )
 
 
-def _present(best: Candidate, question: Question, now: Interval, useful: Sequence[Candidate]) -> str:
+def _present(best: Candidate, question: Question, now: Interval, able: Sequence[Candidate]) -> str:
     """The best model with all rows, and those that may be as good."""
     total = question.total
     if best.reach < FULL * total:
@@ -229,7 +247,11 @@ def _present(best: Candidate, question: Question, now: Interval, useful: Sequenc
         text = f"With all {total:,} rows the best model is {best.title}: {question.say_interval(now)}"
     at = total if best.reach >= FULL * total else best.reach
     most = best.expected(at).upper
-    near = [item.title for item in useful if item is not best and item.expected(at).value <= most]
+    near = [item.title for item in able if item is not best and item.expected(at).value <= most]
+    if not beats_guessing(best, question):
+        text += f", not surely better than guessing ({tell(question.unit, question.guessing, question.spread)})"
+        sure = min((item for item in able if beats_guessing(item, question)), key=lambda item: item.expected(at).value)
+        text += f"; {sure.title} is, with {tell(question.unit, sure.expected(at).value, question.spread)}"
     if not near:
         return f"{text}."
     if len(near) > MOST_NAMED:
@@ -251,7 +273,7 @@ def _bought(question: Question, now: Interval, more: More) -> str:
     then = f"{before} with all rows, {after} with twice as many.{price}"
     if 0.9 * now.value <= more.expected.lower and more.expected.upper <= now.value / 0.9:
         return f"{what} are expected to change little: {then}"
-    return f"Whether {what} change that is open: {then}"
+    return f"Whether {what} change the {question.unit.name} is open: {then}"
 
 
 def _more(best: Candidate, question: Question, step: float) -> More:

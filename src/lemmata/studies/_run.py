@@ -25,7 +25,7 @@ from lemmata.forecasts import forecast
 from lemmata.options import StudyOptions
 
 from ._all_rows import spectral_rows, with_all_rows
-from ._answers import RARE, answers, beats_guessing
+from ._answers import RARE, answers, beats_guessing, eligible
 from ._data import Dataset
 from ._drift import drift
 from ._kernel_theory import spectral, theory
@@ -33,7 +33,7 @@ from ._losses import say_left_out
 from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
 from ._metrics import DEFAULT, asked, metric
 from ._models import MOST_EXACT, Model, models
-from ._outlook import Candidate, grounded
+from ._outlook import Candidate
 from ._overview import describe
 from ._question import Question
 from ._residuals import residuals
@@ -290,8 +290,7 @@ class _Job:
 
     def shown(self) -> list[Candidate]:
         """The models as the answers saw them: none expected below the noise that the best has shown."""
-        useful = grounded([item for item in self.candidates if beats_guessing(item.measured, self.question)])
-        seen = {item.measured.model.name: item for item in useful}
+        seen = {item.measured.model.name: item for item in eligible(self.candidates, self.question)}
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
 
     def result(self, item: Candidate, loss: float | None) -> ModelResult:
@@ -313,7 +312,7 @@ class _Job:
             title=measured.model.title,
             formula=measured.model.formula,
             kernel=measured.model.theory,
-            learns=beats_guessing(measured, question),
+            learns=beats_guessing(item, question),
             points=points,
             band=band,
             now=question.told(item.expected(question.total)),
