@@ -304,6 +304,13 @@ NOISES: dict[str, tuple[str | None, Callable]] = {
     "independent, 60 x 200": (None, lambda rng: (rng.standard_normal((60, 200)), rng.standard_normal(60))),
     "heavy tails, 200 x 5": (None, lambda rng: (rng.standard_t(2, (200, 5)), np.exp(1.5 * rng.standard_normal(200)))),
     "classes, one in ten, 200 x 8": (None, lambda rng: (rng.standard_normal((200, 8)), rng.permutation(200) // 180)),
+    "independent, 2000 x 8": (None, lambda rng: (rng.standard_normal((2000, 8)), rng.standard_normal(2000))),
+    "heavy tails, 2500 x 5": (
+        None, lambda rng: (rng.standard_t(2, (2500, 5)), np.exp(1.5 * rng.standard_normal(2500)))
+    ),
+    "classes, one in ten, 2000 x 8": (
+        None, lambda rng: (rng.standard_normal((2000, 8)), rng.permutation(2000) // 1800)
+    ),
     "groups, 40 of 5": ("group", lambda rng: _grouped(rng, 40, 5, 2, 3)),
     "groups, 12 of 30": ("group", lambda rng: _grouped(rng, 12, 30, 2, 3)),
     "time, white": ("time", lambda rng: (rng.standard_normal((200, 3)), rng.standard_normal(200))),

@@ -93,7 +93,7 @@ def test_many_columns_of_noise_are_no_signal():
 
 def test_a_large_table_is_sampled_and_never_encoded_as_a_whole():
     rng = np.random.default_rng(2)
-    data = load_dataset((rng.normal(size=(2500, 3)), rng.normal(size=2500)))
+    data = load_dataset((rng.normal(size=(25000, 3)), rng.normal(size=25000)))
 
     class Watched(Dataset):
         """A dataset without `x` and `y`, whose encoder sees few rows."""
@@ -109,15 +109,15 @@ def test_a_large_table_is_sampled_and_never_encoded_as_a_whole():
             own = data.encoder()
             fit = own.fit_transform
 
-            def few(rows):
-                assert len(rows) <= 800
+            def few(rows, y=None):
+                assert len(rows) <= 10000
                 return fit(rows)
 
             own.fit_transform = few
             return own
 
     found = signal(Watched())
-    assert (found.rows, found.total) == (800, 2500)
+    assert (found.rows, found.held, found.total) == (800, 10000, 25000)
 
 
 def test_what_is_visible_shrinks_with_the_rows():

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ._data import Dataset
-from ._signal_statistics import Outcome, View, kernels, outcome, scored
+from ._signal_statistics import Outcome, View, kernels, outcome, rescored, scored
 
 ROWS = 480
 _EACH = 0.8
@@ -34,13 +34,13 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
     classes = dataset.task == "classification"
     target, kept = _targets(y, groups, rng)
     if not varies:
-        return _whole(encoded, target, kept, groups, classes, rng, shuffles)
+        return _whole(encoded, target, kept, groups, classes, rng, shuffles, level)
     number = 2 * shuffles + 1
     if _least(target, number) > level / 2:
-        return _within(encoded, y, groups, classes, rng, shuffles)
+        return _within(encoded, y, groups, classes, rng, shuffles, level)
     tests = (
-        _within(encoded, y, groups, classes, rng, number),
-        _whole(encoded, target, kept, groups, classes, rng, number),
+        _within(encoded, y, groups, classes, rng, number, level / 2),
+        _whole(encoded, target, kept, groups, classes, rng, number, level / 2),
     )
     best = min(tests, key=lambda test: test.p_value)
     p_value = min(1.0, 2 * best.p_value)
@@ -70,7 +70,7 @@ def _means(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return total / np.bincount(groups)[:, None]
 
 
-def _within(encoded, y, groups, classes: bool, rng: np.random.Generator, shuffles: int) -> Outcome:
+def _within(encoded, y, groups, classes: bool, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
     columns = encoded - _means(encoded, groups)[groups]
     spread = columns.std(axis=0)
     columns = columns[:, spread > 1e-9] / spread[spread > 1e-9]
@@ -85,10 +85,16 @@ def _within(encoded, y, groups, classes: bool, rng: np.random.Generator, shuffle
     if not columns.shape[1]:
         return Outcome(1.0, 1.0, 1.0, len(y), "within groups", 1 / (shuffles + 1), shuffles, groups.max() + 1)
     grams = [*kernels(columns), kernels(encoded)[1]]
-    view = View(grams, columns, _arranged(centred, orders), _arranged(scores, orders))
+    score = rescored(y, classes)
+
+    def again(targets: np.ndarray) -> np.ndarray:
+        flat = score(targets).reshape(len(y), -1)
+        return (flat - _means(flat, groups)[groups]).reshape(targets.shape)
+
+    view = View(grams, columns, _arranged(centred, orders), _arranged(scores, orders), again, classes)
     arrangements = sum(_log_arrangements(y[groups == g]) for g in range(groups.max() + 1))
     least = max(1 / (shuffles + 1), math.exp(-min(arrangements, 700.0)))
-    return outcome([view], len(y), "within groups", min(1.0, least), int(groups.max()) + 1)
+    return outcome([view], len(y), "within groups", min(1.0, least), int(groups.max()) + 1, level, rng)
 
 
 def _targets(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -101,13 +107,16 @@ def _targets(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> tup
     return np.stack([y[sorts[first[g] : first[g] + each]].mean(axis=0) for g in kept]), kept
 
 
-def _whole(encoded, target, kept, groups, classes: bool, rng: np.random.Generator, shuffles: int) -> Outcome:
+def _whole(
+    encoded, target, kept, groups, classes: bool, rng: np.random.Generator, shuffles: int, level: float
+) -> Outcome:
     sizes = np.bincount(groups)[kept]
     average = (groups == kept[:, None]) / sizes[:, None]
     grams = [average @ gram @ average.T for gram in kernels(encoded)]
     orders, scores = _exchanges(target, rng, shuffles), scored(target, classes)
-    view = View(grams, average @ encoded, _arranged(target - target.mean(axis=0), orders), _arranged(scores, orders))
-    return outcome([view], int(sizes.sum()), "whole groups", _least(target, shuffles), len(kept))
+    targets = _arranged(target - target.mean(axis=0), orders)
+    view = View(grams, average @ encoded, targets, _arranged(scores, orders), rescored(target, classes), classes)
+    return outcome([view], int(sizes.sum()), "whole groups", _least(target, shuffles), len(kept), level, rng)
 
 
 def _arranged(values: np.ndarray, orders: np.ndarray) -> np.ndarray:

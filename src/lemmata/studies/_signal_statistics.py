@@ -1,7 +1,9 @@
 """What the test for signal computes: how well columns predict each of many arrangements of the targets."""
 
 import dataclasses
+import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +12,7 @@ from scipy.stats import rankdata
 from lemmata.kernels import RBF, Linear
 
 from ._models import padded_gram
+from ._signal_power import TABLES, Powers, bent, hardest, made, powers
 
 _RIDGES = np.logspace(-4, 2, 7)
 _BINS = 5
@@ -32,6 +35,8 @@ class Outcome:
     groups: int = 0
     visible: float = math.nan
     between: float = math.nan
+    powers: Powers = dataclasses.field(default_factory=dict)
+    held: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,12 +48,25 @@ class View:
         columns: their columns.
         targets: for each unit the target of each arrangement; the first is the observed one.
         scores: the same, as ranks or with each class weighted by its rarity.
+        score: of targets that are made, the scores; None where no power is asked for.
+        classes: whether the target is classes.
+        products: whether a product of two columns is tried, too.
     """
 
     grams: list[Float[np.ndarray, "n n"]]
     columns: Float[np.ndarray, "n d"]
     targets: Float[np.ndarray, "n arrangements k"]
     scores: Float[np.ndarray, "n arrangements k"]
+    score: Callable[[np.ndarray], np.ndarray] | None = None
+    classes: bool = False
+    products: bool = False
+
+    @functools.cached_property
+    def systems(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Eigenvalues and eigenvectors of the centred grams."""
+        means = [gram.mean(axis=0) for gram in self.grams]
+        found = [np.linalg.eigh(gram - m - m[:, None] + m.mean()) for gram, m in zip(self.grams, means, strict=True)]
+        return [(np.maximum(values, 0.0), vectors) for values, vectors in found]
 
 
 def kernels(encoded: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "n n"]]:
@@ -65,13 +83,20 @@ def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k
     return (y - share) / np.sqrt(np.maximum(share, 1 / len(y)))
 
 
+def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray], np.ndarray]:
+    """Scores of targets that are made: as `scored`, and of mixtures of classes by the rarity of those of y."""
+    if not classes:
+        return lambda targets: rankdata(targets, axis=0)
+    return lambda targets: targets / np.sqrt(np.maximum(y.mean(axis=0), 1 / len(y)))
+
+
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
     """The part of the targets' variance that is left: leave-one-out with each kernel, and with few columns.
 
     The few columns are the best one of a linear fit; the best one of which only five quantile bins are known; and
     the best two and four, each the one that goes best with what is left by those before it.
     """
-    left_out = [_left_out(gram, view.targets) for gram in view.grams]
+    left_out = [_left_out(*system, view.targets) for system in view.systems]
     few = _steps(view.columns, view.targets) if view.columns.shape[1] else []
     return np.array(left_out), np.array([*few, *_binned(view.columns, view.scores)]).reshape(-1, view.targets.shape[1])
 
@@ -83,22 +108,56 @@ def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarra
     divided by the median's distance from the fourth percentile. All arrangements enter alike, the observed one too: the
     law of the result is exchangeable where that of the statistics is.
     """
-    values = np.log(np.maximum(statistics, 1e-12))
-    middle = np.median(values, axis=1, keepdims=True)
-    spread = middle - np.quantile(values, _TAIL, axis=1, keepdims=True)
+    return _ahead(statistics, statistics)
+
+
+def _ahead(statistics: Float[np.ndarray, "m own"], among: Float[np.ndarray, "m arrangements"]) -> np.ndarray:
+    """The largest statistic of each target, made comparable by those of all arrangements."""
+    values, among = (np.log(np.maximum(part, 1e-12)) for part in (statistics, among))
+    middle = np.median(among, axis=1, keepdims=True)
+    spread = middle - np.quantile(among, _TAIL, axis=1, keepdims=True)
     return np.where(spread > 1e-9, (middle - values) / np.maximum(spread, 1e-9), 0.0).max(axis=0)
 
 
-def outcome(views: list[View], rows: int, kind: str, least: float, groups: int = 0) -> Outcome:
-    """The share of the arrangements that do at least as well as the observed one."""
+def outcome(
+    views: list[View], rows: int, kind: str, least: float, groups: int = 0, level: float = 0.01,
+    rng: np.random.Generator | None = None,
+) -> Outcome:  # fmt: skip
+    """The share of the arrangements that do at least as well as the observed one, and what would have been found.
+
+    What would have been found is computed where nothing was found at the level, and random numbers are given.
+    """
     parts = [unexplained(view) for view in views]
-    found = extremes(np.concatenate([part for pair in parts for part in pair]))
+    statistics = np.concatenate([part for pair in parts for part in pair])
+    found = extremes(statistics)
     errors = parts[0][0].min(axis=0)
     p_value = float((found >= found[0] - 1e-9 * abs(found[0])).mean())
     chance = float(np.median(errors[1:]))
-    visible = min(_visible(left_out.min(axis=0)[1:], few[:1, 1:]) for left_out, few in parts)
     shuffles = len(found) - 1
-    return Outcome(p_value, float(errors[0]), chance, rows, kind, least, shuffles, groups, visible)
+    seen: Powers = {}
+    if views[0].score is None:
+        visible = min(_visible(left_out.min(axis=0)[1:], few[:1, 1:]) for left_out, few in parts)
+    else:
+        seen = _powers(views[0], statistics, level, rng) if rng is not None and p_value > level else seen
+        visible = hardest(seen)
+    return Outcome(p_value, float(errors[0]), chance, rows, kind, least, shuffles, groups, visible, powers=seen)
+
+
+def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Generator) -> Powers:
+    """The shares of the variance from which on signals of each kind are found at this level in most cases."""
+    assert view.score is not None
+    score, null = view.score, np.sort(extremes(statistics)[1:])[::-1]
+    allowed = int(level * (len(null) + 1) + 1e-9) - 1
+    most = float(null[allowed]) if 0 <= allowed < len(null) else math.inf
+    noise = view.targets[:, 1 + np.arange(TABLES) % max(len(null), 1)] if len(null) else view.targets[:, :1]
+
+    def found(targets: np.ndarray) -> np.ndarray:
+        made_of = dataclasses.replace(view, targets=targets, scores=score(targets))
+        made_of.__dict__["systems"] = view.systems
+        return _ahead(np.concatenate(unexplained(made_of)), statistics) > most
+
+    seen = powers(made(view.columns, rng, view.products), noise, found, rng)
+    return bent(seen) if view.classes else seen
 
 
 def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "m shuffles"]) -> float:
@@ -107,12 +166,10 @@ def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "
     return min(1.0, max([below, *(1 - np.quantile(column, 0.01, axis=1)).tolist()]))
 
 
-def _left_out(gram: Float[np.ndarray, "n n"], targets: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
+def _left_out(values: np.ndarray, vectors: np.ndarray, targets: Float[np.ndarray, "n arrangements k"]) -> np.ndarray:
     """For each arrangement the smallest leave-one-out error over the ridges, relative to the mean's."""
     n, count = targets.shape[:2]
-    columns = gram.mean(axis=0)
-    values, vectors = np.linalg.eigh(gram - columns - columns[:, None] + columns.mean())
-    values, squares = np.maximum(values, 0.0), vectors**2
+    squares = vectors**2
     size = max(values.sum() / n, np.finfo(float).tiny)
     flat = (targets - targets.mean(axis=0)).reshape(n, -1)
     coefficients = vectors.T @ flat

@@ -8,6 +8,7 @@ from ._outlook import Candidate
 from ._question import Question
 from ._result import Answers
 from ._signal import LEVEL, Signal
+from ._signal_power import ALL, ONE, PRODUCT, SEVERAL
 
 OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
@@ -17,8 +18,15 @@ SERIES = 400
 """Rows of a series below which a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
 """From this share of rows on that repeat an earlier one, the answers begin with that."""
+_KINDS = {
+    ONE: "a linear signal in one column",
+    SEVERAL: "one in five columns",
+    ALL: "one in all columns",
+    PRODUCT: "the product of two columns",
+}
 _EXCHANGED = {
     "rows": "targets were exchanged between rows",
+    "both": "targets were exchanged between rows",
     "within groups": "targets were exchanged between the rows of each group",
     "whole groups": "the targets of whole groups were exchanged",
     "groups": "targets were exchanged within groups and between whole groups",
@@ -29,6 +37,8 @@ _EXCHANGED = {
 def predicted(found: Signal) -> str:
     """That there is a signal, and how sure that is."""
     test = "permutation test" if found.shuffles else "models of earlier rows tested on later ones"
+    if found.kind == "held-out rows":
+        test = f"models of other rows tested on {found.held:,} held-out rows, {test}"
     return f"The columns predict the target ({test}, {_p(found)})."
 
 
@@ -116,6 +126,11 @@ def _tested(found: Signal) -> str:
             f"models of earlier rows were tested on later ones, {found.rows:,} rows in all, and did not surely beat "
             f"the mean, the last value and the season ({_p(found)}; a signal is p ≤ {LEVEL:g})."
         )
+    if found.kind == "both":
+        return (
+            f"on {found.rows:,} rows, and on {found.held:,} held-out rows with models of others, {what}; the better of "
+            f"both tests has p = {found.p_value:.2g} (a signal is p ≤ {LEVEL:g})."
+        )
     return (
         f"on {found.rows:,} rows {what}, and predicted as well in {share} of all cases (p = {found.p_value:.2g}; a "
         f"signal is p ≤ {LEVEL:g})."
@@ -128,8 +143,8 @@ def _short(found: Signal) -> bool:
 
 
 def _blind(found: Signal) -> bool:
-    """Whether the test misses signals that explain half of the variance, of rows or between groups."""
-    seen = [part for part in (found.visible, found.between) if math.isfinite(part)]
+    """Whether the test misses linear signals that explain half of the variance, of rows or between groups."""
+    seen = [part for part in (found.visible, found.between) if not math.isnan(part)]
     return found.kind == "within groups" or max(seen, default=0.0) > BLIND
 
 
@@ -142,18 +157,50 @@ def _power(found: Signal, question: Question) -> str:
         )
     if _short(found):
         return f"A series of fewer than {SERIES} rows is too short for this test to see most trends and seasons."
-    if found.found or found.kind == "time" or not math.isfinite(found.visible):
+    if found.found or found.kind == "time" or math.isnan(found.visible):
         return ""
-    rest = f"would have been found in most cases; to see a weaker one takes more {question.more}."
-    seen = f"{min(found.visible, 1.0):.0%} or more"
+    linear = "a linear signal, in one column or in several, "
     if found.kind == "within groups":
         return (
-            f"Within groups, a signal that explains {seen} of the variance would have been found in most cases. "
+            f"{_upper(linear)}{_seen(found.visible, 'the variance within groups')}. "
             f"Whether groups differ by their columns was not tested: {found.groups} groups are too few for that."
         )
-    if found.kind == "groups" and math.isfinite(found.between):
-        return (
-            f"A signal that explains {seen} of the variance within groups, or {min(found.between, 1.0):.0%} or more of "
-            f"the variance between {found.groups} groups, {rest}"
-        )
-    return f"A signal that explains {seen} of the target's variance {rest}"
+    if found.kind == "groups" and not math.isnan(found.between):
+        between = _seen(found.between, f"the variance between {found.groups} groups")
+        within = _seen(found.visible, "the variance within groups")
+        return f"{_upper(linear)}{within}; one of whole groups {between}."
+    if not found.powers:
+        return f"{_upper(linear)}" + _seen(found.visible, "the target's variance") + "."
+    return _by_kind(found, question)
+
+
+def _by_kind(found: Signal, question: Question) -> str:
+    """For each kind of signal from which share on it is found in most cases, and which are not found at all."""
+    seen = {_KINDS[kind]: share for kind, share in found.powers.items() if math.isfinite(share)}
+    missed = _listed([_KINDS[kind] for kind, share in found.powers.items() if not math.isfinite(share)])
+    if not seen:
+        return f"This test could hardly have seen anything: it often misses {missed}, whatever they explain."
+    least = [f"{kind} that explains {_percent(share)}" for kind, share in seen.items()]
+    least = [part if i == 0 else part.replace("that explains", "with") for i, part in enumerate(least)]
+    least[0] += " or more of the target's variance"
+    rest = f" {_upper(missed)} would often have been missed, whatever it explains." if missed else ""
+    more = f"A weaker signal, or another kind, may be missed; more {question.more} show more."
+    return f"In most cases the test would have found {_listed(least)}.{rest} {more}"
+
+
+def _seen(share: float, what: str) -> str:
+    if not math.isfinite(share):
+        return f"would often have been missed, however much of {what} it explains"
+    return f"would have been found in most cases where it explains {_percent(share)} or more of {what}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

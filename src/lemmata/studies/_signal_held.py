@@ -1,0 +1,138 @@
+"""Whether models of one half of many independent rows say something about the targets of the other half."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+from ._copies import first_equal
+from ._data import Dataset
+from ._repeats import copies
+from ._signal_power import TABLES, Powers, bent, made, powers
+from ._signal_statistics import Outcome, scored
+
+SHUFFLES = 999
+KIND = "held-out rows"
+_MOST_ROWS, _LEAST_ROWS, _CELLS = 20_000, 2000, 80_000
+"""Rows that are used, fewer for many classes."""
+_FEWEST = 20
+_RIDGES = (0.01, 1.0, 10.0)
+_MOST_COLUMNS = 1000
+_TREES, _LEAF, _ROWS_OF_A_TREE, _COLUMNS_OF_A_TREE = 40, 10, 3000, 100
+
+
+def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Outcome:
+    """Targets are permuted over the held-out half, where the predictions for it stand.
+
+    Ridge regressions with three ridges and a random forest are fitted to one half, each to the targets and to their
+    scores. Each predicts the other half, and the products of predictions and targets are summed over its rows. Every
+    sum is divided by its standard deviation over all permutations, and the largest counts. The predictions follow from
+    the first half and the columns alone: where rows are independent and columns say nothing, all arrangements of the
+    targets are equally likely, so that the p-value is exact, whatever the tails.
+    """
+    y, (own, rest) = dataset.targets, _halves(dataset, rng)
+    if len(own) < _FEWEST:
+        return Outcome(1.0, np.nan, np.nan, len(rest), KIND, 1 / (SHUFFLES + 1), SHUFFLES)
+    encoder = dataset.encoder().fit(dataset.inputs[own])
+    x, cross = (np.asarray(encoder.transform(dataset.inputs[rows]), float) for rows in (own, rest))
+    half = _Half(x - x.mean(axis=0), cross - x.mean(axis=0), dataset.task == "classification")
+    said = [half.linear(part) for part in half.seen(y[own][:, None])]
+    said = np.concatenate([*said, *(half.forest(part[:, 0]) for part in half.seen(y[own][:, None]))])[:, :, 0]
+    true = half.seen(y[rest][:, None])
+    targets = np.stack([part[:, 0] for part in true])
+    which = np.r_[np.repeat([0, 1], len(said) // 2 - 1), 0, 1] if len(said) > 2 else np.arange(2)
+    orders = [np.arange(len(rest)), *(rng.permutation(len(rest)) for _ in range(SHUFFLES))]
+    found = _standing(said, targets, which, orders)
+    p_value = float((found >= found[0] - 1e-9 * abs(found[0])).mean())
+    seen: Powers = {}
+    if p_value > level and len(said) > 2:
+        allowed = int(level * len(found) + 1e-9) - 1
+        most = float(np.sort(found[1:])[::-1][allowed])
+        signals = made(np.concatenate([half.x, half.cross]), rng, False)
+        both = y[np.r_[own, rest]]
+        noise = np.stack([both[rng.permutation(len(both))] for _ in range(TABLES)], axis=1)
+        seen = powers(signals, noise, lambda tables: half.by_columns(tables) > most, rng)
+        seen = bent(seen) if half.classes else seen
+    return Outcome(p_value, np.nan, np.nan, len(rest), KIND, 1 / len(orders), SHUFFLES, powers=seen)
+
+
+def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two halves of the rows; of rows that repeat others, where that is no accident, one each."""
+    rows = np.arange(len(dataset.targets))
+    if copies(dataset):
+        rows = np.unique(first_equal(dataset.inputs, dataset.targets))
+    most = min(_MOST_ROWS, max(_LEAST_ROWS, _CELLS // dataset.targets.shape[1]))
+    rows = rng.permutation(rows)[:most]
+    return rows[: len(rows) // 2], rows[len(rows) // 2 :]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Half:
+    """The columns of the rows that train, and of those that are held out."""
+
+    x: Float[np.ndarray, "n d"]
+    cross: Float[np.ndarray, "m d"]
+    classes: bool
+
+    def seen(self, targets: Float[np.ndarray, "n t k"]) -> list[np.ndarray]:
+        """Targets and their scores, in units of their spread."""
+        scores = [scored(part, self.classes) for part in targets.swapaxes(0, 1)]
+        both = [targets - targets.mean(axis=0), np.stack(scores, axis=1)]
+        return [part / np.maximum(np.sqrt((part**2).mean(axis=0).sum(axis=1)), 1e-300)[:, None] for part in both]
+
+    def linear(self, targets: Float[np.ndarray, "n t k"]) -> Float[np.ndarray, "ridges m t k"]:
+        """What ridge regressions say of the held-out rows; nothing where columns are very many."""
+        if self.x.shape[1] > _MOST_COLUMNS:
+            return np.zeros((0, len(self.cross), *targets.shape[1:]))
+        values, vectors = np.linalg.eigh(self.x.T @ self.x)
+        values = np.maximum(values, 0.0)
+        turned = vectors.T @ (self.x.T @ targets.reshape(len(self.x), -1))
+        size = max(float(values.mean()), np.finfo(float).tiny)
+        shrunk = [self.cross @ (vectors @ (turned / (values[:, None] + ridge * size))) for ridge in _RIDGES]
+        return np.stack(shrunk).reshape(len(_RIDGES), len(self.cross), *targets.shape[1:])
+
+    def forest(self, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "1 m 1 k"]:
+        """What a forest of trees of some rows says."""
+        from sklearn.ensemble import RandomForestRegressor
+
+        n, d = self.x.shape
+        columns = max(1, min(d // 3 + 1, _COLUMNS_OF_A_TREE, d))
+        rows = min(n, _ROWS_OF_A_TREE)
+        forest = RandomForestRegressor(
+            _TREES, min_samples_leaf=_LEAF, max_features=columns, max_samples=rows, random_state=0
+        ).fit(self.x, targets[:, 0] if targets.shape[1] == 1 else targets)
+        return np.asarray(forest.predict(self.cross), float).reshape(1, len(self.cross), 1, -1)
+
+    def by_columns(self, tables: Float[np.ndarray, "rows t k"]) -> Float[np.ndarray, " t"]:
+        """The largest standardised sum of the ridge regressions, for each of many targets of both halves."""
+        n = len(self.x)
+        best = np.full(tables.shape[1], -np.inf)
+        for own, true in zip(self._both(tables[:n]), self._both(tables[n:]), strict=True):
+            for said in self.linear(own):
+                parts = zip(said.swapaxes(0, 1), true.swapaxes(0, 1), strict=True)
+                best = np.maximum(best, [(a * b).sum() / _deviation(a, b) for a, b in parts])
+        return best
+
+    def _both(self, tables: np.ndarray) -> list[np.ndarray]:
+        """As `seen`; mixtures of classes and signals are numbers, and stay as they are."""
+        if not self.classes:
+            return self.seen(tables)
+        return [tables - tables.mean(axis=0)]
+
+
+def _deviation(said: Float[np.ndarray, "m k"], targets: Float[np.ndarray, "m k"]) -> float:
+    """The standard deviation over all permutations of the sum of products with centred targets."""
+    said = said - said.mean(axis=0)
+    variance = float(((said.T @ said) * (targets.T @ targets)).sum()) / (len(said) - 1)
+    return max(variance, 1e-300) ** 0.5
+
+
+def _standing(said: np.ndarray, targets: np.ndarray, which: np.ndarray, orders: list[np.ndarray]) -> np.ndarray:
+    """For each arrangement of the targets the largest standardised sum."""
+    scale = np.array([_deviation(a, targets[i]) for a, i in zip(said, which, strict=True)])
+    scale = np.where(scale > 1e-100, scale, np.inf)
+    flat = [(said[which == i] / scale[which == i, None, None]).reshape(int((which == i).sum()), -1) for i in (0, 1)]
+    return np.array([
+        max(float((rows @ part[order].reshape(-1)).max()) for rows, part in zip(flat, targets, strict=True))
+        for order in orders
+    ])  # fmt: skip
