@@ -2,8 +2,8 @@
 
 A test file rests on what its functions reach, by the same reading of the code as a verdict's fingerprint does, and on
 the claims that its cases are about. What passed is kept with the digest of that code, in pytest's cache. A run has a
-budget of seconds; `costs.json` says roughly what a case takes. Cheap cases are taken always, dearer ones the more
-seldom the dearer they are, others for every seed: the number that the commit begins with, or LEMMATA_SEED.
+budget of seconds; `costs.json` says roughly what a case takes. Cheap cases are taken always, dearer ones in
+turn, others for every seed: the number that the commit begins with, or LEMMATA_SEED.
 """
 
 import functools
@@ -24,7 +24,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 COSTS = pathlib.Path(__file__).with_name("costs.json")
 BUDGET = 270.0
 """Seconds of processor that the cases of a run may take: two workers need a minute besides to load and to collect."""
-USUAL = 0.05
+_CHANGED = 0.8  # the share of it that changed cases may take
+USUAL = 0.01
 """Seconds of a case of which `costs.json` says nothing."""
 
 
@@ -71,24 +72,29 @@ def seed() -> int:
 
 
 def chosen(cases: Sequence[Case], seed: int, budget: float = BUDGET) -> Chosen:
-    """The cases of a run: changed ones, the cheapest first, up to the budget; what is left of it goes to the others.
+    """The cases of a run: changed ones, the cheapest first, up to four fifths of the budget; the rest goes to others.
 
-    Of these, case c is taken by every n-th seed, where n is the number of times that its cost holds a quantum of
-    seconds, and the quantum is the largest that keeps the run within the budget.
+    Half of what is left goes to the cheapest of these, which are taken in every run; the others are taken by every n-th
+    seed, where n is the number of runs that their costs fill.
     """
     changed = sorted((case for case in cases if case.changed), key=lambda case: case.cost)
     taken, spent = set[str](), 0.0
     for case in changed:
-        if spent + case.cost > budget:
+        if spent + case.cost > _CHANGED * budget:
             break
         taken.add(case.name)
         spent += case.cost
-    others = [case for case in cases if not case.changed]
-    quantum = _quantum([case.cost for case in others], budget - spent)
+    others = sorted((case for case in cases if not case.changed), key=lambda case: case.cost)
+    always, rest = 0.0, []
     for case in others:
-        if (zlib.crc32(case.name.encode()) + seed) % _period(case.cost, quantum) == 0:
+        if not rest and always + case.cost <= (budget - spent) / 2:
+            always += case.cost
             taken.add(case.name)
-    turns = max((_period(case.cost, quantum) for case in others), default=1)
+        else:
+            rest.append(case)
+    left = max(budget - spent - always, 1e-3)
+    turns = max(1, math.ceil(sum(case.cost for case in rest) / left))
+    taken |= {case.name for case in rest if (zlib.crc32(case.name.encode()) + seed) % turns == 0}
     done = sum(case.name in taken for case in changed)
     return Chosen(frozenset(taken), done, len(changed) - done, turns)
 
@@ -105,24 +111,25 @@ def told(cases: Sequence[Case], due: Chosen, known: bool) -> str:
     return f"{text}; each has its turn within {due.turns} runs"
 
 
-def _period(cost: float, quantum: float) -> int:
-    return max(1, math.ceil(cost / quantum))
-
-
-def _quantum(costs: Sequence[float], budget: float) -> float:
-    """The largest number of seconds q for which the costs, each divided by ceil(cost / q), sum up to the budget."""
-    low, high = 1e-4, max(costs, default=1.0) + 1e-4
-    for _ in range(40):
-        middle = math.sqrt(low * high)
-        within = sum(cost / _period(cost, middle) for cost in costs) <= budget
-        low, high = (middle, high) if within else (low, middle)
-    return low
-
-
 @functools.cache
 def costs() -> dict[str, float]:
     """About how many seconds a case of each test takes, where it is more than usual, by file::function."""
     return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
+
+
+def write_costs(seconds: dict[str, list[float]]) -> None:
+    """Enter how long the cases of tests took, where what stands there is off by a factor of 4 or more.
+
+    Args:
+        seconds: of the cases of each test, by file::function.
+    """
+    found = dict(costs())
+    for name, took in seconds.items():
+        mean = sum(took) / len(took)
+        if not 1 / 4 < mean / found.get(name, USUAL) < 4:
+            found[name] = 2.0 ** round(math.log2(max(mean, USUAL)))
+    replace_text(COSTS, json.dumps(dict(sorted(found.items())), indent=0) + "\n")
+    costs.cache_clear()
 
 
 def cost(name: str) -> float:

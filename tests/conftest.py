@@ -119,11 +119,13 @@ def pytest_runtest_logreport(report):
     if not _RESULTS.get(report.nodeid, (True,))[0]:
         return
     good = report.outcome == "passed" or (report.outcome == "skipped" and report.when == "setup")
+    _SECONDS[report.nodeid] = _SECONDS.get(report.nodeid, 0.0) + report.duration
     rests = dict(report.user_properties).get("rests on", ("", ()))
     _RESULTS[report.nodeid] = (good, tuple(rests))
 
 
 _RESULTS: dict[str, tuple] = {}
+_SECONDS: dict[str, float] = {}
 
 
 def pytest_sessionfinish(session):
@@ -132,6 +134,11 @@ def pytest_sessionfinish(session):
     kept = config.stash[_KEPT]
     if hasattr(config, "workerinput") or kept.file is None or not _RESULTS:
         return
+    if "LEMMATA_WRITE_COSTS" in os.environ:
+        took: dict[str, list[float]] = {}
+        for name, seconds in _SECONDS.items():
+            took.setdefault(name.partition("[")[0], []).append(seconds)
+        budget.write_costs(took)
     about = [rests for _, rests in _RESULTS.values()]
     kept.digests.read((module for module, _ in about), claims=any(claims for _, claims in about))
     for name, (good, (module, claims)) in _RESULTS.items():

@@ -19,7 +19,7 @@ def seconds(names) -> float:
 
 
 def test_each_case_has_its_turn_and_runs_keep_to_the_budget():
-    runs = [chosen(CASES, start, 60.0) for start in range(200)]
+    runs = [chosen(CASES, start, 60.0) for start in range(60)]
     assert set().union(*(run.names for run in runs[: runs[0].turns])) == {case.name for case in CASES}
     mean = sum(seconds(run.names) for run in runs) / len(runs)
     assert 0.7 * 60 < mean < 1.1 * 60
@@ -35,11 +35,11 @@ def test_a_budget_for_everything_takes_everything():
 
 def test_what_has_changed_comes_first():
     changed = [case._replace(changed=case.cost in (2.0, 30.0)) for case in CASES]
-    run = chosen(changed, 0, 100.0)
+    run = chosen(changed, 0, 125.0)
     taken = [case for case in changed if case.changed and case.name in run.names]
     assert len(taken) == run.changed == 40, "the cheaper ones, 80 s"
     assert run.left == 10
-    assert seconds(run.names) < 120
+    assert seconds(run.names) < 150
     every = chosen(changed, 0, 1000.0)
     assert (every.changed, every.left) == (50, 0)
 
@@ -50,7 +50,7 @@ def test_the_run_says_what_it_takes_and_leaves():
     assert f"{len(run.names)} of 450 cases (nothing is known of earlier runs)" in text
     assert f"not run: {450 - len(run.names)}" in text
     changed = [case._replace(changed=case.cost == 30.0) for case in CASES]
-    run = chosen(changed, 1, 100.0)
+    run = chosen(changed, 1, 125.0)
     assert "3 whose code has changed" in told(changed, run, known=True)
     assert "7 of them with changed code" in told(changed, run, known=True)
 
@@ -82,7 +82,23 @@ def test_the_default_run_and_the_later_one_share_the_cases_out(project):
 
 def test_a_cost_is_that_of_the_case_or_of_its_function(monkeypatch):
     monkeypatch.setattr(budget, "costs", lambda: {"a.py::test_x": 2.0, "a.py::test_x[1]": 8.0})
-    assert [budget.cost(name) for name in ("a.py::test_x[1]", "a.py::test_x[2]", "a.py::test_y")] == [8.0, 2.0, 0.05]
+    assert [budget.cost(name) for name in ("a.py::test_x[1]", "a.py::test_x[2]", "a.py::test_y")] == [
+        8.0,
+        2.0,
+        budget.USUAL,
+    ]
+
+
+def test_costs_are_written_where_they_are_far_off(tmp_path, monkeypatch):
+    monkeypatch.setattr(budget, "COSTS", tmp_path / "costs.json")
+    budget.costs.cache_clear()
+    budget.write_costs({"a.py::test_x": [1.0, 3.0], "a.py::test_y": [budget.USUAL]})
+    assert budget.costs() == {"a.py::test_x": 2.0}
+    budget.write_costs({"a.py::test_x": [7.0]})
+    assert budget.costs() == {"a.py::test_x": 2.0}
+    budget.write_costs({"a.py::test_x": [9.0]})
+    assert budget.costs() == {"a.py::test_x": 8.0}
+    budget.costs.cache_clear()
 
 
 def test_costs_are_of_tests_that_exist():
