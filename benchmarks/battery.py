@@ -20,9 +20,9 @@ import jax
 import numpy as np
 from tests.refute.battery import CASES
 
-from lemmata.claims import Claim
-from lemmata.refutations import Counterexample, refute
-from lemmata.refutations._pressure import searchable
+from lemmata.engine.claims import Claim
+from lemmata.engine.refutations import Counterexample, refute
+from lemmata.engine.refutations._pressure import searchable
 
 SECONDS = 120.0
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from kernels import alternating
-from lemmata.attention import attended_pairs, block_attention
+from lemmata.subjects.attention import attended_pairs, block_attention
 
 LENGTH, DIMENSION, COUNT, REPEATS = 4096, 64, 4, 3
 BLOCKS = (128, 64, 32)

@@ -48,7 +48,7 @@ def trained() -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
 
 def ours(layers: list, images: np.ndarray) -> tuple[float, float, np.ndarray]:
     """Seconds, the processor's seconds, and the margins (images, rivals), after a check that bounds are nested."""
-    from lemmata.certificates import certify
+    from lemmata.subjects.robustness import certify
 
     start, used = time.perf_counter(), time.process_time()
     found = [certify(layers, image, RADIUS) for image in images]

@@ -43,8 +43,8 @@ def network(rows: int):
 
 def examine(rows: int, limit: float | None) -> None:
     """Train, examine, print."""
-    from lemmata.examinations import run_examination
-    from lemmata.models import read_trained
+    from lemmata.subjects.trained_models import read_trained
+    from lemmata.workflows.examinations import run_examination
 
     model, train, held = network(rows)
     clock, processor = time.perf_counter(), time.process_time()
@@ -65,7 +65,7 @@ def sharpness() -> None:
     import numpy as np
     import torch
 
-    from lemmata.models import largest_eigenvalue, read_model
+    from lemmata.subjects.trained_models import largest_eigenvalue, read_model
 
     torch.manual_seed(0)
     layers = [torch.nn.Linear(a, b) for a, b in ((144, 768), (768, 768), (768, 384), (384, 10))]

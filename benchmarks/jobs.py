@@ -12,8 +12,8 @@ import time
 
 import jax
 
-from lemmata.catalogue import costs
-from lemmata.claims import registry, verdicts_of
+from lemmata.engine.catalogue import costs
+from lemmata.engine.claims import registry, verdicts_of
 from lemmata.workers import Processes, finished
 
 CLAIMS, JOBS, TURNS = 40, 2, 2

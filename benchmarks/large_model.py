@@ -93,8 +93,8 @@ def main() -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from lemmata.examinations import run_examination
-    from lemmata.models import read_trained
+    from lemmata.subjects.trained_models import read_trained
+    from lemmata.workflows.examinations import run_examination
 
     begun = time.monotonic()
     rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""How the prior of `lemmata.forecasts._forecast` is learned from curves, by gradient descent on their likelihood.
+"""How the prior of `lemmata.subjects.forecasts._forecast` is learned from curves, by gradient descent on their likelihood.
 
 An example is the beginning of a curve with some of the later sizes as targets. Beginnings are the anchors up to 1/2,
 1/4 and 1/8 of the largest with all splits, and random ones: cut anywhere, with 3 to 25 of the splits, over a factor of
@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
 
-from lemmata.forecasts._curve_prior import continuations, look, outlook
-from lemmata.forecasts._curve_smoothing import smooth
-from lemmata.forecasts._forecast import Prior
+from lemmata.subjects.forecasts._curve_prior import continuations, look, outlook
+from lemmata.subjects.forecasts._curve_smoothing import smooth
+from lemmata.subjects.forecasts._forecast import Prior
 
 LONGEST, TARGETS, REACH = 32, 13, 300.0
 FACTORS = (2, 4, 8)

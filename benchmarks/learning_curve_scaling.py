@@ -19,12 +19,12 @@ import argparse
 
 import numpy as np
 
-import lemmata.forecasts._forecast as module
+import lemmata.subjects.forecasts._forecast as module
 from learning_curve_data import MeasuredCurve, find_lcdb, read_lcdb
 from learning_curve_fit import Example, standard
 from learning_curves import studied
 from lemmata.errors import LemmataError
-from lemmata.scaling import fit_scaling_law
+from lemmata.subjects.scaling import fit_scaling_law
 
 FACTOR, LEVEL, LEAST = 4, 0.9, 1e-9
 CELLS = {

@@ -21,9 +21,9 @@ import numpy as np
 import scipy.optimize
 
 from lemmata.core import one_blas_thread
-from lemmata.forecasts import forecast
-from lemmata.studies._kernel_fit import RIDGES, centred_fit
-from lemmata.studies._splits import split_sizes
+from lemmata.subjects.forecasts import forecast
+from lemmata.workflows.studies._kernel_fit import RIDGES, centred_fit
+from lemmata.workflows.studies._splits import split_sizes
 
 FACTORS, REPEATS, SPLITS = (2, 4, 8), 2, 6
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)

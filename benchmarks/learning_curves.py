@@ -1,4 +1,4 @@
-"""How well `lemmata.forecasts._forecast` continues measured learning curves, beside the usual parametric families.
+"""How well `lemmata.subjects.forecasts._forecast` continues measured learning curves, beside the usual parametric families.
 
     python benchmarks/learning_curves.py [--lcdb FOLDER] [--tables FILE] [--fit] [--no-rivals]
 
@@ -20,7 +20,7 @@ import pathlib
 
 import numpy as np
 
-import lemmata.forecasts._forecast as module
+import lemmata.subjects.forecasts._forecast as module
 from learning_curve_data import find_lcdb, read_lcdb, read_tables
 from learning_curve_fit import FACTORS, Example, fit, standard
 from learning_curve_rivals import RIVALS

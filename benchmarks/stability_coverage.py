@@ -1,4 +1,4 @@
-"""How often the intervals of lemmata.stability hold the truth, on laws and fits that nothing was tuned on.
+"""How often the intervals of lemmata.subjects.stability hold the truth, on laws and fits that nothing was tuned on.
 
 python benchmarks/stability_coverage.py [repetitions] prints one line for each law and fit, at a nominal 90 %.
 """
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.linear_model import Lasso
 from sklearn.tree import DecisionTreeRegressor
 
-from lemmata.stability import bias_variance, stability
+from lemmata.subjects.stability import bias_variance, stability
 
 TRUTHS = 1500
 FRESH = 400

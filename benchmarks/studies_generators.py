@@ -330,7 +330,7 @@ def noise_study(name: str, first: int, count: int) -> dict:
     """The p-values of the test for signal on tables that have none."""
     import jax
 
-    from lemmata.studies import load_dataset, signal
+    from lemmata.workflows.studies import load_dataset, signal
 
     declared, law = NOISES[name]
     values, started = [], time.monotonic()

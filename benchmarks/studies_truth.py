@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from lemmata.studies import load_dataset
+from lemmata.workflows.studies import load_dataset
 from studies_tables import Drawn, Table, horizon
 
 MOST_SETS, MOST_STRETCHES, FEWEST_SETS, MOST_TESTED = 40, 200, 4, 2000
@@ -36,7 +36,7 @@ def held_out_losses(dataset, name: str, train: np.ndarray, test: np.ndarray, uni
 
     Everything is learned from the training rows: imputation, encoding, scaling, ridges.
     """
-    from lemmata.studies._models import models
+    from lemmata.workflows.studies._models import models
 
     more = {"targets": dataset.targets, "ordered": True} if name in NAIVE else {}
     with jax.enable_x64(True), threadpool_limits(1), warnings.catch_warnings():

@@ -13,7 +13,7 @@ import time
 import jax
 import jax.numpy as jnp
 
-from lemmata.attention import KINDS, sigmoid_attention, softmax_attention, tiled_attention
+from lemmata.subjects.attention import KINDS, sigmoid_attention, softmax_attention, tiled_attention
 
 DENSE = {"sigmoid": sigmoid_attention, "softmax": softmax_attention}
 

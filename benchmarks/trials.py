@@ -4,8 +4,8 @@ import time
 
 import jax
 
-from lemmata.claims import find
-from lemmata.claims._trials import run_trials, trial, trial_key
+from lemmata.engine.claims import find
+from lemmata.engine.claims._trials import run_trials, trial, trial_key
 
 CLAIM, TRIALS, LOOP = "hoeffding_held_out", 8192, 64
 

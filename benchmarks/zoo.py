@@ -23,9 +23,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from lemmata.examinations import Record, run_examination, signs
-from lemmata.models import Objective, Trained, label_doubts, temperature
-from lemmata.report import model_sentences
+from lemmata.interfaces.report import model_sentences
+from lemmata.subjects.trained_models import Objective, Trained, label_doubts, temperature
+from lemmata.workflows.examinations import Record, run_examination, signs
 from zoo_models import CONDITIONS, HELD, MODELS, TARGET, TRAIN, Rows, stamped, trained_on
 
 CHANCE = 0.75  # an error that is not better than this is near the chance of ten classes, 0.9

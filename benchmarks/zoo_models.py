@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lemmata.models import Trained, read_trained
+from lemmata.subjects.trained_models import Trained, read_trained
 
 TRAIN, HELD, CLASSES = 300, 400, 10
 COPIED_WITHIN, COPIED_HELD, WRONG, TRIGGERED = 60, 100, 0.15, 0.1

@@ -15,13 +15,13 @@ from sklearn.linear_model import Ridge
 from sklearn.neural_network import MLPClassifier
 from tools_pictures import BAND, coloured
 
-from lemmata.bounds import pac_bayes_bound, random_label_test
-from lemmata.certificates import certify
-from lemmata.chapters.trained_models.norms import SpectralMarginBound
-from lemmata.models import read_trained
-from lemmata.optimisers import Comparison, compare_optimisers, shampoo
-from lemmata.privacy import privacy_audit, privacy_spent
-from lemmata.stability import bias_variance
+from lemmata.subjects.bounds import pac_bayes_bound, random_label_test
+from lemmata.subjects.optimisers import Comparison, compare_optimisers, shampoo
+from lemmata.subjects.privacy import privacy_audit, privacy_spent
+from lemmata.subjects.robustness import certify
+from lemmata.subjects.stability import bias_variance
+from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models.norms import SpectralMarginBound
 
 SIZE = {"width": 260, "height": 240}
 WIDTHS = (2, 4, 8, 16, 32, 48, 64, 80, 100, 128, 192, 256, 512)

@@ -10,12 +10,12 @@ import numpy as np
 from pictures import COLOURS, draw, log_axis
 from sklearn.linear_model import Lasso
 
-from lemmata.chapters.in_context.finite_precision import best_temperature, rounded_product
-from lemmata.chapters.in_context.risk_bound import theorem_risk
 from lemmata.functions import GaussianBumps, barron_parameter, draw_function, log_pair_cover
+from lemmata.interfaces.report import attention_picture, coefficients_picture, errors_picture
 from lemmata.networks import InContextTransformer, construct_transformer
-from lemmata.report import attention_picture, coefficients_picture, errors_picture
-from lemmata.studies import load_dataset, run_in_context
+from lemmata.subjects.in_context.finite_precision import best_temperature, rounded_product
+from lemmata.subjects.in_context.risk_bound import theorem_risk
+from lemmata.workflows.studies import load_dataset, run_in_context
 
 SIGMA, PENALTY, PROMPTS, QUERIES = 0.1, 1e-3, 24, 200
 DEFAULT = {"N": 256, "n": 64, "L": 2049}

@@ -13,15 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lemmata.chapters.diffusion.reverse_sampling import energy_interval, learn_score, sample_reverse, train_score
-from lemmata.chapters.softmax_training.activations_compared import width_table
+from lemmata.engine.problems._diffusion import FIRST, HORIZON, training_set
+from lemmata.engine.problems._schedules import Schedule
+from lemmata.engine.problems._targets import GaussianMixture
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork, train
-from lemmata.problems._diffusion import FIRST, HORIZON, training_set
-from lemmata.problems._schedules import Schedule
-from lemmata.problems._targets import GaussianMixture
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import spectrum
+from lemmata.subjects.diffusion.reverse_sampling import energy_interval, learn_score, sample_reverse, train_score
+from lemmata.subjects.softmax_training.activations_compared import width_table
 
 FOLDER = pathlib.Path(__file__).parent / "pictures"
 COLOURS = ("#b8962e", "#2f9e77", "#4c78c8", "#c2508c")

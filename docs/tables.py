@@ -4,9 +4,9 @@ import pathlib
 import re
 from typing import Any
 
-from lemmata.catalogue import catalogue, entries
-from lemmata.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Source, Witness
-from lemmata.sources import chapters, problems, references, reproductions, sources, statements
+from lemmata.engine.catalogue import catalogue, entries
+from lemmata.engine.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Source, Witness
+from lemmata.engine.sources import chapters, problems, references, reproductions, sources, statements
 
 FOLDER = pathlib.Path(__file__).parent
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from pictures import COLOURS, draw, log_axis
 
-from lemmata.preferences import best_of_n, coverage, divergence_bound, expected_normal_maximum
-from lemmata.scaling import fit_scaling_law, pass_at_k
+from lemmata.subjects.preferences import best_of_n, coverage, divergence_bound, expected_normal_maximum
+from lemmata.subjects.scaling import fit_scaling_law, pass_at_k
 
 SIZES = [1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 3e9]
 LOSSES = [5.354, 4.203, 3.367, 2.854, 2.458, 2.214, 2.046, 1.935]

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from lemmata.catalogue import ROOTS, claim_digests, digest_of_modules
+from lemmata.engine.catalogue import ROOTS, claim_digests, digest_of_modules
 from lemmata.files import replace_text
 
 ROOT = pathlib.Path(__file__).parents[1]

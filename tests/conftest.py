@@ -15,7 +15,7 @@ import os
 import pathlib
 import tempfile
 
-from lemmata.cli import solve_in_turn
+from lemmata.interfaces.cli import solve_in_turn
 
 # XLA reads its flags at the first computation, and ends the process at one that it does not know.
 _FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
@@ -26,8 +26,8 @@ solve_in_turn()
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
-from lemmata.claims import Claim  # noqa: E402
 from lemmata.core import one_blas_thread  # noqa: E402
+from lemmata.engine.claims import Claim  # noqa: E402
 from lemmata.files import replace_text  # noqa: E402
 from tests import budget  # noqa: E402
 

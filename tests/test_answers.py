@@ -5,7 +5,7 @@ import pytest
 
 from lemmata.answers import Condition, inside, positive, probability, share_interval, whole
 from lemmata.errors import SettingError
-from lemmata.preferences import fit_rewards
+from lemmata.subjects.preferences import fit_rewards
 
 sm = pytest.importorskip("statsmodels.api")
 

@@ -54,7 +54,7 @@ def test_imports_go_down(path):
 )
 def test_product_code_leaves_the_theory_alone(path):
     assert "chapters" not in rooms(path), "what a product needs is a room's, and the chapter takes it from there"
-    assert "lemmata.chapters" not in path.read_text()
+    assert "lemmata.subjects" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

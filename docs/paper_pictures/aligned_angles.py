@@ -6,7 +6,7 @@ import numpy as np
 from scipy.ndimage import rotate
 from sklearn.datasets import load_digits
 
-from lemmata.embeddings import Term, aligned_regression
+from lemmata.subjects.embeddings import Term, aligned_regression
 
 SPLITS, ROWS, STEPS, WEIGHT = 5, 85, 80, 2.0
 ARMS: dict[str, Term] = {"source alone": "none", "marginal laws": "marginal", "conditional laws": "conditional"}

@@ -3,8 +3,8 @@
 import altair as alt
 import numpy as np
 
-from lemmata.chapters.regression._radii_fits import CHOSEN, GRIDS, inverse, left_out, matrix
-from lemmata.problems._charge_radii import BASES, radii_table
+from lemmata.engine.problems._charge_radii import BASES, radii_table
+from lemmata.subjects.regression._radii_fits import CHOSEN, GRIDS, inverse, left_out, matrix
 
 NAMES = {"smooth": "one length scale", "odd-even": "odd-even", "two scales": "two length scales"}
 COLOURS = {"one length scale": "#b8962e", "odd-even": "#c2508c", "two length scales": "#4c78c8"}

@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.phases import CubicTeacher, mixed_phase, transition
-from lemmata.samplers import mala
+from lemmata.subjects.phases import CubicTeacher, mixed_phase, transition
+from lemmata.subjects.samplers import mala
 
 TEACHER = CubicTeacher(epsilon=-0.6, weight_variance=0.5, ratio=4.0)
 DIMENSION, CHAINS, STEPS, BURN = 60, 96, 3000, 500

@@ -8,7 +8,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
-from lemmata.decisions import CONTROLS, BitProcess, grid_values, optimal_values, parity_process, scrambled_process
+from lemmata.subjects.decisions import (
+    CONTROLS,
+    BitProcess,
+    grid_values,
+    optimal_values,
+    parity_process,
+    scrambled_process,
+)
 
 BITS, HORIZON, SEEDS, WIDTHS = 10, 15, 3, (8, 32, 128)
 ROWS, PASSES = 2000, 100

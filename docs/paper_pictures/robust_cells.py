@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lemmata.adversaries import cell_grid, rank_correlation, run_cells
+from lemmata.subjects.adversaries import cell_grid, rank_correlation, run_cells
 
 RADIUS, ROWS, NEW, STEPS = 0.1, 96, 300, 40
 COLOURS = ("#4c78c8", "#c2508c")

@@ -6,9 +6,9 @@ import altair as alt
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.chapters.regression.smoothness import interval_spectrum
-from lemmata.problems._labelled_modes import DECAY, LabelledModes, labels_of
+from lemmata.engine.problems._labelled_modes import DECAY, LabelledModes, labels_of
 from lemmata.spectra import smoothness, target_power
+from lemmata.subjects.regression.smoothness import interval_spectrum
 
 N, S, DRAWS = 2400, 0.6, 40
 COLOURS = ("#4c78c8", "#c2508c", "#b8962e")

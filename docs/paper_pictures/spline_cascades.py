@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import train_test_split
 
-from lemmata.splines import Hyperoctahedron, Package, SplineCovariance, initial_cascade
+from lemmata.subjects.splines import Hyperoctahedron, Package, SplineCovariance, initial_cascade
 
 COLOURS = ("#4c78c8", "#2f9e77", "#b8962e", "#c2508c", "#777")
 BATCH, WIDTH, DRAWS, LAYERS = 325, 20, 24, 100

@@ -4,8 +4,8 @@ import altair as alt
 import jax
 import numpy as np
 
-from lemmata.chapters.regression.spline_limit import process_minus_spline
-from lemmata.problems._scattered_values import ScatteredSamples
+from lemmata.engine.problems._scattered_values import ScatteredSamples
+from lemmata.subjects.regression.spline_limit import process_minus_spline
 
 LEVELS = {"c = b^1.5": 1.5, "c = b²": 2.0, "c = b³": 3.0}
 COLOURS = ("#c2508c", "#b8962e", "#4c78c8")

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lemmata.dynamics import contrastive_matrix, embedding_flow, stepwise_times
+from lemmata.subjects.dynamics import contrastive_matrix, embedding_flow, stepwise_times
 
 ROWS, OUTPUTS, SCALE, TIMES = 500, 5, 1e-4, 160
 LEFT = {"line": "foreseen", "dot": "measured in a flow"}

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.operators import (
+from lemmata.subjects.operators import (
     SuperResolutionOperator,
     bilinear,
     peak_signal_to_noise,

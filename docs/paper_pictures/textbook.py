@@ -4,11 +4,11 @@ import altair as alt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from lemmata.chapters.textbook.graphical_models import loop_eigenvalues, marginals
-from lemmata.chapters.textbook.markov_chains import distances, second_modulus
-from lemmata.problems._finite_chains import FiniteChain
-from lemmata.problems._ising_models import IsingModel, belief_propagation
-from lemmata.problems._textbook_rows import adaptive_boosting
+from lemmata.engine.problems._finite_chains import FiniteChain
+from lemmata.engine.problems._ising_models import IsingModel, belief_propagation
+from lemmata.engine.problems._textbook_rows import adaptive_boosting
+from lemmata.subjects.textbook.graphical_models import loop_eigenvalues, marginals
+from lemmata.subjects.textbook.markov_chains import distances, second_modulus
 
 ROUNDS, STEPS, SPINS = 40, 20, (4, 6, 10)
 COLOURS = ("#2f9e77", "#4c78c8", "#b8962e", "#c2508c")

@@ -1,6 +1,6 @@
 """`python -m lemmata` is the command `lemmata`."""
 
-from lemmata.cli import main
+from lemmata.interfaces.cli import main
 
 if __name__ == "__main__":
     main()

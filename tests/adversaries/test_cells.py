@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from lemmata.adversaries import Cell, CellError, cell_grid, label_energy, mixed_kernels, rank_correlation, run_cells
-from lemmata.adversaries._cell_training import cell_outputs, cell_parameters, wiring
 from lemmata.architectures import TangentKernel
 from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.kernels import Linear, gram
+from lemmata.subjects.adversaries import (
+    Cell,
+    CellError,
+    cell_grid,
+    label_energy,
+    mixed_kernels,
+    rank_correlation,
+    run_cells,
+)
+from lemmata.subjects.adversaries._cell_training import cell_outputs, cell_parameters, wiring
 
 
 @pytest.mark.parametrize("number", [0, 13, 22, 35, 59])

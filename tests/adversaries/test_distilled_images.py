@@ -5,7 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.adversaries import (
+from lemmata.architectures import Conv, Dense, Flatten, Relu, Serial, TangentKernel, erf_network, relu_network
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.kernels import RBF
+from lemmata.subjects.adversaries import (
     BackdoorLoss,
     Distilled,
     Poisoned,
@@ -19,9 +22,6 @@ from lemmata.adversaries import (
     projection_loss,
     square_trigger,
 )
-from lemmata.architectures import Conv, Dense, Flatten, Relu, Serial, TangentKernel, erf_network, relu_network
-from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.kernels import RBF
 
 KERNEL = RBF(0.7)
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.adversaries import projected_gradient
 from lemmata.errors import SettingError, ShapeError
+from lemmata.subjects.adversaries import projected_gradient
 
 W = jnp.array([1.0, -2.0, 0.5])
 X = jax.random.normal(jax.random.key(0), (6, 3))

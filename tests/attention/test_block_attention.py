@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from lemmata.attention import (
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.subjects.attention import (
     attended_mask,
     attended_pairs,
     block_attention,
@@ -18,7 +19,6 @@ from lemmata.attention import (
     key_convolution,
     masked_block_attention,
 )
-from lemmata.errors import DataError, SettingError, ShapeError
 
 
 def rows(n: int, d: int = 4, e: int = 3, seed: int = 0) -> list[np.ndarray]:

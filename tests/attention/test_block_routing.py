@@ -7,8 +7,8 @@ from scipy.integrate import quad
 from scipy.signal import lfilter
 from scipy.stats import binom, norm
 
-from lemmata.attention import block_scores, hit_rate, key_convolution, router_signal_to_noise
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.subjects.attention import block_scores, hit_rate, key_convolution, router_signal_to_noise
 
 
 def keys_on_the_sphere(generator, *shape):

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.attention import flash_sigmoid, sigmoid_attention, softmax_attention, tiled_attention
-from lemmata.attention._dense import check_head
 from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
+from lemmata.subjects.attention import flash_sigmoid, sigmoid_attention, softmax_attention, tiled_attention
+from lemmata.subjects.attention._dense import check_head
 
 
 def head(n, d=5, p=3, dtype=np.float64):

@@ -11,9 +11,9 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from lemmata.bounds import kl_upper, occam_bound, rademacher, random_label_test
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.kernels import RBF, Linear, gram
+from lemmata.subjects.bounds import kl_upper, occam_bound, rademacher, random_label_test
 
 
 def thresholds(x, y):

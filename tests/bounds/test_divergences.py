@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from lemmata.bounds import binary_kl, gaussian_error, kl_lower, kl_moment, kl_upper, pac_bayes_budget
 from lemmata.errors import SettingError
+from lemmata.subjects.bounds import binary_kl, gaussian_error, kl_lower, kl_moment, kl_upper, pac_bayes_budget
 
 
 def divergence(q: float, p: float) -> float:

@@ -17,11 +17,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-import lemmata.chapters.generalisation.pac_bayes as chapter
-from lemmata.bounds import gaussian_error, kl_upper, pac_bayes_bound, pac_bayes_budget
-from lemmata.bounds._gaussian_rules import module_rules
+import lemmata.subjects.generalisation.pac_bayes as chapter
 from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
 from lemmata.kernels import RBF
+from lemmata.subjects.bounds import gaussian_error, kl_upper, pac_bayes_bound, pac_bayes_budget
+from lemmata.subjects.bounds._gaussian_rules import module_rules
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lemmata.catalogue import (
+from lemmata.engine.catalogue import (
     FACETS,
     PROBLEMS,
     TIGHTNESS,
@@ -19,8 +19,8 @@ from lemmata.catalogue import (
     tags,
     tightness,
 )
-from lemmata.catalogue import _tags as room
-from lemmata.claims import registry
+from lemmata.engine.catalogue import _tags as room
+from lemmata.engine.claims import registry
 
 PLACES = sorted({name.rpartition(".")[0] for name in entries()})
 

@@ -5,18 +5,18 @@ import sys
 import jax
 import pytest
 
-from lemmata.catalogue import _fingerprint as prints
-from lemmata.catalogue import _meaning as meanings
-from lemmata.catalogue import _modules as files
-from lemmata.claims import find, registry
-from lemmata.claims._trials import run_trials
+from lemmata.engine.catalogue import _fingerprint as prints
+from lemmata.engine.catalogue import _meaning as meanings
+from lemmata.engine.catalogue import _modules as files
+from lemmata.engine.claims import find, registry
+from lemmata.engine.claims._trials import run_trials
 
 SECTION = '''
 """A section."""
 
 import jax.numpy as jnp
 
-from lemmata.claims import Claim, Control, Hypothesis
+from lemmata.engine.claims import Claim, Control, Hypothesis
 from lemmata.shared import Kernel, Wide, smooth
 from lemmata.errors import SettingError
 
@@ -225,7 +225,7 @@ def test_what_trials_execute_is_reached(name):
     finally:
         sys.setprofile(None)
     assert not trials.errors
-    from lemmata.catalogue._states import _ASKED, ENGINE
+    from lemmata.engine.catalogue._states import _ASKED, ENGINE
 
     roots = [files.Node(type(claim).__module__, type(claim).__name__), *(files.Node(*node) for node in ENGINE)]
     reached = prints.reached(roots, _ASKED)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lemmata.catalogue import _records as room
-from lemmata.catalogue import costs, entries, records, write_costs, write_records
-from lemmata.claims import Verdict, recorded, registry
+from lemmata.engine.catalogue import _records as room
+from lemmata.engine.catalogue import costs, entries, records, write_costs, write_records
+from lemmata.engine.claims import Verdict, recorded, registry
 
 FILES = sorted(room.SECTIONS.glob("*/records/*.json"))
 

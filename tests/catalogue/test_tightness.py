@@ -7,9 +7,9 @@ import pathlib
 import pytest
 
 import lemmata
-from lemmata.catalogue import described, entries, is_loose, searched, searches, told_search
-from lemmata.claims import Status, registry
-from lemmata.refutations import has_tightness
+from lemmata.engine.catalogue import described, entries, is_loose, searched, searches, told_search
+from lemmata.engine.claims import Status, registry
+from lemmata.engine.refutations import has_tightness
 
 
 def test_no_verdict_can_read_them():

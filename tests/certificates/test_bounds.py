@@ -8,7 +8,8 @@ import pytest
 from scipy import optimize
 
 from lemmata.architectures import Dense, Erf, Relu, Serial
-from lemmata.certificates import (
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.subjects.robustness import (
     METHODS,
     Ball,
     ReluNetwork,
@@ -25,7 +26,6 @@ from lemmata.certificates import (
     read_network,
     triangle,
 )
-from lemmata.errors import DataError, SettingError, ShapeError
 
 SIZES = [(3, 5, 2), (4, 6, 6, 3), (6, 8, 8, 8, 4)]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from lemmata.certificates import certify, largest_radius, read_network
 from lemmata.errors import SettingError, ShapeError
+from lemmata.subjects.robustness import certify, largest_radius, read_network
 
 SHAPE = (6, 6, 2)
 IMAGES = np.random.default_rng(0).normal(size=(5, *SHAPE))

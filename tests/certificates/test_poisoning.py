@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lemmata.certificates import backdoor_report, bulk_median, partition_certificate, rows_to_see, spiked_overlap
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.subjects.robustness import backdoor_report, bulk_median, partition_certificate, rows_to_see, spiked_overlap
 
 
 def exhaustive(votes, classes):

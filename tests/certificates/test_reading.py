@@ -7,9 +7,9 @@ import pytest
 
 from lemmata.answers import Condition
 from lemmata.architectures import AveragePool, Conv, Dense, Flatten, Relu, Serial
-from lemmata.certificates import METHODS, backdoor_report, certify, partition_certificate, read_network, smooth
-from lemmata.claims import registry
+from lemmata.engine.claims import registry
 from lemmata.errors import SettingError, ShapeError
+from lemmata.subjects.robustness import METHODS, backdoor_report, certify, partition_certificate, read_network, smooth
 
 
 def points(shape):

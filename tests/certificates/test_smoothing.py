@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.certificates import smooth, smoothed_radius
 from lemmata.errors import SettingError, ShapeError
+from lemmata.subjects.robustness import smooth, smoothed_radius
 
 
 @pytest.mark.parametrize(

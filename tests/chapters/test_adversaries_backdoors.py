@@ -5,10 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.adversaries import square_trigger
-from lemmata.chapters.adversaries import distilled_backdoors
-from lemmata.problems._contradicted_labels import ContradictedLabels, LabelledFeatures
-from lemmata.problems._poisoned_digits import SHAPE, DigitsToPoison, digits, regression
+from lemmata.engine.problems._contradicted_labels import ContradictedLabels, LabelledFeatures
+from lemmata.engine.problems._poisoned_digits import SHAPE, DigitsToPoison, digits, regression
+from lemmata.subjects.adversaries import distilled_backdoors, square_trigger
 
 
 def apart(ridge: float) -> ContradictedLabels:

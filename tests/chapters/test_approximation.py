@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from lemmata.chapters.approximation import barron_examples, features_without_covers, uniform_features
-from lemmata.chapters.approximation import covering_numbers as covering
-from lemmata.chapters.approximation import ramps as steps
-from lemmata.chapters.approximation._hardest_functions import hardest
+from lemmata.engine.problems._cosine_ramps import CosineRamps
+from lemmata.engine.problems._gauss_legendre import pieces
+from lemmata.engine.problems._ramps import Line
 from lemmata.functions import (
     Cosines,
     CosineSum,
@@ -19,9 +18,10 @@ from lemmata.functions import (
     representing_coefficients,
     sample_features,
 )
-from lemmata.problems._cosine_ramps import CosineRamps
-from lemmata.problems._gauss_legendre import pieces
-from lemmata.problems._ramps import Line
+from lemmata.subjects.approximation import barron_examples, features_without_covers, uniform_features
+from lemmata.subjects.approximation import covering_numbers as covering
+from lemmata.subjects.approximation import ramps as steps
+from lemmata.subjects.approximation._hardest_functions import hardest
 
 RNG = np.random.default_rng(0)
 

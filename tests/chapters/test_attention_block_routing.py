@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.attention import key_convolutions
-from lemmata.chapters.attention.block_routing import recall
-from lemmata.problems._convolved_keys import ConvolvedKey
-from lemmata.problems._recalled_pairs import RecallContexts
-from lemmata.problems._routed_keys import HiddenRun, sphere_products
+from lemmata.engine.problems._convolved_keys import ConvolvedKey
+from lemmata.engine.problems._recalled_pairs import RecallContexts
+from lemmata.engine.problems._routed_keys import HiddenRun, sphere_products
+from lemmata.subjects.attention import key_convolutions
+from lemmata.subjects.attention.block_routing import recall
 
 
 def test_recall_by_hand():

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.chapters.generalisation.concentration import HoeffdingHeldOut, hoeffding_radius
-from lemmata.claims import examine
-from lemmata.problems._held_out_losses import HeldOutLosses
-from lemmata.problems._sampled import sampled_regression
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._held_out_losses import HeldOutLosses
+from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.subjects.generalisation.concentration import HoeffdingHeldOut, hoeffding_radius
 
 
 def test_radius_by_hand():

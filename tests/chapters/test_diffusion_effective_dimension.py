@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.diffusion.effective_dimension import (
+from lemmata.engine.problems._noised_regression import NoisedRegressions
+from lemmata.subjects.diffusion.effective_dimension import (
     FlowThroughEffectiveDimension,
     LeaveOneOutDenoiser,
     ScoreErrorThroughEffectiveDimension,
 )
-from lemmata.problems._noised_regression import NoisedRegressions
 
 SETTING = {"n": 12, "d": 2, "sigma": 0.5, "ridge": 0.7, "target": "sphere"}
 

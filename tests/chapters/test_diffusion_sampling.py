@@ -5,7 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.diffusion.reverse_sampling import (
+from lemmata.engine.problems._diffusion import training_set
+from lemmata.engine.problems._schedules import Schedule
+from lemmata.engine.problems._targets import GaussianMixture
+from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.subjects.diffusion.reverse_sampling import (
     energy_distance,
     energy_interval,
     learn_score,
@@ -14,10 +18,6 @@ from lemmata.chapters.diffusion.reverse_sampling import (
     simulate_forward,
     train_score,
 )
-from lemmata.kernels import SoftmaxTangent, gram
-from lemmata.problems._diffusion import training_set
-from lemmata.problems._schedules import Schedule
-from lemmata.problems._targets import GaussianMixture
 
 NORMAL = GaussianMixture(jnp.asarray([[0.5, -0.2]]), jnp.ones(1), 0.3)
 SCHEDULE = Schedule(1.0, 1.0)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from lemmata.chapters.diffusion.early_stopping import gap_along_flow
-from lemmata.chapters.diffusion.score_error import LabelMismatch, approximation_bound, gaps, mismatch_bound
+from lemmata.engine.problems._diffusion import training_set
+from lemmata.engine.problems._learned_scores import TrainedScores, flat, rows, sampled_learned, train_beside_kernel
+from lemmata.engine.problems._schedules import Schedule, loss_weight, score_from_denoiser
+from lemmata.engine.problems._targets import Cube
 from lemmata.errors import SettingError
 from lemmata.networks import SoftmaxNetwork
-from lemmata.problems._diffusion import training_set
-from lemmata.problems._learned_scores import TrainedScores, flat, rows, sampled_learned, train_beside_kernel
-from lemmata.problems._schedules import Schedule, loss_weight, score_from_denoiser
-from lemmata.problems._targets import Cube
+from lemmata.subjects.diffusion.early_stopping import gap_along_flow
+from lemmata.subjects.diffusion.score_error import LabelMismatch, approximation_bound, gaps, mismatch_bound
 
 
 def test_rows_and_columns():

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import TangentKernel, erf_network, relu_network
-from lemmata.chapters.dynamics import critic_slopes, critics, particle_flows
-from lemmata.dynamics import critic, squared_discrepancy
-from lemmata.problems._clouds import EightGaussians, ShiftedClouds
-from lemmata.problems._kinked_critics import LinesOfCritics
+from lemmata.engine.problems._clouds import EightGaussians, ShiftedClouds
+from lemmata.engine.problems._kinked_critics import LinesOfCritics
+from lemmata.subjects.dynamics import critic, critic_slopes, critics, particle_flows, squared_discrepancy
 
 
 def test_the_kink_of_a_kernel_by_its_arccosine_form():

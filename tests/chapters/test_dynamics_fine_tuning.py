@@ -6,11 +6,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.dynamics import fine_tuning
-from lemmata.claims._relations import Sample
-from lemmata.dynamics import REVIEWS
-from lemmata.problems._few_shot_tasks import UNRELATED, UNTIL, FewShotTasks, UnsolvedTasks, loss_before, pre_trained
-from lemmata.problems._gradient_rows import TunedNetworks
+from lemmata.engine.claims._relations import Sample
+from lemmata.engine.problems._few_shot_tasks import (
+    UNRELATED,
+    UNTIL,
+    FewShotTasks,
+    UnsolvedTasks,
+    loss_before,
+    pre_trained,
+)
+from lemmata.engine.problems._gradient_rows import TunedNetworks
+from lemmata.subjects.dynamics import REVIEWS, fine_tuning
 
 
 def test_a_relative_change_of_the_kernel_halves_with_the_derivative():

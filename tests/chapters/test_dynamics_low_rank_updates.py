@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from lemmata.dynamics import rank_needed
+from lemmata.subjects.dynamics import rank_needed
 
 
 def test_the_bound_on_one_norm_holds_by_the_law_of_chi_squared():

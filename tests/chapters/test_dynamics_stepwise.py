@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import NNGPKernel, erf_network
-from lemmata.chapters.dynamics import stepwise, stepwise_kernels, stepwise_networks
-from lemmata.chapters.dynamics._crossings import company, crossings
-from lemmata.chapters.dynamics._trained_embeddings import correlations, small_network
-from lemmata.dynamics import contrastive_matrix
+from lemmata.engine.problems._small_starts import SmallStarts, rotation
+from lemmata.engine.problems._view_pairs import NoisyViews
 from lemmata.kernels import Polynomial, gram
-from lemmata.problems._small_starts import SmallStarts, rotation
-from lemmata.problems._view_pairs import NoisyViews
+from lemmata.subjects.dynamics import contrastive_matrix, stepwise, stepwise_kernels, stepwise_networks
+from lemmata.subjects.dynamics._crossings import company, crossings
+from lemmata.subjects.dynamics._trained_embeddings import correlations, small_network
 
 
 def test_features_have_the_kernel_of_degree_two():

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.architectures import relu_network
-from lemmata.chapters.tangent import finite_width as section
-from lemmata.claims import examine
+from lemmata.engine.claims import examine
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._wide_inputs import Inputs
 from lemmata.kernels import RBF
-from lemmata.problems import Regression
-from lemmata.problems._wide_inputs import Inputs
+from lemmata.subjects.tangent import finite_width as section
 
 EPS = float(np.finfo(float).eps)
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from lemmata.chapters.generalisation import growth, separable_labellings, sine_labels
-from lemmata.chapters.generalisation._labellings import cover_count, halfspace_labellings, shattered_points
-from lemmata.problems._labelled_points import GeneralPoints, PointsOnLine, SineNodes
-from lemmata.problems._set_systems import BinomialSum, SetSystem, SetSystems, SignArchitecture
+from lemmata.engine.problems._labelled_points import GeneralPoints, PointsOnLine, SineNodes
+from lemmata.engine.problems._set_systems import BinomialSum, SetSystem, SetSystems, SignArchitecture
+from lemmata.subjects.generalisation import growth, separable_labellings, sine_labels
+from lemmata.subjects.generalisation._labellings import cover_count, halfspace_labellings, shattered_points
 
 
 def _by_programme(points: np.ndarray) -> set[int]:

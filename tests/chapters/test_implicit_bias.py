@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.chapters.optimisation.implicit_bias import MinimumNormInterpolant, nearest_interpolant
-from lemmata.claims import examine
-from lemmata.problems._least_squares import LeastSquares
-from lemmata.problems._sampled import sampled_regression
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._least_squares import LeastSquares
+from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.subjects.optimisation.implicit_bias import MinimumNormInterpolant, nearest_interpolant
 
 
 def test_it_interpolates_and_differs_from_the_start_only_in_the_row_space(key):

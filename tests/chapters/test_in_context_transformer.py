@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.in_context import _errors as errors
-from lemmata.chapters.in_context import _passes as passes
-from lemmata.chapters.in_context import accelerated_transformer as acceleration
-from lemmata.chapters.in_context import finite_precision as precision
+from lemmata.engine.problems._prompts import sampled_prompt
 from lemmata.networks import temperature_asked
-from lemmata.problems._prompts import sampled_prompt
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
+from lemmata.subjects.in_context import _errors as errors
+from lemmata.subjects.in_context import _passes as passes
+from lemmata.subjects.in_context import accelerated_transformer as acceleration
+from lemmata.subjects.in_context import finite_precision as precision
 
 EPS = float(np.finfo(float).eps)
 

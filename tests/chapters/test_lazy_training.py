@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import TangentKernel, relu_network
-from lemmata.chapters.tangent import lazy_training as section
-from lemmata.claims import examine
+from lemmata.engine.claims import examine
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._training_sets import TrainingSet, trace_step
 from lemmata.kernels import RBF, gram
-from lemmata.problems import Regression
-from lemmata.problems._training_sets import TrainingSet, trace_step
+from lemmata.subjects.tangent import lazy_training as section
 
 EPS = float(np.finfo(float).eps)
 

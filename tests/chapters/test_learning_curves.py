@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.chapters.generalisation.learning_curves import LearningCurveEstimate, held_out_error, pooled
-from lemmata.claims import examine
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._sampled import sampled_regression
 from lemmata.kernels import Linear
-from lemmata.problems._sampled import sampled_regression
+from lemmata.subjects.generalisation.learning_curves import LearningCurveEstimate, held_out_error, pooled
 
 
 def test_error_is_that_of_sklearn(key):

@@ -7,17 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.optimisation._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
-from lemmata.chapters.optimisation.least_squares import (
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._least_squares import LeastSquares, kernel_features
+from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.kernels import Linear
+from lemmata.subjects.optimisation._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
+from lemmata.subjects.optimisation.least_squares import (
     ConditionNumberGrowth,
     ConditionNumberIterations,
     PrintedStepIterations,
     ResidualsFollowGram,
 )
-from lemmata.claims import examine
-from lemmata.kernels import Linear
-from lemmata.problems._least_squares import LeastSquares, kernel_features
-from lemmata.problems._sampled import sampled_regression
 
 EPS = np.finfo(float).eps
 

@@ -5,9 +5,9 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-from lemmata.chapters.generalisation.leave_one_out import LeaveOneOutIdentity, naive_leave_one_out_residuals
-from lemmata.claims import examine
-from lemmata.problems._sampled import sampled_regression
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.subjects.generalisation.leave_one_out import LeaveOneOutIdentity, naive_leave_one_out_residuals
 
 
 def test_refits_are_those_of_sklearn(key):

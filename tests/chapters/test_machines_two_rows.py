@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lemmata.chapters.machines._two_rows import arc_cosine, posterior, rectified
+from lemmata.subjects.machines._two_rows import arc_cosine, posterior, rectified
 
 PRIOR, Y = np.array([[1.0, 0.3], [0.3, 0.7]]), np.array([[1.0, -0.5], [0.4, 1.2]])
 

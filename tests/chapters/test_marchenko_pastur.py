@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from lemmata.chapters.high_dimension import marchenko_pastur as section
-from lemmata.claims import examine
+from lemmata.engine.claims import examine
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems import _random_matrices as matrices
 from lemmata.kernels import Linear
-from lemmata.problems import Regression
-from lemmata.problems import _random_matrices as matrices
+from lemmata.subjects.high_dimension import marchenko_pastur as section
 
 
 def broken(found):

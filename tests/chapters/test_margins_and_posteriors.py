@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lemmata.chapters.generalisation import linear_margins, norms_of_layers, support_vectors
-from lemmata.problems._gibbs_rules import NoisyLinearRules
-from lemmata.problems._margin_rows import SphericalMarginRows, sphere_shadows
+from lemmata.engine.problems._gibbs_rules import NoisyLinearRules
+from lemmata.engine.problems._margin_rows import SphericalMarginRows, sphere_shadows
+from lemmata.subjects.generalisation import linear_margins, norms_of_layers, support_vectors
 
 
 def test_margins_of_labellings_by_another_programme():

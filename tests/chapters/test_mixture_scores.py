@@ -9,19 +9,19 @@ import pytest
 from numpy.polynomial import Polynomial
 from scipy import stats
 
-from lemmata.chapters.diffusion.score_smoothness import ScoreSeminormConstants
-from lemmata.chapters.diffusion.score_spaces import interpolation_norm
-from lemmata.errors import SettingError
-from lemmata.problems._heated_mixtures import (
+from lemmata.engine.problems._heated_mixtures import (
     HeatedLaws,
     HeatedMixture,
     fisher_information,
     sampled_heated_mixture,
 )
-from lemmata.problems._location_families import ShiftedNormal
-from lemmata.problems._normal_scores import EqualWidthMixtures, EqualWidths
-from lemmata.problems._score_learning import NormalDataPairs
-from lemmata.problems._two_points import TwoPoints
+from lemmata.engine.problems._location_families import ShiftedNormal
+from lemmata.engine.problems._normal_scores import EqualWidthMixtures, EqualWidths
+from lemmata.engine.problems._score_learning import NormalDataPairs
+from lemmata.engine.problems._two_points import TwoPoints
+from lemmata.errors import SettingError
+from lemmata.subjects.diffusion.score_smoothness import ScoreSeminormConstants
+from lemmata.subjects.diffusion.score_spaces import interpolation_norm
 
 V = jnp.asarray(0.4)
 

@@ -3,9 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.open_problems.descent_in_context import trained_layer
-from lemmata.chapters.open_problems.low_rank_attention import SmallFactorsFindLowerRank
-from lemmata.problems._attention_teachers import PromptLaw, RankOneTeachers
+from lemmata.engine.problems._attention_teachers import PromptLaw, RankOneTeachers
+from lemmata.subjects.open_problems.descent_in_context import trained_layer
+from lemmata.subjects.open_problems.low_rank_attention import SmallFactorsFindLowerRank
 
 KEY = jax.random.key(0)
 

@@ -4,8 +4,8 @@ import pathlib
 
 import pytest
 
-from lemmata.catalogue import catalogue, entries
-from lemmata.sources import chapters, statements
+from lemmata.engine.catalogue import catalogue, entries
+from lemmata.engine.sources import chapters, statements
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}

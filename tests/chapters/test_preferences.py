@@ -8,12 +8,21 @@ from scipy import integrate, stats
 from scipy.optimize import minimize
 from scipy.special import lambertw
 
-from lemmata.chapters.preferences import comparisons, coverage, direct, frontier, goodhart, margins, selection
-from lemmata.preferences import fit_rewards, selection_weights
-from lemmata.problems._preference_comparisons import Contest, MixedOpinions, Opinions
-from lemmata.problems._preference_pairs import FeaturePairs, LabelledPair, LabelledPairs
-from lemmata.problems._proxy_rewards import HeavyProxy
-from lemmata.problems._tabular_policies import RankedAnswers, TabularPolicies
+from lemmata.engine.problems._preference_comparisons import Contest, MixedOpinions, Opinions
+from lemmata.engine.problems._preference_pairs import FeaturePairs, LabelledPair, LabelledPairs
+from lemmata.engine.problems._proxy_rewards import HeavyProxy
+from lemmata.engine.problems._tabular_policies import RankedAnswers, TabularPolicies
+from lemmata.subjects.preferences import (
+    comparisons,
+    covered_answers,
+    direct,
+    fit_rewards,
+    frontier,
+    goodhart,
+    margins,
+    selection,
+    selection_weights,
+)
 
 
 @pytest.mark.parametrize(
@@ -158,4 +167,4 @@ def test_gradients_of_estimates_are_means_of_sampled_ones(key):
     for estimate in (lambda logs: -logs, lambda logs: 0.5 * logs**2, lambda logs: jnp.expm1(logs) - logs):
         value = lambda x, f=estimate: jnp.mean(f(problem.log_ref - jax.nn.log_softmax(x))[drawn])
         sampled = jax.grad(value)(problem.log_policy)
-        assert np.allclose(coverage._mean_gradient(problem, estimate), sampled, atol=0.01)
+        assert np.allclose(covered_answers._mean_gradient(problem, estimate), sampled, atol=0.01)

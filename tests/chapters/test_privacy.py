@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.stability import accountants, audits, privacy
-from lemmata.privacy import gaussian_delta, gaussian_eps, gaussian_sigma, privacy_spent, threshold_attack
-from lemmata.problems._audited_releases import AuditedSums, AuditedTrainings
-from lemmata.problems._gaussian_releases import GaussianRelease, SampledSteps
-from lemmata.problems._neighbouring_laws import PrivateAlgorithms, PrivateChannels
+from lemmata.engine.problems._audited_releases import AuditedSums, AuditedTrainings
+from lemmata.engine.problems._gaussian_releases import GaussianRelease, SampledSteps
+from lemmata.engine.problems._neighbouring_laws import PrivateAlgorithms, PrivateChannels
+from lemmata.subjects.privacy import gaussian_delta, gaussian_eps, gaussian_sigma, privacy_spent, threshold_attack
+from lemmata.subjects.stability import accountants, audits, privacy
 
 
 def release(eps: float, delta: float) -> GaussianRelease:

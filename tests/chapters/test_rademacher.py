@@ -7,16 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.generalisation.rademacher import (
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._kernel_balls import BallLearning, KernelBall, NoisySigns, ball_coefficients
+from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.subjects.generalisation.rademacher import (
     KernelBallRademacher,
     PrintedGeneralisationInequality,
     RademacherGeneralisation,
     rademacher_bound,
     signed_suprema,
 )
-from lemmata.claims import examine
-from lemmata.problems._kernel_balls import BallLearning, KernelBall, NoisySigns, ball_coefficients
-from lemmata.problems._sampled import sampled_regression
 
 ALL_SIGNS = np.array(list(itertools.product([-1.0, 1.0], repeat=10)))
 

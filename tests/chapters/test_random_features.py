@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.kernel_approximation import RBFSampler
 
-from lemmata.chapters.tangent import random_features as section
-from lemmata.claims import examine
+from lemmata.engine.claims import examine
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._feature_points import FeaturePoints, KernelPoints
 from lemmata.kernels import RBF, Laplace
-from lemmata.problems import Regression
-from lemmata.problems._feature_points import FeaturePoints, KernelPoints
+from lemmata.subjects.tangent import random_features as section
 
 
 def regression(kernel, key):

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import scipy.special
 
-from lemmata.chapters.approximation.costs import (
+from lemmata.engine.problems._composed_tents import TentCompositions
+from lemmata.engine.problems._impulse_responses import ImpulseResponses, RandomReadouts, modal_states
+from lemmata.engine.problems._paired_views import ViewsInPairs
+from lemmata.engine.problems._recurrent_fits import FrequencyFits, ImpulseFits, ReadoutFits
+from lemmata.engine.problems._sobolev_balls import SectionsOnCircle
+from lemmata.engine.problems._two_point_scores import TwoPointScores
+from lemmata.subjects.approximation.costs import (
     attention,
     blocked_attention,
     convolution,
@@ -14,18 +20,12 @@ from lemmata.chapters.approximation.costs import (
     recurrence,
     transformer_layer,
 )
-from lemmata.chapters.approximation.filter_rates import squared_error_of_modes, squared_error_of_readout
-from lemmata.chapters.approximation.sobolev_widths import KernelSectionsWorstError
-from lemmata.chapters.open_problems.aligned_views import descend_by_blocks, spectral_loss
-from lemmata.chapters.open_problems.linear_recurrences import readable_directions
-from lemmata.chapters.optimisation.conditioning import bessel
-from lemmata.chapters.optimisation.recurrent_training import FrequencyBasin
-from lemmata.problems._composed_tents import TentCompositions
-from lemmata.problems._impulse_responses import ImpulseResponses, RandomReadouts, modal_states
-from lemmata.problems._paired_views import ViewsInPairs
-from lemmata.problems._recurrent_fits import FrequencyFits, ImpulseFits, ReadoutFits
-from lemmata.problems._sobolev_balls import SectionsOnCircle
-from lemmata.problems._two_point_scores import TwoPointScores
+from lemmata.subjects.approximation.filter_rates import squared_error_of_modes, squared_error_of_readout
+from lemmata.subjects.approximation.sobolev_widths import KernelSectionsWorstError
+from lemmata.subjects.open_problems.aligned_views import descend_by_blocks, spectral_loss
+from lemmata.subjects.open_problems.linear_recurrences import readable_directions
+from lemmata.subjects.optimisation.conditioning import bessel
+from lemmata.subjects.optimisation.recurrent_training import FrequencyBasin
 
 
 def drawn(population, key, **setting):

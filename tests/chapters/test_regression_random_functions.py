@@ -7,10 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from lemmata.chapters.regression.random_functions import gaussian_mixture, saddle_prediction, spline_at
-from lemmata.chapters.regression.spline_limit import PositiveOnDiscs, energy_matrix, process_minus_spline
-from lemmata.kernels import PolyharmonicCovariance, gram
-from lemmata.problems._scattered_values import (
+from lemmata.engine.problems._scattered_values import (
     DiscPoints,
     ScatteredSamples,
     complement,
@@ -18,6 +15,9 @@ from lemmata.problems._scattered_values import (
     power,
     squared_gaps,
 )
+from lemmata.kernels import PolyharmonicCovariance, gram
+from lemmata.subjects.regression.random_functions import gaussian_mixture, saddle_prediction, spline_at
+from lemmata.subjects.regression.spline_limit import PositiveOnDiscs, energy_matrix, process_minus_spline
 
 SETTING = {"n": 14, "d": 2, "noise": 0.03}
 PROBLEM = ScatteredSamples().sample(SETTING, jax.random.key(3))

@@ -6,8 +6,13 @@ import pytest
 from scipy.stats import binom
 
 from lemmata.architectures import TangentKernel, relu_network
-from lemmata.chapters.regression.smoothness import interval_spectrum
-from lemmata.chapters.regression.sobolev_classifiers import (
+from lemmata.core import key_from
+from lemmata.engine.problems._labelled_modes import Bumps, LabelledModes, interval_modes, labels_of
+from lemmata.kernels import gram
+from lemmata.solvers import gradient_flow
+from lemmata.spectra import spectrum
+from lemmata.subjects.regression.smoothness import interval_spectrum
+from lemmata.subjects.regression.sobolev_classifiers import (
     LeastExcessOfBumps,
     circle_eigenvalues,
     circle_target,
@@ -15,11 +20,6 @@ from lemmata.chapters.regression.sobolev_classifiers import (
     flow_fit,
     stopping_time,
 )
-from lemmata.core import key_from
-from lemmata.kernels import gram
-from lemmata.problems._labelled_modes import Bumps, LabelledModes, interval_modes, labels_of
-from lemmata.solvers import gradient_flow
-from lemmata.spectra import spectrum
 
 RNG = np.random.default_rng(1)
 

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.regression.cascades import DeepCascadeGradient, ScaleThreshold, through
-from lemmata.chapters.regression.spline_packages import CurvedDirections, counted_operations
-from lemmata.problems._spline_packages import IdentityStack, ScatteredPoints
-from lemmata.sources import reproductions, statements
+from lemmata.engine.problems._spline_packages import IdentityStack, ScatteredPoints
+from lemmata.engine.sources import reproductions, statements
+from lemmata.subjects.regression.cascades import DeepCascadeGradient, ScaleThreshold, through
+from lemmata.subjects.regression.spline_packages import CurvedDirections, counted_operations
 
 KEY = "bakhvalov2025polyharmonic"
 

@@ -7,12 +7,12 @@ import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
-from lemmata.chapters.high_dimension import double_descent, ridgeless
-from lemmata.claims import examine
+from lemmata.engine.claims import examine
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._linear_designs import draw_design, pose_design
+from lemmata.engine.problems._random_matrices import isotropy
 from lemmata.kernels import Linear
-from lemmata.problems import Regression
-from lemmata.problems._linear_designs import draw_design, pose_design
-from lemmata.problems._random_matrices import isotropy
+from lemmata.subjects.high_dimension import double_descent, ridgeless
 
 CLAIMS = [
     ridgeless.UnderparameterisedVariance(),
@@ -172,8 +172,8 @@ def test_the_spread_of_a_share_is_that_of_a_random_projection(key):
 
 def test_double_descent_finishes_at_the_largest_setting():
     """Batched decompositions in one compiled call can wait for each other: these claims run outside one."""
-    from lemmata.chapters.high_dimension.double_descent import MoreDataHurt
-    from lemmata.claims import verify
+    from lemmata.engine.claims import verify
+    from lemmata.subjects.high_dimension.double_descent import MoreDataHurt
 
     verdict = verify(MoreDataHurt(), {"d": 100}, budget=4, progress=False)
     assert verdict.judged == 4

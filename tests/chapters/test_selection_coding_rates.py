@@ -9,10 +9,9 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
-from lemmata.chapters.selection import coding_rates, greedy_choice
-from lemmata.problems._coded_features import CodedFeatures, FeatureClouds
-from lemmata.problems._row_pools import RowPool
-from lemmata.selection import NOISE, posterior_gram
+from lemmata.engine.problems._coded_features import CodedFeatures, FeatureClouds
+from lemmata.engine.problems._row_pools import RowPool
+from lemmata.subjects.selection import NOISE, coding_rates, greedy_choice, posterior_gram
 
 
 def even(eps: float) -> CodedFeatures:

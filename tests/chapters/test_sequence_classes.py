@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from lemmata.chapters.generalisation.contrastive_margins import PrintedContrastiveMargin
-from lemmata.chapters.generalisation.threshold_samples import ThresholdQuestions, ThresholdSamples
-from lemmata.claims import examine
-from lemmata.problems._margins import DiscardedLabels, LabelledMargins
-from lemmata.problems._sequence_classes import HEADS, RandomHeads, Recurrence, StableRecurrences
-from lemmata.problems._thresholds import Thresholds
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._margins import DiscardedLabels, LabelledMargins
+from lemmata.engine.problems._sequence_classes import HEADS, RandomHeads, Recurrence, StableRecurrences
+from lemmata.engine.problems._thresholds import Thresholds
+from lemmata.subjects.generalisation.contrastive_margins import PrintedContrastiveMargin
+from lemmata.subjects.generalisation.threshold_samples import ThresholdQuestions, ThresholdSamples
 
 
 def test_a_head_that_sees_one_token_gives_its_value(key):

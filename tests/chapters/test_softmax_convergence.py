@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax_training.activations_compared import table_steps, table_width, width_table
-from lemmata.chapters.softmax_training.induction import log_loss_ratio
-from lemmata.problems import _activations as widths
-from lemmata.problems._sampled import draws
-from lemmata.problems._softmax_parameters import logit_bound, radius, required_steps, required_width, step_size
-from lemmata.problems._softmax_training import initialise, sphere_points
-from lemmata.problems._trained_widths import horizon, spread_points
+from lemmata.engine.problems import _activations as widths
+from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems._softmax_parameters import logit_bound, radius, required_steps, required_width, step_size
+from lemmata.engine.problems._softmax_training import initialise, sphere_points
+from lemmata.engine.problems._trained_widths import horizon, spread_points
+from lemmata.subjects.softmax_training.activations_compared import table_steps, table_width, width_table
+from lemmata.subjects.softmax_training.induction import log_loss_ratio
 
 
 def problem(key, pairs=8, n=4, d=3, k=2, sigma=0.5):

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax_training import softmax_inequalities as facts
-from lemmata.claims import examine
-from lemmata.problems._elementary import Argument, Pair
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._elementary import Argument, Pair
+from lemmata.subjects.softmax_training import softmax_inequalities as facts
 
 EPS = float(np.finfo(float).eps)
 

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax_training import definiteness, infinite_width
-from lemmata.chapters.softmax_training import kernel_drift as drift
-from lemmata.claims import examine
+from lemmata.engine.claims import examine
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._softmax_kernels import singular_rows
 from lemmata.kernels import RBF, Compose, SoftmaxTangent, gram
-from lemmata.problems import Regression
-from lemmata.problems._softmax_kernels import singular_rows
+from lemmata.subjects.softmax_training import definiteness, infinite_width
+from lemmata.subjects.softmax_training import kernel_drift as drift
 
 EPS = float(np.finfo(float).eps)
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from lemmata.chapters.approximation.softmax_kernel_space import (
+from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.subjects.approximation.softmax_kernel_space import (
     ball_distances,
     kernel_features,
     polynomial_distances,
     tail_kernel,
 )
-from lemmata.kernels import SoftmaxTangent, gram
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.uniform(-0.6, 0.6, (40, 2))

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from lemmata.chapters.softmax_training import coupling, prediction_coupling
-from lemmata.chapters.softmax_training import kernel_regression as regression
-from lemmata.chapters.softmax_training import prediction_speed as speeds
-from lemmata.claims import examine
+from lemmata.engine.claims import examine
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._initialised_networks import initialised, stack, tangent_matrix
+from lemmata.engine.problems._softmax_flows import RECORDS, trained
 from lemmata.kernels import RBF
-from lemmata.problems import Regression
-from lemmata.problems._initialised_networks import initialised, stack, tangent_matrix
-from lemmata.problems._softmax_flows import RECORDS, trained
+from lemmata.subjects.softmax_training import coupling, prediction_coupling
+from lemmata.subjects.softmax_training import kernel_regression as regression
+from lemmata.subjects.softmax_training import prediction_speed as speeds
 
 EPS = float(np.finfo(float).eps)
 

@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax_training.gradient_bounds import StepBound
-from lemmata.chapters.softmax_training.loss_decomposition import exp_remainder, quadratic_form, terms
-from lemmata.chapters.softmax_training.loss_remainders import ChangeTerm, CurvatureTerm
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems import _softmax_training as steps
+from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems._softmax_parameters import step_size
 from lemmata.kernels import SoftmaxTangent
 from lemmata.networks import SoftmaxNetwork
-from lemmata.problems import Regression
-from lemmata.problems import _softmax_training as steps
-from lemmata.problems._sampled import draws
-from lemmata.problems._softmax_parameters import step_size
+from lemmata.subjects.softmax_training.gradient_bounds import StepBound
+from lemmata.subjects.softmax_training.loss_decomposition import exp_remainder, quadratic_form, terms
+from lemmata.subjects.softmax_training.loss_remainders import ChangeTerm, CurvatureTerm
 
 
 @pytest.fixture

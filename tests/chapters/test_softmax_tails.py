@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.generalisation import tail_bounds as tails
-from lemmata.chapters.generalisation.concentration import hoeffding_radius
+from lemmata.subjects.generalisation import tail_bounds as tails
+from lemmata.subjects.generalisation.concentration import hoeffding_radius
 
 SIGNS = np.array(list(itertools.product([-1.0, 1.0], repeat=12)))
 

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.softmax_training import _units as units
-from lemmata.chapters.softmax_training import logit_concentration as concentration
-from lemmata.chapters.softmax_training import softmax_normaliser as normalisation
-from lemmata.claims import examine
-from lemmata.claims._registry import claims_in
-from lemmata.problems._random_units import RandomLayers, RandomUnits, moves, unit_rows
-from lemmata.problems._sampled import sampled_regression
+from lemmata.engine.claims import examine
+from lemmata.engine.claims._registry import claims_in
+from lemmata.engine.problems._random_units import RandomLayers, RandomUnits, moves, unit_rows
+from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.subjects.softmax_training import _units as units
+from lemmata.subjects.softmax_training import logit_concentration as concentration
+from lemmata.subjects.softmax_training import softmax_normaliser as normalisation
 
 EPS = float(np.finfo(float).eps)
 PARTS = [*claims_in(concentration), *claims_in(normalisation)]

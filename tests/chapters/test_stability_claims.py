@@ -11,13 +11,13 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from lemmata.chapters.stability import capacity, decomposition, descent, gaps, minimisers
-from lemmata.claims import examine
-from lemmata.problems._black_boxes import GaussianSample, SampledLaws
-from lemmata.problems._coupled_runs import ConvexRuns, KickedPaths, StronglyConvexRuns
-from lemmata.problems._replaced_rows import FiniteLaws, OpposedRows, huber
-from lemmata.problems._ridge_ladders import NoisySpheres, RowLadders
-from lemmata.problems._signed_noise import SignedNoise, SignedNoises
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._black_boxes import GaussianSample, SampledLaws
+from lemmata.engine.problems._coupled_runs import ConvexRuns, KickedPaths, StronglyConvexRuns
+from lemmata.engine.problems._replaced_rows import FiniteLaws, OpposedRows, huber
+from lemmata.engine.problems._ridge_ladders import NoisySpheres, RowLadders
+from lemmata.engine.problems._signed_noise import SignedNoise, SignedNoises
+from lemmata.subjects.stability import capacity, decomposition, descent, gaps, minimisers
 
 
 def opposed(key, n=6):

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.state_space.legs import legendre
-from lemmata.chapters.state_space.selection import GatedSumByLinearModels, HoldingByLinearModels
-from lemmata.problems import MarkedNoise
+from lemmata.engine.problems import MarkedNoise
+from lemmata.subjects.state_space.legendre_memory import legendre
+from lemmata.subjects.state_space.selection import GatedSumByLinearModels, HoldingByLinearModels
 
 
 def test_scaled_legendre_polynomials():

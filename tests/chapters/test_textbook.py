@@ -13,7 +13,29 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso
 
-from lemmata.chapters.textbook import (
+from lemmata.engine.problems._cube_functions import CoinFunction, CoinFunctions
+from lemmata.engine.problems._finite_chains import FiniteChain, ProposedTargets, RenewedChains, ReversibleChains
+from lemmata.engine.problems._ising_models import IsingModel, IsingModels, belief_propagation
+from lemmata.engine.problems._kernel_sections import Nodes
+from lemmata.engine.problems._margin_rows import generator_of
+from lemmata.engine.problems._mixture_fits import FactorModel, FactorModels, MixtureFits
+from lemmata.engine.problems._small_maps import CouplingFlow, SmallNetworks
+from lemmata.engine.problems._textbook_descents import NoisyQuadratics, SplitLassos
+from lemmata.engine.problems._textbook_rows import (
+    LabelledTable,
+    LinearTargets,
+    TwoValuedTables,
+    adaptive_boosting,
+    best_stump,
+)
+from lemmata.engine.problems._unlabelled_points import (
+    FactoredTable,
+    GroupedPoints,
+    PointsInGroups,
+    SmallGraph,
+    SmallGraphs,
+)
+from lemmata.subjects.textbook import (
     clustering,
     factors,
     generative,
@@ -28,22 +50,6 @@ from lemmata.chapters.textbook import (
     trees,
     variational,
 )
-from lemmata.problems._cube_functions import CoinFunction, CoinFunctions
-from lemmata.problems._finite_chains import FiniteChain, ProposedTargets, RenewedChains, ReversibleChains
-from lemmata.problems._ising_models import IsingModel, IsingModels, belief_propagation
-from lemmata.problems._kernel_sections import Nodes
-from lemmata.problems._margin_rows import generator_of
-from lemmata.problems._mixture_fits import FactorModel, FactorModels, MixtureFits
-from lemmata.problems._small_maps import CouplingFlow, SmallNetworks
-from lemmata.problems._textbook_descents import NoisyQuadratics, SplitLassos
-from lemmata.problems._textbook_rows import (
-    LabelledTable,
-    LinearTargets,
-    TwoValuedTables,
-    adaptive_boosting,
-    best_stump,
-)
-from lemmata.problems._unlabelled_points import FactoredTable, GroupedPoints, PointsInGroups, SmallGraph, SmallGraphs
 
 
 def drawn(population, number: int = 0):

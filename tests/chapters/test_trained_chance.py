@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.chapters.trained_models.chance import ClassesByChanceAreGuessed, MembershipOfClassesByChance
-from lemmata.examinations._gauges import gauge, price
-from lemmata.problems._trained_networks import TrainedNetworks
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models.chance import ClassesByChanceAreGuessed, MembershipOfClassesByChance
+from lemmata.workflows.examinations._gauges import gauge, price
 
 CLAIMS = (ClassesByChanceAreGuessed(), MembershipOfClassesByChance())
 

@@ -7,27 +7,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.trained_models.checkpoints import (
+from lemmata.engine.problems._crowded_readouts import CrowdedReadouts
+from lemmata.engine.problems._falling_losses import FallingLosses
+from lemmata.engine.problems._grokking_models import GrokkingModels
+from lemmata.engine.problems._mislabelled_networks import MislabelledNetworks
+from lemmata.engine.problems._trained_networks import initial, network
+from lemmata.subjects.trained_models import Objective, polish, read_model, read_task, read_trained
+from lemmata.subjects.trained_models.checkpoints import (
     LaterErrorFromMemorisingCheckpoint,
     MemorisingErrorAsPrinted,
     memorised,
 )  # fmt: skip
-from lemmata.chapters.trained_models.falling_losses import LossOnTheLawOfCheckpoints, earlier_losses
-from lemmata.chapters.trained_models.superposition import (
+from lemmata.subjects.trained_models.falling_losses import LossOnTheLawOfCheckpoints, earlier_losses
+from lemmata.subjects.trained_models.superposition import (
     LargestCosineAsPrinted,
     MeanSquareCosine,
     ReadoutsSpreadWiderThanChance,
     cosines,
     welch,
 )  # fmt: skip
-from lemmata.chapters.trained_models.wrong_labels import ShareOfWrongLabels, WrongLabelsComeFirst
-from lemmata.examinations._gauges import gauge
-from lemmata.models import Objective, polish, read_model, read_task, read_trained
-from lemmata.problems._crowded_readouts import CrowdedReadouts
-from lemmata.problems._falling_losses import FallingLosses
-from lemmata.problems._grokking_models import GrokkingModels
-from lemmata.problems._mislabelled_networks import MislabelledNetworks
-from lemmata.problems._trained_networks import initial, network
+from lemmata.subjects.trained_models.wrong_labels import ShareOfWrongLabels, WrongLabelsComeFirst
+from lemmata.workflows.examinations._gauges import gauge
 
 LATER = LaterErrorFromMemorisingCheckpoint()
 GROKS = {"n": 80, "d": 200, "start": 6.0, "decay": 0.004, "noise": 0.0}

@@ -7,28 +7,28 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.trained_models.balance import (
+from lemmata.engine.problems._descended_networks import DescendedNetworks
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models import gauss_newton_eigenvalues, leave_one_out, read_trained
+from lemmata.subjects.trained_models.balance import (
     LargestSingularValueFromTheChange,
     UnitsStayBalanced,
     largest_matrix,
     outlier,
 )
-from lemmata.chapters.trained_models.bracket import HeldOutErrorBracket, bracket, distance
-from lemmata.chapters.trained_models.edge import SharpnessBelowTheEdge, sharpness_along
-from lemmata.chapters.trained_models.effective_dimension import (
-    DimensionFromProducts,
-    FewerDimensionsThanByChance,
-)
-from lemmata.chapters.trained_models.margins import (
+from lemmata.subjects.trained_models.bracket import HeldOutErrorBracket, bracket, distance
+from lemmata.subjects.trained_models.distances_to_boundaries import (
     MarginAboveChance,
     WeightsAlongMaximalMargin,
     degree,
     normalised_margin,
 )
-from lemmata.examinations._gauges import gauge
-from lemmata.models import gauss_newton_eigenvalues, leave_one_out, read_trained
-from lemmata.problems._descended_networks import DescendedNetworks
-from lemmata.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models.edge import SharpnessBelowTheEdge, sharpness_along
+from lemmata.subjects.trained_models.effective_dimension import (
+    DimensionFromProducts,
+    FewerDimensionsThanByChance,
+)
+from lemmata.workflows.examinations._gauges import gauge
 
 
 def sampled(claim, key=1, **setting):

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.chapters.trained_models.checkpoints import LaterErrorFromMemorisingCheckpoint, memorised
-from lemmata.chapters.trained_models.grokking import LaterErrorFromRefittedRows
-from lemmata.models import Trained, read_model, read_task
+from lemmata.subjects.trained_models import Trained, read_model, read_task
+from lemmata.subjects.trained_models.checkpoints import LaterErrorFromMemorisingCheckpoint, memorised
+from lemmata.subjects.trained_models.grokking import LaterErrorFromRefittedRows
 
 MODULUS, UNITS, SIZE, DECAY, RATE = 29, 32, 2.0, 3e-4, 1e-2
 SHOWN = 0.7

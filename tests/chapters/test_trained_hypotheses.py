@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from lemmata.chapters.trained_models.minima import DecayOutweighsNegativeCurvature
-from lemmata.chapters.trained_models.probabilities import ConformalCoverage
-from lemmata.chapters.trained_models.smoothing import AttacksOnSmoothedModel
-from lemmata.examinations._gauges import gauge
-from lemmata.models import read_trained
+from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models.minima import DecayOutweighsNegativeCurvature
+from lemmata.subjects.trained_models.probabilities import ConformalCoverage
+from lemmata.subjects.trained_models.smoothing import AttacksOnSmoothedModel
+from lemmata.workflows.examinations._gauges import gauge
 
 RNG = np.random.default_rng(8)
 X, NEW = RNG.normal(size=(60, 4)), RNG.normal(size=(260, 4))

@@ -9,18 +9,18 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
-from lemmata.chapters.trained_models.last_layer import LeavingOutOfAllLayers, LeavingOutOfTheLastLayer
-from lemmata.chapters.trained_models.tangent_kernel import (
+from lemmata.engine.problems._memorising_networks import MemorisingNetworks
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models.kernel_machines import (
     EndKernelLeavesRowsOut,
     ErrorOfTheEndKernel,
     ErrorOfTheStartKernel,
     from_left_out,
 )
-from lemmata.chapters.trained_models.uniform_stability import ConvexModelsAreStable, largest_gradient, removed_rows
-from lemmata.examinations._gauges import gauge, memory, price
-from lemmata.models import read_trained
-from lemmata.problems._memorising_networks import MemorisingNetworks
-from lemmata.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models.last_layer import LeavingOutOfAllLayers, LeavingOutOfTheLastLayer
+from lemmata.subjects.trained_models.uniform_stability import ConvexModelsAreStable, largest_gradient, removed_rows
+from lemmata.workflows.examinations._gauges import gauge, memory, price
 
 RNG = np.random.default_rng(31)
 

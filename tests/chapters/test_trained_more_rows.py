@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.chapters.trained_models.more_rows import (
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.forecasts import forecast
+from lemmata.subjects.trained_models.more_rows import (
     Curve,
     ErrorWithMoreRows,
     added_rows,
     curve_of,
     forecast_share,
 )
-from lemmata.chapters.trained_models.per_row import (
+from lemmata.subjects.trained_models.per_row import (
     MedianRatioOfRowEffects,
     OrderOfRowEffects,
     by_losses,
@@ -22,10 +24,8 @@ from lemmata.chapters.trained_models.per_row import (
     rank_correlations,
     ratio_draws,
 )
-from lemmata.chapters.trained_models.refits import shown_rows, warm_effects
-from lemmata.examinations._gauges import gauge, price
-from lemmata.forecasts import forecast
-from lemmata.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models.refits import shown_rows, warm_effects
+from lemmata.workflows.examinations._gauges import gauge, price
 
 
 @pytest.fixture(scope="module")

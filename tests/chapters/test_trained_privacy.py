@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.chapters.trained_models.claimed_privacy import (
+from lemmata.engine.problems._noised_trainings import NoisedTrainings
+from lemmata.engine.problems._released_memberships import ReleasedMemberships, margins
+from lemmata.errors import LemmataError
+from lemmata.subjects.privacy import gaussian_eps, privacy_spent
+from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models.claimed_privacy import (
     ALPHA,
     ClaimCoversItsSteps,
     ClaimedPrivacyBoundsTheAttack,
     loss_attack,
 )  # fmt: skip
-from lemmata.chapters.trained_models.membership import allowed, found_members
-from lemmata.errors import LemmataError
-from lemmata.examinations._findings import findings
-from lemmata.examinations._gauges import gauge
-from lemmata.models import read_trained
-from lemmata.privacy import gaussian_eps, privacy_spent
-from lemmata.problems._noised_trainings import NoisedTrainings
-from lemmata.problems._released_memberships import ReleasedMemberships, margins
+from lemmata.subjects.trained_models.membership import allowed, found_members
+from lemmata.workflows.examinations._findings import findings
+from lemmata.workflows.examinations._gauges import gauge
 
 ATTACK, STEPS = ClaimedPrivacyBoundsTheAttack(), ClaimCoversItsSteps()
 HALVES = {"n": 200, "eps": 2.0}
@@ -136,7 +136,7 @@ def test_the_steps_are_counted_by_an_accountant():
 def test_sampled_rows_ask_for_the_accountants_package(monkeypatch):
     trained = NoisedTrainings().sample({"noise": 4.0, "steps": 20, "delta": 1e-5}, jax.random.key(0))
     sampled = dataclasses.replace(trained, noised=(0.1, 1.0, 50))
-    monkeypatch.setattr("lemmata.problems._noised_trainings.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("lemmata.engine.problems._noised_trainings.importlib.util.find_spec", lambda name: None)
     own, _ = status(sampled, STEPS)
     assert own.status == "inapplicable"
     assert own.reason == "it is not so that dp-accounting is installed (pip install 'lemmata[privacy]')"

@@ -7,21 +7,20 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from lemmata.chapters.trained_models import per_row
-from lemmata.chapters.trained_models.leaving_out import HeldOutErrorFromTrainingRows
-from lemmata.chapters.trained_models.membership import found_members
-from lemmata.chapters.trained_models.per_row import MedianRatioOfRowEffects, OrderOfRowEffects, newton_effects
-from lemmata.chapters.trained_models.refits import (
+from lemmata.engine.claims import examine
+from lemmata.subjects.trained_models import per_row, read_trained
+from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
+from lemmata.subjects.trained_models.membership import found_members
+from lemmata.subjects.trained_models.per_row import MedianRatioOfRowEffects, OrderOfRowEffects, newton_effects
+from lemmata.subjects.trained_models.refits import (
     EffectOfOneRow,
     ErrorAtHalfTheRows,
     random_halves,
     shown_rows,
     warm_effects,
 )
-from lemmata.claims import examine
-from lemmata.examinations._gauges import gauge, price
-from lemmata.examinations._run import _planned
-from lemmata.models import read_trained
+from lemmata.workflows.examinations._gauges import gauge, price
+from lemmata.workflows.examinations._run import _planned
 
 RNG = np.random.default_rng(12)
 

@@ -6,7 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from lemmata.chapters.trained_models.shift import (
+from lemmata.engine.claims import registry
+from lemmata.engine.problems._deployed_rows import Deployed, DeployedRows
+from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models.shift import (
     ErrorInUseByConfidence,
     ErrorInUseByThreshold,
     RowsInUseAreAlike,
@@ -14,11 +17,8 @@ from lemmata.chapters.trained_models.shift import (
     by_threshold,
     error_in_use,
 )
-from lemmata.claims import registry
-from lemmata.examinations._findings import signs
-from lemmata.examinations._gauges import gauge
-from lemmata.models import Trained
-from lemmata.problems._deployed_rows import Deployed, DeployedRows
+from lemmata.workflows.examinations._findings import signs
+from lemmata.workflows.examinations._gauges import gauge
 
 KINDS = (RowsInUseAreAlike, ErrorInUseByConfidence, ErrorInUseByThreshold)
 CLAIMS = [next(claim for claim in registry().values() if isinstance(claim, kind)) for kind in KINDS]

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.chapters.trained_models.start import (
+from lemmata.engine.claims import examine
+from lemmata.engine.problems._trained_networks import TrainedNetworks, begin
+from lemmata.subjects.trained_models import read_trained, tangent_kernel
+from lemmata.subjects.trained_models.start import (
     LinearFromTheStart,
     at_start,
     begun,
@@ -16,10 +19,7 @@ from lemmata.chapters.trained_models.start import (
     pushed_forward,
     root_ratio,
 )
-from lemmata.claims import examine
-from lemmata.examinations._gauges import gauge
-from lemmata.models import read_trained, tangent_kernel
-from lemmata.problems._trained_networks import TrainedNetworks, begin
+from lemmata.workflows.examinations._gauges import gauge
 
 RNG = np.random.default_rng(8)
 X, HELD = RNG.normal(size=(40, 3)), RNG.normal(size=(120, 3))

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from lemmata.claims import AtMost, Control, Equal, EqualInMean, Hypothesis, Integer, Population, Space
+from lemmata.engine.claims import AtMost, Control, Equal, EqualInMean, Hypothesis, Integer, Population, Space
 from tests.claims.synthetic import RUNGS, Convergent, Existence, Numbers, SkewedMean, SureBound, Synthetic
 
 

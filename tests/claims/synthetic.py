@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.claims import (
+from lemmata.engine.claims import (
     AtLeast,
     AtMost,
     Claim,

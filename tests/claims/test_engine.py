@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.claims import AtMost, Status, budget_of, calibrate, check_claim, verify
-from lemmata.claims._families import FAMILIES
-from lemmata.claims._judge import p_value
-from lemmata.claims._relations import Sample
-from lemmata.claims._statistics import failure_limits, holm, mean_interval, trials_to_support
-from lemmata.claims._trials import run_trials
+from lemmata.engine.claims import AtMost, Status, budget_of, calibrate, check_claim, verify
+from lemmata.engine.claims._families import FAMILIES
+from lemmata.engine.claims._judge import p_value
+from lemmata.engine.claims._relations import Sample
+from lemmata.engine.claims._statistics import failure_limits, holm, mean_interval, trials_to_support
+from lemmata.engine.claims._trials import run_trials
 from tests.claims import synthetic
 
 
@@ -103,7 +103,7 @@ def test_the_false_positive_rate_of_the_p_value_is_uniform_or_conservative():
 
 
 def test_keys_replay_a_trial():
-    from lemmata.claims._trials import trial, trial_key
+    from lemmata.engine.claims._trials import trial, trial_key
 
     claim = synthetic.PowerLaw()
     finished = run_trials(claim, claim.population.settings().default, 10, seed=3)
@@ -121,7 +121,7 @@ def test_a_small_calibration_contradicts_no_rate_that_is_asked_for():
 
 
 def test_a_calibration_sees_an_engine_that_is_wrong(monkeypatch):
-    from lemmata.claims import _bounds
+    from lemmata.engine.claims import _bounds
 
     monkeypatch.setattr(_bounds, "failure_limits", lambda failures, trials, level: (failures / trials,) * 2)
     families = [family for family in FAMILIES if isinstance(family.relation, AtMost)]

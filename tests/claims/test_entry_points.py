@@ -9,10 +9,10 @@ import warnings
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.claims import find, registry
-from lemmata.claims._registry import ENTRY_POINTS
-from lemmata.cli import app
+from lemmata.engine.claims import find, registry
+from lemmata.engine.claims._registry import ENTRY_POINTS
 from lemmata.errors import ClaimError, EntryPointWarning
+from lemmata.interfaces.cli import app
 from tests.claims import synthetic
 
 OWN = list(importlib.metadata.entry_points(group=ENTRY_POINTS))
@@ -21,7 +21,7 @@ BROKEN = {
     "leaves": ("raise SystemExit(0)", "SystemExit: 0"),
     "misspelt": ("def (", "SyntaxError: invalid syntax"),
     "imports": ("import no_such_dependency", "No module named 'no_such_dependency'"),
-    "half": ("from lemmata.claims import Claim\nclass Half(Claim): pass", "claim class Half; found no control"),
+    "half": ("from lemmata.engine.claims import Claim\nclass Half(Claim): pass", "claim class Half; found no control"),
     "several": ("x = 1\nraise ValueError('a\\n  b')", "ValueError: a b"),
 }
 
@@ -108,7 +108,7 @@ def test_ctrl_c_while_a_package_is_loaded_is_no_defect_of_the_package(registered
         registry()
 
 
-@pytest.mark.parametrize("own", [[], [Point(lambda: 1 / 0, "lemmata", "lemmata.chapters", "lemmata")]])
+@pytest.mark.parametrize("own", [[], [Point(lambda: 1 / 0, "lemmata", "lemmata.subjects", "lemmata")]])
 def test_without_claims_of_its_own_every_command_that_needs_them_is_refused(registered, own):
     registered(own=own)
     with pytest.raises(ClaimError, match="lemmata's own claims cannot be loaded"):
@@ -138,7 +138,7 @@ def test_an_installed_package_that_is_broken(tmp_path, monkeypatch):
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nmine = gone\n")
-    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from lemmata.cli import main; main()"
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from lemmata.interfaces.cli import main; main()"
     for words, code in ((["verify", "nothing_like_this"], 2), (["list", "hoeffding"], 0)):
         command = [sys.executable, "-c", program, str(tmp_path), *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)

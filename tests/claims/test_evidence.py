@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from lemmata.claims import (
+from lemmata.engine.claims import (
     AtMost,
     Equal,
     Prospect,
@@ -24,10 +24,10 @@ from lemmata.claims import (
     p_e_value,
     shared,
 )
-from lemmata.claims._evidence import p_of
-from lemmata.claims._judge import p_value
-from lemmata.claims._statistics import holm
-from lemmata.claims._verdict import Verdict
+from lemmata.engine.claims._evidence import p_of
+from lemmata.engine.claims._judge import p_value
+from lemmata.engine.claims._statistics import holm
+from lemmata.engine.claims._verdict import Verdict
 
 from . import synthetic
 

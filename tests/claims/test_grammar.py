@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.claims import (
+from lemmata.engine.claims import (
     UNSEEN,
     Control,
     Equal,
@@ -303,7 +303,7 @@ def test_several_claims_stop_at_ctrl_c_and_share_the_level():
 
 
 def test_a_refutation_that_the_family_does_not_allow_is_inconclusive():
-    from lemmata.claims._together import _held_against
+    from lemmata.engine.claims._together import _held_against
 
     refuted = verify(synthetic.SkewedMean(shift=0.2), progress=False)
     alone = _held_against(refuted, refuted.p_value / 2, False)
@@ -312,7 +312,9 @@ def test_a_refutation_that_the_family_does_not_allow_is_inconclusive():
 
 
 def test_a_class_without_a_control_is_named(tmp_path):
-    (tmp_path / "mine.py").write_text("from lemmata.claims import Claim\nclass Half(Claim):\n    controls = 'a half'\n")
+    (tmp_path / "mine.py").write_text(
+        "from lemmata.engine.claims import Claim\nclass Half(Claim):\n    controls = 'a half'\n"
+    )
     with pytest.raises(ClaimError, match="no control, measure, population, predict, relation, source"):
         load_file(tmp_path / "mine.py")
 

@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.claims import Control, Equal, Source, Status, check_claim, verify
-from lemmata.claims._family import budget_of
-from lemmata.claims._registry import _add
+from lemmata.engine.claims import Control, Equal, Source, Status, check_claim, verify
+from lemmata.engine.claims._family import budget_of
+from lemmata.engine.claims._registry import _add
 from lemmata.errors import ClaimError
 from tests.claims import holes, synthetic
 
@@ -129,7 +129,7 @@ def test_corners_follow_the_seed():
 
 
 def test_budgets_follow_from_the_number_of_claims(monkeypatch):
-    from lemmata.claims import _family
+    from lemmata.engine.claims import _family
 
     claim = synthetic.SureBound()
     for count in (256, 1024):

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.claims import Kind, Source, find, kind_of, registry
-from lemmata.cli import app
+from lemmata.engine.claims import Kind, Source, find, kind_of, registry
+from lemmata.interfaces.cli import app
 
 RUNNER = CliRunner()
 

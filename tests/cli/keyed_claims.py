@@ -6,7 +6,7 @@ import pathlib
 import jax
 import jax.numpy as jnp
 
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
 
 MARKS = pathlib.Path(__file__).with_name("marks")
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.cli import app
+from lemmata.interfaces.cli import app
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -261,7 +261,7 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def _no_study(monkeypatch):
-    monkeypatch.setattr("lemmata.studies.run_study", lambda *_a, **_k: pytest.fail("it computed"))
+    monkeypatch.setattr("lemmata.workflows.studies.run_study", lambda *_a, **_k: pytest.fail("it computed"))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -322,7 +322,7 @@ def test_a_name_too_long_to_repeat(name, tmp_path):
 
 
 def test_models_are_checked_before_the_data_is_read(monkeypatch):
-    monkeypatch.setattr("lemmata.report.load", lambda *_a, **_k: pytest.fail("it read the data"))
+    monkeypatch.setattr("lemmata.interfaces.report.load", lambda *_a, **_k: pytest.fail("it read the data"))
     refused(CliRunner().invoke(app, ["study", "iris", "--models", "nope"]), ["'nope'"])
 
 
@@ -375,7 +375,9 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_computation(tm
     (tmp_path / "file").write_text("")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "report").write_text("")
-    monkeypatch.setattr("lemmata.studies.run_study", lambda *_a, **_k: pytest.fail("it computed"), raising=False)
+    monkeypatch.setattr(
+        "lemmata.workflows.studies.run_study", lambda *_a, **_k: pytest.fail("it computed"), raising=False
+    )
     refused(
         CliRunner().invoke(app, ["study", "iris", "--out", str(tmp_path / place)]), ["--out", "cannot be written to"]
     )

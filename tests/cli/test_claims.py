@@ -10,15 +10,15 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.claims import registry
-from lemmata.cli import app
+from lemmata.engine.claims import registry
+from lemmata.interfaces.cli import app
 
 RUNNER = CliRunner()
 BOUND = '''
 """Bounds of known truth."""
 import jax
 import jax.numpy as jnp
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
 
 class Uniform(Population[jax.Array]):
     """A uniform number."""
@@ -239,7 +239,7 @@ def held(problem):
 def test_ctrl_c_keeps_what_was_finished(tmp_path):
     text = BOUND.replace("LIMIT", "1.0").replace("THRESHOLD", "2.0").replace("MEASURE", "held(problem)")
     (tmp_path / "mine.py").write_text(HELD + text.replace("    trials = 140", "    trials = 140\n    traced = False"))
-    command = [sys.executable, "-m", "lemmata.cli", "verify", str(tmp_path / "mine.py"), "--json"]
+    command = [sys.executable, "-m", "lemmata.interfaces.cli", "verify", str(tmp_path / "mine.py"), "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     before = next((line for line in process.stderr if "within a trial" in line), "ended")
     assert "within a trial" in before

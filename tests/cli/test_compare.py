@@ -6,10 +6,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-import lemmata.report  # noqa: F401 -- before `run` replaces what it imports
-from lemmata.cli import app
-from lemmata.comparisons import Record, load_sequences, run_comparison
+import lemmata.interfaces.report  # noqa: F401 -- before `run` replaces what it imports
+from lemmata.interfaces.cli import app
 from lemmata.options import ComparisonOptions
+from lemmata.workflows.comparisons import Record, load_sequences, run_comparison
 
 OPTIONS = ComparisonOptions(families="mlp,recurrent,attention", lengths="64,128", repeats=2, max_rows=80)
 
@@ -29,7 +29,7 @@ def run(monkeypatch, tmp_path, record):
                 raise stop
             return record
 
-        monkeypatch.setattr("lemmata.comparisons.run_comparison", computed)
+        monkeypatch.setattr("lemmata.workflows.comparisons.run_comparison", computed)
         return CliRunner().invoke(app, ["compare", data, "--out", str(tmp_path / "out"), *options])
 
     return start

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from lemmata.cli import _compilations
+from lemmata.interfaces.cli import _compilations
 from tests.cli.test_claims import claim_file
 
 PROGRAM = """
 import contextlib, json, os, pathlib, sys
 import jax
-from lemmata.cli._compilations import kept_compilations
+from lemmata.interfaces.cli._compilations import kept_compilations
 
 scale, stop = float(sys.argv[1]), sys.argv[2]
 found = []
@@ -170,7 +170,7 @@ def test_the_platform_says_where_they_lie(monkeypatch):
 def test_a_second_verification_compiles_nothing(tmp_path):
     claim = claim_file(tmp_path)
     quiet = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    program = "import jax, sys; from lemmata.cli import app; found = []\n"
+    program = "import jax, sys; from lemmata.interfaces.cli import app; found = []\n"
     program += "jax.monitoring.register_event_listener(lambda event, **facts: found.append(event))\n"
     program += "app(['verify', sys.argv[1], '--json'], standalone_mode=False)\n"
     program += "print(sum('cache_misses' in event for event in found), file=sys.stderr)"

@@ -12,16 +12,16 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.catalogue import _records
-from lemmata.cli import app
+from lemmata.engine.catalogue import _records
 from lemmata.errors import DataError
 from lemmata.files import replace_text
-from lemmata.report import write_report
+from lemmata.interfaces.cli import app
+from lemmata.interfaces.report import write_report
 from tests.report.example import measured
 
 PROGRAM = """
 import sys
-from lemmata.cli import main
+from lemmata.interfaces.cli import main
 sys.argv = ["lemmata", *sys.argv[1:]]
 main()
 """
@@ -102,7 +102,7 @@ def test_in_context_ends_with_one_message(tmp_path, bound):
 
 
 def test_a_study_ends_with_one_message(tmp_path, monkeypatch, bound):
-    monkeypatch.setattr("lemmata.studies.run_study", lambda *_a, **_k: measured())
+    monkeypatch.setattr("lemmata.workflows.studies.run_study", lambda *_a, **_k: measured())
     (tmp_path / "study.json").write_text(json.dumps({"old": True}))
     bound(2000)
     result = CliRunner().invoke(app, ["study", "iris", "--out", str(tmp_path)])

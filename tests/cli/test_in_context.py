@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.cli import app
+from lemmata.interfaces.cli import app
 
 
 @pytest.fixture

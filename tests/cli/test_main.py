@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lemmata.cli import solve_in_turn
+from lemmata.interfaces.cli import solve_in_turn
 
 _FLAG = "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
 

@@ -12,9 +12,9 @@ import urllib.request
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.catalogue import FACETS, rows
-from lemmata.cli import app
-from lemmata.site import _build
+from lemmata.engine.catalogue import FACETS, rows
+from lemmata.interfaces.cli import app
+from lemmata.interfaces.site import _build
 
 RUNNER = CliRunner()
 
@@ -67,7 +67,7 @@ def test_unknown_words_are_refused_and_the_known_ones_named(arguments, message):
 
 def test_the_list_comes_without_the_engine():
     program = (
-        "import sys; from lemmata.cli import app; app(['list', '--verdict', 'refuted', '--kind', 'step'], "
+        "import sys; from lemmata.interfaces.cli import app; app(['list', '--verdict', 'refuted', '--kind', 'step'], "
         "standalone_mode=False); print({'jax', 'scipy', 'altair'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
@@ -85,9 +85,7 @@ def test_without_a_directory_the_counts_are_printed():
 
 
 def test_the_counts_need_no_jax():
-    code = (
-        "import sys; from lemmata.cli import app; app(['map'], standalone_mode=False); assert 'jax' not in sys.modules"
-    )
+    code = "import sys; from lemmata.interfaces.cli import app; app(['map'], standalone_mode=False); assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
@@ -210,8 +208,8 @@ def test_a_directory_below_a_file_and_json_of_a_site_are_refused(tmp_path, two_p
 
 SERVED = """
 from pathlib import Path
-from lemmata.cli import app
-from lemmata.site import _build
+from lemmata.interfaces.cli import app
+from lemmata.interfaces.site import _build
 _build.site = lambda progress=None: {"index.html": "<p>served</p>", "claims/0001.html": "a claim"}
 app(["map", "--serve"])
 """
@@ -239,7 +237,7 @@ def test_the_site_is_served_to_this_machine_alone_until_it_is_interrupted(tmp_pa
     ("error", "told"), [(ConnectionResetError, False), (BrokenPipeError, False), (ValueError, True)]
 )
 def test_a_browser_that_hangs_up_is_no_error(error, told, capsys):
-    from lemmata.site import _serve
+    from lemmata.interfaces.site import _serve
 
     with _serve._server(_serve._Pages) as server:
         try:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.cli import app
-from lemmata.examinations import Record
+from lemmata.interfaces.cli import app
+from lemmata.workflows.examinations import Record
 from tests.cli import model_files
 
 PROGRAM = model_files.PROGRAM
@@ -80,7 +80,7 @@ def test_json_alone_on_stdout_whatever_the_program_prints(run, files):
 @pytest.fixture
 def without_gauges(monkeypatch):
     """Examinations that end after the preflight."""
-    monkeypatch.setattr("lemmata.examinations._run._gauges", lambda *arguments: None)
+    monkeypatch.setattr("lemmata.workflows.examinations._run._gauges", lambda *arguments: None)
 
 
 @pytest.mark.usefixtures("without_gauges")
@@ -128,7 +128,7 @@ def test_no_function_of_a_row_ends_with_3(run, files, tmp_path, case):
 
 
 def test_ctrl_c_keeps_what_was_finished(run, files, tmp_path, monkeypatch):
-    from lemmata.examinations import _run
+    from lemmata.workflows.examinations import _run
 
     real, done = _run.gauge, []
 
@@ -179,7 +179,7 @@ FILES = {
     "net.pt": "as s; s.save_file(torch.load('net.pt', weights_only=True), 'net.safetensors')",
     "net.pkl": "safetensors.torch.save_file(module.state_dict(), 'net.safetensors')",
     "net.joblib": "lemmata.study_model(joblib.load('net.joblib'), x, y)",
-    "net.msgpack": "lemmata.models.weights((module, variables))",
+    "net.msgpack": "lemmata.subjects.trained_models.weights((module, variables))",
     "absent.safetensors": "found: no such file",
     "garbage.safetensors": "cannot be read",
     "other.safetensors": "found: b is missing; c is unknown; e is unknown; 2 more",
@@ -240,7 +240,7 @@ def test_rows_and_options_that_are_refused(run, files, tmp_path, case):
 
 
 def test_a_file_that_memory_does_not_hold_is_refused(run, files, monkeypatch):
-    monkeypatch.setattr("lemmata.examinations._rows.available_bytes", lambda: 4_000)
+    monkeypatch.setattr("lemmata.workflows.examinations._rows.available_bytes", lambda: 4_000)
     result = run("--weights", files / "net.safetensors")
     assert result.exit_code == 2
     assert "too large to be read whole" in result.stderr

@@ -6,8 +6,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
-from lemmata.cli import app
-from lemmata.examinations import Record, gauges_of
+from lemmata.interfaces.cli import app
+from lemmata.workflows.examinations import Record, gauges_of
 from tests.cli import model_files
 
 OWN = {"wrong_labels_come_first", "share_of_wrong_labels", "loss_on_the_law_of_sizes", "attacks_on_smoothed_model"}
@@ -45,7 +45,7 @@ def files(tmp_path_factory):
 @pytest.fixture
 def run(files, tmp_path, monkeypatch):
     own = lambda trained: [claim for claim in gauges_of(trained) if claim.name.split(".")[-1] in OWN]
-    monkeypatch.setattr("lemmata.examinations._run.gauges_of", own)
+    monkeypatch.setattr("lemmata.workflows.examinations._run.gauges_of", own)
 
     def start(*arguments, net="net.py", data="doubted.csv"):
         options = ["--weights", files / "net.safetensors", "--held", files / "held.csv"]

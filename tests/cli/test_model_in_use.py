@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.cli import app
-from lemmata.examinations import Record
+from lemmata.interfaces.cli import app
+from lemmata.workflows.examinations import Record
 from tests.cli import model_files
 
 IN_USE = "rows_in_use_are_alike"
@@ -36,7 +36,7 @@ def run(files, tmp_path):
 @pytest.fixture
 def only_shift(monkeypatch):
     """Examinations with the gauges of this section alone."""
-    from lemmata.examinations import _run
+    from lemmata.workflows.examinations import _run
 
     real = _run.gauges_of
     monkeypatch.setattr(_run, "gauges_of", lambda own: [one for one in real(own) if ".shift." in one.name])

@@ -5,8 +5,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
-from lemmata.cli import app
-from lemmata.examinations import Record, gauges_of
+from lemmata.interfaces.cli import app
+from lemmata.workflows.examinations import Record, gauges_of
 from tests.cli import model_files
 
 OWN = {
@@ -34,7 +34,7 @@ def files(tmp_path_factory):
 @pytest.fixture
 def run(files, tmp_path, monkeypatch):
     own = lambda trained: [claim for claim in gauges_of(trained) if claim.name.split(".")[-1] in OWN]
-    monkeypatch.setattr("lemmata.examinations._run.gauges_of", own)
+    monkeypatch.setattr("lemmata.workflows.examinations._run.gauges_of", own)
 
     def start(*arguments, net="net.py", held=True):
         options = ["--weights", files / "net.safetensors", *(["--held", files / "held.csv"] if held else [])]

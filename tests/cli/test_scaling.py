@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.cli import app
+from lemmata.interfaces.cli import app
 
 SIZES = np.logspace(6, 9.5, 8)
 LOSSES = (1.7 + 400 * SIZES**-0.34) * np.exp(0.003 * np.random.default_rng(0).normal(size=8))

@@ -12,12 +12,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import lemmata
-import lemmata.report  # before `run` replaces what it imports
-from lemmata.cli import _console, app
-from lemmata.cli._files import strict_json, write_text
-from lemmata.cli._progress import StageProgress
+import lemmata.interfaces.report  # before `run` replaces what it imports
+from lemmata.interfaces.cli import _console, app
+from lemmata.interfaces.cli._files import strict_json, write_text
+from lemmata.interfaces.cli._progress import StageProgress
 from lemmata.options import StudyOptions
-from lemmata.studies import Record, run_study
+from lemmata.workflows.studies import Record, run_study
 from tests.studies import tables
 
 
@@ -37,7 +37,7 @@ def run(monkeypatch, tmp_path, record):
                 raise stop
             return record
 
-        monkeypatch.setattr("lemmata.studies.run_study", computed)
+        monkeypatch.setattr("lemmata.workflows.studies.run_study", computed)
         return CliRunner().invoke(app, ["study", "iris", "--out", str(tmp_path / "out"), *options])
 
     return start
@@ -187,7 +187,7 @@ def test_version_and_help():
 
 def test_help_imports_nothing_heavy():
     program = (
-        "import sys; from lemmata.cli import app\n"
+        "import sys; from lemmata.interfaces.cli import app\n"
         "try: app(['--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'jax', 'numpy', 'polars', 'altair', 'sklearn', 'scipy'} & set(sys.modules)\n"
@@ -199,7 +199,7 @@ def test_help_imports_nothing_heavy():
 
 def test_the_installed_command_refuses_without_a_traceback(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", "from lemmata.cli import main; main()", "study", "digit"],
+        [sys.executable, "-c", "from lemmata.interfaces.cli import main; main()", "study", "digit"],
         capture_output=True,
         text=True,
         check=False,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lemmata.cli._summary import print_summary
+from lemmata.interfaces.cli._summary import print_summary
 from tests.report.example import classified, empty, measured, noise
 
 

@@ -13,19 +13,19 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.claims import Task, find, load_file, registry, run_keyed
-from lemmata.claims import _keyed as keyed
-from lemmata.cli import app
-from lemmata.cli._compilations import kept_compilations
-from lemmata.cli._verify_all import chosen_claims
+from lemmata.engine.claims import Task, find, load_file, registry, run_keyed
+from lemmata.engine.claims import _keyed as keyed
+from lemmata.engine.ledger import open_ledger
 from lemmata.errors import DataError, UnknownNameError
-from lemmata.ledger import open_ledger
+from lemmata.interfaces.cli import app
+from lemmata.interfaces.cli._compilations import kept_compilations
+from lemmata.interfaces.cli._verify_all import chosen_claims
 
 RUNNER = CliRunner()
 HERE = pathlib.Path(__file__).parent
 CLAIMS = '''
 import jax, jax.numpy as jnp
-from lemmata.claims import AtMost, Claim, Control, EqualInMean, Population, Source, Space
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Population, Source, Space
 
 class Uniform(Population):
     """A uniform number."""
@@ -70,7 +70,7 @@ def run(*words, code=None):
 @pytest.fixture
 def quick_processes(monkeypatch):
     """Processes from one that has imported everything and computed nothing."""
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["lemmata.claims", "lemmata.ledger"])
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["lemmata.engine.claims", "lemmata.engine.ledger"])
     monkeypatch.setattr(keyed, "_METHOD", "forkserver")
 
 
@@ -139,7 +139,7 @@ def test_what_a_process_compiles_is_kept_also_where_another_takes_its_place(tmp_
 def test_what_there_is_no_time_for_is_left_and_taken_by_the_next_run(tmp_path, monkeypatch):
     path, ledger = claim_file(tmp_path), tmp_path / "l.sqlite"
     ticks = itertools.count(0.0, 25.0)
-    monkeypatch.setattr("lemmata.cli._verify_all._clock", lambda: next(ticks))
+    monkeypatch.setattr("lemmata.interfaces.cli._verify_all._clock", lambda: next(ticks))
     first = run(path, "--minutes", 1, "--ledger", ledger, code=3)
     assert (first["judged"], len(first["rows"]), len(first["left"])) == (2, 2, 1)
     assert {row["level"] for row in first["rows"]} == {1e-3 / 3, 1e-3 / 2}  # the one that was left counts
@@ -227,7 +227,7 @@ def test_several_processes_begin_what_took_longest(tmp_path, monkeypatch):
             given.append(task.claim.name)
             yield from run_keyed([task])
 
-    monkeypatch.setattr("lemmata.claims.run_keyed", alone)
+    monkeypatch.setattr("lemmata.engine.claims.run_keyed", alone)
     RUNNER.invoke(app, [*verify, "--seed", "1", "--jobs", "2"])
     assert given == [row["claim"] for row in rows]
     assert len(given) == 3
@@ -356,7 +356,7 @@ def test_a_ledger_without_permission_is_one_line_that_names_it(tmp_path):
         pass
     (place / "l.sqlite").chmod(0o444)
     script = (
-        "import os\nfrom lemmata.errors import DataError\nfrom lemmata.ledger import open_ledger\n"
+        "import os\nfrom lemmata.errors import DataError\nfrom lemmata.engine.ledger import open_ledger\n"
         "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)  # root may write anything\ntry:\n"
         f"    with open_ledger({str(place / 'l.sqlite')!r}) as own: own.begin('x', 0)\n"
         "except DataError as error: print('refused:', error)"

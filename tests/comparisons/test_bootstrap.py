@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lemmata.comparisons import _bootstrap as bootstrap
-from lemmata.comparisons._bootstrap import Pair, leaders
+from lemmata.workflows.comparisons import _bootstrap as bootstrap
+from lemmata.workflows.comparisons._bootstrap import Pair, leaders
 
 
 def drawn(seed, shifts, rows=200, repeats=3, shared=1.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.comparisons import _head as head
+from lemmata.workflows.comparisons import _head as head
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lemmata.comparisons._load as loading
-from lemmata.comparisons import load_sequences
-from lemmata.comparisons._sequences import standard_tokens
+import lemmata.workflows.comparisons._load as loading
 from lemmata.errors import DataError, MemoryPlanError, SettingError, UnknownNameError
 from lemmata.options import ComparisonOptions
+from lemmata.workflows.comparisons import load_sequences
+from lemmata.workflows.comparisons._sequences import standard_tokens
 from tests.studies.test_memory import Frame
 
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.comparisons import _mixers as mixers
-from lemmata.comparisons._mixers import FAMILIES, MODES, mixed, mixer
+from lemmata.workflows.comparisons import _mixers as mixers
+from lemmata.workflows.comparisons._mixers import FAMILIES, MODES, mixed, mixer
 
 
 @pytest.fixture

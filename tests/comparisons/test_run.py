@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import lemmata
-from lemmata.comparisons import Record, _run, load_sequences, run_comparison
-from lemmata.comparisons._costs import cost
-from lemmata.comparisons._measure import FixedMixer, guessing, measure
-from lemmata.comparisons._predicted import predict
-from lemmata.comparisons._record import SCHEMA, Estimate, FamilyResult, FiniteResult
-from lemmata.comparisons._splits import splits
-from lemmata.comparisons._theorem import theorem
-from lemmata.comparisons._verdict import sentences, trained
 from lemmata.errors import DataError, SettingError
 from lemmata.options import ComparisonOptions
+from lemmata.workflows.comparisons import Record, _run, load_sequences, run_comparison
+from lemmata.workflows.comparisons._costs import cost
+from lemmata.workflows.comparisons._measure import FixedMixer, guessing, measure
+from lemmata.workflows.comparisons._predicted import predict
+from lemmata.workflows.comparisons._record import SCHEMA, Estimate, FamilyResult, FiniteResult
+from lemmata.workflows.comparisons._splits import splits
+from lemmata.workflows.comparisons._theorem import theorem
+from lemmata.workflows.comparisons._verdict import sentences, trained
 
 QUICK = ComparisonOptions(families="mlp,conv", lengths="none", repeats=2, max_rows=120)
 
@@ -146,7 +146,7 @@ def test_reading_the_mean_changes_recurrence_and_attention():
 
 
 def test_wide_networks_honour_masks():
-    from lemmata.comparisons._wide import WideNetwork
+    from lemmata.workflows.comparisons._wide import WideNetwork
 
     rng = np.random.default_rng(0)
     alone = load_sequences((rng.standard_normal((40, 4, 2)), rng.standard_normal(40)))
@@ -221,7 +221,7 @@ def test_trained_networks_may_be_ordered_otherwise():
 
 
 def test_what_the_printed_theorem_would_have_said():
-    from lemmata.comparisons._bootstrap import Pair
+    from lemmata.workflows.comparisons._bootstrap import Pair
 
     data = load_sequences("noise", QUICK)
     decided = Pair(0, 1, 0.9, 0.8, 1.0, 1e-4, 1e-4)

@@ -5,10 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from lemmata.comparisons import TASKS, load_sequences, run_comparison
-from lemmata.comparisons._head import standardised
-from lemmata.comparisons._mixers import mixed, mixer
 from lemmata.options import ComparisonOptions
+from lemmata.workflows.comparisons import TASKS, load_sequences, run_comparison
+from lemmata.workflows.comparisons._head import standardised
+from lemmata.workflows.comparisons._mixers import mixed, mixer
 
 WINNERS = {"lookup": "attention", "filter": "recurrent", "motif": "conv"}
 SEEDS = range(4)

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lemmata.decisions import (
+from lemmata.errors import DataError, SettingError, ShapeError, SolverError
+from lemmata.subjects.decisions import (
     CONTROLS,
     BitProcess,
     essential_terms,
@@ -19,7 +20,6 @@ from lemmata.decisions import (
     walsh_coefficients,
     weight_by_degree,
 )
-from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 
 MASKS = np.array([0, 13, 7, 14])
 

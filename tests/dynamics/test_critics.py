@@ -12,7 +12,10 @@ from scipy.optimize import check_grad
 from scipy.stats import wasserstein_distance
 
 from lemmata.architectures import TangentKernel, relu_network
-from lemmata.dynamics import (
+from lemmata.errors import LemmataError
+from lemmata.kernels import RBF, Linear, gram
+from lemmata.solvers import loss_flow
+from lemmata.subjects.dynamics import (
     critic,
     discriminator_loss,
     generator_slopes,
@@ -20,9 +23,6 @@ from lemmata.dynamics import (
     squared_discrepancy,
     wasserstein2,
 )
-from lemmata.errors import LemmataError
-from lemmata.kernels import RBF, Linear, gram
-from lemmata.solvers import loss_flow
 
 RNG = np.random.default_rng(0)
 REAL, FAKE, NEW = (jnp.asarray(RNG.normal(size=(n, 2)) + shift) for n, shift in ((4, 0.0), (6, 1.0), (3, 0.5)))

@@ -7,9 +7,9 @@ import optax
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from lemmata.dynamics import fine_tune, fine_tuning_kernels, kernel_behaviour
 from lemmata.errors import SettingError, ShapeError, SolverError
 from lemmata.networks import EmpiricalKernel
+from lemmata.subjects.dynamics import fine_tune, fine_tuning_kernels, kernel_behaviour
 
 
 def network(params, x):

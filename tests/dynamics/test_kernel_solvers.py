@@ -7,8 +7,8 @@ import optax
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from lemmata.dynamics import asymmetric_fit, fine_tune, logistic_descent, offset_regression
 from lemmata.errors import SettingError, ShapeError
+from lemmata.subjects.dynamics import asymmetric_fit, fine_tune, logistic_descent, offset_regression
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.dynamics import REVIEWS, FreshHead, MaskedTransformer, WordPrompt, pre_train, prompted
 from lemmata.errors import SettingError, UnknownNameError
+from lemmata.subjects.dynamics import REVIEWS, FreshHead, MaskedTransformer, WordPrompt, pre_train, prompted
 
 MODEL = MaskedTransformer(REVIEWS.vocabulary, REVIEWS.length, width=8)
 

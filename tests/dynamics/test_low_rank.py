@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.dynamics import fine_tuning_kernels, in_subspace, low_rank_adapters, rank_needed
 from lemmata.errors import SettingError
+from lemmata.subjects.dynamics import fine_tuning_kernels, in_subspace, low_rank_adapters, rank_needed
 
 
 def network(params, x):

@@ -8,7 +8,9 @@ from jaxtyping import TypeCheckError
 from scipy.integrate import solve_ivp
 from scipy.linalg import sqrtm
 
-from lemmata.dynamics import (
+from lemmata.errors import LemmataError
+from lemmata.kernels import RBF, Linear, gram
+from lemmata.subjects.dynamics import (
     StepwisePrediction,
     aligned_start,
     contrastive_gram,
@@ -19,8 +21,6 @@ from lemmata.dynamics import (
     terminal_embedding,
     terminal_weights,
 )
-from lemmata.errors import LemmataError
-from lemmata.kernels import RBF, Linear, gram
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 3)) * [2.0, 1.0, 0.5]

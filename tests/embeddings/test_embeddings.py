@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from lemmata.embeddings import (
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.kernels import RBF
+from lemmata.subjects.embeddings import (
     ConditionalDiscrepancy,
     aligned_regression,
     conditional_covariance_distance,
     conditional_discrepancy,
     conditional_mean_distance,
 )
-from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.kernels import RBF
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import jax
 import numpy as np
 import pytest
 
-from lemmata.chapters.trained_models.probabilities import halves
-from lemmata.chapters.trained_models.triggers import SuccessOfSmallestTrigger
-from lemmata.claims import registry
-from lemmata.examinations._findings import _trigger, findings
-from lemmata.examinations._gauges import gauge
-from lemmata.problems._triggered_networks import TriggeredNetworks
+from lemmata.engine.claims import registry
+from lemmata.engine.problems._triggered_networks import TriggeredNetworks
+from lemmata.subjects.trained_models.probabilities import halves
+from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
+from lemmata.workflows.examinations._findings import _trigger, findings
+from lemmata.workflows.examinations._gauges import gauge
 
 SETTING = {"classes": 8, "n": 160, "d": 20, "hidden": 0}
 CLAIM = next(claim for claim in registry().values() if isinstance(claim, SuccessOfSmallestTrigger))

@@ -14,11 +14,10 @@ from sklearn.linear_model import LogisticRegression
 from tests.cli import model_files
 
 import lemmata
-from lemmata.chapters.trained_models import bounds, noisy_weights, norms
-from lemmata.claims import AtMost
-from lemmata.examinations import Record, _findings, _gauges
-from lemmata.models import Trained, read_trained
-from lemmata.problems._rectified_networks import RectifiedNetworks
+from lemmata.engine.claims import AtMost
+from lemmata.engine.problems._rectified_networks import RectifiedNetworks
+from lemmata.subjects.trained_models import Trained, bounds, noisy_weights, norms, read_trained
+from lemmata.workflows.examinations import Record, _findings, _gauges
 
 KEY = jax.random.key(7)
 TRAIN, HELD = model_files.rows()
@@ -298,7 +297,7 @@ def test_a_bound_that_fails_is_a_finding_in_words(linear):
 
 def test_the_record_the_page_and_records_of_before(monkeypatch):
     own = [bounds.HeldOutBound(), norms.SpectralMarginBound()]
-    monkeypatch.setattr("lemmata.examinations._run.gauges_of", lambda trained: own)
+    monkeypatch.setattr("lemmata.workflows.examinations._run.gauges_of", lambda trained: own)
     record = lemmata.study_model(LogisticRegression().fit(*TRAIN), *TRAIN, held=HELD).record
     assert Record.from_json(record.to_json()) == record
     vacuous = [own for own in record.gauges if own.status == "vacuous" and own.rows_factor is not None]
@@ -314,6 +313,6 @@ def test_the_record_the_page_and_records_of_before(monkeypatch):
 
 
 def page_of(record):
-    from lemmata.report._model import model_page
+    from lemmata.interfaces.report._model import model_page
 
     return model_page(record)

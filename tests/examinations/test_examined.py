@@ -15,12 +15,12 @@ from tests.cli import model_files
 from tests.models import test_faces as faces
 
 import lemmata
-from lemmata.claims import registry
+from lemmata.engine.claims import registry
 from lemmata.errors import ShapeError
-from lemmata.examinations import Record, _gauges, _run, gauges_of, run_examination, signs
-from lemmata.models import Objective, polish, read_model, read_task, read_trained
-from lemmata.report._model import model_page, model_sentences
-from lemmata.report._text import number
+from lemmata.interfaces.report._model import model_page, model_sentences
+from lemmata.interfaces.report._text import number
+from lemmata.subjects.trained_models import Objective, polish, read_model, read_task, read_trained
+from lemmata.workflows.examinations import Record, _gauges, _run, gauges_of, run_examination, signs
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -263,8 +263,8 @@ def test_a_network_of_values_and_a_regression_without_decay(values):
 
 def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
     trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
-    monkeypatch.setattr("lemmata.examinations._run._gradient_seconds", lambda trained: 10.0)
-    monkeypatch.setattr("lemmata.chapters.trained_models.probabilities.ConformalCoverage.passes", None)
+    monkeypatch.setattr("lemmata.workflows.examinations._run._gradient_seconds", lambda trained: 10.0)
+    monkeypatch.setattr("lemmata.subjects.trained_models.probabilities.ConformalCoverage.passes", None)
     record = run_examination(trained, time_limit=150.0)
     by_name = statuses(record)
     assert by_name[STEP] == by_name[LEFT_OUT] == "unaffordable"
@@ -281,7 +281,7 @@ def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
 
 def test_what_memory_does_not_allow_is_named_before_it_begins(linear, monkeypatch):
     trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
-    monkeypatch.setattr("lemmata.examinations._run.available_bytes", lambda: 2_000)
+    monkeypatch.setattr("lemmata.workflows.examinations._run.available_bytes", lambda: 2_000)
     record = run_examination(trained)
     assert "GiB are more than the" in record.gauge(LEFT_OUT).reason
     assert record.gauge(STEP).status in SPOKE
@@ -303,7 +303,7 @@ def test_what_was_finished_is_kept_after_an_interruption(linear, monkeypatch):
         done.append(claim.name)
         return _gauges.entry(claim, "agrees", "so it is")
 
-    monkeypatch.setattr("lemmata.examinations._run.gauge", stop)
+    monkeypatch.setattr("lemmata.workflows.examinations._run.gauge", stop)
     record = run_examination(trained)
     assert record.interrupted
     assert [own.name for own in record.gauges] == done

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.chapters.trained_models.start import LinearFromTheStart
-from lemmata.chapters.trained_models.tangent_kernel import ErrorOfTheEndKernel, ErrorOfTheStartKernel
-from lemmata.examinations._features import beside_its_kernels, verb_of
-from lemmata.examinations._findings import unexplained
-from lemmata.examinations._gauges import gauge
-from lemmata.problems._trained_networks import TrainedNetworks
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models.kernel_machines import ErrorOfTheEndKernel, ErrorOfTheStartKernel
+from lemmata.subjects.trained_models.start import LinearFromTheStart
+from lemmata.workflows.examinations._features import beside_its_kernels, verb_of
+from lemmata.workflows.examinations._findings import unexplained
+from lemmata.workflows.examinations._gauges import gauge
 
 CLAIMS = (ErrorOfTheStartKernel(), ErrorOfTheEndKernel(), LinearFromTheStart())
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from lemmata.examinations import run_examination
-from lemmata.examinations._preflight import preflight
-from lemmata.models import read_trained
+from lemmata.subjects.trained_models import read_trained
+from lemmata.workflows.examinations import run_examination
+from lemmata.workflows.examinations._preflight import preflight
 
 RNG = np.random.default_rng(0)
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.

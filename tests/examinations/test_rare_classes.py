@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from lemmata.examinations import signs
-from lemmata.examinations._run import error_interval
-from lemmata.models import read_trained
+from lemmata.subjects.trained_models import read_trained
+from lemmata.workflows.examinations import signs
+from lemmata.workflows.examinations._run import error_interval
 
 
 def rows(count, seed):

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from lemmata.examinations import gauges_of
+from lemmata.workflows.examinations import gauges_of
 
 FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
 SEED = 11

@@ -24,7 +24,8 @@ from lemmata.architectures import (
     tanh,
 )
 from lemmata.errors import PrecisionError, SettingError, ShapeError
-from lemmata.field_theory import (
+from lemmata.kernels import gram
+from lemmata.subjects.field_theory import (
     Universality,
     critical_initialisation,
     gaussian_moments,
@@ -35,7 +36,6 @@ from lemmata.field_theory import (
     susceptibilities,
     vertex_growth,
 )
-from lemmata.kernels import gram
 
 
 def mean(fn, kernel: float) -> float:

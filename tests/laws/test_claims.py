@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from lemmata.catalogue import costs, entries
-from lemmata.claims import (
+from lemmata.engine.catalogue import costs, entries
+from lemmata.engine.claims import (
     Status,
     bibliography,
     check_verdict,
@@ -77,9 +77,9 @@ def test_every_reference_is_used_or_cited_in_a_docstring():
 def test_the_list_is_read_without_jax():
     """Not a time but what it comes from: the command imports neither JAX nor the chapters."""
     program = (
-        "import sys; from typer.testing import CliRunner; from lemmata.cli import app;"
+        "import sys; from typer.testing import CliRunner; from lemmata.interfaces.cli import app;"
         "result = CliRunner().invoke(app, ['list']); assert result.exit_code == 0, result.output;"
-        "print(sorted(m for m in sys.modules if m in ('jax', 'equinox', 'lemmata.claims', 'scipy', 'numpy')))"
+        "print(sorted(m for m in sys.modules if m in ('jax', 'equinox', 'lemmata.engine.claims', 'scipy', 'numpy')))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from lemmata.sources import reproductions, sources
+from lemmata.engine.sources import reproductions, sources
 from tests.programs import printed, started_in_float32
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"

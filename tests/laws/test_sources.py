@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from lemmata.claims import Status, registry
-from lemmata.errors import UnknownNameError
-from lemmata.sources import (
+from lemmata.engine.claims import Status, registry
+from lemmata.engine.sources import (
     REFERENCES,
     REPRODUCED,
     VERDICTS,
@@ -20,6 +19,7 @@ from lemmata.sources import (
     sources,
     statements,
 )  # fmt: skip
+from lemmata.errors import UnknownNameError
 
 CLAIMS = list(registry().values())
 ROWS = [(key, row) for key in sources() for row in judged(key, CLAIMS)]
@@ -226,7 +226,7 @@ def test_reasons_name_claims_and_modules_that_exist(key):
     texts = [f"{s.reason or ''} {s.because}" for s in statements(key)]
     for name in itertools.chain(*map(names, texts)):
         if name not in registry():
-            pkgutil.resolve_name(name if name.startswith("lemmata.") else f"lemmata.chapters.{name}")
+            pkgutil.resolve_name(name if name.startswith("lemmata.") else f"lemmata.subjects.{name}")
 
 
 def claims_on_what_it_says(row):

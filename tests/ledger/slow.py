@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.claims import AtMost, Claim, Control, Hypothesis, Population, Source, Space
-from lemmata.ledger import recorded_trials
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Population, Source, Space
+from lemmata.engine.ledger import recorded_trials
 
 MOMENT = 0.002
 

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.claims import find, verify
-from lemmata.claims._trials import run_trials
-from lemmata.cli import app
+from lemmata.engine.claims import find, verify
+from lemmata.engine.claims._trials import run_trials
+from lemmata.engine.ledger import compare_runs, open_ledger, recorded_trials, replay
 from lemmata.errors import DataError
-from lemmata.ledger import compare_runs, open_ledger, recorded_trials, replay
+from lemmata.interfaces.cli import app
 
 from . import slow
 
@@ -46,8 +46,8 @@ def test_what_is_read_is_what_was_run(name, tmp_path, monkeypatch):
     setting, path = claim.population.settings().default, tmp_path / "ledger.sqlite"
     plain = run_trials(claim, setting, 40, 3)
     first = recorded_trials(path, 1, claim, setting, 40, 3)
-    monkeypatch.setattr("lemmata.ledger._recorded.compiled", None)  # nothing may run again
-    monkeypatch.setattr("lemmata.ledger._recorded._executed", None)
+    monkeypatch.setattr("lemmata.engine.ledger._recorded.compiled", None)  # nothing may run again
+    monkeypatch.setattr("lemmata.engine.ledger._recorded._executed", None)
     again = recorded_trials(path, 1, claim, setting, 40, 3)
     assert same(plain, first)
     assert same(first, again)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from lemmata.errors import DataError, LemmataError, NotPositiveDefiniteError, SettingError, ShapeError
-from lemmata.machines import (
+from lemmata.subjects.machines import (
     ConvolutionalGrams,
     PooledGrams,
     convolve_grams,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.machines import (
+from lemmata.subjects.machines import (
     convolve_grams,
     gaussian_divergence,
     initial_machine,

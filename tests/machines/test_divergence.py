@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from lemmata.errors import NotPositiveDefiniteError, ShapeError
-from lemmata.machines import gaussian_divergence
+from lemmata.subjects.machines import gaussian_divergence
 
 
 @pytest.fixture

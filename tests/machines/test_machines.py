@@ -16,7 +16,7 @@ from lemmata.errors import (
     SolverError,
     UnknownNameError,
 )
-from lemmata.machines import (
+from lemmata.subjects.machines import (
     SparseMachine,
     _dense,
     deep_kernel_machine,
@@ -25,7 +25,7 @@ from lemmata.machines import (
     rectify,
     train_sparse_machine,
 )
-from lemmata.machines._layers import check_kernel
+from lemmata.subjects.machines._layers import check_kernel
 
 RNG = np.random.default_rng(0)
 TWO_X = [[-0.7, 1.3, -0.6], [0.8, 0.0, -0.7], [1.3, 0.6, -1.8], [1.0, -1.1, -0.2]]

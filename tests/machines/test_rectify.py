@@ -10,7 +10,7 @@ from scipy import integrate
 from scipy.stats import norm
 
 from lemmata.errors import DataError
-from lemmata.machines import rectify
+from lemmata.subjects.machines import rectify
 
 
 @pytest.mark.parametrize(("cross", "left", "right"), [(0.7, 1.0, 2.0), (-0.9, 1.0, 1.0), (0.999, 1.0, 1.0)])

@@ -9,7 +9,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 from tests.models import test_faces as faces
 
-from lemmata.models import read_chain, read_model
+from lemmata.subjects.trained_models import read_chain, read_model
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, faces.D))

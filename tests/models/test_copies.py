@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lemmata.errors import ShapeError
-from lemmata.models import find_copies
-from lemmata.models._copies import _NEAR, _SAMPLE, _Search
+from lemmata.subjects.trained_models import find_copies
+from lemmata.subjects.trained_models._copies import _NEAR, _SAMPLE, _Search
 
 
 def all_distances(x, held):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lemmata.errors import ShapeError
-from lemmata.models import LANGUAGE, Trained, find_document_copies, read_trained
-from lemmata.models._document_copies import ALIKE, near_pairs, shingles, similarity
+from lemmata.subjects.trained_models import LANGUAGE, Trained, find_document_copies, read_trained
+from lemmata.subjects.trained_models._document_copies import ALIKE, near_pairs, shingles, similarity
 
 
 def as_sets(row):

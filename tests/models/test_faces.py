@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from lemmata.errors import PrecisionError, SettingError, ShapeError
-from lemmata.models import read_model, read_task, read_trained
+from lemmata.subjects.trained_models import read_model, read_task, read_trained
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")

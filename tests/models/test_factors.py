@@ -10,10 +10,10 @@ import pytest
 from sklearn.neural_network import MLPClassifier
 
 from lemmata.errors import MemoryPlanError
-from lemmata.models import leave_one_out, read_model, read_task, tangent_kernel
-from lemmata.models._compressed import compress
-from lemmata.models._factors import factors, gram_of, mean_gram
-from lemmata.models._jax import jax_model
+from lemmata.subjects.trained_models import leave_one_out, read_model, read_task, tangent_kernel
+from lemmata.subjects.trained_models._compressed import compress
+from lemmata.subjects.trained_models._factors import factors, gram_of, mean_gram
+from lemmata.subjects.trained_models._jax import jax_model
 
 torch = pytest.importorskip("torch")
 
@@ -61,7 +61,7 @@ def test_blocks_of_a_gram_matrix_change_nothing(monkeypatch):
     found = factors(of_torch(), X)
     assert found is not None
     once = gram_of(found)
-    monkeypatch.setattr("lemmata.models._factors._BLOCK", 8 * 9 * 13 * 4)  # four rows at a time
+    monkeypatch.setattr("lemmata.subjects.trained_models._factors._BLOCK", 8 * 9 * 13 * 4)  # four rows at a time
     np.testing.assert_allclose(gram_of(found), once, rtol=1e-12)
 
 
@@ -98,7 +98,9 @@ def test_a_module_that_a_row_passes_twice_has_no_factor():
 
 def spanning(monkeypatch, **options):
     """Spans are chosen with these options."""
-    monkeypatch.setattr("lemmata.models._leave_one_out.compress", functools.partial(compress, **options))
+    monkeypatch.setattr(
+        "lemmata.subjects.trained_models._leave_one_out.compress", functools.partial(compress, **options)
+    )
 
 
 @pytest.mark.parametrize("decayed", [None, {"a": True, "b": False}])
@@ -112,8 +114,8 @@ def test_within_a_span_as_exactly_as_is_said(decayed, monkeypatch):
     decay = 0.05 if decayed is None else 50.0  # as wide a prior as b then has
     exact = leave_one_out(model, x, y, task, decay)
     assert exact.error == 0
-    monkeypatch.setattr("lemmata.models._leave_one_out.EXACT", 20)
-    monkeypatch.setattr("lemmata.models._compressed._AT_ONCE", 7)
+    monkeypatch.setattr("lemmata.subjects.trained_models._leave_one_out.EXACT", 20)
+    monkeypatch.setattr("lemmata.subjects.trained_models._compressed._AT_ONCE", 7)
     moved = np.abs(exact.outputs - model.outputs(x)).max()
     errors = []
     for left in (0.3, 0.03, 1e-4):
@@ -134,7 +136,7 @@ def test_a_span_that_carries_too_little_is_refused(monkeypatch):
     """A hundred equal curvatures, of which ten rows hold a tenth."""
     x, y = np.eye(100), np.eye(2)[np.arange(100) % 2]
     model = read_model((lambda w, rows: rows @ w, np.zeros((100, 2))))
-    monkeypatch.setattr("lemmata.models._leave_one_out.EXACT", 20)
+    monkeypatch.setattr("lemmata.subjects.trained_models._leave_one_out.EXACT", 20)
     spanning(monkeypatch, most=10)
     with pytest.raises(MemoryPlanError, match="within 10 rows"):
         leave_one_out(model, x, y, read_task(model, x, y), 1e-3)

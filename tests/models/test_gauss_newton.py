@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import MemoryPlanError
-from lemmata.models import (
+from lemmata.subjects.trained_models import (
     Task,
     damping_of_most_evidence,
     dimension_by_products,

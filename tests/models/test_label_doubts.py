@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 
 from lemmata.errors import ShapeError
-from lemmata.models import label_doubts
+from lemmata.subjects.trained_models import label_doubts
 
 
 def rows(seed: int, share: float, scale: float = 1.0, n: int = 400, classes: int = 5) -> tuple[np.ndarray, ...]:

@@ -10,8 +10,16 @@ import pytest
 
 import lemmata
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.models import Objective, language_model, leave_rows_out, polish, read_documents, read_model, read_trained
-from lemmata.models._contract import rows_at_once
+from lemmata.subjects.trained_models import (
+    Objective,
+    language_model,
+    leave_rows_out,
+    polish,
+    read_documents,
+    read_model,
+    read_trained,
+)
+from lemmata.subjects.trained_models._contract import rows_at_once
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -172,7 +180,7 @@ def test_padding_is_whatever_the_user_says():
 
 
 def test_few_rows_of_a_large_model_pass_at_once(monkeypatch):
-    monkeypatch.setattr("lemmata.models._contract._KEPT", 2**15)
+    monkeypatch.setattr("lemmata.subjects.trained_models._contract._KEPT", 2**15)
     small = read_model((lambda own, x: jnp.tanh(x @ own["w"]), {"w": np.ones((4, 3))}))
     assert rows_at_once(small, np.ones((5, 4))) == 256
     wide = read_model((lambda own, x: jnp.tanh(x @ own["w"]), {"w": np.zeros((4, 100))}))
@@ -184,7 +192,7 @@ def test_few_rows_of_a_large_model_pass_at_once(monkeypatch):
 
 
 def test_leaving_documents_out_is_training_without_them():
-    from lemmata.problems import _language_models as small
+    from lemmata.engine.problems import _language_models as small
 
     rng = np.random.default_rng(2)
     moves = rng.dirichlet(np.full(small.TOKENS, 0.7), size=small.TOKENS)

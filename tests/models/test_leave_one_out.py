@@ -6,8 +6,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from lemmata.errors import MemoryPlanError, SolverError
-from lemmata.models import Objective, leave_one_out, polish, read_model, read_task
-from lemmata.models._jax import jax_model
+from lemmata.subjects.trained_models import Objective, leave_one_out, polish, read_model, read_task
+from lemmata.subjects.trained_models._jax import jax_model
 
 RNG = np.random.default_rng(5)
 
@@ -123,8 +123,10 @@ def test_blocks_of_the_jacobian_change_nothing_and_none_is_wide(hidden, monkeypa
     whole = leave_one_out(model, x, task.encode(y), task, 0.05)
     assert (len(model.theta) > 60) == (hidden == 9)
     seen, real = [], type(model).jacobian
-    monkeypatch.setattr("lemmata.models._leave_one_out._BLOCK", 2000)
-    monkeypatch.setattr("lemmata.models._leave_one_out.factors", lambda *told: None)  # a dense network needs no blocks
+    monkeypatch.setattr("lemmata.subjects.trained_models._leave_one_out._BLOCK", 2000)
+    monkeypatch.setattr(
+        "lemmata.subjects.trained_models._leave_one_out.factors", lambda *told: None
+    )  # a dense network needs no blocks
     monkeypatch.setattr(type(model), "jacobian", lambda self, rows: seen.append(len(rows)) or real(self, rows))
     streamed = leave_one_out(model, x, task.encode(y), task, 0.05)
     assert len(seen) > 1
@@ -169,8 +171,8 @@ def test_steps_are_the_same_by_every_route(monkeypatch):
     y = task.encode(classes(x, lambda rows: rows @ w))
     model = polish(Objective(own, x, y, task, 0.02)).model
     whole = leave_one_out(model, x, y, task, 0.02)
-    monkeypatch.setattr("lemmata.models._leave_one_out.EXACT", 10)
-    monkeypatch.setattr("lemmata.models._compressed._LEFT", 1e-9)
+    monkeypatch.setattr("lemmata.subjects.trained_models._leave_one_out.EXACT", 10)
+    monkeypatch.setattr("lemmata.subjects.trained_models._compressed._LEFT", 1e-9)
     within = leave_one_out(model, x, y, task, 0.02)
     assert 0.01 < whole.bend < 0.2
     assert within.bend == pytest.approx(whole.bend, rel=0.1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lemmata.models import nearby_rows
+from lemmata.subjects.trained_models import nearby_rows
 
 
 @pytest.mark.parametrize("shape", [(40, 7), (25, 3, 4), (6, 1)])

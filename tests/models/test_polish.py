@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.models import Objective, _polish, polish, read_model, read_task
+from lemmata.subjects.trained_models import Objective, _polish, polish, read_model, read_task
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 5)).astype(np.float32)

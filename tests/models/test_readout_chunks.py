@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lemmata.errors import LemmataError
-from lemmata.models import _readout_chunks as chunks
-from lemmata.models import read_trained
+from lemmata.subjects.trained_models import _readout_chunks as chunks
+from lemmata.subjects.trained_models import read_trained
 
 V, H, T = 11, 5, 9
 
@@ -39,7 +39,7 @@ def small_chunks(monkeypatch):
     """Chunks of three tokens, which divide no document."""
     for name in ("factored_losses", "factored_gauss_newton"):
         own = functools.partial(getattr(chunks, name), chunk=3 * V)
-        monkeypatch.setattr(f"lemmata.models._jax.{name}", own)
+        monkeypatch.setattr(f"lemmata.subjects.trained_models._jax.{name}", own)
     jax.clear_caches()
     yield
     jax.clear_caches()

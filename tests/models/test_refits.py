@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from lemmata.errors import SettingError
-from lemmata.models import Refits, Trained, read_model, read_task
-from lemmata.models import _refit as module
+from lemmata.subjects.trained_models import Refits, Trained, read_model, read_task
+from lemmata.subjects.trained_models import _refit as module
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(12, 2))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.models import Objective, Task, find_rescalings, read_model
+from lemmata.subjects.trained_models import Objective, Task, find_rescalings, read_model
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(50, 4))

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from lemmata.errors import DataError, LemmataError, ShapeError
-from lemmata.models import read_trained
+from lemmata.subjects.trained_models import read_trained
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from lemmata.core import key_from
+from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.errors import SettingError
-from lemmata.models import (
+from lemmata.subjects.trained_models import (
     Objective,
     leave_one_out,
     leave_sampled_rows_out,
@@ -18,7 +19,6 @@ from lemmata.models import (
     read_trained,
     smallest_curvature,
 )
-from lemmata.problems._trained_networks import TrainedNetworks
 
 SETTING = {"n": 40, "d": 4, "hidden": 5, "decay": 0.02, "noise": 0.1}
 

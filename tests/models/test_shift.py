@@ -9,8 +9,8 @@ from sklearn.metrics import roc_auc_score
 
 from lemmata.answers import share_interval
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.models import find_shift, labels_needed, read_trained
-from lemmata.models._shift import _DRAWS, _inputs, copied, two_sample_areas
+from lemmata.subjects.trained_models import find_shift, labels_needed, read_trained
+from lemmata.subjects.trained_models._shift import _DRAWS, _inputs, copied, two_sample_areas
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.models import read_trained
-from lemmata.models._smoothed import spread_ratio
+from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models._smoothed import spread_ratio
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))

@@ -6,8 +6,8 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.errors import MemoryPlanError
-from lemmata.models import _tangent_kernel, kernel_machine, read_model, read_trained, tangent_kernel
 from lemmata.networks import EmpiricalKernel
+from lemmata.subjects.trained_models import _tangent_kernel, kernel_machine, read_model, read_trained, tangent_kernel
 
 RNG = np.random.default_rng(21)
 X, Z = RNG.normal(size=(13, 3)), RNG.normal(size=(5, 3))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError, ShapeError
-from lemmata.models import Triggers, find_triggers, parted, read_model
+from lemmata.subjects.trained_models import Triggers, find_triggers, parted, read_model
 
 RNG = np.random.default_rng(3)
 CLASSES, FEATURES = 6, 12

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from lemmata.chapters.trained_models.smoothing import one_unit
 from lemmata.errors import SettingError
-from lemmata.models import read_trained
-from lemmata.models._smoothed import shared_range
+from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models._smoothed import shared_range
+from lemmata.subjects.trained_models.smoothing import one_unit
 
 
 def posed(x, scale=None):

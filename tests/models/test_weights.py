@@ -10,8 +10,8 @@ from flax import nnx
 from safetensors.numpy import load_file, save_file
 
 from lemmata.errors import SettingError, ShapeError
-from lemmata.examinations._program import load_program
-from lemmata.models import read_model, weights, with_weights
+from lemmata.subjects.trained_models import read_model, weights, with_weights
+from lemmata.workflows.examinations._program import load_program
 
 X = np.random.default_rng(0).normal(size=(5, 4))
 

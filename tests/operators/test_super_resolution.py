@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 from scipy.ndimage import map_coordinates
 
-import lemmata.operators._photographs as room
+import lemmata.subjects.operators._photographs as room
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.operators import (
+from lemmata.subjects.operators import (
     SuperResolutionOperator,
     bilinear,
     galerkin_attention,

@@ -8,8 +8,8 @@ import optax
 import pytest
 
 from lemmata.errors import SettingError
-from lemmata.optimisers import Comparison, compare_optimisers, expected_best
-from lemmata.optimisers._compare import _luck
+from lemmata.subjects.optimisers import Comparison, compare_optimisers, expected_best
+from lemmata.subjects.optimisers._compare import _luck
 
 RATES = {"learning_rate": (1e-3, 1e-1)}
 

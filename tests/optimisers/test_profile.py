@@ -6,7 +6,7 @@ import pytest
 from jaxtyping import TypeCheckError
 
 from lemmata.errors import SettingError
-from lemmata.optimisers import adam_mini, optimiser_profile, shampoo, soap
+from lemmata.subjects.optimisers import adam_mini, optimiser_profile, shampoo, soap
 
 ALL = {
     "all rotations",

@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from lemmata.optimisers import adam_mini, scale_by_adam_mini, scale_by_shampoo, scale_by_soap, shampoo, soap
+from lemmata.subjects.optimisers import adam_mini, scale_by_adam_mini, scale_by_shampoo, scale_by_soap, shampoo, soap
 
 
 def run(method, gradients):

@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erf
 
+from lemmata.engine.problems._cubic_teachers import TaughtUnit
 from lemmata.errors import DataError, SettingError, ShapeError, SolverError
-from lemmata.phases import CubicTeacher, held_norm_interaction, hermite_overlaps, mixed_phase, transition
-from lemmata.problems._cubic_teachers import TaughtUnit
-from lemmata.samplers import mala
+from lemmata.subjects.phases import CubicTeacher, held_norm_interaction, hermite_overlaps, mixed_phase, transition
+from lemmata.subjects.samplers import mala
 
 PAPER = CubicTeacher(epsilon=-0.3, weight_variance=0.5, ratio=150 / 8)
 STRONG = CubicTeacher(epsilon=-0.6, weight_variance=0.4, ratio=2.0)

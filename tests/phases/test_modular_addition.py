@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from lemmata.errors import SettingError
-from lemmata.phases import ModularAddition, modular_action
+from lemmata.subjects.phases import ModularAddition, modular_action
 
 PAPER = ModularAddition(prime=401, width=1000, readout_variance=2e-6, decay=1e-4)
 

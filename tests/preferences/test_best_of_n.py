@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.preferences import best_of_n
-from lemmata.preferences._selection_curve import best_of, log_factorials, ranked, win_rate, without_each
-from lemmata.preferences._tails import tail_index
+from lemmata.subjects.preferences import best_of_n
+from lemmata.subjects.preferences._selection_curve import best_of, log_factorials, ranked, win_rate, without_each
+from lemmata.subjects.preferences._tails import tail_index
 
 
 def listed(rewards, gold, chance, n):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.preferences import coverage
+from lemmata.subjects.preferences import coverage
 
 
 def policies(rng, k=12, distance=0.7):

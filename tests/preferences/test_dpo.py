@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.preferences import dpo_report
+from lemmata.subjects.preferences import dpo_report
 
 PAIRS, ANSWERS, FEATURES, BETA = 40, 6, 4, 0.3
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from lemmata.errors import DataError, SettingError, UnknownNameError
-from lemmata.preferences import fit_rewards
+from lemmata.subjects.preferences import fit_rewards
 
 
 def games(rng, rewards, each):

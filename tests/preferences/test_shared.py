@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-import lemmata.preferences as room
-from lemmata.chapters import preferences as chapter
-from lemmata.claims._registry import claims_in
+import lemmata.subjects.preferences as room
+from lemmata.engine.claims._registry import claims_in
+from lemmata.subjects import preferences as chapter
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 300, 10**6])

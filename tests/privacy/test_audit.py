@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.privacy import gaussian_eps, privacy_audit, threshold_attack
+from lemmata.subjects.privacy import gaussian_eps, privacy_audit, threshold_attack
 
 ROWS = np.random.default_rng(0).normal(size=(30, 4))
 ROWS /= np.linalg.norm(ROWS, axis=1, keepdims=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import SettingError
-from lemmata.privacy import gaussian_delta, gaussian_eps, gaussian_sigma
+from lemmata.subjects.privacy import gaussian_delta, gaussian_eps, gaussian_sigma
 
 
 def exact(eps: float, ratio: float) -> mpmath.mpf:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from lemmata.errors import SettingError
-from lemmata.privacy import gaussian_eps, noise_for, privacy_spent
+from lemmata.subjects.privacy import gaussian_eps, noise_for, privacy_spent
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, Claim, Control, Hypothesis, Integer, Population, Source, Space
+from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Integer, Population, Source, Space
 
 GRID = np.linspace(-1.0, 1.0, 41)
 

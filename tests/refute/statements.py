@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import (
+from lemmata.engine.claims import (
     AtLeast,
     AtMost,
     Claim,

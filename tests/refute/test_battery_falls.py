@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from lemmata.refutations import Counterexample, Survived, load_counterexample, refute
-from lemmata.refutations._confirm import confirm
-from lemmata.refutations._pressure import searchable
+from lemmata.engine.refutations import Counterexample, Survived, load_counterexample, refute
+from lemmata.engine.refutations._confirm import confirm
+from lemmata.engine.refutations._pressure import searchable
 from tests.refute.battery import CASES
 
 SECONDS = 120.0  # of the processor

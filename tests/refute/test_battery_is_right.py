@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from lemmata.catalogue import entries
-from lemmata.claims import AtLeast, check_writing, examine, verify
+from lemmata.engine.catalogue import entries
+from lemmata.engine.claims import AtLeast, check_writing, examine, verify
 from tests.refute.battery import CASES, PAIRS, witness
 
 IDS = [type(case.false).__name__ for case in CASES]

@@ -14,22 +14,22 @@ import optuna
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.claims import Choice, Integer, Real, Space
-from lemmata.claims._statistics import failure_limits
-from lemmata.cli import app
+from lemmata.engine.claims import Choice, Integer, Real, Space
+from lemmata.engine.claims._statistics import failure_limits
+from lemmata.engine.refutations import Counterexample, Survived, ablate, load_counterexample
+from lemmata.engine.refutations import refute as search
+from lemmata.engine.refutations._chance import confirming
+from lemmata.engine.refutations._confirm import confirm
+from lemmata.engine.refutations._draws import FORMS, formed
+from lemmata.engine.refutations._evolution import evolve
+from lemmata.engine.refutations._look import Look
+from lemmata.engine.refutations._precise import Unsupported, precisely
+from lemmata.engine.refutations._problem import Place
+from lemmata.engine.refutations._region import beginnings, beside, ends
+from lemmata.engine.refutations._search import study_name
+from lemmata.engine.refutations._shrink import simpler
 from lemmata.errors import DataError, SettingError
-from lemmata.refutations import Counterexample, Survived, ablate, load_counterexample
-from lemmata.refutations import refute as search
-from lemmata.refutations._chance import confirming
-from lemmata.refutations._confirm import confirm
-from lemmata.refutations._draws import FORMS, formed
-from lemmata.refutations._evolution import evolve
-from lemmata.refutations._look import Look
-from lemmata.refutations._precise import Unsupported, precisely
-from lemmata.refutations._problem import Place
-from lemmata.refutations._region import beginnings, beside, ends
-from lemmata.refutations._search import study_name
-from lemmata.refutations._shrink import simpler
+from lemmata.interfaces.cli import app
 
 from . import networks
 from . import statements as own

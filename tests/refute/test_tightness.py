@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.claims import AtLeast, AtMost, find, registry
-from lemmata.cli import _tightness as command
-from lemmata.cli import app
+from lemmata.engine.claims import AtLeast, AtMost, find, registry
+from lemmata.engine.refutations import Survived, ablate, from_neighbour, has_tightness, measure_tightness, refute
+from lemmata.engine.refutations._pressure import pressure
+from lemmata.engine.refutations._problem import Facts, called_free
+from lemmata.engine.refutations._tightness import ratios_of
 from lemmata.errors import SettingError
-from lemmata.refutations import Survived, ablate, from_neighbour, has_tightness, measure_tightness, refute
-from lemmata.refutations._pressure import pressure
-from lemmata.refutations._problem import Facts, called_free
-from lemmata.refutations._tightness import ratios_of
+from lemmata.interfaces.cli import _tightness as command
+from lemmata.interfaces.cli import app
 
 from . import statements as own
 
@@ -112,7 +112,7 @@ def empty_records(monkeypatch):
     """No records, and a catalogue of two bounds."""
     given = {}
     written = lambda claim, record: given.update({claim.name: record["search"]})
-    monkeypatch.setattr("lemmata.claims.write_record", written)
+    monkeypatch.setattr("lemmata.engine.claims.write_record", written)
     monkeypatch.setattr(command, "is_recorded", lambda claim: claim.name in given)
     wanted = [find("exponential_near_one")[0], find("square_root_below_tangent")[0]]
     monkeypatch.setattr(command, "wanted", lambda: wanted)

@@ -5,7 +5,7 @@ import time
 import jax.numpy as jnp
 import pytest
 
-from lemmata.refutations import Counterexample, Survived, refute
+from lemmata.engine.refutations import Counterexample, Survived, refute
 from tests.refute.battery.optimisation import DescentWorstCase, DescentWorstCaseTooGood, HuberDescent
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from lemmata.studies._result import (
+from lemmata.workflows.studies._result import (
     Answers,
     Column,
     Data,

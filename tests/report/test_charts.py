@@ -7,11 +7,11 @@ import pytest
 from altair.utils.schemapi import SchemaValidationError
 
 from lemmata.errors import DataError
-from lemmata.report import learning_curve_chart
-from lemmata.report._charts import all_curves, residuals, spectra, theory, training
-from lemmata.report._comparison import _pictures as comparison_pictures
-from lemmata.report._page import _pictures
-from lemmata.report._theme import configured, linear_ticks, ticks
+from lemmata.interfaces.report import learning_curve_chart
+from lemmata.interfaces.report._charts import all_curves, residuals, spectra, theory, training
+from lemmata.interfaces.report._comparison import _pictures as comparison_pictures
+from lemmata.interfaces.report._page import _pictures
+from lemmata.interfaces.report._theme import configured, linear_ticks, ticks
 from tests.report.example import classified, empty, measured, noise
 
 

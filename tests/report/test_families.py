@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from lemmata.comparisons._record import (
+from lemmata.interfaces.report import _families as families
+from lemmata.workflows.comparisons._record import (
     SCHEMA,
     Cost,
     CostPoint,
@@ -20,7 +21,6 @@ from lemmata.comparisons._record import (
     Statement,
     Theorem,
 )
-from lemmata.report import _families as families
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations
 
 DATA = Data(

@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import escape
 
-from lemmata.catalogue import entries
-from lemmata.report._mathml import displayed, formula
-from lemmata.report._notation import GREEK, LARGE, SIGNS, SUPERSCRIPTS
-from lemmata.report._prose import prose
-from lemmata.report._views import parts
+from lemmata.engine.catalogue import entries
+from lemmata.interfaces.report._mathml import displayed, formula
+from lemmata.interfaces.report._notation import GREEK, LARGE, SIGNS, SUPERSCRIPTS
+from lemmata.interfaces.report._prose import prose
+from lemmata.interfaces.report._views import parts
 
 CHILDREN = {"msup": 2, "msub": 2, "msubsup": 3, "mfrac": 2, "msqrt": 1, "math": 1}
 UNSET = re.compile(r"sqrt(?=\()|ceil(?=\()|floor(?=\()|[\s(){}\[\]|<>/_^√,]")

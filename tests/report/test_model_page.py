@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from lemmata.examinations import Record
-from lemmata.examinations._record import Check, Condition, Finding, Gauge, Interval, Model, Rows, Score
-from lemmata.report import ModelStudy, write_model
-from lemmata.report._model import model_page, model_sentences, silence, write_models
+from lemmata.interfaces.report import ModelStudy, write_model
+from lemmata.interfaces.report._model import model_page, model_sentences, silence, write_models
+from lemmata.workflows.examinations import Record
+from lemmata.workflows.examinations._record import Check, Condition, Finding, Gauge, Interval, Model, Rows, Score
 from tests.report.page import Page
 from tests.report.test_page import PAYLOAD
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.report import page_text, write_report
+from lemmata.interfaces.report import page_text, write_report
 from tests.report.example import classified, empty, measured, noise
 from tests.report.page import Page
 
@@ -37,7 +37,7 @@ def spoiled(value):
 def undrawn(monkeypatch):
     """Pages without the pictures and scripts, which take seconds."""
     monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda spec, vl_version: "<svg></svg>")
-    monkeypatch.setattr("lemmata.report._page._bundle", lambda: "")
+    monkeypatch.setattr("lemmata.interfaces.report._page._bundle", lambda: "")
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 
 import lemmata
 from lemmata.errors import DataError, SettingError
+from lemmata.interfaces.report import Study
+from lemmata.interfaces.report._study import _checked
 from lemmata.options import StudyOptions
-from lemmata.report import Study
-from lemmata.report._study import _checked
-from lemmata.studies._result import Point, Unit
+from lemmata.workflows.studies._result import Point, Unit
 from tests.report.example import classified
 
 

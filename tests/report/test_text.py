@@ -5,11 +5,11 @@ import math
 
 import pytest
 
-from lemmata.report import clean, number, told, told_interval, told_rows
-from lemmata.report._text import script_json, slug
-from lemmata.studies._answers import rows
-from lemmata.studies._metrics import METRICS, tell
-from lemmata.studies._result import Interval, Unit
+from lemmata.interfaces.report import clean, number, told, told_interval, told_rows
+from lemmata.interfaces.report._text import script_json, slug
+from lemmata.workflows.studies._answers import rows
+from lemmata.workflows.studies._metrics import METRICS, tell
+from lemmata.workflows.studies._result import Interval, Unit
 from tests.report.example import ACCURACY, RMSE
 
 

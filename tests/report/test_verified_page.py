@@ -1,7 +1,7 @@
 """The page of a run over many claims: whole, escaped, small, and what it says first."""
 
-from lemmata.catalogue import entries
-from lemmata.report import write_verified
+from lemmata.engine.catalogue import entries
+from lemmata.interfaces.report import write_verified
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations
 
 from .page import Page

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.samplers import langevin, mala
+from lemmata.subjects.samplers import langevin, mala
 
 PRECISION = jnp.array([0.5, 2.0, 6.0])
 

@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import betaln
 
-from lemmata.claims import registry
+from lemmata.engine.claims import registry
 from lemmata.errors import LemmataError
-from lemmata.scaling import allocate, pass_at_k
+from lemmata.subjects.scaling import allocate, pass_at_k
 
 COUNTED = [0, 3, 10, 1, 0, 7, 2, 0, 10, 4]
 

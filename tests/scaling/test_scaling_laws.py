@@ -5,12 +5,12 @@ import pytest
 from scipy.optimize import curve_fit, minimize_scalar
 from scipy.stats import t as student
 
-from lemmata.claims import registry
+from lemmata.engine.claims import registry
 from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
-from lemmata.scaling import extrapolation_interval, fit_scaling_law
-from lemmata.scaling._fit import fit_law
-from lemmata.scaling._laws import Design
-from lemmata.scaling._residuals import runs_test
+from lemmata.subjects.scaling import extrapolation_interval, fit_scaling_law
+from lemmata.subjects.scaling._fit import fit_law
+from lemmata.subjects.scaling._laws import Design
+from lemmata.subjects.scaling._residuals import runs_test
 
 from . import curves
 

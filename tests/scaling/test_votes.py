@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.claims import registry
+from lemmata.engine.claims import registry
 from lemmata.errors import LemmataError
-from lemmata.scaling import plurality_error, verifier_ceiling, votes_needed
+from lemmata.subjects.scaling import plurality_error, verifier_ceiling, votes_needed
 
 
 def enumerated(probabilities, votes, lost):

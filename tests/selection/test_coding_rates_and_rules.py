@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from lemmata.architectures import Dense, Serial, silu, tangent_gram
 from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.kernels import RBF
-from lemmata.selection import (
+from lemmata.subjects.selection import (
     RULES,
     Candidates,
     coding_rate,

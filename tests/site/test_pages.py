@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from lemmata.catalogue import entries, rows
-from lemmata.report import number
-from lemmata.site import _build, _code, _house, _index, _pictures, _problems, _sources, write_site
-from lemmata.sources import chapters
+from lemmata.engine.catalogue import entries, rows
+from lemmata.engine.sources import chapters
+from lemmata.interfaces.report import number
+from lemmata.interfaces.site import _build, _code, _house, _index, _pictures, _problems, _sources, write_site
 from tests import test_floors
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations
 

@@ -6,7 +6,7 @@ import shlex
 
 from typer.testing import CliRunner
 
-from lemmata.cli import app
+from lemmata.interfaces.cli import app
 from tests.programs import printed, started_in_float32
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tutorial.md"

@@ -6,8 +6,8 @@ import urllib.parse
 
 import pytest
 
-from lemmata.catalogue import rows, tags
-from lemmata.site import write_site
+from lemmata.engine.catalogue import rows, tags
+from lemmata.interfaces.site import write_site
 
 LARGEST = 300_000
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import NotPositiveDefiniteError, PrecisionError, SettingError, ShapeError
-from lemmata.splines import Cascade, Hyperoctahedron, Package, SplineCovariance, initial_cascade
+from lemmata.subjects.splines import Cascade, Hyperoctahedron, Package, SplineCovariance, initial_cascade
 
 RNG = np.random.default_rng(0)
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.interpolate import RBFInterpolator
 
 from lemmata.errors import DataError, NotPositiveDefiniteError, PrecisionError, SettingError, ShapeError
-from lemmata.splines import Hyperoctahedron, Package, Scattered, SplineCovariance
+from lemmata.subjects.splines import Hyperoctahedron, Package, Scattered, SplineCovariance
 
 RNG = np.random.default_rng(0)
 EPS = np.finfo(float).eps

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.stability import replace_one, stability
-from lemmata.stability._stability import efron_stein
+from lemmata.subjects.stability import replace_one, stability
+from lemmata.subjects.stability._stability import efron_stein
 
 
 def mean(x, y):

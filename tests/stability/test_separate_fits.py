@@ -5,7 +5,7 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.stability import bias_variance
+from lemmata.subjects.stability import bias_variance
 
 
 def mean(x, y):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lemmata.studies import load_dataset
+from lemmata.workflows.studies import load_dataset
 
 
 def waves(rows=80, columns=3, noise=0.1, seed=0, **options):

@@ -6,15 +6,15 @@ import re
 import numpy as np
 import pytest
 
-from lemmata.forecasts import forecast
-from lemmata.studies._answers import answers, rows
-from lemmata.studies._losses import Losses
-from lemmata.studies._measure import Measured
-from lemmata.studies._metrics import asked, metric
-from lemmata.studies._models import Model
-from lemmata.studies._outlook import Candidate
-from lemmata.studies._question import Question
-from lemmata.studies._signal import Signal
+from lemmata.subjects.forecasts import forecast
+from lemmata.workflows.studies._answers import answers, rows
+from lemmata.workflows.studies._losses import Losses
+from lemmata.workflows.studies._measure import Measured
+from lemmata.workflows.studies._metrics import asked, metric
+from lemmata.workflows.studies._models import Model
+from lemmata.workflows.studies._outlook import Candidate
+from lemmata.workflows.studies._question import Question
+from lemmata.workflows.studies._signal import Signal
 
 SEEN, UNSEEN = Signal(True, 0.005, 0.3, 1.0, 100), Signal(False, 0.42, 0.98, 1.0, 51)
 SIZES = np.array([8.0, 16.0, 32.0, 64.0, 128.0, 256.0])

@@ -5,11 +5,11 @@ import io
 
 from rich.console import Console
 
-from lemmata.cli._summary import print_summary
+from lemmata.interfaces.cli._summary import print_summary
 from lemmata.options import StudyOptions
-from lemmata.studies import run_study
-from lemmata.studies._answers import answers, beats_guessing
-from lemmata.studies._outlook import Candidate
+from lemmata.workflows.studies import run_study
+from lemmata.workflows.studies._answers import answers, beats_guessing
+from lemmata.workflows.studies._outlook import Candidate
 from tests.studies import tables
 from tests.studies.test_answers import SEEN, candidate, question
 

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from lemmata.options import StudyOptions
-from lemmata.studies import load_dataset, run_study
-from lemmata.studies._calendar import WEEKDAYS, YEAR, Calendar, CalendarParts, calendar
-from lemmata.studies._overview import describe
+from lemmata.workflows.studies import load_dataset, run_study
+from lemmata.workflows.studies._calendar import WEEKDAYS, YEAR, Calendar, CalendarParts, calendar
+from lemmata.workflows.studies._overview import describe
 
 EPOCH = datetime.datetime(1970, 1, 1)
 

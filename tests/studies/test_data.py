@@ -9,11 +9,11 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lemmata.errors import DataError, MemoryPlanError, SettingError
-from lemmata.studies import _data, load_dataset
-from lemmata.studies._bundled import SETS
-from lemmata.studies._calendar import WEEKDAYS
-from lemmata.studies._overview import describe
-from lemmata.studies._roles import _one_name
+from lemmata.workflows.studies import _data, load_dataset
+from lemmata.workflows.studies._bundled import SETS
+from lemmata.workflows.studies._calendar import WEEKDAYS
+from lemmata.workflows.studies._overview import describe
+from lemmata.workflows.studies._roles import _one_name
 
 RNG = np.random.default_rng(0)
 N = 60

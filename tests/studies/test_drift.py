@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lemmata.forecasts import forecast
 from lemmata.options import StudyOptions
-from lemmata.studies import load_dataset, run_study
-from lemmata.studies._drift import drift
-from lemmata.studies._losses import Losses
-from lemmata.studies._measure import Measured
-from lemmata.studies._metrics import metric
-from lemmata.studies._models import models
-from lemmata.studies._outlook import Candidate
-from lemmata.studies._question import Question
+from lemmata.subjects.forecasts import forecast
+from lemmata.workflows.studies import load_dataset, run_study
+from lemmata.workflows.studies._drift import drift
+from lemmata.workflows.studies._losses import Losses
+from lemmata.workflows.studies._measure import Measured
+from lemmata.workflows.studies._metrics import metric
+from lemmata.workflows.studies._models import models
+from lemmata.workflows.studies._outlook import Candidate
+from lemmata.workflows.studies._question import Question
 
 SIZES = np.array([20.0, 40.0, 80.0, 160.0])
 UNIT = metric("rmse", "regression")
@@ -87,7 +87,7 @@ def test_a_last_value_is_named_only_where_no_model_of_any_size_is_better():
 
 
 def test_every_split_of_a_size_has_a_stretch_of_its_own():
-    from lemmata.studies._measure import measure
+    from lemmata.workflows.studies._measure import measure
 
     dataset = load_dataset(days(), "y", time="day")
     (model,) = models(["linear"], None, dataset.x, "regression")

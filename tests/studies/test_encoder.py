@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from lemmata.studies import load_dataset
+from lemmata.workflows.studies import load_dataset
 
 RNG = np.random.default_rng(0)
 N = 60

@@ -8,7 +8,7 @@ import pytest
 from sklearn import datasets
 
 from lemmata.errors import DataError
-from lemmata.studies import load_dataset
+from lemmata.workflows.studies import load_dataset
 
 RNG = np.random.default_rng(0)
 N = 120

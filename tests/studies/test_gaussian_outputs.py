@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from lemmata.interfaces.report._views import quality
 from lemmata.options import StudyOptions
-from lemmata.report._views import quality
 from lemmata.spectra import Spectrum, measured_curve
-from lemmata.studies import load_dataset, run_study
-from lemmata.studies._all_rows import with_all_rows
-from lemmata.studies._gaussian_outputs import _right, predicted_accuracy
-from lemmata.studies._kernel_fit import centred_fit
-from lemmata.studies._kernel_theory import theory
-from lemmata.studies._measure import measure
-from lemmata.studies._models import models
+from lemmata.workflows.studies import load_dataset, run_study
+from lemmata.workflows.studies._all_rows import with_all_rows
+from lemmata.workflows.studies._gaussian_outputs import _right, predicted_accuracy
+from lemmata.workflows.studies._kernel_fit import centred_fit
+from lemmata.workflows.studies._kernel_theory import theory
+from lemmata.workflows.studies._measure import measure
+from lemmata.workflows.studies._models import models
 
 SPLITS = 150
 

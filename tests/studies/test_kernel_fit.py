@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.linear_model import Ridge
 
-from lemmata.studies._kernel_fit import RIDGES, best_of, centred_fit, chances, kernel_fit, without_folds
+from lemmata.workflows.studies._kernel_fit import RIDGES, best_of, centred_fit, chances, kernel_fit, without_folds
 
 
 @pytest.fixture

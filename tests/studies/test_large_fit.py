@@ -7,14 +7,14 @@ import pytest
 from lemmata.kernels import RBF, Linear
 from lemmata.options import StudyOptions
 from lemmata.solvers import subset_of_regressors
-from lemmata.studies import _large_fit, load_dataset
-from lemmata.studies._copies import first_equal
-from lemmata.studies._gram import blocks_of, padded_gram
-from lemmata.studies._kernel_fit import kernel_fit
-from lemmata.studies._large_fit import CENTRES, centres_fit, column_fit
-from lemmata.studies._measure import planned
-from lemmata.studies._models import models
-from lemmata.studies._run import question, run_study
+from lemmata.workflows.studies import _large_fit, load_dataset
+from lemmata.workflows.studies._copies import first_equal
+from lemmata.workflows.studies._gram import blocks_of, padded_gram
+from lemmata.workflows.studies._kernel_fit import kernel_fit
+from lemmata.workflows.studies._large_fit import CENTRES, centres_fit, column_fit
+from lemmata.workflows.studies._measure import planned
+from lemmata.workflows.studies._models import models
+from lemmata.workflows.studies._run import question, run_study
 
 RNG = np.random.default_rng(0)
 

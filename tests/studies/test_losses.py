@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.studies import load_dataset
-from lemmata.studies._losses import Split, bounded, curve_of
-from lemmata.studies._metrics import metric
-from lemmata.studies._outlook import _tailed
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._losses import Split, bounded, curve_of
+from lemmata.workflows.studies._metrics import metric
+from lemmata.workflows.studies._outlook import _tailed
 from tests.studies import tables
 
 

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from lemmata.errors import SettingError, UnknownNameError
-from lemmata.studies import _measure, load_dataset
-from lemmata.studies._all_rows import with_all_rows
-from lemmata.studies._gram import padded_gram
-from lemmata.studies._measure import baselines, measure, spread_of
-from lemmata.studies._metrics import metric
-from lemmata.studies._models import models
-from lemmata.studies._residuals import residuals
-from lemmata.studies._usual import usual_models
+from lemmata.workflows.studies import _measure, load_dataset
+from lemmata.workflows.studies._all_rows import with_all_rows
+from lemmata.workflows.studies._gram import padded_gram
+from lemmata.workflows.studies._measure import baselines, measure, spread_of
+from lemmata.workflows.studies._metrics import metric
+from lemmata.workflows.studies._models import models
+from lemmata.workflows.studies._residuals import residuals
+from lemmata.workflows.studies._usual import usual_models
 from tests.studies import tables
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from lemmata.errors import SettingError
-from lemmata.studies._metrics import METRICS, asked, metric, tell
+from lemmata.workflows.studies._metrics import METRICS, asked, metric, tell
 
 
 @pytest.fixture

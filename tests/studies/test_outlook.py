@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lemmata.studies._answers import HORIZON, answers
-from lemmata.studies._outlook import grounded
+from lemmata.workflows.studies._answers import HORIZON, answers
+from lemmata.workflows.studies._outlook import grounded
 from tests.studies.test_answers import FAST, SEEN, SLOW, candidate, question
 
 TOTAL = 320

@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.studies import load_dataset
-from lemmata.studies._columns import numeric_hint
-from lemmata.studies._findings import identifiers
-from lemmata.studies._losses import LeftOut, say_left_out
-from lemmata.studies._repeats import copies
-from lemmata.studies._signal import Signal
-from lemmata.studies._unfound import copied
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._columns import numeric_hint
+from lemmata.workflows.studies._findings import identifiers
+from lemmata.workflows.studies._losses import LeftOut, say_left_out
+from lemmata.workflows.studies._repeats import copies
+from lemmata.workflows.studies._signal import Signal
+from lemmata.workflows.studies._unfound import copied
 
 DAY = datetime.date(2012, 1, 1)
 

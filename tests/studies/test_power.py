@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.studies import load_dataset
-from lemmata.studies._answers import answers
-from lemmata.studies._signal import Signal, signal
-from lemmata.studies._signal_held import of_held_out
-from lemmata.studies._signal_power import ALL, ONE, PRODUCT, SEVERAL
-from lemmata.studies._unfound import predicted
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._answers import answers
+from lemmata.workflows.studies._signal import Signal, signal
+from lemmata.workflows.studies._signal_held import of_held_out
+from lemmata.workflows.studies._signal_power import ALL, ONE, PRODUCT, SEVERAL
+from lemmata.workflows.studies._unfound import predicted
 from tests.studies.test_answers import question
 
 WIDE = np.random.default_rng(8).normal(size=(120, 40))

@@ -9,12 +9,12 @@ import time
 import numpy as np
 import pytest
 
-from lemmata.claims import registry
+from lemmata.engine.claims import registry
 from lemmata.errors import DataError, SettingError
 from lemmata.options import StudyOptions
-from lemmata.studies import Record, _claims, run_study
-from lemmata.studies import _run as run
-from lemmata.studies._measure import measure
+from lemmata.workflows.studies import Record, _claims, run_study
+from lemmata.workflows.studies import _run as run
+from lemmata.workflows.studies._measure import measure
 from tests.budget import seed
 from tests.studies import tables
 
@@ -27,7 +27,7 @@ def study():
     share = dict(list(registry().items())[seed() % 80 :: 80])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_claims, "registry", lambda: share)
-        patch.setattr("lemmata.studies._training.train_networks", lambda *arguments: [{"name": "erf"}])
+        patch.setattr("lemmata.workflows.studies._training.train_networks", lambda *arguments: [{"name": "erf"}])
         return run_study(tables.waves(80), dataclasses.replace(QUICK, claims=True, error="rmse 0.3"))
 
 
@@ -216,7 +216,7 @@ def test_every_claim_that_speaks_of_regressions_is_examined():
 def test_of_warnings_only_those_of_lemmata_are_shown():
     """scikit-learn resets the filters on its threads: a forest's warning came between the sentences."""
     import lemmata
-    from lemmata.studies._run import _shown
+    from lemmata.workflows.studies._run import _shown
 
     seen = []
     for name in ("/packages/sklearn/utils/parallel.py", lemmata.__file__):

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lemmata.studies import load_dataset
-from lemmata.studies._sampling import drawn, how_drawn
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._sampling import drawn, how_drawn
 
 RNG = np.random.default_rng(0)
 

@@ -7,15 +7,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lemmata.forecasts import forecast
 from lemmata.options import StudyOptions
-from lemmata.studies import load_dataset
-from lemmata.studies._measure import FIT_SECONDS, QUICK_FIT_SECONDS, affordable, in_season, measure, planned
-from lemmata.studies._models import Model, calendar_seasons, chosen_season, models
-from lemmata.studies._outlook import Candidate
-from lemmata.studies._run import question
-from lemmata.studies._splits import MOST_HELD_OUT, before_stretches
-from lemmata.studies._usual import Fit, usual_models
+from lemmata.subjects.forecasts import forecast
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._measure import FIT_SECONDS, QUICK_FIT_SECONDS, affordable, in_season, measure, planned
+from lemmata.workflows.studies._models import Model, calendar_seasons, chosen_season, models
+from lemmata.workflows.studies._outlook import Candidate
+from lemmata.workflows.studies._run import question
+from lemmata.workflows.studies._splits import MOST_HELD_OUT, before_stretches
+from lemmata.workflows.studies._usual import Fit, usual_models
 from tests.studies import tables
 
 
@@ -148,8 +148,8 @@ def test_a_week_is_chosen_where_the_year_says_less_and_none_for_a_walk():
 
 def test_the_signs_that_stand_for_a_number_of_rows_are_explained():
     """ "–" and "open" stood in a column without a word about them."""
-    from lemmata.forecasts import Interval
-    from lemmata.report import page_text, told_marks
+    from lemmata.interfaces.report import page_text, told_marks
+    from lemmata.subjects.forecasts import Interval
     from tests.report.example import measured
 
     study = measured()

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from lemmata.studies import Dataset, load_dataset
-from lemmata.studies._signal import LEVEL, Signal, signal
+from lemmata.workflows.studies import Dataset, load_dataset
+from lemmata.workflows.studies._signal import LEVEL, Signal, signal
 from tests.studies import tables
 
 

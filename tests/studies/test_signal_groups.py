@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lemmata.studies import load_dataset
-from lemmata.studies._signal import LEVEL, signal
-from lemmata.studies._signal_groups import _exchanges, _least
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._signal import LEVEL, signal
+from lemmata.workflows.studies._signal_groups import _exchanges, _least
 from tests.studies.test_signal import as_rare_as_the_level
 
 

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 from scipy import signal as filters
 
-from lemmata.studies import load_dataset
-from lemmata.studies._signal import signal
-from lemmata.studies._signal_time import _plan, of_shifts
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._signal import signal
+from lemmata.workflows.studies._signal_time import _plan, of_shifts
 from tests.studies.test_signal import as_rare_as_the_level
 
 

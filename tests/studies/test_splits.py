@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.studies._splits import BLOCKS, held_out, number_of_splits, split, split_sizes
+from lemmata.workflows.studies._splits import BLOCKS, held_out, number_of_splits, split, split_sizes
 
 
 @pytest.mark.parametrize("total", [20, 51, 60, 442, 1797, 10_000, 25_000, 1_000_000])

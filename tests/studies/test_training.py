@@ -4,8 +4,8 @@ import time
 import numpy as np
 import pytest
 
-from lemmata.studies import _training
-from lemmata.studies._training import train_networks
+from lemmata.workflows.studies import _training
+from lemmata.workflows.studies._training import train_networks
 
 
 def problem(seed=0, n=40, d=6):

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lemmata.studies import load_dataset
-from lemmata.studies._answers import answers
-from lemmata.studies._metrics import metric
-from lemmata.studies._question import Question
-from lemmata.studies._signal import Signal, signal
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._answers import answers
+from lemmata.workflows.studies._metrics import metric
+from lemmata.workflows.studies._question import Question
+from lemmata.workflows.studies._signal import Signal, signal
 from tests.studies.test_answers import FAST, SEEN, UNSEEN, candidate, question
 from tests.studies.test_signal_groups import grouped
 

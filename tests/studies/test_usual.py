@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lemmata.errors import SettingError, UnknownNameError
-from lemmata.studies import load_dataset
-from lemmata.studies._measure import measure
-from lemmata.studies._models import models
-from lemmata.studies._usual import NAIVE, season, suited, usual_models
+from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._measure import measure
+from lemmata.workflows.studies._models import models
+from lemmata.workflows.studies._usual import NAIVE, season, suited, usual_models
 from tests.studies import tables
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from lemmata.systems import (
+from lemmata.subjects.state_space import (
     METHODS,
     ContinuousSystem,
     DenseMatrix,

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.systems import (
+from lemmata.subjects.state_space import (
     ContinuousSystem,
     convolve,
     discretise,

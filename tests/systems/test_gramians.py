@@ -7,7 +7,7 @@ import pytest
 from scipy import linalg
 
 from lemmata.errors import SettingError
-from lemmata.systems import (
+from lemmata.subjects.state_space import (
     ContinuousSystem,
     DenseMatrix,
     DiagonalMatrix,

@@ -7,7 +7,7 @@ import pytest
 
 from lemmata.errors import DataError, ShapeError
 from lemmata.kernels import gram
-from lemmata.systems import ContinuousSystem, StateSpaceKernel, discretise
+from lemmata.subjects.state_space import ContinuousSystem, StateSpaceKernel, discretise
 
 from .test_discretise import matrices, system_of
 from .test_evaluation import looped

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError, LemmataError, PrecisionError, SettingError, ShapeError, UnknownNameError
-from lemmata.systems import (
+from lemmata.subjects.state_space import (
     ContinuousSystem,
     DenseMatrix,
     DiagonalMatrix,

@@ -10,7 +10,7 @@ import time
 import jax
 import numpy as np
 
-from lemmata.claims import AtMost, EqualInMean
+from lemmata.engine.claims import AtMost, EqualInMean
 from tests.claims.synthetic import Synthetic
 
 MARKS = "LEMMATA_TEST_MARKS"

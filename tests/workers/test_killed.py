@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from lemmata.claims import verdicts_of, verify
-from lemmata.ledger import CarriedTrials, open_ledger, recorded_trials
+from lemmata.engine.claims import verdicts_of, verify
+from lemmata.engine.ledger import CarriedTrials, open_ledger, recorded_trials
 from lemmata.workers import finished, workers
 from tests.claims.synthetic import Identity, SureBound, TightBound
 

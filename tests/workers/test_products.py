@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from lemmata.comparisons import load_sequences, run_comparison
+from lemmata.engine.refutations import Counterexample, Survived, refute, searches
+from lemmata.engine.refutations._spread import seed_of, widely
 from lemmata.errors import SolverError
+from lemmata.interfaces.report import load
 from lemmata.options import ComparisonOptions, StudyOptions
-from lemmata.refutations import Counterexample, Survived, refute, searches
-from lemmata.refutations._spread import seed_of, widely
-from lemmata.report import load
-from lemmata.studies._measure import measure
-from lemmata.studies._models import Model, models
 from lemmata.workers import Lost
+from lemmata.workflows.comparisons import load_sequences, run_comparison
+from lemmata.workflows.studies._measure import measure
+from lemmata.workflows.studies._models import Model, models
 from tests.claims.synthetic import Identity, SureBound
 
 from . import tasks

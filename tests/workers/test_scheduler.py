@@ -10,8 +10,8 @@ import threading
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.cli import app
 from lemmata.errors import SettingError
+from lemmata.interfaces.cli import app
 from lemmata.workers import Lost, finished, workers
 
 from . import tasks

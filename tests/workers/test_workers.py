@@ -12,8 +12,8 @@ import time
 import pytest
 
 import lemmata.workers
-from lemmata.claims import Status, calibrate, verdicts_of, verify
-from lemmata.claims._families import FAMILIES
+from lemmata.engine.claims import Status, calibrate, verdicts_of, verify
+from lemmata.engine.claims._families import FAMILIES
 from lemmata.errors import SettingError
 from lemmata.workers import ATTEMPTS, Lost, Processes, finished, workers
 from tests.claims.synthetic import SureBound
@@ -103,7 +103,7 @@ def test_a_lost_trial_is_told_with_its_number(processes):
 
 
 def test_a_claim_of_a_file_is_verified_by_workers(processes, tmp_path):
-    from lemmata.claims import find
+    from lemmata.engine.claims import find
 
     path = tmp_path / "own_claim.py"
     path.write_text("from tests.claims.synthetic import SureBound\n\n\nclass OwnBound(SureBound):\n    trials = 40\n")

@@ -1,8 +1,8 @@
 """Floor 5: scikit-learn faces of the solvers."""
 
-from lemmata.machines import ConvolutionalMachine as _ConvolutionalMachine
-from lemmata.machines import SparseMachine as _SparseMachine
 from lemmata.storage import storable as _storable
+from lemmata.subjects.machines import ConvolutionalMachine as _ConvolutionalMachine
+from lemmata.subjects.machines import SparseMachine as _SparseMachine
 
 from ._adversarial import AdversarialKernelClassifier as AdversarialKernelClassifier
 from ._barlow_twins import KernelBarlowTwins as KernelBarlowTwins

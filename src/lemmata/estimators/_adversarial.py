@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.adversaries import learn_row_times
 from lemmata.architectures import TangentKernel
 from lemmata.errors import SettingError
 from lemmata.kernels import gram
+from lemmata.subjects.adversaries import learn_row_times
 
 from ._kernel_ridge import at_least_0, chosen_network
 from ._leaves import jax_leaves
@@ -27,7 +27,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
 
     An infinitely wide network is trained on centred indicators of the classes by the flow of its tangent kernel. Each
     training row has a time of its own after which it counts no more; the times are learned on validation rows, which
-    are set aside and attacked at each step (`lemmata.adversaries.learn_row_times`, Adv-NTK). `rows="common"` is one
+    are set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK). `rows="common"` is one
     time for all of them, early stopping.
 
     Args:

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lemmata.dynamics import StepwisePrediction, terminal_embedding
 from lemmata.errors import DataError, SettingError
 from lemmata.kernels import RBF, AbstractKernel, gram
+from lemmata.subjects.dynamics import StepwisePrediction, terminal_embedding
 
 from ._leaves import jax_leaves
 from ._rows import float64_leaves, points_of, refuse_text

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import check_whole
 from lemmata.errors import SettingError
-from lemmata.splines import SplineCovariance, initial_cascade
+from lemmata.subjects.splines import SplineCovariance, initial_cascade
 
 from ._kernel_ridge import above_0
 from ._leaves import jax_leaves, numpy_leaves
@@ -80,7 +80,7 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
     Inputs are divided by their range and centred, targets by their standard deviation. Packages on hyperoctahedra lead
     from the inputs through `widths` to one number, a cascade for each column of the targets. Each step solves a linear
     system of the size of a batch for the function on it, and moves the values of all packages by damped Gauss-Newton
-    (`lemmata.splines.Cascade.step`). A cascade can find few directions on which targets depend; plain kernel regression
+    (`lemmata.subjects.splines.Cascade.step`). A cascade can find few directions on which targets depend; plain kernel regression
     with the same covariance is the better choice where they depend on all.
 
     Args:

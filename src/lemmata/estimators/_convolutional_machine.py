@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import check_whole
 from lemmata.errors import SettingError
-from lemmata.machines import initial_machine, train_machine
+from lemmata.subjects.machines import initial_machine, train_machine
 
 from ._leaves import jax_leaves, numpy_leaves
 from ._rows import points_of, root_mean_square, training_rows

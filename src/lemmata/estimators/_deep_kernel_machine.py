@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import check_whole
-from lemmata.machines import SparseMachine, train_sparse_machine
+from lemmata.subjects.machines import SparseMachine, train_sparse_machine
 
 from ._kernel_ridge import above_0, at_least_0
 from ._leaves import jax_leaves, numpy_leaves
@@ -24,7 +24,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
 
     A kernel method whose kernel is learned: the Gram matrix of every layer at the inducing points is free, and moves
     away from what an infinitely wide network expects where the labels gain more by it than `nu` times the Gaussian
-    divergence costs (`lemmata.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one
+    divergence costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one
     number. Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory are
     linear in the rows.
 

@@ -14,7 +14,7 @@ import lemmata.kernels
 import lemmata.networks
 import lemmata.solvers
 import lemmata.spectra
-import lemmata.splines
+import lemmata.subjects.splines
 from lemmata.errors import SettingError
 
 _ROOMS = (
@@ -24,7 +24,7 @@ _ROOMS = (
     lemmata.networks,
     lemmata.spectra,
     lemmata.solvers,
-    lemmata.splines,
+    lemmata.subjects.splines,
 )
 
 # The functions of the named activations, and their usual companions.

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from lemmata.claims import Claim
+from lemmata.engine.claims import Claim
 
 from . import (
     chance,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Hypothesis, Integer, Population, Space
+from lemmata.engine.claims import AtMost, Hypothesis, Integer, Population, Space
 
 from ._textbook import HALVED, AbstractTextbook
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from lemmata.claims import Claim, Control, Source
+from lemmata.engine.claims import Claim, Control, Source
 
 P = TypeVar("P")
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, AtMost, Hypothesis, Integer, Population, Space, Status
+from lemmata.engine.claims import AtLeast, AtMost, Hypothesis, Integer, Population, Space, Status
 
 from ._textbook import DOUBLED, HALVED, AbstractTextbook, Case, book
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, AtMost, Choice, Hypothesis, Integer, Population, Real, Space, Status
+from lemmata.engine.claims import AtLeast, AtMost, Choice, Hypothesis, Integer, Population, Real, Space, Status
 
 from ._linear_algebra import eigenvalues, spectral_norm
 from ._matrix_pairs import AbstractMatrixPair, MatrixPair, MatrixPairs, pair_of

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Hypothesis, Integer, Population, Real, Space, Status
+from lemmata.engine.claims import AtMost, Hypothesis, Integer, Population, Real, Space, Status
 
 from ._textbook import HALVED, AbstractTextbook, Case, book
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, AtMost, Hypothesis, Integer, Population, Real, Space, Status
+from lemmata.engine.claims import AtLeast, AtMost, Hypothesis, Integer, Population, Real, Space, Status
 
 from ._linear_algebra import spectral_norm
 from ._textbook import DOUBLED, HALVED, AbstractTextbook, Case, book

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Choice, Hypothesis, Integer, Population, Space, Status
+from lemmata.engine.claims import AtMost, Choice, Hypothesis, Integer, Population, Space, Status
 
 from ._linear_algebra import singular_values, spectral_norm
 from ._matrix_pairs import AbstractNorm, MatrixPair, pair_of

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Hypothesis, Integer, Population, Real, Space, Status
+from lemmata.engine.claims import AtMost, Hypothesis, Integer, Population, Real, Space, Status
 
 from ._linear_algebra import eigenvalues, exponential, spectral_norm, square_root
 from ._textbook import HALVED, AbstractTextbook, Case, book

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtMost, Choice, Hypothesis, Integer, Population, Real, Space, Status
+from lemmata.engine.claims import AtMost, Choice, Hypothesis, Integer, Population, Real, Space, Status
 
 from ._textbook import HALVED, AbstractTextbook, Case, book
 

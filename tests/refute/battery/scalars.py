@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
-from lemmata.claims import AtLeast, AtMost, Hypothesis, Integer, Population, Real, Space, Status
+from lemmata.engine.claims import AtLeast, AtMost, Hypothesis, Integer, Population, Real, Space, Status
 
 from ._textbook import DOUBLED, HALVED, AbstractTextbook, Case, book
 

@@ -1,1 +1,0 @@
-"""Adversaries: tangent kernels of attacked training, robust architectures, backdoors in distilled data."""

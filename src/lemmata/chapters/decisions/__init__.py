@@ -1,1 +1,0 @@
-"""Decisions: how complex a model, and how complex its best values are."""

@@ -1,1 +1,0 @@
-"""Embeddings: conditional laws as operators, and regression under shift."""

@@ -1,1 +1,0 @@
-"""Field theory: criticality, universality classes, and what finite width adds."""

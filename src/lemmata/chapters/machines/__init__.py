@@ -1,1 +1,0 @@
-"""Deep kernel machines: learned Gram matrices between layers of infinite width, dense and convolutional."""

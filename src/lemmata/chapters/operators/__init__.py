@@ -1,1 +1,0 @@
-"""Operators: super-resolution as a map between function spaces."""

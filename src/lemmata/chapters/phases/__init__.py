@@ -1,1 +1,0 @@
-"""Phases: grokking as a first-order transition of two-layer networks."""

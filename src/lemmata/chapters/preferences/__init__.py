@@ -1,1 +1,0 @@
-"""What preferences can and cannot tell: comparisons, rewards, policies that follow them, and optimising too far."""

@@ -1,1 +1,0 @@
-"""What an adversary can change: bounds around an input, smoothing by noise, rows that do not belong."""

@@ -1,1 +1,0 @@
-"""Stability: how far one row moves what is learned, what that says of new rows, and where more of anything hurts."""

@@ -1,1 +1,0 @@
-"""Linear state-space models: what they compute, how they are stepped, what they remember, what they cannot select."""

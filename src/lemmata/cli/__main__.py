@@ -1,5 +1,0 @@
-"""`python -m lemmata.cli` is the command `lemmata`."""
-
-from . import main
-
-main()

@@ -1,0 +1,1 @@
+"""The engine: claims and their verdicts, the search for counterexamples, the ledger, records, sources, problems."""

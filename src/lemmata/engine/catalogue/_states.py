@@ -1,0 +1,106 @@
+"""Whether a recorded verdict is one on the code as it is."""
+
+import enum
+import functools
+import json
+import re
+from typing import Any
+
+from ._fingerprint import Fingerprint, fingerprint
+from ._modules import PACKAGE, ROOT
+from ._records import FOLDER, SECTIONS, spelled
+
+ENGINE = (
+    ("lemmata.engine.claims._trials", "run_trials"),
+    ("lemmata.engine.claims._verify", "judged_in_turn"),
+    ("lemmata.engine.claims._verify", "CORNERS"),
+    ("lemmata.engine.claims._verify", "CORNER_TRIALS"),
+)
+"""What every verdict rests on besides the claim's own code."""
+_ASKED = ("settings", "resolve", "corners", "budget")  # what a verification asks for before the first trial
+
+
+class State(enum.StrEnum):
+    """Whether a claim's verdict is one on the code as it is."""
+
+    CURRENT = "current"
+    OWN = "own code changed"
+    SHARED = "shared code changed beneath it"
+
+
+def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
+    """The digests of the code that verdicts on a claim rest on: its own, and what it shares with others.
+
+    Its own are the file of its section, and problems that no other section imports.
+
+    Args:
+        module: the full name of the claim's module.
+        class_name: of the claim, from which the keys of its trials come.
+        besides: code that is not lemmata's.
+    """
+    return fingerprint(((module, class_name), *ENGINE), _own(module), _ASKED, class_name + besides)
+
+
+@functools.cache
+def _own(section: str) -> frozenset[str]:
+    return frozenset({section, *(name for name, by in _users().items() if by == {section})})
+
+
+@functools.cache
+def _users() -> dict[str, set[str]]:
+    """For every module of problems the sections that import it, directly or through other problems."""
+    direct = dict[str, set[str]]()
+    for folder in ("chapters", "problems"):
+        for path in (ROOT / folder).rglob("[!_]*.py" if folder == "chapters" else "_[!_]*.py"):
+            name = ".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts))
+            text = path.read_text(encoding="utf-8")
+            for used in re.findall(r"^from (?:lemmata\.problems)?\.(_\w+) import", text, flags=re.M):
+                direct.setdefault(f"{PACKAGE}.problems.{used}", set()).add(name)
+    found = {}
+    for start in direct:
+        known, waiting = set[str](), [start]
+        while waiting:
+            new = direct.get(waiting.pop(), set()) - known
+            known |= new
+            waiting.extend(one for one in new if ".problems." in one)
+        found[start] = {one for one in known if ".chapters." in one}
+    return found
+
+
+def compared(record: dict[str, Any] | None, now: Fingerprint) -> State:
+    """The state of a verdict.
+
+    Args:
+        record: of the claim; None where there is none.
+        now: the digests of the code as it is.
+    """
+    kept = None if record is None else record["fingerprint"]
+    if kept is None or (kept["whole"] != now.whole and kept["own"] != now.own):
+        return State.OWN
+    return State.CURRENT if kept["whole"] == now.whole else State.SHARED
+
+
+def changed_beneath(record: dict[str, Any], now: Fingerprint) -> list[str]:
+    """The subpackages whose code has changed since a verdict."""
+    shared = record["fingerprint"]["shared"]
+    return [name for name in sorted({*shared, *now.shared}) if shared.get(name) != now.shared.get(name)]
+
+
+def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
+    """The state in words; empty where the verdict is one on the code as it is, or there is none."""
+    state = compared(record, now)
+    if record is None or state is State.CURRENT:
+        return ""
+    if state is State.OWN:
+        return "judged with an earlier version of its own code"
+    return f"judged with an earlier version of {', '.join(changed_beneath(record, now)) or 'what it shares'}"
+
+
+def claim_digests() -> dict[str, str]:
+    """The digest of all code that each recorded claim rests on, by the claim's name."""
+    found = {}
+    for path in sorted(SECTIONS.glob(f"*/{FOLDER}/*.json")):
+        place = f"{path.parts[-3]}.{path.stem}"
+        for name in json.loads(path.read_text(encoding="utf-8")):
+            found[f"{place}.{spelled(name)}"] = prints(f"{PACKAGE}.chapters.{place}", name).whole
+    return found

@@ -1,0 +1,145 @@
+"""The grammar of a claim: what a result of the theory must say to be executed."""
+
+import abc
+import dataclasses
+import enum
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+import equinox as eqx
+from jaxtyping import Array
+
+from lemmata.engine.catalogue import spelled
+
+from ._kind import Kind
+from ._population import Population
+from ._relations import Relation
+from ._source import Source
+
+P = TypeVar("P")
+
+
+class Status(enum.StrEnum):
+    """What a verification can end with."""
+
+    SUPPORTED = "supported"
+    VACUOUS = "vacuous"
+    REFUTED = "refuted"
+    INCONCLUSIVE = "inconclusive"
+    INAPPLICABLE = "inapplicable"
+    OUTSIDE = "outside"
+    FAILED = "failed"
+
+    @property
+    def remedy(self) -> str:
+        """What to do next."""
+        return {
+            "supported": "Nothing to do. Supported is not proved: it speaks of the problems that were sampled.",
+            "vacuous": "The bound held and says nothing here. Look for larger problems, or a sharper bound.",
+            "refuted": "Replay the worst trial by its seed and number; suspect the statement, then the code.",
+            "inconclusive": "Raise the budget to the number of trials named in the reason.",
+            "inapplicable": "Change the setting, or the problem, until the named hypothesis holds.",
+            "outside": "A hypothesis is known to be false here: this tries the conclusion beyond the theorem.",
+            "failed": "A solver or the arithmetic failed; look at the reason. This says nothing about the statement.",
+        }[self.value]
+
+
+@dataclasses.dataclass(frozen=True)
+class Control:
+    """A neighbouring false statement, which the same trials must refute.
+
+    Args:
+        statement: the false statement in words.
+        predict: its prediction, from the claim's own prediction and the problem.
+        loose: why no nearer false statement is refuted, where the control is farther than a factor 4 (an exponent
+            1/2), leaves a component untouched, or is refuted in fewer than a tenth of the trials.
+    """
+
+    statement: str
+    predict: Callable[[Any, Any], Any]
+    loose: str = ""
+
+
+class Claim(eqx.Module, Generic[P]):
+    """A result of the theory that can be executed.
+
+    A claim is a final class. Its docstring is the statement, which can be read alone; class attributes say where it
+    stands and how it is judged; methods say what is predicted and what is measured. `predict` and `measure` share
+    nothing but the problem.
+
+    Questions (methods) of a claim:
+        predict(problem): what the theorem says.
+        measure(problem, key): what is the case, by a route that shares no code with `predict`; or, along a ladder,
+            measure_at(problem, key, rung): the value at one rung, with a key of its own.
+        trivial(problem): the value every reader already knows; a bound beyond it is vacuous. A bound without one says
+            why: `trivial = "the quantity has no bound of its own"`.
+        hypotheses(problem): conditions beside those of the population. Optional.
+        condition(problem): condition number of the computation, one number or one a component: rounding of a few eps
+            times this is not held against the claim. Optional, 1.
+
+    Attributes:
+        title: a short name in words.
+        source: the place in the literature.
+        population: the problems it speaks about.
+        relation: how prediction and measurement must compare.
+        control: a neighbouring false statement.
+        controls: the object that the result controls.
+        unexplained: what it leaves open.
+        reading: how words of the source had to be read (O(.) as 1, say); empty where nothing had to be.
+        stated: what kind of statement it is, where the source's locator does not tell.
+        trials: the budget where support depends on the spread of a measurement; bounds and identities derive theirs.
+        traced: True where the methods are JAX functions, so that trials run as jit(vmap) over keys.
+        of_data: False where the population can be posed by a user's data but the claim says nothing about them (a step
+            of a proof, a numerical fact).
+        expected: the status that verification must end with; refuted for a source's misprint entered as printed.
+        corrects: the claim, entered as printed, that this one corrects.
+    """
+
+    title: ClassVar[str] = ""
+    source: ClassVar[Source]
+    population: ClassVar[Population]
+    relation: ClassVar[Relation]
+    control: ClassVar[Control]
+    controls: ClassVar[str] = ""
+    unexplained: ClassVar[str] = ""
+    reading: ClassVar[str] = ""
+    stated: ClassVar[Kind | None] = None
+    trials: ClassVar[int | None] = None
+    traced: ClassVar[bool] = True
+    of_data: ClassVar[bool] = True
+    expected: ClassVar[Status] = Status.SUPPORTED
+    corrects: "ClassVar[type[Claim] | None]" = None
+
+    measure: ClassVar[Any] = None
+    measure_at: ClassVar[Any] = None
+    hypotheses: ClassVar[Any] = None
+    trivial: ClassVar[Any] = None
+    condition: ClassVar[Any] = None
+
+    @abc.abstractmethod
+    def predict(self, problem: P) -> Array:
+        """What the theorem says."""
+
+    @property
+    def name(self) -> str:
+        """The public name: the path of the section, then the class in snake case."""
+        return name_of(type(self))
+
+    @property
+    def statement(self) -> str:
+        """The statement in words: the docstring of the class."""
+        return inspect.cleandoc(type(self).__doc__ or "")
+
+    @property
+    def kind(self) -> Kind:
+        """Theorem, lemma, step, ...: a repair where it corrects a claim, else as stated, else as its locator says."""
+        if self.corrects is not None:
+            return Kind.REPAIR
+        return self.stated or self.source.kind or Kind.STEP
+
+
+def name_of(claim: type[Claim]) -> str:
+    """The public name of a claim's class: the path of the section, then the class in snake case."""
+    section = claim.__module__.removeprefix("lemmata.subjects.")
+    return f"{section}.{spelled(claim.__name__)}"

@@ -1,0 +1,146 @@
+"""Entries of the catalogue: what a claim says, its last verdict, and the fingerprint of the code that it rests on."""
+
+import dataclasses
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lemmata.engine.catalogue import (
+    DEFAULTS,
+    Fingerprint,
+    State,
+    compared,
+    costs,
+    judged,
+    prints,
+    records,
+    write_records,
+)
+
+from ._claim import Claim, Status, name_of
+from ._family import budget_of
+from ._registry import claims_in
+from ._verdict import ControlVerdict, Corner, Verdict, plain_json
+
+
+@functools.cache
+def prints_of(cls: type[Claim]) -> Fingerprint:
+    """The digests of the code that verdicts on a claim rest on.
+
+    Of a claim outside lemmata its own code is its whole file, and not what the file imports.
+    """
+    file = inspect.getsourcefile(cls.predict)
+    besides = ""
+    if file is not None and cls.__module__.partition(".")[0] != "lemmata":
+        besides = Path(file).read_text(encoding="utf-8")
+    return prints(cls.__module__, cls.__name__, besides)
+
+
+def fingerprint_of(claim: Claim) -> str:
+    """The hash of all code that a claim's verdict rests on."""
+    return prints_of(type(claim)).whole
+
+
+def state_of(claim: Claim) -> State:
+    """Whether the recorded verdict is one on the code as it is, and if not, what has changed."""
+    return compared(records().get(claim.name), prints_of(type(claim)))
+
+
+def is_stale(claim: Claim) -> bool:
+    """Whether there is no verdict on the code as it is."""
+    return state_of(claim) is not State.CURRENT
+
+
+def words_of(claim: Claim) -> dict[str, Any]:
+    """What a claim says, as plain values."""
+    control = {"statement": claim.control.statement, "loose": claim.control.loose}
+    settings = claim.population.settings()
+    module = sys.modules.get(type(claim).__module__)
+    return {
+        "name": claim.name,
+        "class": type(claim).__name__,
+        "module": type(claim).__module__,
+        "title": claim.title,
+        "statement": claim.statement,
+        "kind": str(claim.kind),
+        "reading": claim.reading,
+        "source": str(claim.source),
+        "key": claim.source.key,
+        "locators": list(claim.source.locators),
+        "reference": claim.source.text,
+        "relation": str(claim.relation),
+        "band": claim.relation.band,
+        "label": claim.relation.label,
+        "controls": claim.controls,
+        "unexplained": claim.unexplained,
+        "trivial": claim.trivial if isinstance(claim.trivial, str) else "",
+        "expected": str(claim.expected),
+        "corrects": None if claim.corrects is None else name_of(claim.corrects),
+        "control": control,
+        "trials": budget_of(claim),
+        "population": type(claim.population).__name__,
+        "settings": {name: dataclasses.asdict(variable) for name, variable in settings.variables.items()},
+        "rules": list(settings.rules),
+        "section": inspect.cleandoc((module.__doc__ if module else None) or ""),
+    }
+
+
+def entry_of(claim: Claim) -> dict[str, Any]:
+    """The claim's words, with the verdict that is recorded."""
+    words = words_of(claim)
+    return {**words, **judged(words)}
+
+
+def record_of(claim: Claim, verdict: Verdict) -> dict[str, Any]:
+    """What is recorded of a verdict at the default setting, beside the search that is recorded already."""
+    found = plain_json(dataclasses.asdict(verdict))
+    said = ("name", "source", "setting", "seconds")
+    own = {name: value for name, value in found.items() if name not in said and DEFAULTS.get(name, ()) != value}
+    search = {name: value for name, value in records().get(claim.name, {}).items() if name == "search"}
+    return {**own, **search, "fingerprint": dataclasses.asdict(prints_of(type(claim)))}
+
+
+def write_record(claim: Claim, record: dict[str, Any]) -> None:
+    """Enter a record into the file of the claim's section.
+
+    Raises:
+        DataError: the file cannot be written; it stays as it was.
+    """
+    classes = [type(own).__name__ for own in claims_in(sys.modules[type(claim).__module__])]
+    write_records(claim.name.rpartition(".")[0], classes, {type(claim).__name__: record})
+
+
+def recorded(claim: Claim) -> Verdict | None:
+    """The recorded verdict on a claim; None where there is none. How long it took is known roughly."""
+    found = judged({"name": claim.name, "settings": {}}).get("verdict")
+    if found is None:
+        return None
+    seconds = costs().get(type(claim).__name__, 0.0)
+    return verdict_from(claim, {**found, "setting": claim.population.settings().default, "seconds": seconds})
+
+
+def verdict_from(claim: Claim, record: Mapping[str, Any]) -> Verdict:
+    """A verdict on a claim from its record, as `Verdict.to_json` gives it."""
+    known = {name: value for name, value in record.items() if name not in ("name", "source", "remedy")}
+    known["status"] = Status(known["status"])
+    known["control"] = ControlVerdict(**{**known["control"], "status": Status(known["control"]["status"])})
+    known["violated"] = tuple(known["violated"])
+    known["corners"] = tuple(
+        Corner(**{**corner, "status": Status(corner["status"]), "gap": _number(corner["gap"], -math.inf)})
+        for corner in known["corners"]
+    )
+    for name in ("interval", "band", "slack"):
+        if known[name] is not None:
+            low, *middle, high = known[name]
+            known[name] = (_number(low, -math.inf), *middle, _number(high, math.inf))
+    known["estimate"] = _number(known["estimate"], math.nan)
+    return Verdict(claim.name, claim.source, **known)
+
+
+def _number(value: float | None, missing: float) -> float:
+    """The number, or what JSON has no number for."""
+    return missing if value is None else float(value)

@@ -1,0 +1,110 @@
+"""Evidence that may be added to: e-values, which stay valid however a run is continued.
+
+An e-value of a statement is a number that is on average at most 1 where the statement is true. A product of e-values of
+independent sessions is one again, whenever and for whatever reason the next session is begun, and by Ville's inequality
+a true statement ever reaches 1 / level with probability at most `level`. So min(1, 1 / e) is a p-value at every moment,
+which Holm's procedure takes like any other.
+"""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from scipy import special
+
+from ._bounds import AbstractBound, Witness
+from ._equalities import Equal
+from ._relations import Relation, Sample
+
+_PRIOR = 0.5
+"""Both parameters of the Beta law that weighs rates: Jeffreys' law, here cut to the rates that are too high."""
+
+
+def allowed_misses(relation: Relation) -> float | None:
+    """The rate of misses that a relation allows; None where one trial alone is no miss.
+
+    >>> from lemmata.engine.claims import AtMost, Rate
+    >>> allowed_misses(AtMost(delta=0.05)), allowed_misses(AtMost()), allowed_misses(Rate())
+    (0.05, 0.0, None)
+    """
+    if isinstance(relation, AbstractBound):
+        return relation.delta
+    if isinstance(relation, Witness):
+        return 1.0 - relation.probability
+    return 0.0 if isinstance(relation, Equal) else None
+
+
+def misses(relation: Relation, sample: Sample) -> int:
+    """How many trials alone contradict a relation."""
+    rows = zip(sample.predicted, sample.measured, sample.condition, strict=True)
+    return sum(relation.compare(Sample(*(np.asarray(part)[None] for part in row))) is False for row in rows)
+
+
+def count_e_value(count: int, trials: int, allowed: float) -> float:
+    """The e-value of a rate of misses of at most `allowed`, after so many misses in so many trials.
+
+    It is the likelihood of the counts, averaged over rates above the allowed one by Jeffreys' law J cut to them, over
+    their likelihood at the allowed rate a,
+
+        e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
+
+    Each q > a gives a factor q/a for a miss and (1 - q)/(1 - a) for none, which is on average
+    (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1 where misses have a rate p <= a, whatever came before. So e is at every trial
+    an e-value, for trials that are continued as one likes.
+
+    Args:
+        count: misses.
+        trials: all trials.
+        allowed: the rate that the statement allows, below 1.
+
+    >>> float(f"{count_e_value(20, 200, 0.05):.4g}"), count_e_value(1, 200, 0.0), count_e_value(0, 0, 0.05)
+    (4.081, inf, 1.0)
+    """
+    if not allowed:
+        if count:
+            return math.inf
+        return math.exp(special.betaln(_PRIOR, trials + _PRIOR) - special.betaln(_PRIOR, _PRIOR))
+    ends = (count + _PRIOR, trials - count + _PRIOR)
+    above, prior = special.betaincc(*ends, allowed), special.betaincc(_PRIOR, _PRIOR, allowed)
+    if not above:
+        return 0.0
+    average = math.log(above) + special.betaln(*ends) - math.log(prior) - special.betaln(_PRIOR, _PRIOR)
+    return _exp(average - count * math.log(allowed) - (trials - count) * math.log1p(-allowed))
+
+
+def p_e_value(p_value: float) -> float:
+    """The e-value that a p-value is worth: int_0^1 k p^(k - 1) dk = (1 - p + p log p) / (p log(p)^2).
+
+    Each k gives an e-value, since k p^(k - 1) falls with p and has the mean 1 over [0, 1], and so does their average.
+
+    >>> p_e_value(1.0), round(p_e_value(1e-3), 1)
+    (0.5, 20.8)
+    """
+    if p_value <= 0:
+        return math.inf
+    logarithm = math.log(p_value)
+    if logarithm > -1e-3:  # the quotient loses its digits there; its series does not
+        return 0.5 - logarithm / 6
+    return (1 - p_value + p_value * logarithm) / (p_value * logarithm**2)
+
+
+def joined(e_values: Iterable[float]) -> float:
+    """The e-value of independent sessions together: their product; 0 where one of them is 0."""
+    found = list(e_values)
+    if 0.0 in found:
+        return 0.0
+    return _exp(math.fsum(math.log(value) for value in found)) if math.inf not in found else math.inf
+
+
+def shared(case: float, corners: list[float]) -> float:
+    """The e-value of a case and its corners: half of the weight is the case's, half that of all corners together."""
+    return case if not corners else case / 2 + math.fsum(corners) / (2 * len(corners))
+
+
+def p_of(e_value: float) -> float:
+    """The p-value that holds at every moment: min(1, 1 / e)."""
+    return 1.0 if e_value <= 1 else 1 / e_value
+
+
+def _exp(logarithm: float) -> float:
+    return math.exp(logarithm) if logarithm < 709 else math.inf

@@ -1,0 +1,202 @@
+"""The registry: modules and claims that packages name in the entry-point group `lemmata.claims`, lemmata's own too."""
+
+import difflib
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import os
+import pathlib
+import pkgutil
+import types
+import warnings
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from lemmata.errors import ClaimError, EntryPointWarning, UnknownNameError
+
+from ._claim import Claim
+
+ENTRY_POINTS = "lemmata.claims"
+_FILES: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()  # of claims that `load_file` has loaded
+_ASKED = ("source", "population", "relation", "control")
+
+
+def claims_in(module: types.ModuleType) -> list[Claim]:
+    """The claims that a module defines, in the order in which it defines them."""
+    own = [
+        value
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and not name.startswith(("_", "Abstract"))
+        and issubclass(value, Claim)  # last: an abstract class asks all its subclasses before it says no
+    ]
+    return [_complete(cls)() for cls in own]
+
+
+def _complete(cls: type[Claim]) -> type[Claim]:
+    """The class, where it says all that a claim must say; ClaimError elsewhere."""
+    lacking = [name for name in _ASKED if not hasattr(cls, name)] + sorted(getattr(cls, "__abstractmethods__", ()))
+    if cls.measure is None and cls.measure_at is None:
+        lacking.append("measure")
+    if lacking:
+        missing = ", ".join(sorted(lacking))
+        raise ClaimError(
+            f"claim class {cls.__name__}",
+            found=f"no {missing}",
+            rule="a claim has a source, a population, a relation and a control, predicts and measures",
+            remedy=f"define {missing}, or name the class Abstract... if it is not meant to be executed",
+        )
+    return cls
+
+
+@functools.cache
+def registry(chapter: str | None = None) -> dict[str, Claim]:
+    """Every registered claim by name: lemmata's own first, then third parties', all through the same entry points.
+
+    An entry point of another package that cannot be loaded, or of which a claim breaks the grammar, is left out as a
+    whole with an `EntryPointWarning`. What two entry points name is registered once.
+
+    Args:
+        chapter: the only one of lemmata's own to be loaded, which takes a tenth of the time; None for all.
+
+    Raises:
+        ClaimError: lemmata's own claims cannot be loaded.
+    """
+    points = sorted(
+        importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name)
+    )
+    if not any(map(_own, points)):
+        raise _incomplete(f"no entry point of lemmata in the group {ENTRY_POINTS}")
+    found: dict[str, Claim] = {}
+    for point in points:
+        try:
+            alone = _own(point) and chapter is not None
+            target = importlib.import_module(f"{point.value}.{chapter}") if alone else point.load()
+            found = _with_claims_of(found, target)
+        except (Exception, SystemExit) as error:  # a module may raise anything, or leave the program
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            if _own(point):
+                raise _incomplete(said) from error
+            package = point.value if point.dist is None else point.dist.name
+            what = f"package {package}: its claims of the entry point '{point.name} = {point.value}' are left out"
+            warnings.warn(f"{what}; {said}", EntryPointWarning, stacklevel=2)
+    return found
+
+
+def _own(point: Any) -> bool:
+    # No class is named: packages that import importlib_metadata put its entry points in the place of Python's.
+    return point.value.startswith("lemmata.") and (point.dist is None or point.dist.name == "lemmata")
+
+
+def _incomplete(found: str) -> ClaimError:
+    remedy = "install lemmata again, with what it depends on"
+    return ClaimError("lemmata's own claims cannot be loaded", found=found, remedy=remedy)
+
+
+def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]:
+    """The claims with those of what one more entry point names; none of these where one of them is amiss."""
+    known, together = {type(claim) for claim in found.values()}, dict(found)
+    for claim in _loaded(target):
+        if type(claim) not in known:
+            _add(together, claim)
+    return together
+
+
+def _loaded(target: object) -> Iterator[Claim]:
+    """The claims of what an entry point names: a claim's class, a module, or a package with all its modules."""
+    if inspect.isclass(target) and issubclass(target, Claim):
+        yield _complete(target)()
+        return
+    if not inspect.ismodule(target):
+        raise ClaimError("an entry point", found=type(target).__name__, rule="a claim's class, a module, or a package")
+    yield from claims_in(target)
+    for info in pkgutil.walk_packages(getattr(target, "__path__", ()), target.__name__ + "."):
+        yield from claims_in(importlib.import_module(info.name))
+
+
+def _add(found: dict[str, Claim], claim: Claim) -> None:
+    # Names of classes are unique besides, since random keys come from them.
+    twins = [name for name, other in found.items() if type(other).__name__ == type(claim).__name__]
+    if claim.name in found or twins:
+        raise ClaimError(
+            f"claim '{claim.name}'",
+            found=f"another {type(claim).__name__}, {(twins or [claim.name])[0]}",
+            rule="the name of a class belongs to one claim of the catalogue",
+            remedy="rename the class",
+        )
+    found[claim.name] = claim
+
+
+def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
+    """The claims of a Python file of the user's own, by name (`file_stem.claim_name`)."""
+    path = pathlib.Path(path)
+    if not os.path.isfile(path):  # False also for a name that no file can have
+        raise UnknownNameError(f"claim file '{path}'", rule="an existing Python file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        claims = claims_in(module)
+    except ClaimError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ClaimError(f"claim file '{path}' does not run", found=f"{type(error).__name__}: {error}") from error
+    found: dict[str, Claim] = {}
+    for claim in claims:
+        _add(found, claim)
+    if not found:
+        raise ClaimError(
+            f"claim file '{path}'", rule="it defines at least one class that derives from lemmata.engine.claims.Claim"
+        )
+    _FILES.update((type(claim), str(path.resolve())) for claim in claims)
+    return found
+
+
+def file_of(claim: Claim) -> str | None:
+    """The file that `load_file` loaded the claim from; None for a claim of a module."""
+    return _FILES.get(type(claim))
+
+
+def find(name: str) -> list[Claim]:
+    """The claims that a name means.
+
+    A registered claim, the end of its path, its class, all claims of a chapter or section (`softmax`,
+    `softmax.network`), of a statement by its number in whichever source ("Lemma E.4", "(41)"), or of a file (`mine.py`,
+    `mine.py:claim` or `mine.py:TheClass`).
+
+    Raises:
+        UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
+    """
+    path, _, member = name.partition(".py:")
+    if name.endswith(".py") or member:
+        found = load_file(path + ".py" if member else name)
+        if not member:
+            return list(found.values())
+        name, known = member, found
+    else:
+        known = registry()
+    matches = [claim for full, claim in known.items() if full == name or full.endswith("." + name)]
+    exact = [claim for claim in matches if claim.name == name] or matches
+    exact = exact or [claim for claim in known.values() if type(claim).__name__ == name]
+    section = [claim for full, claim in known.items() if full.startswith(name + ".")]
+    if section and not any(claim.name == name for claim in exact):  # a chapter is meant before the end of a path
+        return section
+    if len(exact) == 1:
+        return exact
+    stated = [claim for claim in known.values() if claim.source.states(name)]
+    if stated and not exact:
+        return stated
+    near = [claim.name for claim in exact] or [full for full in known if name and name in full][:5]
+    near = near or difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+    raise UnknownNameError(
+        f"claim '{name}'",
+        rule="the name of one claim, chapter or section, or the number of a statement",
+        remedy=(f"did you mean {' or '.join(near)}? " if near else "")
+        + (f"the file has {', '.join(known)}" if member else "`lemmata list` lists them"),
+    )

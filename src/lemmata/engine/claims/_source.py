@@ -1,0 +1,151 @@
+"""Where a statement comes from, and the bibliography of what was used."""
+
+import dataclasses
+import functools
+import importlib.resources
+import re
+from collections.abc import Iterable
+
+from pybtex.database import Entry, parse_string
+from pybtex.richtext import Text
+
+from lemmata.errors import ClaimError
+
+from ._kind import Kind, kind_of
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class Source:
+    """The place in the literature that states a claim.
+
+    Args:
+        key: BibTeX key, in lemmata's `references.bib` or in `entry`.
+        locators: numbers of the statements, exactly as the work has them: "Theorem 4.2", "Lemma B.1, part 3", "(41)".
+        note: what is said of them: "as printed", "corrected", "the order in the width", "proof of Lemma 3".
+        entry: the BibTeX entry itself, for claims that live outside lemmata.
+
+    >>> source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="with a better constant")
+    >>> source.locator, source.kind.value
+    ('Lemma 5.1 and Lemma B.2, part 2, with a better constant', 'lemma')
+    """
+
+    key: str
+    locators: tuple[str, ...]
+    note: str
+    entry: str | None
+
+    def __init__(self, key: str, *locators: str, note: str = "", entry: str | None = None) -> None:
+        for name, value in (("key", key), ("locators", locators), ("note", note), ("entry", entry)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def locator(self) -> str:
+        """Where in the work, to be read: the locators and the note."""
+        *first, last = self.locators or ("",)
+        return ", ".join(
+            part for part in (" and ".join((", ".join(first), last)) if first else last, self.note) if part
+        )
+
+    @property
+    def kind(self) -> Kind | None:
+        """What the first locator says it is, a step where the note speaks of a proof; None where nothing tells."""
+        if self.note.startswith("proof of"):
+            return Kind.STEP
+        return kind_of(self.locators[0]) if self.locators else None
+
+    def states(self, locator: str) -> bool:
+        """Whether a locator names one of these statements, or what it is a part of, without regard to case.
+
+        >>> source = Source("gu2024softmax", "Lemma B.1, part 3", "(58a)")
+        >>> [source.states(place) for place in ("lemma b.1", "Lemma B.1, part 3", "(58)", "Lemma B.1, part 1")]
+        [True, True, True, False]
+        """
+        wanted = locator.strip().lower()
+        for known in (known.lower() for known in self.locators):
+            if wanted in (known, re.sub(r"[a-z]\)$", ")", known)) or known.startswith(f"{wanted},"):
+                return bool(wanted)
+        return False
+
+    @property
+    def reference(self) -> Entry:
+        """The bibliography entry; ClaimError where the key is in no bibliography."""
+        entries = parse_string(self.entry, "bibtex").entries if self.entry else bibliography()
+        if self.key not in entries:
+            raise ClaimError(
+                f"source '{self.key}'",
+                rule="a source is an entry of references.bib, or brings its own BibTeX entry",
+                remedy=f'add @article{{{self.key}, ...}} there, or pass Source(..., entry="@article...")',
+            )
+        return entries[self.key]
+
+    @property
+    def text(self) -> str:
+        """The whole reference as one line of plain text."""
+        return format_reference(self.reference)
+
+    def __str__(self) -> str:
+        names = [_text(" ".join(person.last_names)) for person in (self.reference.persons or {}).get("author", [])]
+        who = (
+            names[0]
+            if len(names) == 1
+            else " and ".join(names)
+            if len(names) == 2
+            else f"{names[0]} et al."
+            if names
+            else ""
+        )
+        year = (self.reference.fields or {}).get("year", "n.d.")
+        return f"{who} ({year}), {self.locator}".lstrip()
+
+
+@functools.cache
+def bibliography() -> dict[str, Entry]:
+    """The entries of lemmata's references.bib by key."""
+    text = importlib.resources.files("lemmata.engine.claims").joinpath("references.bib").read_text(encoding="utf-8")
+    return dict(parse_string(text, "bibtex").entries)
+
+
+def format_reference(entry: Entry) -> str:
+    """Authors, year, title, venue and pages of a BibTeX entry as one line of plain text."""
+    names = [
+        " ".join(
+            [
+                *(f"{name[0]}." for name in (*person.first_names, *person.middle_names)),
+                *person.prelast_names,
+                *person.last_names,
+            ]
+        )
+        for person in (entry.persons or {}).get("author", [])
+    ]
+    names = [_text(name) for name in names]
+    who = ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1] if names else "Anonymous"
+    fields = {name: _text(value) for name, value in (entry.fields or {}).items()}
+    venue = next((fields[name] for name in ("journal", "booktitle", "publisher", "howpublished") if name in fields), "")
+    numbers = fields.get("volume", "") + (f"({fields['number']})" if "number" in fields else "")
+    details = ", ".join(part for part in (f"{venue} {numbers}".strip(), fields.get("pages", "")) if part)
+    return f"{who} ({fields.get('year', 'n.d.')}). {fields.get('title', 'Untitled')}. {details}".rstrip(". ") + "."
+
+
+def _text(latex: str) -> str:
+    """LaTeX accents and dashes as plain characters, braces gone."""
+    return str(Text.from_latex(latex)).replace("\N{EN DASH}", "-")
+
+
+def cite(*objects: object | Iterable[object]) -> list[str]:
+    """The references of the given claims, sources or verdicts, formatted, each once, sorted.
+
+    An object without a source contributes nothing.
+
+    >>> from lemmata.engine.claims import Source, cite
+    >>> cite(Source("hoeffding1963", "Theorem 2"))[0][:19]
+    'W. Hoeffding (1963)'
+    """
+    found = set()
+    for item in objects:
+        if isinstance(item, (list, tuple, set)):
+            found.update(cite(*item))
+            continue
+        source = item if isinstance(item, Source) else getattr(item, "source", None)
+        if isinstance(source, Source):
+            found.add(source.text)
+    return sorted(found)

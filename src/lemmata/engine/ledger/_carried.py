@@ -1,0 +1,56 @@
+"""Trials of workers that do not see the ledger's file: what is known of a claim goes there, what is new comes back."""
+
+import dataclasses
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Executor
+from pathlib import Path
+
+from lemmata.engine.claims import Claim, fingerprint_of
+from lemmata.engine.claims._trials import Trials
+
+from ._file import open_ledger
+from ._recorded import Row, recorded_trials
+
+
+@dataclasses.dataclass
+class CarriedTrials:
+    """What runs trials as `recorded_trials` does, also on a machine that has no such ledger.
+
+    Args:
+        path: of the ledger; None on a worker.
+        run: the run that trials belong to.
+        rows: on a worker, the trials that are known.
+    """
+
+    path: Path | None
+    run: int
+    rows: list[Row] = dataclasses.field(default_factory=list)
+
+    def __call__(
+        self, claim: Claim, setting: dict, trials: int, seed: int, executor: Executor | None = None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Trials:  # fmt: skip
+        """Trials of a claim at a setting, read or run; a worker has a ledger of its own until they go back."""
+        if self.path is not None:
+            return recorded_trials(self.path, self.run, claim, setting, trials, seed, executor, progress)
+        with tempfile.TemporaryDirectory(prefix="lemmata-") as folder:
+            path = Path(folder) / "ledger.sqlite"
+            with open_ledger(path) as ledger:
+                ledger.add_trials(self.rows)
+            found = recorded_trials(path, self.run, claim, setting, trials, seed, executor, progress)
+            with open_ledger(path) as ledger:
+                self.rows = [dict(row) for row in ledger.query("SELECT * FROM trials")]
+        return found
+
+    def sent(self, claim: Claim, seed: int) -> "CarriedTrials":
+        """What a worker gets: the trials of this claim, code and seed that are known."""
+        where = "claim = ? AND fingerprint = ? AND seed = ?"
+        with open_ledger(self.path) as ledger:
+            known = ledger.query(f"SELECT * FROM trials WHERE {where}", claim.name, fingerprint_of(claim), seed)
+        return CarriedTrials(None, self.run, [dict(row) for row in known])
+
+    def add(self, other: "CarriedTrials") -> None:
+        """Write what came back; what is known already stays as it is."""
+        with open_ledger(self.path) as ledger:
+            ledger.add_trials(other.rows)

@@ -1,0 +1,206 @@
+"""What the ledger knows of claims before a run: verdicts that stand, trials, seconds, evidence over all sessions."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from lemmata.engine.catalogue import costs
+from lemmata.engine.claims import (
+    CORNERS,
+    UNSEEN,
+    Claim,
+    Prospect,
+    Sample,
+    Status,
+    Verdict,
+    allowed_misses,
+    budget_of,
+    count_e_value,
+    fingerprint_of,
+    is_stale,
+    joined,
+    misses,
+    nearness,
+    p_e_value,
+    recorded,
+    shared,
+    verdict_from,
+)
+
+from ._file import Ledger
+from ._recorded import _stacked
+
+_SECONDS = 10.0  # of a claim that nobody has timed, where no claim was
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """What a ledger and the catalogue know of a claim as its code is.
+
+    Args:
+        claim: the claim.
+        seed: of the session that a run would judge.
+        verdict: of that session, where it stands already.
+        last: the last verdict, of whichever session; None where there is none.
+        sessions: seeds of which the ledger has a verdict.
+        trials: at the default setting, over all sessions.
+        waiting: trials of that session that are known.
+        seconds: of the longest run; None where there was none.
+    """
+
+    claim: Claim
+    seed: int
+    verdict: Verdict | None
+    last: Verdict | None
+    sessions: int
+    trials: int
+    waiting: int
+    seconds: float | None
+
+
+def known_of(
+    ledger: Ledger, run: int, claims: Iterable[Claim], seed: int, budget: int | None = None, level: float | None = None,
+    corners: int | None = None, fresh: bool = False,
+) -> list[Known]:  # fmt: skip
+    """What is known of claims before a run.
+
+    A verdict stands where it was made of the code as it is, with the same seed, budget, level, versions and device, at
+    the default setting and its corners, to the end, did not fail, and did not want for data.
+
+    Args:
+        ledger: an open one.
+        run: the run that begins, with versions and device.
+        claims: the claims.
+        seed: as of `verify`.
+        budget: as of `verify`.
+        level: as of `verify`; None for any.
+        corners: as of `verify`.
+        fresh: take for each claim the first seed from `seed` on of which the ledger has no verdict yet.
+    """
+    verdicts = _verdicts(ledger, run)
+    counts = _counts(ledger)
+    found = []
+    for claim in claims:
+        key = (claim.name, fingerprint_of(claim))
+        setting = json.dumps(claim.population.settings().default, sort_keys=True)
+        own = [row for row in verdicts.get(key, []) if row["setting"] == setting]
+        if fresh:
+            used = {row["seed"] for row in own if row["whole"]}
+            own_seed = next(number for number in range(seed, seed + len(used) + 1) if number not in used)
+        else:
+            own_seed = seed
+        standing = [row for row in own if row["seed"] == own_seed and row["same"] and row["whole"]]
+        standing = [] if fresh else [_read(ledger, claim, row) for row in standing]
+        standing = [verdict for verdict in standing if _complete(claim, verdict, budget, level, corners)]
+        judged = None if is_stale(claim) else recorded(claim)
+        last = _read(ledger, claim, own[-1]) if own else judged
+        trials = sum(count for (name, code, text, _), count in counts.items() if (name, code, text) == (*key, setting))
+        cost = costs().get(type(claim).__name__)
+        seconds = [row["seconds"] for row in own] or ([] if cost is None else [cost])
+        found.append(Known(
+            claim, own_seed, standing[-1] if standing else None, last,
+            len({row["seed"] for row in own if row["whole"]}),
+            max(trials, judged.judged if judged else 0),
+            counts.get((*key, setting, own_seed), 0), max(seconds, default=None),
+        ))  # fmt: skip
+    return found
+
+
+def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
+    """What judging each of these claims costs, and what it could tell."""
+    timed = [own.seconds for own in known if own.seconds is not None]
+    usual = float(np.median(timed)) if timed else _SECONDS
+    return [
+        Prospect(
+            own.claim, own.trials, max((budget or budget_of(own.claim)) - own.waiting, 0), nearness(own.last),
+            usual if own.seconds is None else own.seconds,
+        )
+        for own in known
+    ]  # fmt: skip
+
+
+def evidence_of(ledger: Ledger, claim: Claim) -> float:
+    """The e-value against a claim, of all sessions that the ledger has of its code as it is.
+
+    Where one trial alone may be a miss, the misses at the default setting of all sessions are counted together, and
+    those at the corners of each session; a case and its corners share the weight as they share the level. Elsewhere
+    each session gives the e-value of its p-value, of the first verdict that its seed had. Sessions have different
+    seeds, so that their trials are independent.
+    """
+    key = (claim.name, fingerprint_of(claim))
+    space = claim.population.settings()
+    default = json.dumps(space.default, sort_keys=True)
+    allowed = allowed_misses(claim.relation)
+    if allowed is None:
+        found = ledger.query(
+            "SELECT seed, json_extract(record, '$.p_value') AS p FROM verdicts WHERE claim = ? AND fingerprint = ? "
+            "AND setting = ? AND NOT json_extract(record, '$.interrupted') AND status != 'failed' ORDER BY id DESC",
+            *key, default,
+        )  # fmt: skip
+        return joined(p_e_value(p) for p in {row["seed"]: row["p"] for row in found}.values())
+    sessions = [row["seed"] for row in ledger.query(
+        "SELECT DISTINCT seed FROM trials WHERE claim = ? AND fingerprint = ? ORDER BY seed", *key
+    )]  # fmt: skip
+    missed = total = 0
+    others = []
+    for seed in sessions:
+        count, trials = _misses(ledger, claim, key, default, seed)
+        missed, total = missed + count, total + trials
+        corners = [json.dumps(corner, sort_keys=True) for corner in space.corners(CORNERS, seed)]
+        told = [_misses(ledger, claim, key, corner, seed) for corner in corners]
+        told = [count_e_value(*own, allowed) for own in told if own[1]]
+        others += [sum(told) / len(told)] if told else []
+    return shared(count_e_value(missed, total, allowed), [joined(others)] if others else [])
+
+
+def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, seed: int) -> tuple[int, int]:
+    """Misses and trials of a session at a setting, of those whose hypotheses hold."""
+    rows = ledger.query(
+        "SELECT * FROM trials WHERE claim = ? AND fingerprint = ? AND setting = ? AND seed = ? AND holds "
+        "AND NOT undefined ORDER BY number", *key, setting, seed
+    )  # fmt: skip
+    if not rows:
+        return 0, 0
+    stacked = _stacked([dict(row) for row in rows])
+    return misses(claim.relation, Sample(stacked.predicted, stacked.measured, stacked.condition)), len(rows)
+
+
+def _verdicts(ledger: Ledger, run: int) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Verdicts of earlier runs by claim and code, the first of each run: a second one is what a family made of it."""
+    rows = ledger.query(
+        "SELECT min(verdicts.id) AS id, claim, fingerprint, setting, verdicts.seed AS seed, seconds, "
+        "NOT json_extract(record, '$.interrupted') AND status != 'failed' AS whole, "
+        "runs.versions = now.versions AND runs.device = now.device AS same "
+        "FROM verdicts JOIN runs ON runs.id = run JOIN runs AS now ON now.id = ? WHERE run < ? "
+        "GROUP BY run, claim, fingerprint, setting, verdicts.seed ORDER BY id", run, run
+    )  # fmt: skip
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["claim"], row["fingerprint"]), []).append(dict(row))
+    return found
+
+
+def _counts(ledger: Ledger) -> dict[tuple[str, str, str, int], int]:
+    rows = ledger.query(
+        "SELECT claim, fingerprint, setting, seed, count(*) AS n FROM trials GROUP BY claim, fingerprint, setting, seed"
+    )
+    return {(row["claim"], row["fingerprint"], row["setting"], row["seed"]): row["n"] for row in rows}
+
+
+def _read(ledger: Ledger, claim: Claim, row: dict[str, Any]) -> Verdict:
+    (found,) = ledger.query("SELECT record FROM verdicts WHERE id = ?", row["id"])
+    return verdict_from(claim, json.loads(found["record"]))
+
+
+def _complete(claim: Claim, verdict: Verdict, budget: int | None, level: float | None, corners: int | None) -> bool:
+    asked = CORNERS if corners is None else corners
+    expected = claim.population.settings().corners(asked, verdict.seed)
+    return (
+        verdict.requested == (budget or budget_of(claim))
+        and not verdict.reason.startswith(UNSEEN)
+        and (level is None or verdict.level == level)
+        and (verdict.status is Status.REFUTED or [own.setting for own in verdict.corners] == expected)
+    )

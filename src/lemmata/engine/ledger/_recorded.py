@@ -1,0 +1,203 @@
+"""Trials that are written down as they finish, and read instead of run where they are known."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from lemmata.core import float64_enabled, one_blas_thread
+from lemmata.engine.claims import Claim, Hypothesis, Standing, fingerprint_of
+from lemmata.engine.claims._trials import Outcome, Trials, _executed, compiled, root_key
+from lemmata.errors import DataError
+
+from ._file import Ledger, open_ledger
+
+_ARRAYS = ("predicted", "false", "measured", "condition", "trivial")
+Row = dict[str, Any]
+
+
+def recorded_trials(
+    path: str | Path, run: int, claim: Claim, setting: dict, trials: int, seed: int, executor: Executor | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Trials:  # fmt: skip
+    """Trials of a claim at a setting: those that the ledger knows are read, the others run and written as they finish.
+
+    A trial is known by its claim, the fingerprint of the code behind it, its setting, seed and number, and for claims
+    in JAX by how many trials its compiled call took, on which last digits depend.
+
+    Args:
+        path: of the ledger.
+        run: the run that they belong to.
+        claim: the claim.
+        setting: of its population.
+        trials: how many.
+        seed: of all randomness.
+        executor: where trials of claims that are not written in JAX run.
+        progress: told how many are finished.
+    """
+    with open_ledger(path) as ledger:
+        finished, rows = Trials(trials), []
+        base = {"claim": claim.name, "fingerprint": fingerprint_of(claim), "seed": seed, "run": run}
+        base["setting"] = json.dumps(setting, sort_keys=True)
+        source = _traced if claim.traced else _untraced
+        try:
+            with one_blas_thread():
+                for found in source(ledger, base, claim, setting, trials, executor):
+                    if isinstance(found, str):
+                        finished.errors.append(found)
+                    else:
+                        rows += found
+                    progress(len(rows) + len(finished.errors), trials)
+        except KeyboardInterrupt:
+            finished.interrupted = True
+        except DataError:
+            raise
+        except Exception as error:  # a claim's own code may raise anything: its failure is a verdict, not a traceback
+            finished.errors.append(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+    rows.sort(key=lambda row: row["number"])
+    finished.numbers = np.asarray([row["number"] for row in rows], int)
+    if rows:
+        finished.stacked = _stacked(rows)
+    return finished
+
+
+def _known(ledger: Ledger, base: Row, size: int | None, trials: int) -> dict[int, Row]:
+    own = [base[name] for name in ("claim", "fingerprint", "setting", "seed")]
+    where = "claim = ? AND fingerprint = ? AND setting = ? AND seed = ? AND number < ?"
+    found = ledger.query(f"SELECT * FROM trials WHERE {where}", *own, trials)
+    return {row["number"]: dict(row) for row in found if size is None or row["size"] == size}
+
+
+def _traced(
+    ledger: Ledger, base: Row, claim: Claim, setting: dict, trials: int, executor: Executor | None
+) -> Iterator[list[Row]]:
+    known = _known(ledger, base, None, trials)
+    sizes = {row["size"] for row in known.values()}
+    if len(known) == trials and len(sizes) == 1:
+        yield [known[number] for number in range(trials)]
+        return
+    program, size = compiled(claim, tuple(setting.items()), trials)
+    root = root_key(claim, base["seed"])
+    known = {number: row for number, row in known.items() if row["size"] == size}
+    for start in range(0, trials, size):
+        wanted = range(start, min(start + size, trials))
+        if not all(number in known for number in wanted):
+            begun = time.monotonic()
+            result = jax.tree.map(np.asarray, program(root, np.arange(start, start + size)))
+            seconds = (time.monotonic() - begun) / size
+            rows = [_row(base, number, size, _at(result, number - start), seconds) for number in wanted]
+            ledger.add_trials(rows)
+            known.update((row["number"], row) for row in rows)
+        yield [known[number] for number in wanted]
+
+
+def _untraced(
+    ledger: Ledger, base: Row, claim: Claim, setting: dict, trials: int, executor: Executor | None
+) -> Iterator[list[Row] | str]:
+    known = _known(ledger, base, 0, trials)
+    yield [known[number] for number in sorted(known)]
+    if len(known) == trials:
+        return
+    begun = time.monotonic()
+    for (number,), result in _executed(claim, setting, trials, base["seed"], executor):
+        if number in known:
+            continue
+        if isinstance(result, str):
+            yield result
+            continue
+        row = _row(base, number, 0, _at(result, 0), time.monotonic() - begun)
+        ledger.add_trials([row])
+        begun = time.monotonic()
+        yield [row]
+
+
+def _at(batch: Outcome, place: int) -> Outcome:
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], batch)
+
+
+def _row(base: Row, number: int, size: int, one: Outcome, seconds: float) -> Row:
+    """One finished trial as a row."""
+    arrays = [np.asarray(getattr(one, name), float) for name in _ARRAYS]
+    hypotheses = [
+        [h.name, float(h.value), h.relation, float(h.threshold), h.why, h.rounding, str(h.standing), float(h.margin)]
+        if np.ndim(h.value) == 0
+        else [h.name, np.asarray(h.value).tolist(), h.relation, np.asarray(h.threshold).tolist(), h.why, h.rounding,
+              str(h.standing), np.asarray(h.margin).tolist()]
+        for h in one.hypotheses
+    ]  # fmt: skip
+    return base | {
+        "number": number, "size": size, "holds": int(np.all(one.holds)), "undefined": int(np.any(one.undefined)),
+        "hypotheses": json.dumps(hypotheses), "arrays": b"".join(array.tobytes() for array in arrays),
+        "shapes": json.dumps([array.shape for array in arrays]),
+        "dtype": "float64" if float64_enabled() else "float32", "seconds": seconds,
+    }  # fmt: skip
+
+
+def numbers_of(row: Row) -> dict[str, list[float]]:
+    """A row's arrays as flat lists of numbers, by their names."""
+    return {name: array.ravel().tolist() for name, array in _arrays(row).items()}
+
+
+def _arrays(row: Row) -> dict[str, np.ndarray]:
+    numbers, found, start = np.frombuffer(row["arrays"]), {}, 0
+    for name, shape in zip(_ARRAYS, json.loads(row["shapes"]), strict=True):
+        size = int(np.prod(shape, dtype=int))
+        found[name] = numbers[start : start + size].reshape(shape)
+        start += size
+    return found
+
+
+def _stacked(rows: list[Row]) -> Outcome:
+    """Rows as the outcome of a batch."""
+    arrays = [_arrays(row) for row in rows]
+    told = [json.loads(row["hypotheses"]) for row in rows]
+    hypotheses = [
+        Hypothesis(own[0], np.asarray([one[k][1] for one in told], float), own[2],
+                   np.asarray([one[k][3] for one in told], float), own[4], own[5], Standing(own[6]))
+        for k, own in enumerate(told[0])
+    ]  # fmt: skip
+    parts = {name: np.stack([one[name] for one in arrays]) for name in _ARRAYS}
+    holds, undefined = (np.asarray([bool(row[name]) for row in rows]) for name in ("holds", "undefined"))
+    hypotheses = jax.tree.map(np.asarray, hypotheses)
+    return Outcome(hypotheses, holds, undefined, parts["predicted"], parts["false"], parts["measured"],
+                   parts["condition"], parts["trivial"])  # fmt: skip
+
+
+def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -> tuple[Row, bool]:
+    """Run one trial of the ledger again, in the compiled call that it came from.
+
+    Returns:
+        The row that it gives now, and whether its hypotheses and numbers are those that were written, bit for bit.
+
+    Raises:
+        DataError: the ledger has no such trial of the code as it is.
+    """
+    base = {"claim": claim.name, "fingerprint": fingerprint_of(claim), "setting": setting, "seed": seed, "run": 0}
+    known = _known(ledger, base, None, number + 1).get(number)
+    if known is None:
+        other = ledger.query(
+            "SELECT DISTINCT fingerprint FROM trials WHERE claim = ? AND number = ?", claim.name, number
+        )
+        found = "only of other code" if other else "none"
+        raise DataError(f"trial {number} of {claim.name}", found=found, rule="a trial of the code as it is",
+                        remedy="`lemmata ledger list` lists them")  # fmt: skip
+    own, size = json.loads(setting), known["size"]
+    if size:
+        program, _ = compiled(claim, tuple(own.items()), size)
+        start = number // size * size
+        one = _at(
+            jax.tree.map(np.asarray, program(root_key(claim, seed), np.arange(start, start + size))), number - start
+        )
+    else:
+        found = [result for (at,), result in _executed(claim, own, number + 1, seed, None) if at == number]
+        if isinstance(found[0], str):
+            raise DataError(f"trial {number} of {claim.name}", found=found[0], rule="it runs as it did")
+        one = _at(found[0], 0)
+    again = _row(base, number, size, one, 0.0)
+    same = all(again[name] == known[name] for name in ("arrays", "shapes", "hypotheses", "holds", "undefined"))
+    return again, same

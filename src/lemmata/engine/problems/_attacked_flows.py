@@ -1,0 +1,81 @@
+"""Adversarial training in function space: kernel flows with weights of rows."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+
+
+class AttackedFlow(eqx.Module):
+    """The flow df/dt = -K E(t) (f - y) of outputs, E(t) diagonal: what attacks make of the rows' weights.
+
+    Args:
+        K: of all training rows, positive definite.
+        cross: of other points and training rows.
+        start, other_start: outputs at time 0.
+        y: targets.
+        first, last: the weights E at time 0 and at the end, at least 1; linear between them.
+        time: the end.
+    """
+
+    K: Float[Array, "n n"]
+    cross: Float[Array, "m n"]
+    start: Float[Array, " n"]
+    other_start: Float[Array, " m"]
+    y: Float[Array, " n"]
+    first: Float[Array, " n"]
+    last: Float[Array, " n"]
+    time: Float[Array, ""]
+
+    @property
+    def speed(self) -> Float[Array, ""]:
+        """At least the largest eigenvalue of K E, whenever."""
+        return jnp.linalg.norm(self.K, 2) * jnp.maximum(self.first, self.last).max()
+
+
+class AttackedFlows(Population[AttackedFlow]):
+    """Random kernels of which a third of the eigenvalues are equal; starts along the slowest mode in half of the draws.
+
+    Args:
+        schedule: "constant" weights of rows, or "changing" ones.
+    """
+
+    free = ("y", "start")
+    schedule: str = eqx.field(default="constant", static=True)
+
+    def settings(self) -> Space:
+        """Rows, other points, and what the weights do."""
+        return Space(
+            n=Integer(9, 3, 40, "training rows"),
+            m=Integer(4, 1, 40, "other points"),
+            spread=Real(3.0, 0.5, 20.0, "largest weight of a row beyond 1"),
+            schedule=Choice(self.schedule, ("constant", "changing"), "weights of rows through time"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedFlow:
+        """Eigenvalues from 0.1 to 1; a time of 0.5 to 5 over the smallest weight's pace."""
+        keys = jax.random.split(key, 9)
+        n, m = setting["n"], setting["m"]
+        basis = jnp.linalg.qr(jax.random.normal(keys[0], (n, n)))[0]
+        values = 0.1 * 10 ** jax.random.uniform(keys[1], (n,))
+        values = jnp.where(jnp.arange(n) < n // 3, values[0], values)
+        slow = jnp.where(jax.random.uniform(keys[2]) < 0.5, 1.0, 0.0)
+        weights = 1 + setting["spread"] * jax.random.uniform(keys[3], (2, n)) * jax.random.uniform(keys[4]) ** 3
+        start = jax.random.normal(keys[5], (n + m,))
+        random = start[:n] + jax.random.normal(keys[6], (n,))
+        y = slow * (start[:n] + basis[:, jnp.argmin(values)]) + (1 - slow) * random
+        last = weights[1] if setting["schedule"] == "changing" else weights[0]
+        cross = jax.random.normal(keys[7], (m, n)) / n**0.5
+        time = 0.5 * 10 ** jax.random.uniform(keys[8])
+        K = (basis * values) @ basis.T
+        return AttackedFlow((K + K.T) / 2, cross, start[:n], start[n:], y, weights[0], last, time)
+
+    def hypotheses(self, problem: AttackedFlow) -> list[Hypothesis]:
+        """A definite kernel, weights of at least 1."""
+        least = jnp.minimum(problem.first, problem.last).min()
+        return [
+            Hypothesis("the kernel is definite", jnp.linalg.eigvalsh(problem.K)[0], ">", 0.0, "else modes stand still"),
+            Hypothesis("attacks raise residuals (E >= 1)", least, ">=", 1.0, "the exponential of a positive kernel"),
+        ]

@@ -1,0 +1,127 @@
+"""Networks of one hidden layer, and their linearisations, under adversarial training with attacks by ascent."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+_CLIMB = 2  # steps of an attack
+_SPREAD = 1.5  # of the first layer's weights
+_RATE = 0.5  # of descent, in units of 1 / (trace of the tangent kernel): attacks raise the largest eigenvalue
+
+Params = tuple[Float[Array, "m d"], Float[Array, " m"]]
+
+
+def output(params: Params, x: Float[Array, " d"]) -> Float[Array, ""]:
+    """f(x) = a' erf(W x / sqrt(d)) / sqrt(m).
+
+    Args:
+        params: W and a.
+        x: one input.
+    """
+    hidden, readout = params
+    return readout @ jax.scipy.special.erf(hidden @ x / len(x) ** 0.5) / len(readout) ** 0.5
+
+
+def linear_output(params: Params, change: Params, x: Float[Array, " d"]) -> Float[Array, ""]:
+    """f(x) and its derivative along a change of the parameters.
+
+    Args:
+        params: where it is linearised.
+        change: parameters minus those.
+        x: one input.
+    """
+    value, slope = jax.jvp(lambda p: output(p, x), (params,), (change,))
+    return value + slope
+
+
+class AttackedNetwork(eqx.Module):
+    """Rows on a sphere, to be learned under attack by networks of any width.
+
+    Args:
+        x, y: training rows.
+        others: other inputs.
+        strength: the length of the attack: x goes uphill on (f(x) - y)²/2 for this time.
+        steps: of descent, each of half of 1/(trace of the tangent kernel).
+    """
+
+    x: Float[Array, "n d"]
+    y: Float[Array, " n"]
+    others: Float[Array, "k d"]
+    strength: Float[Array, ""]
+    steps: int = eqx.field(static=True)
+
+    @property
+    def points(self) -> Float[Array, "p d"]:
+        """Training rows, then the others."""
+        return jnp.concatenate([self.x, self.others])
+
+    def drawn(self, key: Key[Array, ""], width: int) -> Params:
+        """A network at its start."""
+        keys = jax.random.split(key)
+        hidden = _SPREAD * jax.random.normal(keys[0], (width, self.x.shape[1]))
+        return hidden, jax.random.normal(keys[1], (width,))
+
+    def jacobian(self, params: Params) -> Float[Array, "p parameters"]:
+        """Of the outputs at all points in the parameters."""
+        slopes = jax.vmap(lambda q: jax.grad(output)(params, q))(self.points)
+        return jnp.concatenate([leaf.reshape(len(self.points), -1) for leaf in slopes], axis=1)
+
+    def trained(self, params: Params, linear: bool) -> Float[Array, " p"]:
+        """Outputs at all points after descent on attacked rows, each step along the gradient at the attacked inputs."""
+        rate = _RATE / jnp.sum(self.jacobian(params)[: len(self.x)] ** 2)
+        f = (lambda change, q: linear_output(params, change, q)) if linear else (
+            lambda change, q: output(jax.tree.map(jnp.add, params, change), q)
+        )  # fmt: skip
+        uphill = jax.vmap(jax.grad(lambda q, target, change: (f(change, q) - target) ** 2 / 2), (0, 0, None))
+        loss = lambda change, q: jnp.sum((jax.vmap(f, (None, 0))(change, q) - self.y) ** 2) / 2
+
+        def one(_, change):
+            climb = lambda _, q: q + self.strength / _CLIMB * uphill(q, self.y, change)
+            attacked = jax.lax.fori_loop(0, _CLIMB, climb, self.x)
+            return jax.tree.map(lambda c, g: c - rate * g, change, jax.grad(loss)(change, attacked))
+
+        change = jax.lax.fori_loop(0, self.steps, one, jax.tree.map(jnp.zeros_like, params))
+        return jax.vmap(f, (None, 0))(change, self.points)
+
+    def frozen(self, params: Params, attacked: bool) -> Float[Array, " p"]:
+        """Outputs after descent in which both kernels are those of the start: residual i times exp(strength |df/dx|²).
+
+        Without attack the factor is 1: plain training of the linearised network.
+        """
+        n, rows = len(self.x), self.jacobian(params)
+        kernel = rows @ rows[:n].T
+        rate = _RATE / jnp.trace(kernel[:n])
+        start = jax.vmap(lambda q: output(params, q))(self.points)
+        slopes = jax.vmap(jax.grad(output, argnums=1), (None, 0))(params, self.x)
+        factor = jnp.exp(attacked * self.strength * jnp.sum(slopes**2, axis=1))
+        one = lambda _, f: f - rate * kernel @ (factor * (f[:n] - self.y))
+        return jax.lax.fori_loop(0, self.steps, one, start)
+
+
+class AttackedNetworks(Population[AttackedNetwork]):
+    """Few rows with random signs, so that every width of the ladder can fit them."""
+
+    def settings(self) -> Space:
+        """Rows, inputs, steps, and how strong the attack is."""
+        return Space(
+            n=Integer(5, 2, 20, "training rows", corners=(3, 7)),
+            d=Integer(3, 2, 20, "inputs", corners=(3, 5)),
+            steps=Integer(50, 5, 400, "steps of training", corners=(25, 75)),
+            strength=Real(0.05, 0.01, 0.2, "time of the attack", corners=(0.02, 0.06)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedNetwork:
+        """Inputs of norm sqrt(d), two other points."""
+        keys = jax.random.split(key)
+        n, d = setting["n"], setting["d"]
+        points = jax.random.normal(keys[0], (n + 2, d))
+        points = d**0.5 * points / jnp.linalg.norm(points, axis=1, keepdims=True)
+        y = jax.random.rademacher(keys[1], (n,), jnp.float64)
+        return AttackedNetwork(points[:n], y, points[n:], jnp.asarray(setting["strength"]), setting["steps"])
+
+    def hypotheses(self, problem: AttackedNetwork) -> list[Hypothesis]:
+        """An attack that climbs."""
+        return [Hypothesis("the attack goes uphill", problem.strength, ">", 0.0, "the sign of its steps")]

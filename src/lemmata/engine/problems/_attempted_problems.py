@@ -1,0 +1,155 @@
+"""Problems that a model attempts several times, with probabilities of success that are known."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+_LARGEST = 3
+
+
+class Attempted(eqx.Module):
+    """One problem: n attempts are made, each right with probability p, and k are asked about.
+
+    Args:
+        success: p.
+        made: n.
+        asked: k.
+    """
+
+    success: Float[Array, ""]
+    made: int = eqx.field(static=True)
+    asked: int = eqx.field(static=True)
+
+
+class AttemptedProblems(Population[Attempted]):
+    """Success probabilities on a logarithmic scale."""
+
+    def settings(self) -> Space:
+        """Attempts made, attempts asked about."""
+        made = Integer(12, 2, 100, "attempts made", corners=(8, 24))
+        asked = Integer(6, 1, 100, "attempts asked about", corners=(4, 8))
+        return Space(made=made, asked=asked).where("k is at most n", lambda s: s["asked"] <= s["made"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Attempted:
+        """Between 0.04 and 0.2."""
+        success = 0.04 * 5.0 ** jax.random.uniform(key)
+        return Attempted(success, setting["made"], setting["asked"])
+
+    def hypotheses(self, problem: Attempted) -> list[Hypothesis]:
+        """A probability; no more asked about than made."""
+        return [
+            Hypothesis("p is positive", problem.success, ">", 0.0, "relative errors"),
+            Hypothesis("k is at most n", problem.asked, "<=", problem.made, "the estimator needs k attempts"),
+        ]
+
+
+class Difficulties(eqx.Module):
+    """Problems whose success probabilities follow Beta(a, b).
+
+    Args:
+        a: the density of p near 0 is like p^(a-1).
+        b: near 1 like (1-p)^(b-1); a whole number up to 3.
+        attempts: K.
+    """
+
+    a: Float[Array, ""]
+    b: Float[Array, ""]
+    attempts: int = eqx.field(static=True)
+
+    def draw(self, key: Key[Array, ""], count: int) -> Float[Array, "count"]:
+        """Success probabilities of so many problems.
+
+        Beta(a, b) is the law of the product of U_i^(1/(a + i)), i = 0, ..., b - 1, of uniform U_i.
+        """
+        order = jnp.arange(_LARGEST)
+        power = jnp.where(order < self.b, 1 / (self.a + order), 0.0)
+        return jnp.prod(jax.random.uniform(key, (count, _LARGEST), minval=1e-300) ** power, axis=1)
+
+
+class BetaDifficulties(Population[Difficulties]):
+    """Exponents below 1, as where hard problems are frequent."""
+
+    def settings(self) -> Space:
+        """The exponent, attempts."""
+        return Space(
+            a=Real(0.55, 0.3, 3.0, "exponent of the density near 0, plus 1", corners=(0.5, 0.7)),
+            attempts=Integer(4, 2, 1000, "attempts on each problem", corners=(3, 5)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Difficulties:
+        """An exponent near 1 of 1, 2 or 3."""
+        return Difficulties(
+            jnp.asarray(setting["a"]), jax.random.randint(key, (), 1, _LARGEST + 1).astype(float), setting["attempts"]
+        )
+
+    def hypotheses(self, problem: Difficulties) -> list[Hypothesis]:
+        """A positive exponent, and one that the draws allow."""
+        return [
+            Hypothesis("a is positive", problem.a, ">", 0.0, "else no distribution"),
+            Hypothesis("b is at least 1", problem.b, ">=", 1.0, "how difficulties are drawn"),
+        ]
+
+
+class Multiplied(eqx.Module):
+    """Attempts multiplied: from m on a problem to K m.
+
+    Args:
+        before: m.
+        factor: K.
+    """
+
+    before: Float[Array, ""]
+    factor: Float[Array, ""]
+
+
+class MultipliedAttempts(Population[Multiplied]):
+    """One to four attempts, multiplied by 3 to 60."""
+
+    def settings(self) -> Space:
+        """The most that attempts are multiplied by."""
+        return Space(most=Integer(60, 4, 10_000, "largest factor"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Multiplied:
+        """Whole numbers."""
+        before_key, factor_key = jax.random.split(key)
+        before = jax.random.randint(before_key, (), 1, 5).astype(float)
+        return Multiplied(before, jax.random.randint(factor_key, (), 3, setting["most"] + 1).astype(float))
+
+    def hypotheses(self, problem: Multiplied) -> list[Hypothesis]:
+        """More attempts than before."""
+        return [Hypothesis("attempts are multiplied: K", problem.factor, ">", 1.0, "else there is no gain")]
+
+
+class SharedBudget(eqx.Module):
+    """Several problems and attempts to share among them.
+
+    Args:
+        success: the probability of each.
+        budget: attempts in all.
+    """
+
+    success: Float[Array, "problems"]
+    budget: int = eqx.field(static=True)
+
+
+class SharedBudgets(Population[SharedBudget]):
+    """Success probabilities on a logarithmic scale, easy and very hard problems among them."""
+
+    def settings(self) -> Space:
+        """Problems, attempts."""
+        return Space(
+            problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
+            budget=Integer(20, 1, 60, "attempts", corners=(12, 30)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SharedBudget:
+        """Between 0.0005 and 0.9."""
+        share = jax.random.uniform(key, (setting["problems"],))
+        return SharedBudget(0.0005 * (0.9 / 0.0005) ** share, setting["budget"])
+
+    def hypotheses(self, problem: SharedBudget) -> list[Hypothesis]:
+        """Probabilities."""
+        return [Hypothesis("probabilities are below 1", problem.success.max(), "<", 1.0, "else nothing is left to try")]

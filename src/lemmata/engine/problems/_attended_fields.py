@@ -1,0 +1,177 @@
+"""Smooth fields of channels on the unit square that attention integrates, and small images with an operator."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.subjects.operators import Affine, GalerkinAttention, SuperResolutionOperator, pixel_centres
+
+_WAVES = 16
+
+
+class Waves(eqx.Module):
+    """A field of c channels on the unit square, sums of cosines of random directions and phases.
+
+    Args:
+        directions: of the waves, in radians a side of the square.
+        phases: of the waves.
+        mixing: what each wave gives to each channel.
+    """
+
+    directions: Float[Array, "2 waves"]
+    phases: Float[Array, " waves"]
+    mixing: Float[Array, "waves c"]
+
+    def __call__(self, places: Float[Array, "m 2"]) -> Float[Array, "m c"]:
+        """The field at places."""
+        return jnp.cos(places @ self.directions + self.phases) @ self.mixing
+
+
+def _drawn(key: Key[Array, ""], like: Any) -> Any:
+    """Standard normal numbers in the shapes of a tree, by one draw, which compiles once and not once a leaf."""
+    leaves, tree = jax.tree.flatten(like)
+    ends = [0]
+    for leaf in leaves:
+        ends.append(ends[-1] + leaf.size)
+    numbers = jax.random.normal(key, (ends[-1],))
+    parts = [numbers[ends[i] : ends[i + 1]].reshape(leaf.shape) for i, leaf in enumerate(leaves)]
+    return jax.tree.unflatten(tree, parts)
+
+
+def _shapes(**shapes: tuple[int, ...]) -> dict[str, jax.ShapeDtypeStruct]:
+    return {name: jax.ShapeDtypeStruct(shape, float) for name, shape in shapes.items()}
+
+
+def _waves(drawn: dict[str, Array], frequency: float) -> Waves:
+    """Channels of variance about 1, from normal numbers of the shapes of `_wave_shapes`."""
+    mixing = drawn["mixing"] / (_WAVES / 2) ** 0.5
+    return Waves(frequency * drawn["directions"], 10 * drawn["phases"], mixing)
+
+
+def _wave_shapes(channels: int) -> dict[str, jax.ShapeDtypeStruct]:
+    return _shapes(directions=(2, _WAVES), phases=(_WAVES,), mixing=(_WAVES, channels))
+
+
+class AttendedField(eqx.Module):
+    """A field, layers of Galerkin attention over places, and places where it is asked for.
+
+    Args:
+        field: of as many channels as the attention has.
+        attentions: layers of it.
+        places: in the unit square.
+    """
+
+    field: Waves
+    attentions: tuple[GalerkinAttention, ...]
+    places: Float[Array, "m 2"]
+
+    @property
+    def rows(self) -> Float[Array, "m c"]:
+        """The field at the places."""
+        return self.field(self.places)
+
+
+class AttendedFields(Population[AttendedField]):
+    """Random smooth fields, random attention with norms that are scaled and shifted.
+
+    Args:
+        layers: of attention.
+        frequency: root mean square of the fields' waves along each axis, in radians a side of the square.
+    """
+
+    layers: int = eqx.field(default=1, static=True)
+    frequency: float = eqx.field(default=2.0, static=True)
+
+    def settings(self) -> Space:
+        """Heads, channels a head, places."""
+        return Space(
+            heads=Integer(2, 1, 16, "heads", corners=(1, 2)),
+            each=Integer(4, 4, 64, "channels a head", corners=(4, 4)),
+            m=Integer(48, 8, 4096, "places", step=8, corners=(48, 48)),
+        ).where("there are enough places for the channels", lambda s: s["m"] >= 2 * s["heads"] * s["each"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AttendedField:
+        """Biases that keep the channels of a head apart, scales of norms about 1, shifts of a half."""
+        drawing, placing = jax.random.split(key)
+        heads, each = setting["heads"], setting["each"]
+        width = heads * each
+        layer = _shapes(maps=(3, width, width), biases=(3, width), scales=(2, heads, each), shifts=(2, heads, each))
+        waves, layers = _drawn(drawing, (_wave_shapes(width), [layer] * self.layers))
+        attentions = tuple(_attention(own, width) for own in layers)
+        return AttendedField(_waves(waves, self.frequency), attentions, jax.random.uniform(placing, (setting["m"], 2)))
+
+    def hypotheses(self, problem: AttendedField) -> list[Hypothesis]:
+        """A head that a norm leaves something of."""
+        least = jnp.asarray(float(problem.attentions[0].key_scale.shape[1]))
+        return [Hypothesis("channels a head", least, ">=", 2.0, "the norm of one channel is 0")]
+
+
+def _attention(drawn: dict[str, Array], width: int) -> GalerkinAttention:
+    maps = [Affine(weight / width**0.5, 2 * bias) for weight, bias in zip(drawn["maps"], drawn["biases"], strict=True)]
+    (key_scale, value_scale), (key_shift, value_shift) = 1 + 0.2 * drawn["scales"], 0.5 * drawn["shifts"]
+    return GalerkinAttention(maps[0], maps[1], maps[2], key_scale, key_shift, value_scale, value_shift)
+
+
+class ResolvedField(eqx.Module):
+    """Colours as a smooth field, an operator with random weights, and places that it is asked for.
+
+    Args:
+        field: of three channels.
+        model: the operator.
+        places: in the unit square.
+        side: pixels of a side of the image that the operator is given.
+    """
+
+    field: Waves
+    model: SuperResolutionOperator
+    places: Float[Array, "m 2"]
+    side: int = eqx.field(static=True)
+
+    def image(self, side: int) -> Float[Array, "side side 3"]:
+        """The field at the centres of pixels, about between 0 and 1."""
+        return 0.5 + 0.2 * self.field(jnp.asarray(pixel_centres(side, side))).reshape(side, side, 3)
+
+
+class ResolvedFields(Population[ResolvedField]):
+    """Random fields of colours and operators with random weights.
+
+    Args:
+        started: whether the last map of the head is the operator's own at its start, 0, instead of random.
+    """
+
+    started: bool = eqx.field(default=False, static=True)
+
+    def settings(self) -> Space:
+        """The image, the positions, and the operator's size."""
+        return Space(
+            side=Integer(7, 2, 256, "pixels of a side", corners=(7, 7)),
+            m=Integer(32, 4, 4096, "positions", step=2, corners=(32, 32)),
+            width=Integer(8, 4, 256, "width of the operator", step=4, corners=(8, 8)),
+            blocks=Integer(1, 1, 4, "blocks of attention", corners=(1, 2)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ResolvedField:
+        """Four channels of the encoder, heads of four channels, all maps of variance 1/inputs."""
+        drawing, placing = jax.random.split(key)
+        width = setting["width"]
+        model = SuperResolutionOperator(
+            jax.random.key(0), channels=4, width=width, heads=width // 4, blocks=setting["blocks"]
+        )
+        one = lambda node: isinstance(node, Affine)
+        maps = [node for node in jax.tree.leaves(model, is_leaf=one) if one(node)]
+        waves, weights = _drawn(drawing, (_wave_shapes(3), [own.weight for own in maps]))
+        if self.started:
+            weights[-1] = jnp.zeros_like(weights[-1])
+        filled = iter(Affine(weight / len(weight) ** 0.5, jnp.zeros(weight.shape[1])) for weight in weights)
+        model = jax.tree.map(lambda node: next(filled) if one(node) else node, model, is_leaf=one)
+        places = jax.random.uniform(placing, (setting["m"], 2))
+        return ResolvedField(_waves(waves, 3.0), model, places, setting["side"])
+
+    def hypotheses(self, problem: ResolvedField) -> list[Hypothesis]:
+        """Positions in the square."""
+        inside = jnp.max(jnp.abs(problem.places - 0.5))
+        return [Hypothesis("positions lie in the unit square", inside, "<=", 0.5, "the image is known nowhere else")]

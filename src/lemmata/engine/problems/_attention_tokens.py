@@ -1,0 +1,71 @@
+"""Random sequences of tokens, and networks with one layer of attention on them."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import Attention, Dense, GlobalAveragePool, Serial
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
+
+
+class AttentionTokens(eqx.Module):
+    """Sequences of tokens, and the weights and the scaling of the logits of an attention layer on them.
+
+    Args:
+        x: sequences; positions, then channels.
+        mechanism: how logits become weights: softmax, relu or identity.
+        scaling: of the logits, by the width d of a head.
+    """
+
+    x: Float[Array, "n t c"]
+    mechanism: Literal["softmax", "relu", "identity"] = eqx.field(static=True)
+    scaling: Literal["1/sqrt(d)", "1/d"] = eqx.field(static=True)
+
+    def network(self, width: int = 8, heads: int = 2) -> Serial:
+        """A dense layer on every token, attention, the mean over positions, a readout: four linear maps on the path."""
+        attention = Attention(width, heads, self.mechanism, scaling=self.scaling)
+        return Serial([Dense(width), attention, GlobalAveragePool(), Dense(1)])
+
+    def channels_attended(self) -> Serial:
+        """The same without the dense layer on tokens: no layer is nonlinear in the channels."""
+        return Serial([Attention(8, 2, self.mechanism, scaling=self.scaling), GlobalAveragePool(), Dense(1)])
+
+
+class AttentionSequences(Population[AttentionTokens]):
+    """Tokens that are normal about one common normal mean, so that correlations between sequences are positive.
+
+    Attributes:
+        sequences, channels: how many, unless a setting says otherwise.
+        mechanism, scaling: of the attention layer.
+    """
+
+    free = ("x",)
+    sequences: int = 2
+    channels: int = 5
+    mechanism: str = "softmax"
+    scaling: Literal["1/sqrt(d)", "1/d"] = "1/d"
+
+    def settings(self) -> Space:
+        """Sequences, positions, channels, mechanism."""
+        return Space(
+            n=Integer(self.sequences, 2, 64, "sequences", corners=(self.sequences, self.sequences)),
+            positions=Integer(3, 2, 16, "positions", corners=(2, 2)),
+            channels=Integer(self.channels, 1, 64, "channels", corners=(self.channels, self.channels)),
+            mechanism=Choice(
+                self.mechanism, ("softmax", "relu", "identity"), "weights of attention", (self.mechanism,)
+            ),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionTokens:
+        """Tokens."""
+        first, second = jax.random.split(key)
+        common = jax.random.normal(first, (setting["channels"],))
+        own = jax.random.normal(second, (setting["n"], setting["positions"], setting["channels"]))
+        return AttentionTokens(0.7 * common + 0.5 * own, setting["mechanism"], self.scaling)
+
+    def hypotheses(self, problem: AttentionTokens) -> list[Hypothesis]:
+        """Tokens that are not zero."""
+        return [Hypothesis("tokens are not zero", jnp.abs(problem.x).max(), ">", 0.0, "kernels would be 0")]

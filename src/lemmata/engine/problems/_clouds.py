@@ -1,0 +1,86 @@
+"""Points of data and points of a generator, between which a discriminator is trained."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+
+
+class Clouds(eqx.Module):
+    """Real and generated points, and other points at which nothing was trained.
+
+    Args:
+        real, fake, other: points, one a row.
+        time: of the discriminator's training.
+        loss: of the discriminator.
+    """
+
+    real: Float[Array, "n d"]
+    fake: Float[Array, "m d"]
+    other: Float[Array, "p d"]
+    time: Float[Array, ""]
+    loss: Literal["ipm", "lsgan", "vanilla"] = eqx.field(static=True, default="ipm")
+
+
+class ShiftedClouds(Population[Clouds]):
+    """Standard normal real points, and generated ones around a point a distance away.
+
+    `time` is the longest training; `losses` are those that a verification visits.
+    """
+
+    points: int = 8
+    loss: str = "lsgan"
+    losses: tuple[str, ...] = ("ipm", "lsgan", "vanilla")
+    time: float = 3.0
+
+    def settings(self) -> Space:
+        """Points of each cloud, their dimension, their distance, time of training, loss."""
+        return Space(
+            n=Integer(self.points, 2, 500, "points of each cloud"),
+            d=Integer(2, 1, 50, "dimension", corners=(1, 4)),
+            apart=Real(2.0, 0.0, 10.0, "distance of the two clouds' centres"),
+            time=Real(self.time, 0.0, 1e4, "training time of the discriminator"),
+            loss=Choice(self.loss, ("ipm", "lsgan", "vanilla"), "loss of the discriminator", self.losses),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Clouds:
+        """Clouds of equally many points."""
+        keys, n, d = jax.random.split(key, 3), setting["n"], setting["d"]
+        draw = lambda own, count: jax.random.normal(own, (count, d))
+        shift = jnp.zeros(d).at[0].set(setting["apart"])
+        fake, other = 0.7 * draw(keys[1], n) + shift, 2 * draw(keys[2], 3)
+        return Clouds(draw(keys[0], n), fake, other, jnp.asarray(setting["time"]), setting["loss"])
+
+    def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
+        """A discriminator that is trained."""
+        return [Hypothesis("the discriminator is trained for a time", problem.time, ">=", 0.0, "it starts at f = 0")]
+
+
+class EightGaussians(Population[Clouds]):
+    """Eight normal clouds of deviation 0.5 around a circle of radius 5; generated points are standard normal."""
+
+    points: int = 64
+
+    def settings(self) -> Space:
+        """Points of each cloud."""
+        return Space(
+            n=Integer(self.points, 16, 2000, "points of each cloud", step=8, corners=(self.points, self.points))
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Clouds:
+        """As many real points in each of the eight."""
+        keys, n = jax.random.split(key, 3), setting["n"]
+        angle = 2 * jnp.pi * (jnp.arange(n) % 8) / 8
+        centres = 5.0 * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
+        real = centres + 0.5 * jax.random.normal(keys[0], (n, 2))
+        fake, other = jax.random.normal(keys[1], (n, 2)), jax.random.normal(keys[2], (3, 2))
+        return Clouds(real, fake, other, jnp.asarray(1.0), "ipm")
+
+    def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
+        """Clouds of equally many points, so that an assignment is a transport."""
+        n, m = len(problem.real), len(problem.fake)
+        return [Hypothesis("as many real points as generated ones", n, "==", m, "the distance is by assignment")]

@@ -1,0 +1,101 @@
+"""Feature vectors that a coding rate is asked of: random ones, and ones of equal second moments in all directions."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+
+
+class CodedFeatures(eqx.Module):
+    """n feature vectors, which of them have labels, a distortion, and what a model thinks of each.
+
+    Args:
+        features: Z, one row a vector.
+        eps: the distortion.
+        entropies: of the classes at each row, between 0 and 1.
+        labelled: the first rows, whose labels are known.
+        count: rows to choose.
+    """
+
+    features: Float[Array, "n d"]
+    eps: Float[Array, ""]
+    entropies: Float[Array, " n"]
+    labelled: int = eqx.field(static=True)
+    count: int = eqx.field(static=True)
+
+    @property
+    def gram(self) -> Float[Array, "n n"]:
+        """Z Z'."""
+        return self.features @ self.features.T
+
+    @property
+    def noise(self) -> Float[Array, ""]:
+        """N eps² / d, so that the coding rate is 1/2 log det(I + Z Z' / noise)."""
+        n, d = self.features.shape
+        return n * self.eps**2 / d
+
+    @property
+    def unsure(self) -> Float[Array, " n"]:
+        """Noise that rises with the entropy of each row."""
+        return self.noise * (1 + self.entropies)
+
+    @property
+    def spread(self) -> Float[Array, ""]:
+        """N (n + tr K / noise): a backward error of n eps |I + K/noise| in a matrix whose inverse is at most 1."""
+        n = len(self.features)
+        return n * (n + jnp.trace(self.gram) / self.noise)
+
+    def rate(self, noise: Float[Array, ""]) -> Float[Array, ""]:
+        """1/2 log det(I + Z Z' / noise)."""
+        return 0.5 * jnp.linalg.slogdet(self.gram / noise + jnp.eye(len(self.features)))[1]
+
+
+class FeatureClouds(Population[CodedFeatures]):
+    """Normal vectors of unequal spreads; in half of the problems made to have equal second moments.
+
+    Args:
+        trap: instead, in half of the problems, as many axes as are chosen and a longer vector along their sum, which
+            the best set leaves out where the distortion is small.
+    """
+
+    trap: bool = eqx.field(default=False, static=True)
+    free = ("features",)
+
+    def settings(self) -> Space:
+        """Vectors, dimension, and how many are chosen."""
+        return Space(
+            n=Integer(9, 6, 40, "vectors", corners=(8, 10)),
+            d=Integer(3, 2, 12, "dimension", corners=(3, 4)),
+            labelled=Integer(3, 1, 10, "vectors with labels", corners=(2, 3)),
+            count=Integer(3, 2, 10, "vectors to choose", corners=(2, 3)),
+        ).where(
+            "there are vectors to choose",
+            lambda s: max(s["labelled"], s["d"]) + s["count"] <= s["n"] and s["count"] <= s["d"],
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> CodedFeatures:
+        """Spreads of 1/4 to 1, a distortion of a tenth to the whole of the largest."""
+        keys = jax.random.split(key, 4)
+        n, d = setting["n"], setting["d"]
+        drawn = jax.random.normal(keys[0], (n, d))
+        uniform = jax.random.uniform(keys[1], (d + 2,))
+        values, vectors = jnp.linalg.eigh(drawn.T @ drawn / n)
+        even = drawn @ (vectors / jnp.sqrt(values)) @ vectors.T
+        special = self._trapped(drawn, setting["count"]) if self.trap else even
+        features = jnp.where(uniform[d] < 0.5, special, drawn * 4 ** -uniform[:d])
+        entropies = jax.random.uniform(keys[2], (n,))
+        eps = 10 ** -(uniform[d + 1] + self.trap)
+        return CodedFeatures(features, eps, entropies, setting["labelled"], setting["count"])
+
+    def _trapped(self, drawn: Float[Array, "n d"], count: int) -> Float[Array, "n d"]:
+        axes = jnp.eye(drawn.shape[1])[:count]
+        return jnp.concatenate([0.75 * axes.sum(axis=0, keepdims=True), axes, drawn[count + 1 :] / 4])
+
+    def hypotheses(self, problem: CodedFeatures) -> list[Hypothesis]:
+        """A distortion, vectors that are not 0."""
+        return [
+            Hypothesis("the distortion eps", problem.eps, ">", 0.0, "at 0 no number of nats is enough"),
+            Hypothesis("the vectors' squared lengths", jnp.sum(problem.features**2), ">", 0.0, "nothing to code"),
+        ]

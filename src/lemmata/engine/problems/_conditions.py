@@ -1,0 +1,48 @@
+"""Conditions that many theorems ask for."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.engine.claims import Hypothesis
+
+
+def in_unit_ball(points: Float[Array, "n d"], what: str = "inputs", why: str = "") -> Hypothesis:
+    """That the longest row has a norm of at most 1.
+
+    Args:
+        points: the rows.
+        what: what they are, in the plural.
+        why: what the condition protects.
+    """
+    return Hypothesis(f"{what} lie in the unit ball", jnp.linalg.norm(points, axis=1).max(), "<=", 1.0, why)
+
+
+def rounding_floor(values: Float[Array, " n"]) -> Float[Array, ""]:
+    """16 n eps times the largest eigenvalue: what rounding makes of an eigenvalue 0 of an n x n matrix.
+
+    Args:
+        values: all its eigenvalues.
+    """
+    return 16 * len(values) * jnp.finfo(values.dtype).eps * jnp.max(values)
+
+
+def semidefinite(matrix: Float[Array, "n n"], why: str = "to rounding") -> Hypothesis:
+    """That no eigenvalue of a Gram matrix K is negative beyond rounding.
+
+    Args:
+        matrix: K.
+        why: what the condition protects.
+    """
+    values = jnp.linalg.eigvalsh(matrix)
+    name = "K is positive semidefinite (smallest eigenvalue)"
+    return Hypothesis(name, values[0], ">=", -rounding_floor(values), why)
+
+
+def positive_ridge(ridge: Float[Array, ""], why: str) -> Hypothesis:
+    """That the ridge is positive.
+
+    Args:
+        ridge: on the diagonal of the Gram matrix.
+        why: what the condition protects.
+    """
+    return Hypothesis("the ridge is positive", ridge, ">", 0.0, why)

@@ -1,0 +1,177 @@
+"""Small masked transformers, pre-trained once each, and classification tasks of a few rows for them."""
+
+import functools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
+from lemmata.subjects.dynamics import (
+    REVIEWS,
+    FineTuningKernels,
+    FreshHead,
+    MaskedTransformer,
+    WordPrompt,
+    fine_tune,
+    fine_tuning_kernels,
+    prompted,
+)  # fmt: skip
+from lemmata.subjects.dynamics import pre_train as _pre_train
+
+MODELS = 4
+UNTIL, STEPS = 0.4, 300
+_UNSEEN = 200
+_DRAWS = 40  # about a tenth of the tasks is solved before training
+MODEL = MaskedTransformer(REVIEWS.vocabulary, REVIEWS.length)
+PROMPT, UNRELATED, HEAD = WordPrompt(MODEL), WordPrompt(MODEL, REVIEWS.unrelated), FreshHead(MODEL)
+
+
+@functools.cache
+def pre_trained(number: int) -> dict:
+    """The parameters of one of the pre-trained models, and always the same."""
+    return _pre_train(MODEL, jax.random.key(number))[0]
+
+
+def descent(rate: Array) -> optax.GradientTransformation:
+    """Gradient descent with its rate as an array, so that other rates need no other program."""
+    return optax.GradientTransformation(_nothing_held, jax.tree_util.Partial(_downhill, rate))  # pyright: ignore
+
+
+def _nothing_held(params: Any) -> tuple:
+    return ()
+
+
+def _downhill(rate: Array, slopes: Any, state: tuple, params: Any = None) -> tuple[Any, tuple]:
+    return jax.tree.map(lambda slope: -rate * slope, slopes), state
+
+
+class Way(eqx.Module):
+    """A way to make a classifier of a language model: a function, where it starts, and the texts as it reads them."""
+
+    f: Any
+    params: dict
+    texts: Int[Array, "n T"]
+    unseen: Int[Array, "m T"]
+    y: Float[Array, " n"]
+
+    @functools.cached_property
+    def kernels(self) -> FineTuningKernels:
+        """Of the training texts, at the start."""
+        return fine_tuning_kernels(self.f, self.params, self.texts)
+
+    @property
+    def rate(self) -> Array:
+        """Half of the largest rate at which linear descent on the mean logistic loss is sure to go down."""
+        return 4 * len(self.y) / jnp.linalg.eigvalsh(self.kernels.sgd)[-1]
+
+    @functools.cached_property
+    def path(self) -> list:
+        """Parameters before and after fine-tuning to a mean loss of 0.4; the same where it is as low at the start."""
+        return fine_tune(self.f, self.params, self.texts, self.y, descent(self.rate), steps=[STEPS], until=UNTIL)
+
+    def outputs(self, params: dict, texts: Int[Array, "m T"]) -> Float[Array, " m"]:
+        """F at some parameters."""
+        return _outputs(self.f, params, texts)
+
+
+@eqx.filter_jit
+def _outputs(f: Any, params: dict, texts: Array) -> Array:
+    return jax.vmap(lambda text: f(params, text))(texts)
+
+
+class FewShotTask(eqx.Module):
+    """A pre-trained model and reviews of a topic: is it praised, whatever is said of the other one?
+
+    Args:
+        params: of the model.
+        texts, y: training rows, as many of each class.
+        unseen, unseen_y: other rows.
+        key: of a fresh head.
+    """
+
+    params: dict
+    texts: Int[Array, "n T"]
+    y: Float[Array, " n"]
+    unseen: Int[Array, "m T"]
+    unseen_y: Float[Array, " m"]
+    key: Key[Array, ""]
+
+    def prompt(self, words: WordPrompt = PROMPT) -> Way:
+        """The model's own prediction of a masked word, by default `great` against `terrible`."""
+        return Way(words, self.params, prompted(self.texts), prompted(self.unseen), self.y)
+
+    def fresh_head(self) -> Way:
+        """No prompt, and a random head on the features of the first token."""
+        return Way(HEAD, HEAD.init(self.key, self.params), self.texts, self.unseen, self.y)
+
+    def accuracy(self, outputs: Float[Array, " m"]) -> Array:
+        """The share of unseen texts whose class has the sign of the output."""
+        return jnp.mean(outputs * self.unseen_y > 0)
+
+
+class FewShotTasks(Population[FewShotTask]):
+    """One of four models of width 16, pre-trained on reviews that praise or blame two topics alike; now they differ."""
+
+    def settings(self) -> Space:
+        """Rows of a class, and the topic that is asked about."""
+        return Space(
+            shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),
+            topic=Choice("dish", ("dish", "film"), "topic that classes speak about"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
+        """A model, training rows, other rows and a head."""
+        keys = jax.random.split(key, 4)
+        params = pre_trained(int(jax.random.randint(keys[0], (), 0, MODELS)))
+        rows = [REVIEWS.task(own, count, setting["topic"])
+                for own, count in ((keys[1], 2 * setting["shots"]), (keys[2], _UNSEEN))]  # fmt: skip
+        return FewShotTask(params, *rows[0], *rows[1], keys[3])
+
+    def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
+        """Both classes, and enough rows to tell accuracies apart."""
+        least = jnp.minimum(jnp.sum(problem.y > 0), jnp.sum(problem.y < 0))
+        return [
+            Hypothesis("training rows of the rarer class", least, ">=", 4, "a few-shot task has both classes"),
+            Hypothesis("unseen rows", float(len(problem.unseen_y)), ">=", 100.0, "with fewer, accuracy says little"),
+        ]
+
+
+def loss_before(task: FewShotTask) -> Array:
+    """The mean logistic loss of the prompt on the training rows, before fine-tuning."""
+    way = task.prompt()
+    return jnp.mean(jax.nn.softplus(-way.y * way.outputs(way.params, way.texts)))
+
+
+class UnsolvedTasks(Population[FewShotTask]):
+    """Few-shot tasks on which fine-tuning with a prompt has something to do: others are drawn again.
+
+    Args:
+        topic: that is asked about by default.
+    """
+
+    topic: str = "dish"
+
+    def settings(self) -> Space:
+        """Those of `FewShotTasks`."""
+        topic = Choice(self.topic, ("dish", "film"), "topic that classes speak about")
+        return Space(**FewShotTasks().settings().variables | {"topic": topic})
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
+        """The first task whose loss before training is above the one at which training stops; the last of 40."""
+        for number in range(_DRAWS):
+            task = FewShotTasks().sample(setting, jax.random.fold_in(key, number))
+            if loss_before(task) > UNTIL:
+                break
+        return task
+
+    def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
+        """Those of `FewShotTasks`, and a loss that training has to lower."""
+        why = "fine-tuning stops at this loss, and where it is reached at the start nothing moves"
+        return [
+            *FewShotTasks().hypotheses(problem),
+            Hypothesis("mean loss before training", loss_before(problem), ">", UNTIL, why),
+        ]

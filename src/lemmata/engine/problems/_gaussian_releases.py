@@ -1,0 +1,104 @@
+"""Releases with normal noise: single ones, and steps on sampled rows."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+class GaussianRelease(eqx.Module):
+    """A statistic of known sensitivity with noise N(0, sigma² I), and a budget.
+
+    Args:
+        eps, delta: the budget.
+        sensitivity: the largest distance of the statistic between neighbouring data sets.
+        sigma: of the noise.
+    """
+
+    eps: Float[Array, ""]
+    delta: Float[Array, ""]
+    sensitivity: Float[Array, ""]
+    sigma: Float[Array, ""]
+
+
+class GaussianReleases(Population[GaussianRelease]):
+    """Budgets between two ends, evenly in log eps, and noise around what they need.
+
+    Args:
+        low, high: of eps.
+    """
+
+    free = ("eps", "sigma")
+    low: float = eqx.field(static=True, default=0.1)
+    high: float = eqx.field(static=True, default=30.0)
+
+    def settings(self) -> Space:
+        """The delta."""
+        return Space(digits=Real(5.0, 1.0, 12.0, "delta is 10^-digits", corners=(4.0, 7.0)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> GaussianRelease:
+        """The loss exceeds eps by a normal quantile between -3 and 5."""
+        eps_key, size_key, quantile_key = jax.random.split(key, 3)
+        low, high = jnp.log(self.low), jnp.log(self.high)
+        eps = jnp.exp(jax.random.uniform(eps_key, minval=low, maxval=high))
+        sensitivity = jnp.exp(jax.random.normal(size_key))
+        quantile = jax.random.uniform(quantile_key, minval=-3.0, maxval=5.0)
+        sigma = sensitivity / (jnp.sqrt(quantile**2 + 2 * eps) - quantile)
+        return GaussianRelease(eps, jnp.asarray(10.0 ** -setting["digits"]), sensitivity, sigma)
+
+    def hypotheses(self, problem: GaussianRelease) -> list[Hypothesis]:
+        """Numbers that are positive, and a budget that is no larger than those drawn."""
+        return [
+            Hypothesis("eps", problem.eps, ">", 0.0, "a budget"),
+            Hypothesis(f"eps is at most {self.high:g}", problem.eps, "<=", self.high, "the range of the statement"),
+            Hypothesis("delta", problem.delta, "<", 0.5, "less than chance"),
+            Hypothesis("sigma", problem.sigma, ">", 0.0, "noise"),
+        ]
+
+
+class SampledSteps(eqx.Module):
+    """Steps of DP-SGD: each row takes part with a probability, clipped sums get normal noise.
+
+    Args:
+        noise: its standard deviation in units of the clipping norm.
+        rate: with which a row takes part.
+        delta: at which eps is asked.
+        steps: how many.
+    """
+
+    noise: Float[Array, ""]
+    rate: Float[Array, ""]
+    delta: Float[Array, ""]
+    steps: int = eqx.field(static=True)
+
+
+class SampledGaussians(Population[SampledSteps]):
+    """Noise from 0.8 to 3 clipping norms, delta from 1e-6 to 1e-3.
+
+    Args:
+        steps: the default.
+    """
+
+    free = ("noise",)
+    steps: int = eqx.field(static=True, default=200)
+
+    def settings(self) -> Space:
+        """Steps, rate."""
+        steps = Integer(self.steps, 1, 100_000, "steps")
+        return Space(steps=steps, rate=Real(0.05, 1e-4, 0.5, "rate at which rows are sampled", corners=(0.02, 0.1)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SampledSteps:
+        """Noise and delta."""
+        noise_key, delta_key = jax.random.split(key)
+        noise = jax.random.uniform(noise_key, minval=0.8, maxval=3.0)
+        delta = 10 ** jax.random.uniform(delta_key, minval=-6.0, maxval=-3.0)
+        return SampledSteps(noise, jnp.asarray(setting["rate"]), delta, setting["steps"])
+
+    def hypotheses(self, problem: SampledSteps) -> list[Hypothesis]:
+        """A rate, and noise that the numbers can hold."""
+        return [
+            Hypothesis("rate", problem.rate, "<", 1.0, "else nothing is sampled"),
+            Hypothesis("noise", problem.noise, ">", 0.3, "losses of less noise leave the grid"),
+        ]

@@ -1,0 +1,138 @@
+"""Online games on a box: linear losses against a player, and the three-periodic losses on which Adam fails."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+
+_ADVERSARIES = ("signs", "sparse", "opposing", "turning")
+
+
+class GradientGame(eqx.Module):
+    """T rounds of linear losses g_t · theta in d dimensions against a player on the box of side `side` about 0.
+
+    Args:
+        drawn: gradients that are drawn beforehand.
+        opposing: 1 where the gradient is |drawn| with the sign of the player's point instead.
+        start: the first point.
+        side: the side D of the box.
+    """
+
+    drawn: Float[Array, "t d"]
+    opposing: Float[Array, ""]
+    start: Float[Array, " d"]
+    side: Float[Array, ""]
+
+    def gradient(self, at: Float[Array, " d"], drawn: Float[Array, " d"]) -> Float[Array, " d"]:
+        """The gradient of a round, from the player's point and the round's draw."""
+        against = jnp.abs(drawn) * jnp.where(at >= 0, 1.0, -1.0)
+        return jnp.where(self.opposing > 0, against, drawn)
+
+    def regret(self, points: Float[Array, "t d"], gradients: Float[Array, "t d"]) -> Float[Array, ""]:
+        """The loss of the points above that of the best fixed point of the box, a corner."""
+        return jnp.sum(points * gradients) + self.side / 2 * jnp.abs(gradients.sum(axis=0)).sum()
+
+
+class GradientGames(Population[GradientGame]):
+    """Random signs, sparse features, or an adversary that opposes the player, each coordinate with its own scale."""
+
+    free = ("drawn", "start")
+
+    def settings(self) -> Space:
+        """Rounds, dimension, adversary."""
+        return Space(
+            rounds=Integer(256, 16, 4096, "rounds"),
+            d=Integer(8, 1, 64, "coordinates"),
+            adversary=Choice("opposing", _ADVERSARIES[:3], "who plays the gradients"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> GradientGame:
+        """Scales over two orders of magnitude, a side between 1/2 and 4."""
+        keys = jax.random.split(key, 5)
+        shape = (setting["rounds"], setting["d"])
+        scale = 10 ** jax.random.uniform(keys[0], shape[1:], minval=-1.0, maxval=1.0)
+        signs = jax.random.rademacher(keys[1], shape, scale.dtype)
+        side = 0.5 * 8 ** jax.random.uniform(keys[2])
+        if setting["adversary"] == "sparse":
+            rate = jnp.linspace(0.02, 1.0, shape[1])
+            signs = signs * jax.random.bernoulli(keys[3], rate, shape)
+        start = side * jax.random.uniform(keys[4], shape[1:], minval=-0.5, maxval=0.5)
+        return GradientGame(scale * signs, jnp.asarray(float(setting["adversary"] == "opposing")), start, side)
+
+    def hypotheses(self, problem: GradientGame) -> list[Hypothesis]:
+        """A start inside the box."""
+        inside = jnp.abs(problem.start).max()
+        return [Hypothesis("the start is in the box", inside, "<=", problem.side / 2, "the player stays in it", 1e-12)]
+
+
+class TurningGame(eqx.Module):
+    """Gradients +a_j in the first half of T rounds and -a_j in the second, on the box of side `side` about 0."""
+
+    scale: Float[Array, " d"]
+    side: Float[Array, ""]
+
+
+class TurningGames(Population[TurningGame]):
+    """Scales over two orders of magnitude, a side between 1/2 and 4."""
+
+    def settings(self) -> Space:
+        """Dimension."""
+        return Space(d=Integer(4, 1, 64, "coordinates"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TurningGame:
+        """Scales and a side."""
+        one, two = jax.random.split(key)
+        scale = 10 ** jax.random.uniform(one, (setting["d"],), minval=-1.0, maxval=1.0)
+        return TurningGame(scale, 0.5 * 8 ** jax.random.uniform(two))
+
+    def hypotheses(self, problem: TurningGame) -> list[Hypothesis]:
+        """Losses that are not constant."""
+        return [Hypothesis("every coordinate has a gradient", problem.scale.min(), ">", 0.0, "its regret would be 0")]
+
+
+class PeriodicGame(eqx.Module):
+    """Losses C x in every third round and -x in the others, on [-1, 1], with steps rate/sqrt(t) of Adam from `start`.
+
+    Args:
+        large: C.
+        rate: the step of the first round.
+        start: the first point.
+    """
+
+    large: Float[Array, ""]
+    rate: Float[Array, ""]
+    start: Float[Array, ""]
+
+    @property
+    def worst(self) -> Float[Array, ""]:
+        """The regret a round of staying at x = +1: (2C - 4)/3."""
+        return (2 * self.large - 4) / 3
+
+    def gradient(self, number: Int[Array, " t"]) -> Float[Array, " t"]:
+        """The gradients of these rounds, the first of which has number 1."""
+        return jnp.where(number % 3 == 1, self.large, -1.0)
+
+
+class PeriodicGames(Population[PeriodicGame]):
+    """C above 2, a step small enough for the theorem."""
+
+    def settings(self) -> Space:
+        """The range of C."""
+        return Space(most=Real(6.0, 3.0, 20.0, "largest C", corners=(4.0, 8.0)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PeriodicGame:
+        """C evenly between 2.5 and the largest, a step between 0.1 and 0.6, any start."""
+        u = jax.random.uniform(key, (3,))
+        return PeriodicGame(2.5 + (setting["most"] - 2.5) * u[0], 0.1 + 0.5 * u[1], 2 * u[2] - 1)
+
+    def hypotheses(self, problem: PeriodicGame) -> list[Hypothesis]:
+        """C above 2, a step below sqrt(1 - beta_2)."""
+        # Reddi and others need the step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way
+        # up
+        limit = problem.large / jnp.sqrt(1 + problem.large**2)
+        return [
+            Hypothesis("the large gradient outweighs two small ones", problem.large, ">", 2.0, "-1 is then the best"),
+            Hypothesis("the step is below sqrt(1 - beta_2)", problem.rate, "<", limit, "the theorem's condition"),
+        ]

@@ -1,0 +1,68 @@
+"""Matrices of gradients, and tables of positive numbers."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+
+
+class GradientMatrices(eqx.Module):
+    """A few gradients of one matrix, in order."""
+
+    gradients: Float[Array, "t m n"]
+
+
+class GradientSequences(Population[GradientMatrices]):
+    """Independent normal entries, rows of different scales."""
+
+    free = ("gradients",)
+
+    def settings(self) -> Space:
+        """Rows, columns, steps."""
+        return Space(
+            m=Integer(4, 1, 64, "rows", corners=(3, 6)),
+            n=Integer(6, 1, 64, "columns", corners=(4, 8)),
+            steps=Integer(4, 2, 50, "gradients"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> GradientMatrices:
+        """Scales of the rows over a factor of four."""
+        one, two = jax.random.split(key)
+        scales = 4 ** jax.random.uniform(one, (setting["m"], 1))
+        return GradientMatrices(scales * jax.random.normal(two, (setting["steps"], setting["m"], setting["n"])))
+
+    def hypotheses(self, problem: GradientMatrices) -> list[Hypothesis]:
+        """Full rank."""
+        least = jnp.linalg.svd(problem.gradients[0], compute_uv=False)[-1]
+        return [Hypothesis("the first gradient has full rank", least, ">", 1e-6, "else its polar factor is not unique")]
+
+
+class PositiveTable(eqx.Module):
+    """Positive numbers in rows and columns, and a start for a factorisation."""
+
+    values: Float[Array, "m n"]
+    row: Float[Array, " m"]
+    column: Float[Array, " n"]
+
+
+class PositiveTables(Population[PositiveTable]):
+    """Squares of normal numbers, as second moments are, with scales of rows and columns."""
+
+    def settings(self) -> Space:
+        """Rows, columns."""
+        return Space(m=Integer(5, 2, 100, "rows"), n=Integer(7, 2, 100, "columns"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PositiveTable:
+        """Scales over two orders of magnitude; a positive start."""
+        keys = jax.random.split(key, 5)
+        m, n = setting["m"], setting["n"]
+        rows = 10 ** jax.random.uniform(keys[0], (m, 1))
+        columns = 10 ** jax.random.uniform(keys[1], (1, n))
+        row, column = (1 + jax.random.uniform(k, (size,)) for k, size in zip(keys[3:], (m, n), strict=True))
+        return PositiveTable(rows * columns * jax.random.normal(keys[2], (m, n)) ** 2, row, column)
+
+    def hypotheses(self, problem: PositiveTable) -> list[Hypothesis]:
+        """Positive entries."""
+        return [Hypothesis("entries are positive", problem.values.min(), ">", 0.0, "their logarithms are taken")]

@@ -1,0 +1,117 @@
+"""Small networks with their gradients, and gradients with known laws."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+class TunedNetwork(eqx.Module):
+    """f(x) = a' tanh(W'x) with the derivatives chi_i of a loss in the outputs at the rows.
+
+    Args:
+        params: "first" W and "second" a, a column.
+        x: rows.
+        slopes: chi.
+    """
+
+    params: dict[str, Array]
+    x: Float[Array, "n d"]
+    slopes: Float[Array, " n"]
+
+    def outputs(self, params: dict[str, Array]) -> Float[Array, " n"]:
+        """F at the rows."""
+        return jax.vmap(lambda point: output(params, point))(self.x)
+
+    def gradients(self) -> tuple[Float[Array, "n d h"], Float[Array, "n h"]]:
+        """Of f in W and in a, in closed form: x (a (1 - t²))' and t, with t = tanh(W'x)."""
+        t = jnp.tanh(self.x @ self.params["first"])
+        return self.x[:, :, None] * (self.params["second"][:, 0] * (1 - t**2))[:, None, :], t
+
+
+def output(params: dict[str, Array], point: Float[Array, " d"]) -> Float[Array, ""]:
+    """A' tanh(W'x)."""
+    return (jnp.tanh(point @ params["first"]) @ params["second"])[0]
+
+
+class TunedNetworks(Population[TunedNetwork]):
+    """Normal weights of variance 1/fan-in, normal rows, and derivatives of either sign, of size about 1.
+
+    The number of rows is odd: of an even number the signs may cancel in every weight of the first layer, and as the
+    function is linear in the second, Adam's steps would then have no second order.
+    """
+
+    free = ("x", "slopes")
+
+    def settings(self) -> Space:
+        """Pairs of rows, inputs and hidden units."""
+        return Space(
+            pairs=Integer(2, 1, 14, "pairs of rows, next to a single one", corners=(1, 3)),
+            d=Integer(5, 2, 30, "inputs", corners=(3, 8)),
+            hidden=Integer(8, 2, 60, "hidden units", corners=(6, 16)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TunedNetwork:
+        """Independent draws; derivatives are uniform between 1/2 and 3/2 in size."""
+        keys = jax.random.split(key, 5)
+        n, d, h = 2 * setting["pairs"] + 1, setting["d"], setting["hidden"]
+        params = {
+            "first": jax.random.normal(keys[0], (d, h)) / d**0.5,
+            "second": jax.random.normal(keys[1], (h, 1)) / h**0.5,
+        }
+        sizes = jax.random.uniform(keys[3], (n,), minval=0.5, maxval=1.5)
+        slopes = sizes * jax.random.rademacher(keys[4], (n,), jnp.float64)
+        return TunedNetwork(params, jax.random.normal(keys[2], (n, d)), slopes)
+
+    def hypotheses(self, problem: TunedNetwork) -> list[Hypothesis]:
+        """Something to learn in every row."""
+        return [Hypothesis("smallest |chi|", jnp.abs(problem.slopes).min(), ">", 0.0, "else the sign is undefined")]
+
+
+class GradientRows(eqx.Module):
+    """Gradients g_i of outputs, one a row.
+
+    Args:
+        gradients: the rows.
+    """
+
+    gradients: Float[Array, "n P"]
+
+    def kernel(self) -> Float[Array, "n n"]:
+        """<g_i, g_j>."""
+        return self.gradients @ self.gradients.T
+
+
+class UnevenGradients(Population[GradientRows]):
+    """Gradients of norm 1 with as many large coordinates as small ones; the large ones alone agree between rows.
+
+    Args:
+        rows: by default.
+    """
+
+    rows: int = 6
+
+    def settings(self) -> Space:
+        """Rows, parameters, and how much smaller the small coordinates are."""
+        return Space(
+            n=Integer(self.rows, 2, 100, "rows"),
+            size=Integer(300, 20, 10**5, "parameters", corners=(200, 400)),
+            ratio=Real(4.0, 1.0, 100.0, "large coordinates over small ones", corners=(3.0, 5.0)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> GradientRows:
+        """Large coordinates are correlated by 0.8, small ones are not."""
+        keys = jax.random.split(key, 2)
+        n, size = setting["n"], setting["size"]
+        large = jnp.arange(size) % 2 == 0
+        shared, own = jax.random.normal(keys[0], (size,)), jax.random.normal(keys[1], (n, size))
+        rows = jnp.where(large, 0.8**0.5 * shared + 0.2**0.5 * own, own / setting["ratio"])
+        norms = jnp.linalg.norm(rows, axis=1, keepdims=True)
+        return GradientRows(rows / norms)
+
+    def hypotheses(self, problem: GradientRows) -> list[Hypothesis]:
+        """No gradient is 0."""
+        least = jnp.linalg.norm(problem.gradients, axis=1).min()
+        return [Hypothesis("smallest norm of a gradient", least, ">", 0.0, "a kernel's diagonal is positive")]

@@ -1,0 +1,77 @@
+"""Linear classifiers that begin far from 0: they fit their rows soon, and learn the rule late."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.special import expit
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.subjects.trained_models import Trained, read_model, read_task
+
+_STRONG = 3
+_WEAK = 0.4
+_HELD = 300
+_RATE = 1.5
+_TIMES = (0.02, 0.06, 0.2, 1.0)
+
+
+def two_classes(params: dict, x: Array) -> Array:
+    """Logits 0 and x'w."""
+    return jnp.stack([jnp.zeros(len(x)), x @ params["w"]], axis=1)
+
+
+def _descend(
+    w: Float[np.ndarray, " d"], x: Float[np.ndarray, "n d"], y: np.ndarray, decay: float, steps: int
+) -> Float[np.ndarray, " d"]:
+    for _ in range(steps):
+        w = w - _RATE * ((expit(x @ w) - y) @ x / len(x) + decay * w)
+    return w
+
+
+class GrokkingModels(Population[Trained]):
+    """Two classes by the sign of the sum of three strong features, and many weak features that say nothing.
+
+    There are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of a size: of a
+    large one the part that no row sees keeps held-out rows wrong until it has decayed, long after all training rows are
+    right. With classes by chance (`noise` = 1) it stays so.
+    """
+
+    def settings(self) -> Space:
+        """Rows, features, the size of the start, decay and the share of classes at random."""
+        return Space(
+            n=Integer(80, 20, 500, "training rows", corners=(60, 100)),
+            d=Integer(200, 20, 1000, "features", corners=(180, 240)),
+            start=Real(4.0, 0.0, 100.0, "size of the weights that training begins with", corners=(3.0, 6.0)),
+            decay=Real(0.004, 1e-4, 1.0, "decay of the weights", corners=(0.003, 0.006)),
+            noise=Real(0.0, 0.0, 1.0, "share of classes at random", corners=(0.0, 1.0)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
+        """Rows, and weights on the way of descent."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        n, d, decay = setting["n"], setting["d"], setting["decay"]
+        size = np.where(np.arange(d) < _STRONG, 1.0, _WEAK)
+        x = size * rng.normal(size=(n + _HELD, d))
+        y = (x[:, :_STRONG].sum(1) > 0).astype(int)
+        y = np.where(rng.random(len(y)) < setting["noise"], rng.integers(0, 2, len(y)), y)
+        y[:2] = 0, 1
+        w, done, way = setting["start"] * rng.normal(size=d), 0, []
+        whole = 8 / (_RATE * decay)
+        for time in _TIMES:
+            steps = round(time * whole)
+            w, done = _descend(w, x[:n], y[:n], decay, steps - done), steps
+            way.append(read_model((two_classes, {"w": w})))
+        task = read_task(way[-1], x[:n], y[:n])
+        held = x[n:], task.encode(y[n:])
+        return Trained(way[-1], task, x[:n], task.encode(y[:n]), held, decay, checkpoints=tuple(way[:-1]))
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        """What is asked of a history: checkpoints, classes, and rows that the model has not seen."""
+        held = 0 if problem.held is None else int(problem.fresh.sum())
+        return [
+            Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
+            Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+            Hypothesis("checkpoints", float(len(problem.checkpoints)), ">=", 2.0, "--checkpoint, or checkpoints="),
+            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+        ]

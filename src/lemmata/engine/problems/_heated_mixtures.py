@@ -1,0 +1,214 @@
+"""Mixtures of normal laws with any covariances, to which noise is added: densities and scores at every noise level."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.errors import SettingError
+
+_SIDES = {1: 801, 2: 91}  # points of the quadrature along a coordinate, by dimension
+_REACH = 8.5  # standard deviations beyond the outermost mean, where a density is 1e-15 of its largest value
+_VARIANCES = (0.3, 2.0)
+
+
+class HeatedMixture(eqx.Module):
+    """The law of x0 + sqrt(v) xi for x0 from sum_k w_k N(mu_k, S_k) and xi standard normal, at any v >= 0.
+
+    Its density solves the heat equation in v, twice the time: d p/dv = (1/2) div grad p.
+
+    Args:
+        weights: w_k, which sum to 1.
+        means: mu_k, one row a component.
+        covariances: S_k.
+
+    >>> import jax.numpy as jnp
+    >>> normal = HeatedMixture(jnp.ones(1), jnp.zeros((1, 2)), jnp.eye(2)[None])
+    >>> normal.score(jnp.asarray(3.0), jnp.asarray([4.0, -8.0])).tolist()  # -z / (1 + v)
+    [-1.0, 2.0]
+    """
+
+    weights: Float[Array, " k"]
+    means: Float[Array, "k d"]
+    covariances: Float[Array, "k d d"]
+
+    def widened(self, v: Float[Array, ""]) -> Float[Array, "k d d"]:
+        """S_k + v I."""
+        return self.covariances + v * jnp.eye(self.means.shape[1])
+
+    def log_density(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
+        """The logarithm of sum_k w_k N(z; mu_k, S_k + v I), by Cholesky factors."""
+        factors = jnp.linalg.cholesky(self.widened(v))
+        # inverses, so that many places share one factorisation under vmap
+        inverses = jax.scipy.linalg.solve_triangular(
+            factors, jnp.broadcast_to(jnp.eye(len(z)), factors.shape), lower=True
+        )
+        whitened = jnp.einsum("kij,kj->ki", inverses, z - self.means)
+        roots = jnp.sum(jnp.log(jnp.diagonal(factors, axis1=1, axis2=2)), axis=1)
+        return logsumexp(-jnp.sum(whitened**2, axis=1) / 2 - roots, b=self.weights) - len(z) / 2 * jnp.log(2 * jnp.pi)
+
+    def pulls(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, "k d"]:
+        """(S_k + v I)^-1 (z - mu_k), one row a component."""
+        return jnp.einsum("kij,kj->ki", jnp.linalg.inv(self.widened(v)), z - self.means)
+
+    def responsibilities(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " k"]:
+        """r_k(z), the probability of component k given z."""
+        determinants = jnp.linalg.slogdet(self.widened(v))[1]
+        squares = jnp.sum((z - self.means) * self.pulls(v, z), axis=1)
+        return jax.nn.softmax(jnp.log(self.weights) - (determinants + squares) / 2)
+
+    def score(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
+        """The gradient of log p_v at z, -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k)."""
+        return -self.responsibilities(v, z) @ self.pulls(v, z)
+
+    def posterior_variance(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
+        """The trace of Cov(x0 | z): of each component's v S_k (S_k + v I)^-1, and of their means about the mean."""
+        shares, gains = self.responsibilities(v, z), jnp.linalg.inv(self.widened(v)) @ self.covariances
+        inside = self.means + jnp.einsum("kij,ki->kj", gains, z - self.means)
+        within = v * jnp.trace(gains, axis1=1, axis2=2)
+        return shares @ (within + jnp.sum((inside - shares @ inside) ** 2, axis=1))
+
+    def draw(self, key: Key[Array, ""], v: Float[Array, ""], n: int) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
+        """Clean rows x0, and the same rows under noise of variance v."""
+        choice_key, clean_key, noise_key = jax.random.split(key, 3)
+        choice = jax.random.choice(choice_key, len(self.weights), (n,), p=self.weights)
+        normal = jax.random.normal(clean_key, (n, self.means.shape[1]))
+        clean = self.means[choice] + jnp.einsum("nij,nj->ni", jnp.linalg.cholesky(self.covariances)[choice], normal)
+        return clean, clean + jnp.sqrt(v) * jax.random.normal(noise_key, clean.shape)
+
+    def grid(self, v: Float[Array, ""]) -> tuple[Float[Array, "q d"], Float[Array, ""]]:
+        """Points of an even grid that holds all but 1e-15 of p_v, and the volume of a cell.
+
+        The trapezoidal rule on it converges geometrically for analytic integrands. SettingError beyond two dimensions.
+        """
+        d = self.means.shape[1]
+        if d not in _SIDES:
+            raise SettingError(
+                "the dimension of a quadrature over a mixture", found=d, rule="an even grid has one or two dimensions",
+                remedy="average over draws instead",
+            )  # fmt: skip
+        widest = jnp.linalg.eigvalsh(self.widened(v)).max()
+        half = jnp.abs(self.means).max() + _REACH * jnp.sqrt(widest)
+        axis = half * jnp.linspace(-1.0, 1.0, _SIDES[d])
+        points = jnp.stack(jnp.meshgrid(*(axis,) * d, indexing="ij"), axis=-1).reshape(-1, d)
+        return points, (axis[1] - axis[0]) ** d
+
+
+def fisher_information(mixture: HeatedMixture, v: Float[Array, ""]) -> Float[Array, ""]:
+    """J(p_v) = integral of |grad log p_v|² p_v, in one or two dimensions, by quadrature."""
+    points, cell = mixture.grid(v)
+    density = jnp.exp(jax.vmap(lambda z: mixture.log_density(v, z))(points))
+    return cell * jnp.sum(density * jnp.sum(jax.vmap(lambda z: mixture.score(v, z))(points) ** 2, axis=1))
+
+
+def sampled_heated_mixture(
+    key: Key[Array, ""], components: int, d: int, least: float = 0.1, far: float = 1.0
+) -> HeatedMixture:
+    """Normal means, probabilities in proportions from 1 to 4, covariances whose eigenvalues exceed `least`.
+
+    Args:
+        key: randomness.
+        components: how many.
+        d: dimension.
+        least: added to every covariance.
+        far: standard deviation of the means.
+    """
+    mean_key, weight_key, factor_key = jax.random.split(key, 3)
+    weights = jax.random.uniform(weight_key, (components,), minval=1.0, maxval=4.0)
+    factors = jax.random.normal(factor_key, (components, d, d)) * (0.5 / d) ** 0.5
+    covariances = factors @ jnp.swapaxes(factors, 1, 2) + least * jnp.eye(d)
+    return HeatedMixture(weights / weights.sum(), far * jax.random.normal(mean_key, (components, d)), covariances)
+
+
+def _positive(variances: Float[Array, " n"]) -> list[Hypothesis]:
+    return [Hypothesis("noise is added (least variance)", variances.min(), ">", 0.0, "a density with a score")]
+
+
+def _definite(mixture: HeatedMixture) -> list[Hypothesis]:
+    least = jnp.linalg.eigvalsh(mixture.covariances).min()
+    return [Hypothesis("components have densities (least eigenvalue of a covariance)", least, ">", 0.0, "normal laws")]
+
+
+class HeatedPlaces(eqx.Module):
+    """A mixture under noise, looked at in a few places, each at a noise level of its own.
+
+    Args:
+        mixture: the law without noise.
+        variances: v_i.
+        places: z_i.
+    """
+
+    mixture: HeatedMixture
+    variances: Float[Array, " n"]
+    places: Float[Array, "n d"]
+
+
+class HeatedMixtures(Population[HeatedPlaces]):
+    """Random mixtures at eight log-uniform noise levels, each at a place drawn from the law under that noise."""
+
+    def settings(self) -> Space:
+        """Components and dimension."""
+        components = Integer(3, 1, 16, "components of the mixture", corners=(2, 4))
+        return Space(components=components, d=Integer(2, 1, 16, "dimension", corners=(1, 4)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedPlaces:
+        """Variances from 0.05 to 2."""
+        mixture_key, level_key, draw_key = jax.random.split(key, 3)
+        mixture = sampled_heated_mixture(mixture_key, setting["components"], setting["d"])
+        variances = 0.05 * 40 ** jax.random.uniform(level_key, (8,))
+        draw = lambda key, v: mixture.draw(key, v, 1)[1][0]
+        return HeatedPlaces(mixture, variances, jax.vmap(draw)(jax.random.split(draw_key, 8), variances))
+
+    def hypotheses(self, problem: HeatedPlaces) -> list[Hypothesis]:
+        """Densities, and noise."""
+        return [*_definite(problem.mixture), *_positive(problem.variances)]
+
+
+class HeatedLaw(eqx.Module):
+    """A mixture in one or two dimensions at two noise levels.
+
+    Args:
+        mixture: the law without noise.
+        variances: u and v, u < v.
+    """
+
+    mixture: HeatedMixture
+    variances: Float[Array, " 2"]
+
+
+class HeatedLaws(Population[HeatedLaw]):
+    """Random mixtures on the line or in the plane at two noise levels between 0.3 and 2.
+
+    Args:
+        d: dimension of the default case.
+        most: the largest dimension.
+        components: of the default case; one is a normal law.
+        far: standard deviation of the means; small ones are nearly normal.
+    """
+
+    free = ("variances",)
+    d: int = 1
+    most: int = 2
+    components: int = 3
+    far: float = 1.0
+
+    def settings(self) -> Space:
+        """Components and dimension."""
+        components = Integer(self.components, 1, 8, "components of the mixture", corners=(2, 4))
+        return Space(components=components, d=Integer(self.d, 1, self.most, "dimension"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedLaw:
+        """Covariances above 0.3; levels log-uniform on the two halves of the interval."""
+        mixture_key, level_key = jax.random.split(key)
+        mixture = sampled_heated_mixture(mixture_key, setting["components"], setting["d"], 0.3, self.far)
+        low, high = _VARIANCES
+        shares = (jax.random.uniform(level_key, (2,)) + jnp.arange(2)) / 2
+        return HeatedLaw(mixture, low * (high / low) ** shares)
+
+    def hypotheses(self, problem: HeatedLaw) -> list[Hypothesis]:
+        """Densities, noise, and more of it at the second level."""
+        u, v = problem.variances
+        more = Hypothesis("the second level has more noise", v, ">", u, "v > u")
+        return [*_definite(problem.mixture), *_positive(problem.variances), more]

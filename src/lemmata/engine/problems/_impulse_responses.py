@@ -1,0 +1,136 @@
+"""Impulse responses to approximate, states of diagonal recurrences, and linear recurrences read out linearly."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.functions import PeriodicSeries
+
+
+def modal_states(poles: Complex[Array, " n"], steps: int) -> Complex[Array, "steps n"]:
+    """The impulse response of every state of h_(t+1) = a h_t: 1, a, a², ..., by running the recurrence.
+
+    Args:
+        poles: a, one a state.
+        steps: how many steps.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> modal_states(jnp.array([0.5 + 0j]), 3).real[:, 0].tolist()
+        [1.0, 0.5, 0.25]
+    """
+    one = lambda state, _: (poles * state, state)
+    return jax.lax.scan(one, jnp.ones_like(poles), None, length=steps)[1]
+
+
+class ImpulseResponse(eqx.Module):
+    """A periodic impulse response at the edge of H^s, at `steps` points of a period.
+
+    Args:
+        response: the response, of period 1.
+        smoothness: s; the coefficients at frequency k have size k^(-s-1/2).
+        steps: points.
+    """
+
+    response: PeriodicSeries
+    smoothness: Float[Array, ""]
+    steps: int = eqx.field(static=True)
+
+    @property
+    def values(self) -> Float[Array, " steps"]:
+        """The response at t/steps, t = 0, 1, ..., by a Fourier transform of its coefficients."""
+        spectrum = (self.response.cosines - 1j * self.response.sines) * self.steps / 2
+        return jnp.fft.irfft(jnp.concatenate([jnp.zeros(1), spectrum]), self.steps)
+
+
+class ImpulseResponses(Population[ImpulseResponse]):
+    """Random signs at coefficients of size k^(-s-1/2) for k below half of the steps; s uniform in a range.
+
+    Attributes:
+        least, most: the range of s.
+    """
+
+    least: float = 0.75
+    most: float = 2.0
+
+    def settings(self) -> Space:
+        """Steps of a period."""
+        return Space(steps=Integer(1024, 512, 4096, "steps of a period", step=64, corners=(768, 768)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseResponse:
+        """A random smoothness, random signs."""
+        smooth_key, sign_key = jax.random.split(key)
+        s = jax.random.uniform(smooth_key, minval=self.least, maxval=self.most)
+        k = jnp.arange(1, setting["steps"] // 2)
+        signs = jax.random.rademacher(sign_key, (2, len(k)), float)
+        cosines, sines = signs * k ** (-s - 0.5)
+        return ImpulseResponse(PeriodicSeries(cosines, sines), s, setting["steps"])
+
+    def hypotheses(self, problem: ImpulseResponse) -> list[Hypothesis]:
+        """Frequencies that the steps resolve, and that exceed those of the largest recurrence."""
+        highest = len(problem.response.cosines)
+        return [
+            Hypothesis("frequencies are resolved", highest, "<", problem.steps / 2, "no aliases"),
+            Hypothesis("there are frequencies left to miss", highest, ">=", 255, "a ladder up to 64 states"),
+        ]
+
+
+class LinearReadouts(eqx.Module):
+    """The task of reading cos(2 pi q x_j) from x_1, ..., x_T, uniform on [0, 1], by linear recurrences.
+
+    Args:
+        steps: T.
+        states: N.
+        position: j, from 0.
+        frequency: q, whole.
+        transition, entry: h <- transition h + entry x_t, for N states.
+        ratio: s/d, the smoothness over the number of variables at which a rate is stated.
+    """
+
+    steps: int = eqx.field(static=True)
+    states: int = eqx.field(static=True)
+    position: Float[Array, ""]
+    frequency: Float[Array, ""]
+    transition: Float[Array, "n n"]
+    entry: Float[Array, " n"]
+    ratio: Float[Array, ""]
+
+    def final_state(self, states: int) -> Float[Array, "n t"]:
+        """The matrix of x -> h_T for the first states, coupled among themselves alone, by running the recurrence."""
+        transition, entry = self.transition[:states, :states], self.entry[:states]
+        one = lambda state, x: (transition @ state + entry[:, None] * x, None)
+        return jax.lax.scan(one, jnp.zeros((states, self.steps)), jnp.eye(self.steps))[0]
+
+
+class RandomReadouts(Population[LinearReadouts]):
+    """Random contracting recurrences, a random position, whole frequencies from 1 to 4."""
+
+    def settings(self) -> Space:
+        """Steps and states."""
+        return Space(
+            steps=Integer(32, 4, 256, "inputs", corners=(16, 16)),
+            states=Integer(32, 32, 128, "states", corners=(48, 48)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LinearReadouts:
+        """Transitions of norm 0.95."""
+        first, second, third = jax.random.split(key, 3)
+        n, draws = setting["states"], jax.random.uniform(third, (3,))
+        transition, _ = jnp.linalg.qr(jax.random.normal(first, (n, n)))
+        entry = jax.random.normal(second, (n,))
+        position, frequency = jnp.floor(setting["steps"] * draws[0]), 1 + jnp.floor(4 * draws[1])
+        ratio = 0.5 + 1.5 * draws[2]
+        return LinearReadouts(setting["steps"], n, position, frequency, 0.95 * transition, entry, ratio)
+
+    def hypotheses(self, problem: LinearReadouts) -> list[Hypothesis]:
+        """A whole frequency, a stable recurrence."""
+        whole = jnp.abs(problem.frequency - jnp.round(problem.frequency))
+        size = jnp.linalg.norm(problem.transition) / jnp.sqrt(problem.states)
+        return [
+            Hypothesis("the frequency is whole", whole, "<=", 0.0, "the cosine is even about the middle"),
+            Hypothesis(
+                "the root mean square of the singular values of the transition", size, "<", 1.0, "states stay bounded"
+            ),
+        ]

@@ -1,0 +1,45 @@
+"""Regressions with a kernel, sampled: random rows, a target in the kernel's own space, noise."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+
+from ._regression import Regression
+from ._sampled import KERNEL, NOISE, sampled_regression
+from ._singular import singular_cause
+
+
+class KernelRegressions(Population[Regression]):
+    """Standard normal rows in five dimensions, a random target in the kernel's own space, normal noise.
+
+    Args:
+        rows: training rows.
+        held_out: held-out rows for each training row; 0 stands for a single one.
+        ridge: on the diagonal.
+        noise: standard deviation of the noise.
+        kernel: names of kernels.
+    """
+
+    rows: Integer = eqx.field(static=True)
+    held_out: int = eqx.field(static=True, default=0)
+    ridge: Real = eqx.field(static=True, default=Real(0.1, 1e-6, 1e6, "ridge on the diagonal"))
+    noise: Real = eqx.field(static=True, default=NOISE)
+    kernel: Choice = eqx.field(static=True, default=KERNEL)
+
+    def settings(self) -> Space:
+        """Rows, ridge, noise, kernel."""
+        return Space(n=self.rows, ridge=self.ridge, noise=self.noise, kernel=self.kernel)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Regression:
+        """Independent rows."""
+        return sampled_regression(key, t=self.held_out * setting["n"] or 1, d=5, **setting)
+
+    def hypotheses(self, problem: Regression) -> list[Hypothesis]:
+        """Any rows."""
+        return []
+
+    def culprit(self, problem: Regression) -> str | None:
+        """Why K + ridge I is singular, where it is: the ridge is then too small to separate equal rows."""
+        return singular_cause(problem.gram + problem.ridge * jnp.eye(len(problem.y)), problem.x)

@@ -1,0 +1,134 @@
+"""Labels +-1 on grids whose modes are known: the interval with min(x, x'), the circle with a tangent kernel."""
+
+import functools
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+DECAY = 2.0
+"""beta of both kernels: the eigenvalues of K/n fall like i^-2."""
+_MOST, _REFERENCE = 0.9, 1024  # largest |2 eta - 1|, and on which grid
+
+
+@functools.lru_cache(maxsize=8)
+def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
+    """Eigenvalues and eigenvectors of min(x_j, x_k)/n at x_j = j / (n + 1/2), in closed form.
+
+    The inverse of the matrix is the second difference with a free right end, so that the eigenvectors are
+    sin((i - 1/2) pi x_j) and the eigenvalues 1 / (4 n (n + 1/2) sin²((i - 1/2) pi / (2 n + 1))).
+    """
+    index, x = np.arange(1, n + 1) - 0.5, np.arange(1, n + 1) / (n + 0.5)
+    values = 1 / (4 * n * (n + 0.5) * np.sin(index * np.pi / (2 * n + 1)) ** 2)
+    return values, np.sqrt(2 / (n + 0.5)) * np.sin(np.pi * x[:, None] * index)
+
+
+class LabelledModes(eqx.Module):
+    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on a grid of n points; labels are drawn from it.
+
+    Args:
+        signs: of the modes, as many as the largest grid may have.
+        s: interpolation smoothness.
+        n: points.
+        depth: hidden layers, where the kernel is a network's.
+    """
+
+    signs: Float[np.ndarray, " most"]
+    s: float
+    n: int = eqx.field(static=True)
+    depth: int = eqx.field(static=True, default=1)
+
+    def at_size(self, n: int) -> Float[np.ndarray, " n"]:
+        """The target on the grid of n points of the interval, 0.9 in size on a grid of 1024."""
+        return _MOST * self._series(n) / np.abs(self._series(_REFERENCE)).max()
+
+    def _series(self, n: int) -> Float[np.ndarray, " n"]:
+        coefficients = self.signs[:n] * np.arange(1.0, n + 1) ** (-(self.s * DECAY + 1) / 2)
+        return np.sqrt(n) * interval_modes(n)[1] @ coefficients
+
+
+def labels_of(f: Float[np.ndarray, "*shape n"], rng: np.random.Generator) -> Float[np.ndarray, "*shape n"]:
+    """+-1, +1 with probability (1 + f)/2."""
+    return np.where(rng.uniform(size=f.shape) < (1 + f) / 2, 1.0, -1.0)
+
+
+class IntervalTargets(Population[LabelledModes]):
+    """Random signs of all modes; smoothness 1/2 to 1."""
+
+    n: int = 2400
+
+    def settings(self) -> Space:
+        """Points and smoothness."""
+        return Space(
+            n=Integer(self.n, 200, 4096, "points", corners=(1600, 3200)),
+            s=Real(0.6, 0.5, 1.2, "interpolation smoothness", corners=(0.5, 0.75)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledModes:
+        """Signs."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        return LabelledModes(rng.choice([-1.0, 1.0], size=4096), setting["s"], setting["n"])
+
+    def hypotheses(self, problem: LabelledModes) -> list[Hypothesis]:
+        """Probabilities."""
+        largest = np.abs(problem.at_size(600)).max()
+        return [Hypothesis("2 eta - 1 is at most 1 in size", largest, "<=", 1.0, "eta is a probability")]
+
+
+class CircleTargets(Population[LabelledModes]):
+    """Targets on the circle for the tangent kernel of a ReLU network with biases."""
+
+    def settings(self) -> Space:
+        """Hidden layers and smoothness."""
+        return Space(
+            depth=Integer(2, 1, 3, "hidden layers", corners=(1, 3)),
+            s=Real(0.6, 0.5, 1.2, "interpolation smoothness", corners=(0.5, 0.75)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledModes:
+        """Signs."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        return LabelledModes(rng.choice([-1.0, 1.0], size=4096), setting["s"], 1024, setting["depth"])
+
+    def hypotheses(self, problem: LabelledModes) -> list[Hypothesis]:
+        """A network."""
+        return [Hypothesis("hidden layers", problem.depth, ">=", 1, "else the kernel is linear")]
+
+
+class Bumps(eqx.Module):
+    """Targets that are +-h on m equal pieces of [0, 1], h a bump of the Sobolev order r.
+
+    Args:
+        seed: of the signs.
+        r: the order; s = 1 and beta = 2 r.
+    """
+
+    seed: Float[np.ndarray, " two"]
+    r: int = eqx.field(static=True)
+
+    def height(self, n: int) -> float:
+        """n^(-r / (2r + 1)): with n^(1/(2r+1)) pieces the norm in H^r stays bounded."""
+        return float(n) ** (-self.r / (2 * self.r + 1))
+
+    def shape(self, t: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
+        """(4 t (1 - t))^r on [0, 1]."""
+        return (4 * t * (1 - t)) ** self.r
+
+
+class BumpTargets(Population[Bumps]):
+    """Random signs of bumps that n labels cannot tell for sure."""
+
+    def settings(self) -> Space:
+        """The order."""
+        return Space(r=Integer(1, 1, 3, "Sobolev order", corners=(1, 3)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Bumps:
+        """A seed."""
+        return Bumps(np.asarray(jax.random.key_data(key), float), setting["r"])
+
+    def hypotheses(self, problem: Bumps) -> list[Hypothesis]:
+        """An order for which H^r is a space of continuous functions."""
+        return [Hypothesis("r is at least 1", problem.r, ">=", 1, "H^r on the line is a kernel's space for r > 1/2")]

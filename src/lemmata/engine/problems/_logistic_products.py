@@ -1,0 +1,67 @@
+"""Numbers that a logistic function is to return, and populations of them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+class Products(eqx.Module):
+    """Numbers that a logistic function is to return.
+
+    Args:
+        x: the numbers.
+        tau: the temperature.
+    """
+
+    x: Float[Array, " s"]
+    tau: Float[Array, ""]
+
+
+def _positive(problem: Products) -> Hypothesis:
+    return Hypothesis("the temperature is positive", problem.tau, ">", 0.0)
+
+
+class ProductsAroundTau(Population[Products]):
+    """64 numbers from tau/100 to 10 tau, of either sign, uniform in their logarithm."""
+
+    free = ("x",)
+
+    def settings(self) -> Space:
+        """The temperature."""
+        return Space(tau=Real(3.0, 0.01, 1e3, "temperature", corners=(0.01, 1e3)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Products:
+        """Signs alternate."""
+        exponent = jax.random.uniform(key, (64,), float, -2.0, 1.0)
+        signs = jnp.where(jnp.arange(64) % 2 == 0, 1.0, -1.0)
+        return Products(setting["tau"] * signs * 10**exponent, jnp.asarray(setting["tau"], float))
+
+    def hypotheses(self, problem: Products) -> list[Hypothesis]:
+        """A positive temperature."""
+        return [_positive(problem)]
+
+
+class UniformProducts(Population[Products]):
+    """Numbers uniform between `low` and 1, at the temperature 1: claims along a ladder set their own.
+
+    Attributes:
+        low: the least number.
+    """
+
+    free = ("x",)
+    low: float = 0.5
+
+    def settings(self) -> Space:
+        """How many."""
+        return Space(count=Integer(256, 16, 4096, "numbers"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Products:
+        """Independent numbers."""
+        return Products(jax.random.uniform(key, (setting["count"],), float, self.low, 1.0), jnp.ones(()))
+
+    def hypotheses(self, problem: Products) -> list[Hypothesis]:
+        """A positive temperature, and numbers in [-1, 1]."""
+        return [_positive(problem), Hypothesis("numbers lie in [-1, 1]", jnp.abs(problem.x).max(), "<=", 1.0)]

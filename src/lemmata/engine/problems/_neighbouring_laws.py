@@ -1,0 +1,129 @@
+"""Private algorithms: the laws of their outputs on data sets that differ in one row, and a loss of the outputs."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+
+_SLACK = 1e-12
+
+
+class NeighbouringLaws(eqx.Module):
+    """What an algorithm answers on two neighbouring data sets, and the loss of each answer at some point.
+
+    Args:
+        before, after: probabilities of the k outputs.
+        loss: of each output, in [0, 1].
+        eps, delta: the privacy that the algorithm has.
+    """
+
+    before: Float[Array, " k"]
+    after: Float[Array, " k"]
+    loss: Float[Array, " k"]
+    eps: Float[Array, ""]
+    delta: Float[Array, ""]
+
+
+class PrivateAlgorithms(Population[NeighbouringLaws]):
+    """Half randomised responses with the loss that tells most, half exponential mechanisms with any loss.
+
+    Args:
+        low, high: of eps.
+        leaks: whether an algorithm fails to keep any privacy with a probability delta up to 0.1.
+    """
+
+    free = ("loss",)
+    low: float = eqx.field(static=True, default=0.1)
+    high: float = eqx.field(static=True, default=3.0)
+    leaks: bool = eqx.field(static=True, default=False)
+
+    def settings(self) -> Space:
+        """Outputs."""
+        return Space(outputs=Integer(8, 2, 200, "outputs of the algorithm", corners=(2, 40)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NeighbouringLaws:
+        """Laws, to which two outputs are added that give a data set away."""
+        keys = jax.random.split(key, 7)
+        k, middle = setting["outputs"], (setting["outputs"] + 1) // 2
+        eps = jax.random.uniform(keys[0], minval=self.low, maxval=self.high)
+        delta = 0.1 * jax.random.uniform(keys[1]) if self.leaks else jnp.zeros(())
+        tight = jax.random.bernoulli(keys[2])
+        base = jax.random.exponential(keys[3], (k,))
+        told = jnp.arange(k) < middle
+        halves = jnp.where(told, base / base[:middle].sum(), base / base[middle:].sum())
+        responses = jnp.stack([halves * jax.nn.sigmoid(jnp.where(told, 1, -1) * sign * eps) for sign in (1, -1)])
+        # scores of the two data sets differ by at most 1, the exponential mechanism is exp(eps score/2)
+        first, change = jax.random.normal(keys[4], (k,)), jax.random.uniform(keys[5], (k,), minval=-1.0, maxval=1.0)
+        answers = jax.nn.softmax(eps / 2 * jnp.stack([first, first + change]) + jnp.log(base), axis=1)
+        kept = (1 - delta) * jnp.where(tight, responses, answers)
+        loss = jnp.where(tight, told, jax.random.uniform(keys[6], (k,)))
+        given_away = jnp.stack([jnp.stack([delta, 0.0 * delta]), jnp.stack([0.0 * delta, delta])])
+        before, after = jnp.concatenate([kept, given_away], axis=1)
+        return NeighbouringLaws(before, after, jnp.concatenate([loss, jnp.array([1.0, 0.0])]), eps, delta)
+
+    def hypotheses(self, problem: NeighbouringLaws) -> list[Hypothesis]:
+        """Privacy in both orders, and a bounded loss."""
+        beyond = lambda p, q: jnp.maximum(p - jnp.exp(problem.eps) * q, 0.0).sum()
+        worst = jnp.maximum(beyond(problem.before, problem.after), beyond(problem.after, problem.before))
+        name = "probability beyond e^eps times that on the other data set"
+        return [
+            Hypothesis(name, worst, "<=", problem.delta + _SLACK, "the algorithm is (eps, delta)-private"),
+            Hypothesis("largest loss", jnp.abs(problem.loss).max(), "<=", 1.0, "the bound is of losses in [0, 1]"),
+            Hypothesis("smallest loss", problem.loss.min(), ">=", 0.0, "the bound is of losses in [0, 1]"),
+        ]
+
+
+class Channel(eqx.Module):
+    """What an algorithm answers when one row is drawn anew and all others are as they are.
+
+    Args:
+        prior: the law of the row.
+        answers: probabilities of the outputs, a row for each value of the data row.
+        loss: of each output at each value of the data row, (values, outputs), in [0, 1].
+        eps: the privacy that the algorithm has.
+    """
+
+    prior: Float[Array, " z"]
+    answers: Float[Array, "z k"]
+    loss: Float[Array, "z k"]
+    eps: Float[Array, ""]
+
+
+class PrivateChannels(Population[Channel]):
+    """Half answer a set of values, which holds the row's own more likely; half are exponential mechanisms."""
+
+    free = ("loss",)
+
+    def settings(self) -> Space:
+        """Values of a row, and the size of the sets."""
+        values = Integer(12, 3, 200, "values of a row", corners=(6, 30))
+        held = Integer(4, 1, 60, "values in an answered set", corners=(1, 10))
+        return Space(values=values, held=held).where("sets hold less than half", lambda s: 2 * s["held"] < s["values"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Channel:
+        """The eps of the sets is 2 log((values - held)/held), at which they tell most."""
+        keys = jax.random.split(key, 5)
+        values, held = setting["values"], setting["held"]
+        eps = 2 * jnp.log((values - held) / held)
+        place = jnp.arange(values)
+        inside = (place[:, None] - place[None, :]) % values < held
+        sets = jnp.where(inside, jnp.exp(eps), 1.0)
+        base = jax.random.exponential(keys[1], (values,))
+        scores = base * jnp.exp(eps / 2 * jax.random.uniform(keys[2], (values, values)))
+        tight = jax.random.bernoulli(keys[0])
+        answers = jnp.where(tight, sets, scores)
+        prior = jnp.where(tight, 1.0, jax.random.exponential(keys[3], (values,)))
+        loss = jnp.where(tight, ~inside, jax.random.uniform(keys[4], (values, values)))
+        return Channel(prior / prior.sum(), answers / answers.sum(axis=1, keepdims=True), loss, eps)
+
+    def hypotheses(self, problem: Channel) -> list[Hypothesis]:
+        """Privacy between any two values of the row."""
+        logs = jnp.log(problem.answers)
+        ratio = (logs.max(axis=0) - logs.min(axis=0)).max()
+        return [
+            Hypothesis("log ratio of probabilities", ratio, "<=", problem.eps, "the algorithm is eps-private", 1e-9),
+            Hypothesis("largest loss", problem.loss.max(), "<=", 1.0, "the bound is of losses in [0, 1]"),
+            Hypothesis("smallest loss", problem.loss.min(), ">=", 0.0, "the bound is of losses in [0, 1]"),
+        ]

@@ -1,0 +1,117 @@
+"""Noise in front of features or of a misfit, of which ladders of sizes take a part."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.functions import GaussianBumps, UniversalFeatures, features_of
+
+from ._prompts import bounded
+from ._sampled import draws, points_in_ball
+
+
+class NoiseOnFeatures(eqx.Module):
+    """Noise in front of features.
+
+    Args:
+        noise: z, one row a repetition.
+        features: phi at the examples, one row an example.
+    """
+
+    noise: Float[Array, "r N"]
+    features: Float[Array, "N p"]
+
+
+class SpherePoints(Population[NoiseOnFeatures]):
+    """Normal noise in front of many features of points on a sphere.
+
+    Attributes:
+        number: features.
+    """
+
+    number: int = 4096
+
+    def settings(self) -> Space:
+        """Examples and dimension."""
+        return Space(N=Integer(32, 8, 128, "examples"), d=Integer(16, 2, 64, "dimension"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnFeatures:
+        """Features of the class of bumps without their constant, standard normal noise."""
+        functions, examples = GaussianBumps(setting["d"], 2.0), setting["N"]
+        x, noise, normal = draws(key, (examples, setting["d"]), (examples,), (self.number, functions.columns + 1))
+        x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
+        return NoiseOnFeatures(noise[None], features_of(functions, normal, 16.0)(x)[:, :-1])
+
+    def hypotheses(self, problem: NoiseOnFeatures) -> list[Hypothesis]:
+        """Bounded features."""
+        return [bounded(problem.features)]
+
+
+class HeavyNoise(Population[NoiseOnFeatures]):
+    """Noise with P(|z| > u) = u^(-3/2) in front of 8 features of points in the plane, 32 repetitions.
+
+    Attributes:
+        examples: N.
+    """
+
+    examples: int = 4096
+
+    def settings(self) -> Space:
+        """There are none."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnFeatures:
+        """Signed Pareto noise by inversion."""
+        noise, drawn, bumps = draws(key, (32, self.examples), (self.examples, 3), (8, 6))
+        rank = jax.scipy.stats.norm.cdf(-jnp.abs(noise)) * 2
+        return NoiseOnFeatures(jnp.sign(noise) * rank ** (-2 / 3), sampled_features(bumps)(points_in_ball(drawn)))
+
+    def hypotheses(self, problem: NoiseOnFeatures) -> list[Hypothesis]:
+        """Bounded features."""
+        return [bounded(problem.features)]
+
+
+def sampled_features(normal: Float[Array, "n e"]) -> UniversalFeatures:
+    """Features of the class of bumps in the plane.
+
+    Args:
+        normal: 6 standard normal numbers a feature.
+    """
+    return features_of(GaussianBumps(2), normal, 16.0)
+
+
+class NoiseOnMisfit(eqx.Module):
+    """Noise and the misfit of fixed coefficients at the same examples.
+
+    Args:
+        noise: z, one row a repetition.
+        misfit: f - phi rho* at each example.
+    """
+
+    noise: Float[Array, "r N"]
+    misfit: Float[Array, "r N"]
+
+
+class BoundedMisfits(Population[NoiseOnMisfit]):
+    """Normal noise and a misfit uniform in [-1, 1], 64 repetitions.
+
+    Attributes:
+        examples: N.
+    """
+
+    examples: int = 256
+
+    def settings(self) -> Space:
+        """There are none."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnMisfit:
+        """Independent numbers."""
+        noise, misfit = draws(key, (64, self.examples), (64, self.examples))
+        return NoiseOnMisfit(noise, 2 * jax.scipy.stats.norm.cdf(misfit) - 1)
+
+    def hypotheses(self, problem: NoiseOnMisfit) -> list[Hypothesis]:
+        """A bounded misfit."""
+        return [Hypothesis("the misfit is bounded", jnp.abs(problem.misfit).max(), "<=", 1.0, "epsilon_dis")]

@@ -1,0 +1,98 @@
+"""Functions with integer frequencies, and combinations of classes of them: Fourier coefficients without error."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Population, Space
+from lemmata.functions import CosineSum
+
+
+class Periodic(eqx.Module):
+    """Functions sum_j A_ij cos(<k_j, x> + theta_ij) with integer frequencies: Fourier coefficients without error.
+
+    Args:
+        atoms: k_j, distinct and none the negative of another.
+        amplitudes: A_ij.
+        phases: theta_ij.
+    """
+
+    atoms: Float[Array, "m two"]
+    amplitudes: Float[Array, "k m"]
+    phases: Float[Array, "k m"]
+
+    def functions(self) -> list[CosineSum]:
+        """One for each row of amplitudes."""
+        sizes = jnp.ones(len(self.atoms))
+        return [CosineSum(self.atoms, sizes, *row) for row in zip(self.amplitudes, self.phases, strict=True)]
+
+
+def sampled_periodic(normal: Float[Array, "rows forty"], functions: int, others: float) -> Periodic:
+    """Random functions with 8 of 40 frequencies; the first has amplitude 1 at the first, and so on.
+
+    Args:
+        normal: 1 + 2 functions rows of standard normal numbers.
+        functions: how many.
+        others: the standard deviation of the other amplitudes.
+    """
+    half = [(i, j) for i in range(5) for j in range(-4, 5) if (i, j) > (0, 0)]
+    chosen = jnp.asarray(half, float)[jnp.argsort(normal[0])[:8]]
+    drawn = normal[1:, :8].reshape(2, functions, 8)
+    amplitudes = others * drawn[0] + jnp.eye(functions, 8) * (1 - others * drawn[0])
+    return Periodic(chosen, amplitudes, 2 * jnp.pi * jax.scipy.stats.norm.cdf(drawn[1]))
+
+
+class PeriodicFunctions(Population[Periodic]):
+    """Three functions with eight frequencies in common."""
+
+    def settings(self) -> Space:
+        """None: the lattice of the measurement fixes the sizes."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Periodic:
+        """Normal amplitudes, uniform phases."""
+        return sampled_periodic(jax.random.normal(key, (7, 40)), 3, 1.0)
+
+    def hypotheses(self, problem: Periodic) -> list[Hypothesis]:
+        """Frequencies that the lattice resolves."""
+        return [Hypothesis("frequencies are below 8", jnp.abs(problem.atoms).max(), "<", 8.0, "16 points a period")]
+
+
+class Combined(eqx.Module):
+    """Classes of one function each, and bounds for their combinations.
+
+    Args:
+        parts: f_i.
+        slope: C_a, of |a|_1.
+        shift: C_b, of |b|.
+    """
+
+    parts: Periodic
+    slope: Float[Array, ""]
+    shift: Float[Array, ""]
+
+    def offsets(self) -> Float[Array, " k"]:
+        """|f_i(0)|."""
+        return jnp.abs(jnp.sum(self.parts.amplitudes * jnp.cos(self.parts.phases), axis=1))
+
+    def moments(self) -> Float[Array, " k"]:
+        """sum_j |A_ij| |k_j|."""
+        return jnp.abs(self.parts.amplitudes) @ jnp.linalg.norm(self.parts.atoms, axis=1)
+
+
+class CombinedClasses(Population[Combined]):
+    """Eight functions with eight frequencies, each with one that it has nearly for itself."""
+
+    def settings(self) -> Space:
+        """None: the lattice of the measurement fixes the sizes."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Combined:
+        """Lognormal bounds."""
+        normal = jax.random.normal(key, (18, 40))
+        return Combined(sampled_periodic(normal[1:], 8, 0.03), jnp.exp(normal[0, 0]), jnp.exp(normal[0, 1]))
+
+    def hypotheses(self, problem: Combined) -> list[Hypothesis]:
+        """Parts of finite parameters."""
+        return [Hypothesis("C_i is finite", problem.moments().max(), "<", jnp.inf, "each class has a parameter")]

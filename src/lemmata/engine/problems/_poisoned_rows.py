@@ -1,0 +1,198 @@
+"""Training rows of which a fraction does not belong, and votes of models on parts of them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+class Contaminated(eqx.Module):
+    """n normal draws of which the fraction eps is replaced."""
+
+    mean: Float[Array, ""]
+    deviation: Float[Array, ""]
+    eps: float = eqx.field(static=True)
+    n: int = eqx.field(static=True)
+
+
+class ContaminatedDraws(Population[Contaminated]):
+    """Means and deviations of normal draws."""
+
+    def settings(self) -> Space:
+        """The fraction."""
+        eps = Real(0.15, 0.01, 0.45, "fraction of arbitrary rows", corners=(0.1, 0.25))
+        return Space(eps=eps, n=Integer(20_000, 1000, 100_000, "rows", corners=(16_000, 24_000)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Contaminated:
+        """A mean and a deviation."""
+        mean_key, deviation_key = jax.random.split(key)
+        deviation = jax.random.uniform(deviation_key, minval=0.5, maxval=2.0)
+        return Contaminated(jax.random.normal(mean_key), deviation, setting["eps"], setting["n"])
+
+    def hypotheses(self, problem: Contaminated) -> list[Hypothesis]:
+        """A minority."""
+        return [Hypothesis("eps", problem.eps, "<", 0.5, "a majority of arbitrary rows decides alone")]
+
+
+class ShiftedRows(eqx.Module):
+    """Standard normal rows of any dimension, of which the fraction eps is shifted.
+
+    Args:
+        eps: the fraction.
+        per_dimension: rows for each dimension where their number grows with it.
+    """
+
+    eps: float = eqx.field(static=True)
+    per_dimension: int = eqx.field(static=True)
+
+
+class ShiftedRowSamples(Population[ShiftedRows]):
+    """Fractions and sizes."""
+
+    def settings(self) -> Space:
+        """The fraction, the rows."""
+        eps = Real(0.1, 0.02, 0.2, "fraction of shifted rows", corners=(0.06, 0.14))
+        return Space(eps=eps, per_dimension=Integer(32, 16, 128, "rows for each dimension", corners=(24, 40)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ShiftedRows:
+        """The rows are drawn where they are measured."""
+        return ShiftedRows(setting["eps"], setting["per_dimension"])
+
+    def hypotheses(self, problem: ShiftedRows) -> list[Hypothesis]:
+        """A minority."""
+        return [Hypothesis("eps", problem.eps, "<", 0.5, "a majority of shifted rows decides alone")]
+
+
+class Parts(eqx.Module):
+    """Two parts of a class: covariances at most sigma² I, means so far apart that |distance|² = 6 sigma²/eps.
+
+    Args:
+        eps: the fraction of the second part.
+        sigma: as said.
+        atoms: whether the parts lie, in the direction of the distance, on two points each: the second point has the
+            fraction `stray` of the part, and lies beyond the middle, among the other part.
+        n, d: sizes of a sample.
+    """
+
+    eps: float = eqx.field(static=True)
+    sigma: Float[Array, ""]
+    atoms: Bool[Array, ""]
+    n: int = eqx.field(static=True)
+    d: int = eqx.field(static=True)
+
+    @property
+    def distance(self) -> Float[Array, ""]:
+        """Between the means."""
+        return self.sigma * (6 / self.eps) ** 0.5
+
+    @property
+    def stray(self) -> float:
+        """The weight of the point that lies beyond the middle: at 5 % more it would lie there, at half the distance."""
+        return 0.95 * self.eps / (1.5 + self.eps)
+
+
+class SeparatedParts(Population[Parts]):
+    """Half of the parts are normal, the others on two points each."""
+
+    def settings(self) -> Space:
+        """Sizes and the fraction."""
+        return Space(
+            n=Integer(20_000, 5000, 50_000, "rows", corners=(16_000, 24_000)),
+            d=Integer(8, 2, 50, "dimension"),
+            eps=Real(0.15, 0.1, 0.4, "fraction of the second part", corners=(0.12, 0.3)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Parts:
+        """A scale, a kind."""
+        scale_key, kind_key = jax.random.split(key)
+        sigma = jax.random.uniform(scale_key, minval=0.5, maxval=2.0)
+        return Parts(setting["eps"], sigma, jax.random.bernoulli(kind_key), setting["n"], setting["d"])
+
+    def hypotheses(self, problem: Parts) -> list[Hypothesis]:
+        """A minority."""
+        return [Hypothesis("eps", problem.eps, "<", 0.5, "the second part is the smaller one")]
+
+
+class Backdoor(eqx.Module):
+    """n rows of standard normal features in d dimensions, a fraction of them shifted by a vector of a known length.
+
+    Args:
+        spike: l = fraction (1 - fraction) shift².
+        fraction: of shifted rows.
+        n, d: sizes.
+    """
+
+    spike: Float[Array, ""]
+    fraction: float = eqx.field(static=True)
+    n: int = eqx.field(static=True)
+    d: int = eqx.field(static=True)
+
+    @property
+    def gamma(self) -> float:
+        """d/n."""
+        return self.d / self.n
+
+
+class Backdoors(Population[Backdoor]):
+    """Spikes of `low` to `high` times the threshold sqrt(d/n), and half of them below it where `hidden`.
+
+    Args:
+        low, high: as said.
+        hidden: whether half of the spikes are 0.3 to 0.6 times the threshold.
+    """
+
+    low: float = eqx.field(static=True, default=1.4)
+    high: float = eqx.field(static=True, default=2.2)
+    hidden: bool = eqx.field(static=True, default=False)
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            n=Integer(1000, 200, 5000, "rows", corners=(800, 1500)),
+            d=Integer(200, 50, 1000, "dimension", corners=(150, 300)),
+            fraction=Real(0.05, 0.02, 0.4, "fraction of shifted rows"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Backdoor:
+        """A spike."""
+        n, d = setting["n"], setting["d"]
+        spike_key, kind_key = jax.random.split(key)
+        share = jax.random.uniform(spike_key)
+        factor = self.low + share * (self.high - self.low)
+        if self.hidden:
+            factor = jnp.where(jax.random.bernoulli(kind_key), factor, 0.3 + 0.3 * share)
+        return Backdoor(factor * (d / n) ** 0.5, setting["fraction"], n, d)
+
+    def hypotheses(self, problem: Backdoor) -> list[Hypothesis]:
+        """Away from the threshold, where the largest eigenvalue fluctuates most."""
+        distance = jnp.abs(jnp.log(problem.spike / problem.gamma**0.5))
+        why = "near the threshold the limit is reached slowly, like n^(-1/3)"
+        return [Hypothesis("the spike is away from the threshold (|log| of the ratio)", distance, ">=", 0.26, why)]
+
+
+class Votes(eqx.Module):
+    """The answers of models that saw disjoint parts of the rows."""
+
+    answers: Int[Array, " models"]
+    classes: int = eqx.field(static=True)
+
+
+class PartitionVotes(Population[Votes]):
+    """Answers that favour one class."""
+
+    def settings(self) -> Space:
+        """Sizes small enough for an exhaustive search."""
+        models = Integer(7, 2, 10, "models", corners=(5, 8))
+        return Space(models=models, classes=Integer(3, 2, 4, "classes", corners=(2, 3)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Votes:
+        """Independent answers of random odds."""
+        odds_key, answer_key = jax.random.split(key)
+        odds = jax.random.normal(odds_key, (setting["classes"],))
+        return Votes(jax.random.categorical(answer_key, odds, shape=(setting["models"],)), setting["classes"])
+
+    def hypotheses(self, problem: Votes) -> list[Hypothesis]:
+        """A rival."""
+        return [Hypothesis("classes", problem.classes, ">=", 2, "one class cannot lose")]

@@ -1,0 +1,160 @@
+"""Pairs of a chosen and a rejected answer: features of a log-linear policy, noisy labels, answers never compared."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+class FeaturePair(eqx.Module):
+    """A policy proportional to exp(<weights, features(y)>) on k answers; answer 0 was chosen, answer 1 rejected."""
+
+    features: Float[Array, "k d"]
+    weights: Float[Array, " d"]
+    reference: Float[Array, " d"]
+    beta: Float[Array, ""]
+
+    @property
+    def policy(self) -> Float[Array, " k"]:
+        """The probabilities."""
+        return jax.nn.softmax(self.features @ self.weights)
+
+
+class FeaturePairs(Population[FeaturePair]):
+    """Normal features; those of the pair have a cosine between 0 and 0.95 before rounding by chance."""
+
+    def settings(self) -> Space:
+        """Answers, features."""
+        return Space(answers=Integer(8, 3, 100, "answers"), features=Integer(6, 2, 100, "features"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePair:
+        """Features, two weights, a price between 0.05 and 1."""
+        k, d = setting["answers"], setting["features"]
+        one, two = jax.random.split(key)
+        normal, (cosine, share) = jax.random.normal(one, (k + 2, d)), jax.random.uniform(two, (2,))
+        features, weights, cosine = normal[:k], 0.5 * normal[k:], 0.95 * cosine
+        close = cosine * features[0] + jnp.sqrt(1 - cosine**2) * features[1]
+        return FeaturePair(features.at[1].set(close), weights[0], weights[1], 0.05 * 20**share)
+
+    def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
+        """Two different answers, a price."""
+        apart = jnp.linalg.norm(problem.features[0] - problem.features[1])
+        return [
+            Hypothesis("the two answers have different features", apart, ">", 0.0, "else the loss is constant"),
+            Hypothesis("beta is positive", problem.beta, ">", 0.0, "it scales margins to logits"),
+        ]
+
+
+class LabelledPair(eqx.Module):
+    """One pair of answers of which the first is preferred with a probability; time scales steps of descent."""
+
+    probability: Float[Array, ""]
+    beta: Float[Array, ""]
+    time: Float[Array, ""]
+
+
+class LabelledPairs(Population[LabelledPair]):
+    """Probabilities between 0.55 and 0.98, beta between 0.05 and 2, times beta² t between 1 and 10^4."""
+
+    def settings(self) -> Space:
+        """The largest probability."""
+        return Space(most=Real(0.98, 0.6, 0.999, "largest probability of a label", corners=(0.8, 0.99)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledPair:
+        """Uniform, and evenly on logarithmic scales."""
+        one, two, three = jax.random.uniform(key, (3,))
+        beta = 0.05 * 40**two
+        return LabelledPair(0.55 + (setting["most"] - 0.55) * one, beta, 1e4**three / beta**2)
+
+    def hypotheses(self, problem: LabelledPair) -> list[Hypothesis]:
+        """A probability strictly between 1/2 and 1, a price."""
+        q = problem.probability
+        return [
+            Hypothesis("the label is more often right than not", q, ">", 0.5, "the preferred one comes first"),
+            Hypothesis("the label is not certain", q, "<", 1.0, "else the margin has no end"),
+            Hypothesis("beta is positive", problem.beta, ">", 0.0, "it scales margins to logits"),
+        ]
+
+
+class UnseenAnswer(eqx.Module):
+    """Three answers of which the third is in no comparison: reference, label probability, leftover mass, rewards.
+
+    Args:
+        log_ref: log probabilities of the reference.
+        probability: that the first answer is preferred to the second.
+        left: the mass that a policy leaves to the two compared answers.
+        rewards: of the three, at most `bound` in absolute value.
+        bound: of the rewards.
+        beta: the price of divergence.
+    """
+
+    log_ref: Float[Array, " 3"]
+    probability: Float[Array, ""]
+    left: Float[Array, ""]
+    rewards: Float[Array, " 3"]
+    bound: Float[Array, ""]
+    beta: Float[Array, ""]
+
+
+class UnseenAnswers(Population[UnseenAnswer]):
+    """A third answer that the reference gives e^-6 to e^-12; rewards that favour it, in half of the problems fully."""
+
+    free = ("rewards",)
+
+    def settings(self) -> Space:
+        """The strength of the rewards."""
+        return Space(strength=Real(1.5, 0.2, 2.5, "largest bound of the rewards over beta", corners=(1.0, 2.5)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenAnswer:
+        """A reference, a label, a leftover mass, a bound and rewards within it."""
+        u = jax.random.uniform(key, (10,))
+        rare = jnp.exp(-6 - 6 * u[0])
+        ref = jnp.stack([(1 - rare) * (0.1 + 0.8 * u[1]), (1 - rare) * (0.9 - 0.8 * u[1]), rare])
+        beta = 0.1 * 10 ** u[2]
+        bound = beta * setting["strength"] * (0.2 + 0.8 * u[3])
+        extreme = jnp.array([-1.0, -1.0, 1.0])
+        drawn = jnp.where(u[6] < 0.5, extreme, 2 * u[7:] - 1)
+        return UnseenAnswer(jnp.log(ref), 0.5 + 0.45 * u[4], 0.01 + 0.3 * u[5], bound * drawn, bound, beta)
+
+    def hypotheses(self, problem: UnseenAnswer) -> list[Hypothesis]:
+        """A probability, rewards within their bound."""
+        most = jnp.abs(problem.rewards).max()
+        return [
+            Hypothesis("the reference adds up to 1", jnp.exp(problem.log_ref).sum(), "==", 1.0, "a probability"),
+            Hypothesis("rewards are bounded", most, "<=", problem.bound, "else they may ask for any mass"),
+        ]
+
+
+class ComparedRewards(eqx.Module):
+    """Rewards of k answers, a reference, and how often each pair is compared, with every pair at least sometimes."""
+
+    rewards: Float[Array, " k"]
+    log_ref: Float[Array, " k"]
+    frequency: Float[Array, "k k"]
+    beta: Float[Array, ""]
+
+
+class FullSupport(Population[ComparedRewards]):
+    """Rewards between -1.5 and 1.5, a normal reference in logits, uneven frequencies of pairs."""
+
+    def settings(self) -> Space:
+        """Answers."""
+        return Space(answers=Integer(6, 2, 12, "answers", corners=(4, 8)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ComparedRewards:
+        """Rewards, reference, frequencies that add up to 1, a price between 0.1 and 1."""
+        k = setting["answers"]
+        one, two = jax.random.split(key)
+        u, normal = jax.random.uniform(one, (k + 1,)), jax.random.normal(two, (k + 1, k))
+        weights = jnp.exp(normal[:k]) * (1 - jnp.eye(k))
+        return ComparedRewards(
+            3 * u[:k] - 1.5, jax.nn.log_softmax(normal[k]), weights / weights.sum(), 0.1 * 10 ** u[k]
+        )
+
+    def hypotheses(self, problem: ComparedRewards) -> list[Hypothesis]:
+        """Every pair is compared."""
+        pairs = problem.frequency + problem.frequency.T + jnp.eye(len(problem.rewards))
+        why = "rewards of answers that no pair contains do not enter the loss"
+        return [Hypothesis("every pair is compared (least frequency)", pairs.min(), ">", 0.0, why)]

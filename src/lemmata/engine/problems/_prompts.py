@@ -1,0 +1,250 @@
+"""Prompts: a class, one of its functions, noisy examples, and the transformer; and their populations."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.functions import (
+    AbstractFunction,
+    AbstractFunctionClass,
+    Cosines,
+    CosineSum,
+    GaussianBumps,
+    LogisticNetworks,
+    barron_parameter,
+    features_of,
+    log_pair_cover,
+)
+from lemmata.networks import InContextTransformer
+
+from ._sampled import draws, points_in_ball
+from ._theorem_sizes import parameter_choices, penalty_of_theory
+
+FAMILY = Choice("bumps", ("bumps", "cosines", "networks"), "class of functions")
+
+
+class Prompt(eqx.Module):
+    """Noisy examples of one function of a class, and the transformer of the class.
+
+    Args:
+        functions: the class.
+        function: f.
+        model: the transformer.
+        x: inputs of the examples, in the unit ball.
+        noise: z.
+        queries: other inputs.
+        sigma: the standard deviation of z.
+    """
+
+    functions: AbstractFunctionClass
+    function: AbstractFunction
+    model: InContextTransformer
+    x: Float[Array, "N d"]
+    noise: Float[Array, " N"]
+    queries: Float[Array, "m d"]
+    sigma: Float[Array, ""]
+
+    @property
+    def y(self) -> Float[Array, " N"]:
+        """f(x) + z."""
+        return self.function(self.x) + self.noise
+
+    @property
+    def prompt(self) -> Float[Array, "N p"]:
+        """Features of the examples."""
+        return self.model.features(self.x)
+
+
+def function_class(family: str, normal: Float[Array, "m d"]) -> AbstractFunctionClass:
+    """A class of the family: bumps of width 1/2, or cosines or logistic units of random directions and lengths near 2.
+
+    Args:
+        family: one of the options of `FAMILY`.
+        normal: standard normal numbers.
+    """
+    m, d = normal.shape
+    atoms = 2 * normal / jnp.sqrt(1.0 * d)
+    return {
+        "bumps": lambda: GaussianBumps(d, 2.0),
+        "cosines": lambda: Cosines(atoms, jnp.full(m, 1 / m)),
+        "networks": lambda: LogisticNetworks(2 * atoms, jnp.full(m, 2 / m)),
+    }[family]()
+
+
+def sampled_prompt(
+    key: Key[Array, ""],
+    *,
+    family: str = "bumps",
+    d: int = 2,
+    n: int = 16,
+    examples: int = 32,
+    queries: int = 1,
+    sigma: float = 0.1,
+    layers: int = 41,
+    penalty: float = 0.01,
+    temperature: float = 1e4,
+    sharpness: float = 16.0,
+    step: float | None = None,
+    accelerated: bool = False,
+    as_printed: bool = False,
+) -> Prompt:
+    """A random function of a random class, inputs uniform in the ball, normal noise; all from one draw.
+
+    Args:
+        key: randomness.
+        family: one of the options of `FAMILY`.
+        d: dimension.
+        n: features.
+        examples: N.
+        queries: other inputs.
+        sigma: standard deviation of the noise.
+        layers: L, odd.
+        penalty: lambda.
+        temperature: tau of the attention layers.
+        sharpness: tau of the features.
+        step: eta; None is 1/(2(n + 1)).
+        accelerated: with momentum.
+        as_printed: without the factor N in Attn2.
+    """
+    shapes = function_class(family, jnp.ones((4, d)))
+    atoms, omega, function, x, noise = draws(
+        key, (4, d), (n, shapes.columns + 1), shapes.shape, (examples + queries, d + 1), (examples,)
+    )
+    functions, points = function_class(family, atoms), points_in_ball(x)
+    model = InContextTransformer(
+        features_of(functions, omega, sharpness), jnp.asarray(penalty, float),
+        jnp.asarray(1 / (2 * (n + 1)) if step is None else step, float), jnp.asarray(temperature, float), layers,
+        examples, accelerated, as_printed,
+    )  # fmt: skip
+    return Prompt(
+        functions, functions.function(function), model, points[:examples], sigma * noise, points[examples:],
+        jnp.asarray(sigma, float),
+    )  # fmt: skip
+
+
+def bounded(features: Float[Array, "N p"]) -> Hypothesis:
+    """|phi_i| <= 1."""
+    return Hypothesis("features are at most 1", jnp.abs(features).max(), "<=", 1.0, "the curvature is at most 2 (n+1)")
+
+
+def finite_cost(functions: AbstractFunctionClass) -> Hypothesis:
+    """C_F < inf."""
+    return Hypothesis("C_F is finite", barron_parameter(functions), "<", jnp.inf, "Theorem 1")
+
+
+def in_unit_ball(x: Float[Array, "N d"]) -> Hypothesis:
+    """|x_i| <= 1."""
+    length = jnp.linalg.norm(x, axis=1).max()
+    return Hypothesis("inputs lie in the unit ball", length, "<=", 1.0, "the features cover it")
+
+
+def prompt_sizes(prompt: Prompt) -> dict[str, int]:
+    """N, L and n of a prompt's transformer, as `penalty_of_theory` takes them.
+
+    Args:
+        prompt: examples and a transformer.
+    """
+    number = len(prompt.model.features.thresholds)
+    return {"examples": len(prompt.y), "layers": prompt.model.layers, "number": number}
+
+
+class Prompts(Population[Prompt]):
+    """Prompts for the transformer with 2 T + 1 layers, which takes T steps.
+
+    Attributes:
+        free: which of n, N, T, family and sigma are settings; the others are as the fields have them.
+        n, N, T, family, sigma: features, examples, steps, class of functions, standard deviation of the noise.
+        queries: other inputs of each prompt.
+        penalty: lambda.
+        of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
+        accelerated: with momentum.
+    """
+
+    free: tuple[str, ...] = ("n", "N", "family")
+    n: int = 16
+    N: int = 32
+    T: int = 20
+    family: str = "bumps"
+    sigma: float = 0.1
+    queries: int = 1
+    penalty: float = 0.01
+    of_theory: float = 0.0
+    accelerated: bool = False
+
+    def settings(self) -> Space:
+        """What is free."""
+        known = {
+            "n": Integer(self.n, 2, 64, "features"),
+            "N": Integer(self.N, 4, 256, "examples"),
+            "T": Integer(self.T, 1, 400, "steps"),
+            "family": Choice(self.family, FAMILY.options, FAMILY.meaning),
+            "sigma": Real(self.sigma, 0.0, 10.0, "standard deviation of the noise"),
+        }
+        return Space(**{name: known[name] for name in self.free})
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
+        """A random function of a random class, inputs uniform in the ball, normal noise."""
+        all_of = {name: setting.get(name, getattr(self, name)) for name in ("n", "N", "T", "family", "sigma")}
+        drawn = sampled_prompt(
+            key,
+            family=all_of["family"],
+            n=all_of["n"],
+            examples=all_of["N"],
+            queries=self.queries,
+            sigma=all_of["sigma"],
+            layers=2 * all_of["T"] + 1,
+            penalty=self.penalty,
+            accelerated=self.accelerated,
+        )
+        if not self.of_theory:
+            return drawn
+        cost, sizes = barron_parameter(drawn.functions), prompt_sizes(drawn)
+        penalty = penalty_of_theory(cost, drawn.sigma, 0.0, **sizes, constant=self.of_theory)
+        return dataclasses.replace(drawn, model=dataclasses.replace(drawn.model, penalty=penalty))
+
+    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
+        """Bounded features, inputs in the ball, a finite C_F."""
+        return [bounded(problem.prompt), in_unit_ball(problem.x), finite_cost(problem.functions)]
+
+
+class ChosenSizes(Population[Prompt]):
+    """One slow cosine in one dimension, with the sizes that the theorem chooses for a target error.
+
+    The C_F of such a class is small enough for a target below the size of its functions.
+    """
+
+    def settings(self) -> Space:
+        """The target, the frequency and the noise. Sizes grow like error^-3: corners keep to errors from 0.15 on."""
+        error = Real(0.2, 0.1, 10.0, "target error", corners=(0.15, 0.4))
+        frequency = Real(0.25, 0.01, 2.0, "|omega|")
+        return Space(error=error, frequency=frequency, sigma=Real(0.1, 0.0, 1.0, "standard deviation of the noise"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
+        """A cosine of amplitude 1 and any phase, 16 queries."""
+        cost, noise = 1 + setting["frequency"], setting["sigma"]
+        inverse = cost * (cost + noise) / setting["error"]
+        cover = log_pair_cover(1, 1 / inverse)
+        number, examples, layers = parameter_choices(setting["error"], cost, noise, cover)
+        functions = Cosines(jnp.full((1, 1), setting["frequency"]), jnp.ones(1))
+        phase, omega, points, normal = draws(key, (1,), (number, 2), (examples + 16, 2), (examples,))
+        angle = 2 * jnp.pi * jax.scipy.stats.norm.cdf(phase)
+        function = CosineSum(functions.atoms, functions.sizes, jnp.ones(1), angle)
+        penalty = penalty_of_theory(cost, noise, 0.0, examples=examples, layers=layers, number=number)
+        model = InContextTransformer(
+            features_of(functions, omega, 16.0),
+            penalty,
+            jnp.asarray(1 / (2 * (number + 1)), float),
+            jnp.asarray(1e4),
+            layers,
+            examples,
+        )
+        x = points_in_ball(points)
+        return Prompt(functions, function, model, x[:examples], noise * normal, x[examples:], jnp.asarray(noise, float))
+
+    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
+        """Bounded features, inputs in the ball, a finite C_F."""
+        return [bounded(problem.prompt), in_unit_ball(problem.x), finite_cost(problem.functions)]

@@ -1,0 +1,172 @@
+"""Learning when labels are random, and deviations of empirical means: laws small enough for exact expectations."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+
+
+class PowerDraws(eqx.Module):
+    """Rows from the distribution function x^power on [0, 1]."""
+
+    power: Float[Array, ""]
+    rows: int = eqx.field(static=True)
+
+
+class ThresholdRows(Population[PowerDraws]):
+    """Powers between 0.2 and 5."""
+
+    def settings(self) -> Space:
+        """Rows."""
+        return Space(rows=Integer(10, 1, 10_000, "rows"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PowerDraws:
+        """A power."""
+        return PowerDraws(0.2 * 25.0 ** jax.random.uniform(key), setting["rows"])
+
+    def hypotheses(self, problem: PowerDraws) -> list[Hypothesis]:
+        """A distribution function."""
+        return [Hypothesis("the power", problem.power, ">", 0.0, "a distribution function")]
+
+
+class FiniteLaw(eqx.Module):
+    """Three kinds of rows with known probabilities, and functions with known values on them.
+
+    Args:
+        probabilities: of the three kinds.
+        values: of each function on each kind.
+        rows: N.
+    """
+
+    probabilities: Float[Array, "3"]
+    values: Float[Array, "functions 3"]
+    rows: int = eqx.field(static=True)
+
+
+class RareKinds(Population[FiniteLaw]):
+    """One frequent kind and two rare ones; in half of the problems functions vanish on the frequent one."""
+
+    free = ("probabilities", "values")
+
+    def settings(self) -> Space:
+        """Rows, functions."""
+        return Space(rows=Integer(4, 1, 6, "rows", corners=(3, 5)), functions=Integer(6, 1, 50, "functions"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteLaw:
+        """Uniform values in [-1, 1]."""
+        rare_key, value_key, zero_key = jax.random.split(key, 3)
+        rare = 0.001 * 300.0 ** jax.random.uniform(rare_key, (2,))
+        values = jax.random.uniform(value_key, (setting["functions"], 3), minval=-1.0)
+        common = jnp.where(jax.random.uniform(zero_key) < 0.5, 0.0, values[:, :1])
+        values = jnp.concatenate([common, values[:, 1:]], axis=1)
+        return FiniteLaw(jnp.concatenate([1 - rare.sum(keepdims=True), rare]), values, setting["rows"])
+
+    def hypotheses(self, problem: FiniteLaw) -> list[Hypothesis]:
+        """Probabilities."""
+        return [
+            Hypothesis("the smallest probability", problem.probabilities.min(), ">=", 0.0, "a law"),
+            Hypothesis("the sum of probabilities", problem.probabilities.sum(), "==", 1.0, "a law"),
+        ]
+
+
+class SignClass(eqx.Module):
+    """Classifiers with answers -1 and 1 on n rows."""
+
+    answers: Float[Array, "classifiers n"]
+
+
+class SignClasses(Population[SignClass]):
+    """Random signs in half of the problems, thresholds on a line in the rest."""
+
+    def settings(self) -> Space:
+        """Rows, classifiers."""
+        return Space(rows=Integer(9, 1, 12, "rows", corners=(6, 11)), classifiers=Integer(12, 1, 500, "classifiers"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SignClass:
+        """Signs, or where the sign changes."""
+        n, count = setting["rows"], setting["classifiers"]
+        kind_key, sign_key, place_key = jax.random.split(key, 3)
+        signs = jax.random.rademacher(sign_key, (count, n), float)
+        places = jax.random.randint(place_key, (count, 1), 0, n + 1)
+        thresholds = jnp.where(jnp.arange(n) < places, -1.0, 1.0)
+        return SignClass(jnp.where(jax.random.uniform(kind_key) < 0.5, signs, thresholds))
+
+    def hypotheses(self, problem: SignClass) -> list[Hypothesis]:
+        """Signs."""
+        return [
+            Hypothesis("answers are signs", jnp.abs(jnp.abs(problem.answers) - 1).max(), "==", 0.0, "zero-one loss")
+        ]
+
+
+class Lunch(eqx.Module):
+    """2 m points, m draws with replacement for training, and a learner that answers with a weighted vote.
+
+    At point j it says the sign of sum_i c_i votes_ji y_i + bias_j, where c_i counts how often the point i was drawn.
+
+    Args:
+        votes: what the label of each point says about each other.
+        bias: the answer where nothing was seen.
+    """
+
+    votes: Float[Array, "points points"]
+    bias: Float[Array, " points"]
+
+
+class Learners(Population[Lunch]):
+    """Random votes; in half of the problems, or in all, a label that was seen outvotes everything else.
+
+    Args:
+        half: m by default.
+        most: the largest m.
+        consistent: how often a seen label outvotes everything else.
+    """
+
+    half: int = eqx.field(static=True, default=3)
+    most: int = eqx.field(static=True, default=4)
+    consistent: float = eqx.field(static=True, default=0.5)
+
+    def settings(self) -> Space:
+        """Draws."""
+        return Space(half=Integer(self.half, 1, self.most, "draws, half of the points"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Lunch:
+        """Normal votes and biases."""
+        m = setting["half"]
+        vote_key, bias_key, kind_key = jax.random.split(key, 3)
+        votes, bias = jax.random.normal(vote_key, (2 * m, 2 * m)), jax.random.normal(bias_key, (2 * m,))
+        outvotes = m * jnp.abs(votes).sum() + jnp.abs(bias).sum()
+        own = jnp.where(jax.random.uniform(kind_key) < self.consistent, outvotes, 0.0)
+        return Lunch(votes + own * jnp.eye(2 * m), bias)
+
+    def hypotheses(self, problem: Lunch) -> list[Hypothesis]:
+        """An even number of points; consistency, where all learners are."""
+        found = [Hypothesis("points are even in number", len(problem.bias) % 2, "==", 0, "m of 2 m are drawn")]
+        if self.consistent == 1.0:
+            votes, own = jnp.abs(problem.votes), jnp.diag(problem.votes)
+            most = len(problem.bias) // 2 * (votes.sum(axis=1) - jnp.abs(own)) + jnp.abs(problem.bias)
+            found.append(Hypothesis("a seen label outvotes others", (own - most).min(), ">", 0.0, "consistency"))
+        return found
+
+
+class UnlabelledRows(eqx.Module):
+    """Rows that get random labels."""
+
+    x: Float[Array, "n d"]
+
+
+class RowsOfChance(Population[UnlabelledRows]):
+    """Normal rows."""
+
+    def settings(self) -> Space:
+        """Rows, dimension."""
+        return Space(n=Integer(10, 2, 40, "rows", corners=(8, 12)), d=Integer(5, 2, 50, "dimension", corners=(5, 10)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> UnlabelledRows:
+        """Independent coordinates."""
+        return UnlabelledRows(jax.random.normal(key, (setting["n"], setting["d"])))
+
+    def hypotheses(self, problem: UnlabelledRows) -> list[Hypothesis]:
+        """Rows."""
+        return [Hypothesis("rows", len(problem.x), ">=", 1, "something to memorise")]

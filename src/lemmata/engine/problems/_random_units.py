@@ -1,0 +1,143 @@
+"""Random hidden units of a softmax layer, and how they may be moved."""
+
+import math
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+from ._conditions import in_unit_ball
+from ._regression import Regression
+from ._softmax_parameters import CONSTANT, Number, logit_bound
+
+DELTA = 0.1
+ROWS = 32
+
+
+class RandomUnits(eqx.Module):
+    """Inputs of a softmax layer of m units with weights w_r ~ N(0, sigma² I), and how far the weights may be moved.
+
+    Args:
+        x: inputs x_i.
+        outputs: k; the source's nd, the size of the kernel matrix, is n k.
+        width: m.
+        sigma: standard deviation of the weights.
+        radius: R, the largest |v_r - w_r|.
+        delta: the failure probability.
+    """
+
+    x: Float[Array, "n d"]
+    outputs: int = eqx.field(static=True)
+    width: int = eqx.field(static=True)
+    sigma: float = eqx.field(static=True)
+    radius: float = eqx.field(static=True)
+    delta: float = eqx.field(static=True, default=DELTA)
+
+    @property
+    def bound(self) -> float:
+        """B of Definition 4.1."""
+        return logit_bound(len(self.x), self.outputs, self.sigma, self.delta)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def unit_rows(key: Key[Array, ""], n: int, d: int) -> Float[Array, "n d"]:
+    """N points uniform on the unit sphere.
+
+    Args:
+        key: randomness.
+        n: points.
+        d: dimension.
+    """
+    x = jax.random.normal(key, (n, d))
+    return x / jnp.linalg.norm(x, axis=1, keepdims=True)
+
+
+class RandomLayers(Population[RandomUnits]):
+    """Inputs on the unit sphere, where the bounds are tightest, and random units.
+
+    Args:
+        radius: the default R.
+        outputs: the fewest outputs.
+        sigma: the default standard deviation of the weights.
+    """
+
+    radius: float = 0.009
+    outputs: int = 1
+    sigma: float = 0.05
+
+    def settings(self) -> Space:
+        """Sizes, the scale of the weights and the radius."""
+        return Space(
+            n=Integer(8, 1, 64, "inputs"),
+            d=Integer(4, 1, 64, "dimension of the inputs"),
+            k=Integer(3, self.outputs, 64, "outputs"),
+            m=Integer(64, 2, 4096, "units"),
+            sigma=Real(self.sigma, 0.0, 1.0, "standard deviation of the weights"),
+            R=Real(self.radius, 1e-6, 0.00999, "how far a unit may move"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RandomUnits:
+        """Uniform inputs."""
+        x = unit_rows(key, setting["n"], setting["d"])
+        return RandomUnits(x, setting["k"], setting["m"], setting["sigma"], setting["R"])
+
+    def pose(self, problem: object) -> RandomUnits | None:
+        """64 units with sigma = 0.05 on the first 32 inputs of a regression, scaled so that the longest has norm 1."""
+        if not isinstance(problem, Regression):
+            return None
+        x = problem.x[:ROWS]
+        longest = jnp.linalg.norm(x, axis=1).max()
+        return RandomUnits(x / jnp.where(longest > 0, longest, 1.0), problem.y.shape[1], 64, 0.05, self.radius)
+
+    def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
+        """Inputs in the unit ball, a radius in (0, 0.01), a width that is polynomial."""
+        n = len(problem.x)
+        # P(some |<w_r, x_i>| > B) <= 2 n m exp(-B²/(2 sigma²)) <= 2 n m (n k/delta)^(-C²/2), asked to be
+        # <= delta/(n k).
+        most = (CONSTANT**2 / 2 - 1) * math.log(n * problem.outputs / problem.delta)
+        width = "the width is polynomial, log(2 n m) against 49 log(n k / delta)"
+        return [
+            in_unit_ball(problem.x, why="|<w, x>| is bounded by |w|"),
+            Hypothesis("R is below 0.01", problem.radius, "<", 0.01, "linear terms dominate"),
+            Hypothesis("R is positive", problem.radius, ">", 0.0, "units move"),
+            Hypothesis(width, math.log(2 * n * problem.width), "<=", most, "B does not grow with the number of units"),
+        ]
+
+
+def moves(
+    x: Float[Array, "n d"], weight: Float[Array, "d m"], radius: Number, drawn: Float[Array, "d m"]
+) -> Float[Array, "6 d m"]:
+    """Changes of the weights with |change of w_r| <= R: random directions, then the worst for one part or another.
+
+    All units along the input where the exponentials sum to most, or against the one where they sum to least; each unit
+    along the input where its logit is largest in size; the unit with the largest share one way along that input and the
+    others back; half of the units each way along the first input.
+
+    Args:
+        x: inputs.
+        weight: W.
+        radius: R.
+        drawn: standard normal columns, for the random directions.
+    """
+    lengths = jnp.linalg.norm(x, axis=1, keepdims=True)
+    toward = x / jnp.where(lengths > 0, lengths, 1.0)
+    logits, m = x @ weight, weight.shape[1]
+    sums = jax.scipy.special.logsumexp(logits, axis=1)
+    along = lambda i, signs: toward[i][:, None] * signs
+    own = jnp.argmax(jnp.abs(logits), axis=0)
+    largest = jnp.argmax(logits - sums[:, None])
+    one = 2 * jax.nn.one_hot(largest % m, m) - 1
+    return radius * jnp.stack(
+        [
+            drawn / jnp.linalg.norm(drawn, axis=0),
+            along(jnp.argmax(sums), jnp.ones(m)),
+            along(jnp.argmin(sums), -jnp.ones(m)),
+            toward[own].T * jnp.sign(logits[own, jnp.arange(m)]),
+            along(largest // m, one),
+            along(0, 1 - 2.0 * (jnp.arange(m) % 2)),
+        ]
+    )

@@ -1,0 +1,182 @@
+"""Training of small linear recurrences: impulse responses, a frequency, a readout of fixed states."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+class ImpulseFit(eqx.Module):
+    """Fit c a^k b to beta alpha^k at the lags k = 0, ..., n-1 by gradient descent on a, b and c.
+
+    Args:
+        start: the first a; b and c start at 0.
+        pole: alpha.
+        gain: beta.
+        lags: n.
+        steps: of gradient descent.
+    """
+
+    start: Float[Array, ""]
+    pole: Float[Array, ""]
+    gain: Float[Array, ""]
+    lags: int = eqx.field(static=True)
+    steps: int = eqx.field(static=True)
+
+    def response(self, parameters: Float[Array, " 3"]) -> Float[Array, " n"]:
+        """C a^k b, by running the recurrence h <- a h from h = b."""
+        a, b, c = parameters
+        one = lambda state, _: (a * state, c * state)
+        return jax.lax.scan(one, b, None, length=self.lags)[1]
+
+    def loss(self, parameters: Float[Array, " 3"]) -> Float[Array, ""]:
+        """1/2 sum_k (c a^k b - beta alpha^k)²."""
+        target = self.gain * self.pole ** jnp.arange(self.lags)
+        return jnp.sum((self.response(parameters) - target) ** 2) / 2
+
+    @property
+    def first(self) -> Float[Array, " 3"]:
+        """(a, 0, 0)."""
+        return jnp.stack([self.start, 0.0 * self.start, 0.0 * self.start])
+
+    @property
+    def solution(self) -> Float[Array, " 3"]:
+        """(alpha, sqrt(beta), sqrt(beta)), the nearest parameters of loss 0."""
+        return jnp.stack([self.pole, jnp.sqrt(self.gain), jnp.sqrt(self.gain)])
+
+
+class ImpulseFits(Population[ImpulseFit]):
+    """Poles alpha in (0.72, 0.98), gains about 1, starts a in (-0.9, 0.9) with b = c = 0."""
+
+    def settings(self) -> Space:
+        """Lags and steps."""
+        lags = Integer(8, 3, 64, "lags", corners=(5, 5))
+        return Space(lags=lags, steps=Integer(2000, 500, 100_000, "steps of descent", corners=(1000, 1000)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseFit:
+        """Uniform numbers."""
+        draws = jax.random.uniform(key, (3,))
+        start, pole, gain = 1.8 * draws[0] - 0.9, 0.72 + 0.26 * draws[1], 0.5 + draws[2]
+        return ImpulseFit(start, pole, gain, setting["lags"], setting["steps"])
+
+    def hypotheses(self, problem: ImpulseFit) -> list[Hypothesis]:
+        """Stable poles, three lags."""
+        return [
+            Hypothesis(
+                "alpha is above 1/sqrt(2)", problem.pole, ">", jnp.sqrt(0.5), "else the curvature at 0 is positive"
+            ),
+            Hypothesis("alpha is below 1", problem.pole, "<", 1.0, "the response decays"),
+            Hypothesis("lags", problem.lags, ">=", 3, "the second lag makes the curvature negative"),
+        ]
+
+
+class FrequencyFit(eqx.Module):
+    """Fit e^(i k w) to e^(i k w*) at the lags k = 1, ..., n by gradient descent on w.
+
+    Args:
+        frequency: w*.
+        decay: rho, where lags are weighted by rho^(2k).
+        lags: n.
+    """
+
+    frequency: Float[Array, ""]
+    decay: Float[Array, ""]
+    lags: int = eqx.field(static=True)
+
+    def loss(self, frequency: Float[Array, "..."]) -> Float[Array, "..."]:
+        """1/2 sum_k |e^(i k w) - e^(i k w*)|²."""
+        k = jnp.arange(1, self.lags + 1)
+        apart = jnp.exp(1j * k * frequency[..., None]) - jnp.exp(1j * k * self.frequency)
+        return jnp.sum(apart.real**2 + apart.imag**2, axis=-1) / 2
+
+
+class FrequencyFits(Population[FrequencyFit]):
+    """Uniform frequencies; decays uniform between 0.3 and 0.95."""
+
+    def settings(self) -> Space:
+        """Lags."""
+        return Space(lags=Integer(12, 4, 128, "lags", corners=(24, 24)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FrequencyFit:
+        """Uniform numbers."""
+        draws = jax.random.uniform(key, (2,))
+        return FrequencyFit(2 * jnp.pi * draws[0], 0.3 + 0.65 * draws[1], setting["lags"])
+
+    def hypotheses(self, problem: FrequencyFit) -> list[Hypothesis]:
+        """At least four lags, damping where it is asked for."""
+        return [
+            Hypothesis("lags", problem.lags, ">=", 4, "with fewer there is hardly a second minimum"),
+            Hypothesis("the decay is below 1", problem.decay, "<", 1.0, "all lags have a finite weight"),
+        ]
+
+
+class ReadoutFit(eqx.Module):
+    """Fit a readout of the fixed states of a linear recurrence by gradient descent on a convex loss.
+
+    Args:
+        states: h_t, one row a time, of a recurrence driven by random inputs.
+        seen: 1 at times whose output enters the loss, 0 elsewhere.
+        best: a readout C* that fits all outputs.
+        start: the first readout.
+        bend: residuals beyond it enter linearly instead of as squares (Huber's loss).
+        steps: of gradient descent.
+    """
+
+    states: Float[Array, "t n"]
+    seen: Float[Array, " t"]
+    best: Float[Array, " n"]
+    start: Float[Array, " n"]
+    bend: Float[Array, ""]
+    steps: int = eqx.field(static=True)
+
+    def loss(self, readout: Float[Array, " n"]) -> Float[Array, ""]:
+        """Sum over the times seen of r²/2 for |r| <= bend and bend |r| - bend²/2 beyond, r = <C - C*, h_t>."""
+        size = jnp.abs(self.states @ (readout - self.best))
+        return self.seen @ jnp.where(size <= self.bend, size**2 / 2, self.bend * (size - self.bend / 2))
+
+    @property
+    def smoothness(self) -> Float[Array, ""]:
+        """The largest curvature of the loss, the top eigenvalue of sum h_t h_t' over the times seen."""
+        return jnp.linalg.norm(self.seen[:, None] * self.states, 2) ** 2
+
+
+class ReadoutFits(Population[ReadoutFit]):
+    """Rotating, contracting states driven by normal inputs.
+
+    Half of the problems are quadratic and see every output. The others see the last output alone, start along its
+    state, and bend where descent is slowest: at |C_0 - C*| |h| / (2 steps + 1).
+    """
+
+    free = ("states", "best", "start")
+
+    def settings(self) -> Space:
+        """States, times, steps, spectral radius."""
+        return Space(
+            n=Integer(4, 1, 32, "states", corners=(8, 8)),
+            times=Integer(32, 8, 256, "times", corners=(16, 16)),
+            steps=Integer(30, 1, 1000, "steps of descent", corners=(100, 100)),
+            radius=Real(0.9, 0.1, 0.99, "norm of the transition", corners=(0.7, 0.7)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ReadoutFit:
+        """States by running the recurrence."""
+        keys = jax.random.split(key, 4)
+        n, times, steps = setting["n"], setting["times"], setting["steps"]
+        transition, _ = jnp.linalg.qr(jax.random.normal(keys[0], (n, n)))
+        entry, best, away = jax.random.normal(keys[1], (3, n))
+        one = lambda state, x: (setting["radius"] * transition @ state + entry * x,) * 2
+        states = jax.lax.scan(one, jnp.zeros(n), jax.random.normal(keys[2], (times,)))[1]
+        single = jax.random.bernoulli(keys[3])
+        last = jnp.arange(times) == times - 1
+        away = jnp.where(single, states[-1] * jnp.linalg.norm(away) / jnp.linalg.norm(states[-1]), away)
+        slowest = jnp.linalg.norm(away) * jnp.linalg.norm(states[-1]) / (2 * steps + 1)
+        seen = jnp.where(single, last, True).astype(float)
+        # no residual exceeds the product of these norms, so that the loss is quadratic
+        bend = jnp.where(single, slowest, jnp.linalg.norm(away) * jnp.linalg.norm(states))
+        return ReadoutFit(states, seen, best, best + away, bend, steps)
+
+    def hypotheses(self, problem: ReadoutFit) -> list[Hypothesis]:
+        """A loss that is not constant."""
+        return [Hypothesis("states are seen", problem.smoothness, ">", 0.0, "the step is 1 / the smoothness")]

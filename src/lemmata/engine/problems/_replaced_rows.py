@@ -1,0 +1,171 @@
+"""Regression with Huber's loss, of which one row at a time is replaced; a finite law from which rows are drawn."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
+
+
+def huber(residual: Float[Array, "*s"], zone: Float[Array, ""]) -> Float[Array, "*s"]:
+    """r²/(2 zone) up to |r| = zone and |r| - zone/2 beyond: convex, of slope at most 1 and curvature at most 1/zone."""
+    size = jnp.abs(residual)
+    return jnp.where(size <= zone, residual**2 / (2 * zone), size - zone / 2)
+
+
+class ReplacedRows(eqx.Module):
+    """Rows (x_i, y_i), and rows of which the i-th can take the place of the i-th.
+
+    The loss of weights w at a row is h(x'w - y) with Huber's h, so that it is max |x|-Lipschitz and max
+    |x|²/zone-smooth.
+
+    Args:
+        x, y: the training rows.
+        other_x, other_y: the replacements.
+        zone: residuals up to here count by their squares.
+        decay: alpha, the strong convexity that a penalty alpha |w|²/2 adds.
+    """
+
+    x: Float[Array, "n d"]
+    y: Float[Array, " n"]
+    other_x: Float[Array, "n d"]
+    other_y: Float[Array, " n"]
+    zone: Float[Array, ""]
+    decay: Float[Array, ""]
+
+    @property
+    def lipschitz(self) -> Float[Array, ""]:
+        """The largest norm of an input, of replacements too."""
+        return jnp.linalg.norm(jnp.concatenate([self.x, self.other_x]), axis=1).max()
+
+    @property
+    def smoothness(self) -> Float[Array, ""]:
+        """The largest curvature of a loss, without the penalty."""
+        return self.lipschitz**2 / self.zone
+
+    def with_replaced(self, i: Array | int) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
+        """The rows with the i-th replaced."""
+        return self.x.at[i].set(self.other_x[i]), self.y.at[i].set(self.other_y[i])
+
+    def losses(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
+        """Of all rows and replacements, without the penalty."""
+        x, y = jnp.concatenate([self.x, self.other_x]), jnp.concatenate([self.y, self.other_y])
+        return huber(x @ weights - y, self.zone)
+
+
+def opposed_rows(
+    key: Key[Array, ""], n: int, d: int, norm: Float[Array, ""], far: Float[Array, ""]
+) -> tuple[Array, Array, Array, Array]:
+    """Rows and replacements x, y, x', y': in half of the draws as opposed as can be, in the others random.
+
+    Opposed: all inputs are one vector, targets are at +-far, as many on either side, and each replacement has the
+    opposite target. Losses are linear where |x'w| < far, and a replacement turns a gradient round: the worst case of
+    every bound on stability.
+    """
+    keys = jax.random.split(key, 6)
+    direction = jax.random.normal(keys[0], (d,))
+    direction = norm * direction / jnp.linalg.norm(direction)
+    signs = jax.random.rademacher(keys[1], (), jnp.float64) * jnp.where(jnp.arange(n) % 2 == 0, 1.0, -1.0)
+    x = jax.random.normal(keys[2], (2, n, d))
+    x = norm * x / jnp.linalg.norm(x, axis=2, keepdims=True)
+    y = far * jax.random.normal(keys[3], (2, n)) / 4
+    worst = jax.random.uniform(keys[4]) < 0.5
+    pick = lambda tight, random: jnp.where(worst, tight, random)
+    tight = jnp.broadcast_to(direction, (n, d))
+    return pick(tight, x[0]), pick(far * signs, y[0]), pick(tight, x[1]), pick(-far * signs, y[1])
+
+
+class OpposedRows(Population[ReplacedRows]):
+    """Inputs of one norm; opposed targets in half of the problems, random rows in the others; a penalty."""
+
+    free = ("x", "y", "other_x", "other_y")
+
+    def settings(self) -> Space:
+        """Rows and dimension."""
+        return Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ReplacedRows:
+        """A norm between 0.3 and 3; curvature of the losses 2 to 10 times that of the penalty."""
+        key, row_key = jax.random.split(key)
+        u = jax.random.uniform(key, (3,))
+        norm, decay = 0.3 * 10 ** u[0], 0.1 * 10 ** u[1]
+        zone = norm**2 / (decay * (2 + 8 * u[2]))
+        # |w| is at most norm/decay at any minimiser
+        rows = opposed_rows(row_key, setting["n"], setting["d"], norm, 2 * norm**2 / decay + zone)
+        return ReplacedRows(*rows, zone, decay)
+
+    def hypotheses(self, problem: ReplacedRows) -> list[Hypothesis]:
+        """A penalty, a loss that is smooth somewhere."""
+        return [
+            Hypothesis("the penalty curves (alpha)", problem.decay, ">", 0.0, "else minimisers need not be near"),
+            Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "Huber's loss"),
+        ]
+
+
+class FiniteLaw(eqx.Module):
+    """Rows that are equally likely, of which n are drawn with replacement; weights to compare with; Huber's loss.
+
+    Args:
+        x, y: all rows.
+        comparator: w*.
+        zone: of Huber's loss.
+        n: rows of a sample.
+    """
+
+    x: Float[Array, "m d"]
+    y: Float[Array, " m"]
+    comparator: Float[Array, " d"]
+    zone: Float[Array, ""]
+    n: int = eqx.field(static=True)
+
+    @property
+    def lipschitz(self) -> Float[Array, ""]:
+        """The largest norm of an input."""
+        return jnp.linalg.norm(self.x, axis=1).max()
+
+    def risk(self, weights: Float[Array, " d"]) -> Float[Array, ""]:
+        """The mean loss over all rows, exactly."""
+        return jnp.mean(huber(self.x @ weights - self.y, self.zone))
+
+
+class FiniteLaws(Population[FiniteLaw]):
+    """Sparse: as many rows as weights, each about one weight alone, so that what is not drawn is not learned.
+
+    Dense: 8 times as many random rows, targets with noise.
+    """
+
+    free = ("x", "y", "comparator")
+
+    def settings(self) -> Space:
+        """Rows of a sample, weights for each of them, kind of law."""
+        return Space(
+            n=Integer(24, 8, 200, "rows of a sample"),
+            d=Integer(17, 4, 200, "weights"),
+            law=Choice("sparse", ("sparse", "dense"), "law of the rows"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteLaw:
+        """Norms of inputs and of w* over an order of magnitude."""
+        keys = jax.random.split(key, 4)
+        u, d = jax.random.uniform(keys[0], (2,)), setting["d"]
+        norm, size = 0.3 * 10 ** u[0], 0.3 * 10 ** u[1]
+        if setting["law"] == "sparse":
+            comparator = size / d**0.5 * jax.random.rademacher(keys[1], (d,), jnp.float64)
+            x = norm * jnp.eye(d)
+            return FiniteLaw(x, x @ comparator, comparator, 0.1 * norm * size / d**0.5, setting["n"])
+        comparator = jax.random.normal(keys[1], (d,))
+        comparator = size * comparator / jnp.linalg.norm(comparator)
+        x = jax.random.normal(keys[2], (8 * d, d))
+        x = norm * x / jnp.linalg.norm(x, axis=1, keepdims=True)
+        scale = norm * size / d**0.5
+        y = x @ comparator + scale * jax.random.normal(keys[3], (8 * d,))
+        return FiniteLaw(x, y, comparator, 0.3 * scale, setting["n"])
+
+    def hypotheses(self, problem: FiniteLaw) -> list[Hypothesis]:
+        """Something to learn."""
+        size = jnp.linalg.norm(problem.comparator)
+        return [
+            Hypothesis("w* is not 0", size, ">", 0.0, "the best penalty divides by its norm"),
+            Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "Huber's loss"),
+        ]

@@ -1,0 +1,160 @@
+"""Keys in blocks of which some are relevant to a query: their products with it, for a router by block means."""
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+
+
+def sphere_products(generator: np.random.Generator, shape: tuple[int, ...], dimension: int) -> Float[np.ndarray, "..."]:
+    """Products of a unit query with keys that are uniform on the unit sphere: z / sqrt(z² + chi²), of variance 1/d."""
+    z = generator.normal(size=shape)
+    return z / np.sqrt(z**2 + generator.chisquare(dimension - 1, size=shape))
+
+
+class RoutedKeys(eqx.Module):
+    """Blocks of keys, one of which holds relevant ones.
+
+    Args:
+        excess: mean excess of the first relevant key's product with the query.
+        others: that of the other relevant keys.
+        correlation: of products in one block.
+        dimension: of queries and keys.
+        block: keys of a block.
+        blocks: how many.
+        relevant: relevant keys, all in one block.
+        count: blocks that a query attends.
+    """
+
+    excess: Float[np.ndarray, ""]
+    others: Float[np.ndarray, ""]
+    correlation: Float[np.ndarray, ""]
+    dimension: int = eqx.field(static=True)
+    block: int = eqx.field(static=True)
+    blocks: int = eqx.field(static=True)
+    relevant: int = eqx.field(static=True)
+    count: int = eqx.field(static=True)
+
+    def products(
+        self, key: Key[Array, ""], draws: int, blocks: int, *, block: int | None = None, shrink: float = 1.0
+    ) -> Float[np.ndarray, "draws blocks block"]:
+        """Products of a query with the keys of blocks of which the first is relevant.
+
+        Args:
+            key: of all randomness.
+            draws: how many contexts.
+            blocks: how many blocks of each.
+            block: their keys, the problem's own by default.
+            shrink: what excesses are multiplied by.
+        """
+        generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        block = self.block if block is None else block
+        own = sphere_products(generator, (draws, blocks, block), self.dimension)
+        if self.correlation > 0:
+            shared = sphere_products(generator, (draws, blocks, 1), self.dimension)
+            own = np.sqrt(1 - self.correlation) * own + np.sqrt(self.correlation) * shared
+        own[:, 0, : self.relevant] += shrink * self.others
+        own[:, 0, 0] += shrink * (self.excess - self.others)
+        return own
+
+
+class RelevantBlocks(Population[RoutedKeys]):
+    """Keys on the sphere; the excess is such that independent keys have a signal-to-noise ratio of 0.6 to 1.3.
+
+    Args:
+        correlated: whether products in a block are correlated, by 0.05 to 0.2.
+    """
+
+    correlated: bool = eqx.field(default=False, static=True)
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            dimension=Integer(32, 4, 1024, "dimension of keys"),
+            block=Integer(16, 4, 1024, "keys of a block", corners=(8, 32), step=2),
+            blocks=Integer(24, 4, 1024, "blocks", corners=(16, 32)),
+            relevant=Integer(2, 1, 64, "relevant keys, in one block", corners=(1, 4)),
+            count=Integer(3, 1, 64, "blocks that are attended", corners=(2, 4)),
+        ).where(
+            "the relevant keys fit into half a block, and blocks are left out",
+            lambda s: 2 * s["relevant"] <= s["block"] and 2 * s["count"] <= s["blocks"],
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RoutedKeys:
+        """The other relevant keys have 0.3 to 1 of the excess of the first."""
+        u, v, w = np.asarray(jax.random.uniform(key, (3,)))
+        share = 0.3 + 0.7 * v
+        total = (0.6 + 0.7 * u) * np.sqrt(2 * setting["block"] / setting["dimension"])
+        excess = total / (1 + (setting["relevant"] - 1) * share)
+        correlation = np.asarray(self.correlated * (0.05 + 0.15 * w))
+        return RoutedKeys(np.asarray(excess), np.asarray(share * excess), correlation, **setting)
+
+    def hypotheses(self, problem: RoutedKeys) -> list[Hypothesis]:
+        """A signal, and noise that is not all shared."""
+        return [
+            Hypothesis("the relevant key's excess", problem.excess, ">", 0.0, "without one no block is relevant"),
+            Hypothesis("the correlation of products", problem.correlation, "<", 1.0, "else a block is one key"),
+        ]
+
+
+class HiddenRun(eqx.Module):
+    """A long context with a run of relevant keys.
+
+    Args:
+        excess: mean excess of a relevant key's product with the query.
+        dimension: of queries and keys.
+        length: keys of the context.
+        run: relevant keys, one after the other, starting at a multiple of their number.
+        attended: keys that are attended, all blocks together.
+    """
+
+    excess: Float[np.ndarray, ""]
+    dimension: int = eqx.field(static=True)
+    length: int = eqx.field(static=True)
+    run: int = eqx.field(static=True)
+    attended: int = eqx.field(static=True)
+
+    def contexts(
+        self, key: Key[Array, ""], draws: int
+    ) -> tuple[Float[np.ndarray, "draws length"], Float[np.ndarray, "draws length"]]:
+        """Products of a query with all keys, and which of them are relevant."""
+        generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        start = generator.integers(self.length // self.run, size=draws) * self.run
+        relevant = (np.arange(self.length) // self.run == start[:, None] // self.run).astype(float)
+        noise = sphere_products(generator, (draws, self.length), self.dimension)
+        return noise + self.excess * relevant, relevant
+
+
+class HiddenRuns(Population[HiddenRun]):
+    """Contexts of a multiple of 128 keys; ratios at a named size of blocks within an octave.
+
+    Args:
+        run: relevant keys.
+        at: keys of a block at which the ratio is between 0.75 and 1.5 of `ratio`.
+        ratio: a signal-to-noise ratio.
+    """
+
+    run: int = eqx.field(default=1, static=True)
+    at: int = eqx.field(default=64, static=True)
+    ratio: float = eqx.field(default=0.3, static=True)
+
+    def settings(self) -> Space:
+        """Sizes; the length and what is attended are multiples of all blocks."""
+        return Space(
+            dimension=Integer(16, 4, 1024, "dimension of keys"),
+            length=Integer(512, 256, 65_536, "keys", corners=(384, 640), step=128),
+            run=Integer(self.run, self.run, self.run, "relevant keys"),
+            attended=Integer(128, 64, 4096, "keys that are attended", corners=(64, 128), step=64),
+        ).where("at most half of the keys are attended", lambda s: 2 * s["attended"] <= s["length"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenRun:
+        """The excess that gives the ratio."""
+        ratio = self.ratio * (0.75 + 0.75 * float(jax.random.uniform(key)))
+        excess = ratio * np.sqrt(2 * self.at / setting["dimension"]) / min(setting["run"], self.at)
+        return HiddenRun(np.asarray(excess), **setting)
+
+    def hypotheses(self, problem: HiddenRun) -> list[Hypothesis]:
+        """A signal."""
+        return [Hypothesis("the relevant keys' excess", problem.excess, ">", 0.0, "without one no key is relevant")]

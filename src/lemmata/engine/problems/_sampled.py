@@ -1,0 +1,90 @@
+"""Regression problems that claims are tried on when nobody brings one."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Choice, Real
+from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, gram
+
+from ._regression import Regression
+
+KERNEL = Choice("rbf", ("linear", "rbf", "laplace"), "kernel; lengthscales are the square root of the dimension")
+DEFINITE_KERNEL = Choice("rbf", ("rbf", "laplace"), "kernel, positive definite on distinct points")
+NOISE = Real(0.5, 0.01, 100.0, "standard deviation of the noise in the targets")
+
+
+def sampled_kernel(name: str, dimension: int) -> AbstractKernel:
+    """The kernel of that name, with unit variance for standardised inputs of the given dimension."""
+    if name == "linear":
+        return Linear(float(dimension))
+    return {"rbf": RBF, "laplace": Laplace}[name](float(dimension) ** 0.5)
+
+
+def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
+    """Independent standard normal arrays, all from one draw: every further call would cost half a second to compile.
+
+    Args:
+        key: randomness.
+        shapes: the shapes.
+    """
+    sizes = [math.prod(shape) for shape in shapes]
+    parts = jnp.split(jax.random.normal(key, (sum(sizes),)), [sum(sizes[:j]) for j in range(1, len(sizes))])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def points_in_ball(drawn: Float[Array, "n e"]) -> Float[Array, "n d"]:
+    """N points uniform in the unit ball of d = e - 1 dimensions: a normal direction at the distance u^(1/d).
+
+    `jax.random.ball` draws gamma variables, whose rejection loops take seconds to compile.
+
+    Args:
+        drawn: independent standard normal numbers.
+    """
+    radius = jax.scipy.stats.norm.cdf(drawn[:, :1]) ** (1 / (drawn.shape[1] - 1))
+    return radius * drawn[:, 1:] / jnp.linalg.norm(drawn[:, 1:], axis=1, keepdims=True)
+
+
+def paired_signs(drawn: Float[Array, "k pairs"]) -> Float[Array, "k m"]:
+    """The signs a of a symmetric initialisation from normal numbers: a_{2r} = -a_{2r-1}.
+
+    Args:
+        drawn: independent standard normal numbers.
+    """
+    return jnp.stack([jnp.sign(drawn), -jnp.sign(drawn)], axis=2).reshape(len(drawn), -1)
+
+
+def sampled_regression(
+    key: Key[Array, ""],
+    *,
+    n: int,
+    t: int,
+    d: int,
+    kernel: str = "rbf",
+    noise: float = 0.5,
+    ridge: float = 0.1,
+) -> Regression:
+    """Standard normal inputs, a random target in the kernel's own space with unit mean square, and normal noise.
+
+    Args:
+        key: randomness.
+        n: training rows.
+        t: held-out rows.
+        d: dimension of the inputs.
+        kernel: one of the options of `KERNEL`.
+        noise: standard deviation of the noise.
+        ridge: the ridge.
+    """
+    centre_key, weight_key, input_key, noise_key = jax.random.split(key, 4)
+    chosen = sampled_kernel(kernel, d)
+    centres = jax.random.normal(centre_key, (16, d))
+    weights = jax.random.normal(weight_key, (16, 1))
+    inputs = jax.random.normal(input_key, (n + t, d))
+    target = gram(chosen, inputs, centres) @ weights
+    target = target / jnp.sqrt(jnp.mean(target**2))
+    y = target + noise * jax.random.normal(noise_key, target.shape)
+    return Regression(
+        inputs[:n], y[:n], inputs[n:], y[n:], chosen, jnp.asarray(ridge, float), jnp.asarray(noise, float)
+    )

@@ -1,0 +1,66 @@
+"""Separable scaling laws with a budget of compute: what an allocation is chosen for."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Population, Real, Space
+
+
+class SeparableLaw(eqx.Module):
+    """The loss floor + A N^-alpha + B D^-beta of N parameters and D tokens, at a training cost of kappa N D.
+
+    Args:
+        floor: the loss that no size removes.
+        amplitudes: A and B.
+        exponents: alpha and beta.
+        cost: kappa, operations for each parameter and token.
+        compute: C, the operations of a training run.
+        served: tokens that the trained model processes, at 2 operations for each parameter.
+    """
+
+    floor: Float[Array, ""]
+    amplitudes: Float[Array, "2"]
+    exponents: Float[Array, "2"]
+    cost: Float[Array, ""]
+    compute: Float[Array, ""]
+    served: Float[Array, ""]
+
+    def parts(self, size: Float[Array, ""], data: Float[Array, ""]) -> Float[Array, "2"]:
+        """A N^-alpha and B D^-beta."""
+        return self.amplitudes * jnp.stack([size, data]) ** -self.exponents
+
+
+class SeparableLaws(Population[SeparableLaw]):
+    """Exponents near each other but different, amplitudes of some hundreds, a large budget, tokens of all orders."""
+
+    def settings(self) -> Space:
+        """The smaller exponent, the ratio of the two, the order of the budget."""
+        return Space(
+            exponent=Real(0.28, 0.1, 0.8, "the smaller of alpha and beta", corners=(0.2, 0.5)),
+            ratio=Real(1.3, 1.1, 2.5, "the larger exponent over the smaller one", corners=(1.2, 1.6)),
+            decades=Real(21.0, 12.0, 26.0, "decimal logarithm of the budget in operations", corners=(18.0, 25.0)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SeparableLaw:
+        """A floor, amplitudes and tokens on logarithmic scales; either exponent may be the larger one."""
+        keys = jax.random.split(key, 5)
+        within = lambda key, low, high: jnp.exp(jax.random.uniform(key, minval=jnp.log(low), maxval=jnp.log(high)))
+        exponents = setting["exponent"] * jnp.asarray([1.0, setting["ratio"]])
+        compute = 10.0 ** setting["decades"] * within(keys[3], 0.3, 3.0)
+        return SeparableLaw(
+            floor=within(keys[0], 0.5, 3.0),
+            amplitudes=jax.vmap(lambda key: within(key, 100.0, 1000.0))(jax.random.split(keys[1])),
+            exponents=jnp.where(jax.random.bernoulli(keys[2]), exponents, exponents[::-1]),
+            cost=jnp.asarray(6.0),
+            compute=compute,
+            served=jnp.sqrt(compute / 6) * within(keys[4], 0.3, 30.0),
+        )
+
+    def hypotheses(self, problem: SeparableLaw) -> list[Hypothesis]:
+        """Positive amplitudes and exponents."""
+        return [
+            Hypothesis("A and B are positive", problem.amplitudes.min(), ">", 0.0, "both sizes matter"),
+            Hypothesis("alpha and beta are positive", problem.exponents.min(), ">", 0.0, "both terms fall"),
+        ]

@@ -1,0 +1,142 @@
+"""Values at scattered points, each with a noise of its own, and other points at which a function is asked for."""
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+def squared_gaps(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+    """|x_i - z_j|², from differences."""
+    return np.sum((x[:, None] - z[None]) ** 2, axis=2)
+
+
+def logarithmic(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+    """r² ln r."""
+    squares = squared_gaps(x, z)
+    return squares * np.log(np.where(squares > 0, squares, 1.0)) / 2
+
+
+def power(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"], exponent: float) -> Float[np.ndarray, "n m"]:
+    """-r^e for e below 2, r^e for e between 2 and 4: positive definite beside an affine drift."""
+    return (-1.0 if exponent < 2 else 1.0) * squared_gaps(x, z) ** (exponent / 2)
+
+
+def affine_columns(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n p"]:
+    """1 and the coordinates."""
+    return np.concatenate([np.ones((len(x), 1)), x], axis=1)
+
+
+def complement(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
+    """Orthonormal columns: the weights that annihilate affine functions of the points."""
+    return np.linalg.qr(affine_columns(x), mode="complete")[0][:, x.shape[1] + 1 :]
+
+
+class ScatteredValues(eqx.Module):
+    """Values y_i at points x_i with noise of variance v_i; other points; a movement and a magnification.
+
+    Args:
+        x: points.
+        y: values.
+        noise: v_i.
+        z: other points.
+        turn: an orthogonal matrix.
+        shift: of the points.
+        magnification: s.
+        exponent: of a covariance r^e, in (0.5, 1.5) or (2.5, 3.5).
+    """
+
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, " n"]
+    noise: Float[np.ndarray, " n"]
+    z: Float[np.ndarray, "t d"]
+    turn: Float[np.ndarray, "d d"]
+    shift: Float[np.ndarray, " d"]
+    magnification: float
+    exponent: float
+
+    def moved(self, points: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
+        """Points turned, magnified and shifted."""
+        return self.magnification * points @ self.turn.T + self.shift
+
+    def conditioning(self, K: Float[np.ndarray, "n n"]) -> float:
+        """The condition number of K + noise beside an affine drift, times that of the drift."""
+        basis = complement(self.x)
+        values = np.abs(np.linalg.eigvalsh(basis.T @ (K + np.diag(self.noise)) @ basis))
+        return float(values.max() / values.min() * np.linalg.cond(affine_columns(self.x)) ** 2)
+
+
+class ScatteredSamples(Population[ScatteredValues]):
+    """Points in the unit ball, normal values, variances of noise over a factor of 100."""
+
+    def settings(self) -> Space:
+        """Points and their dimension."""
+        return Space(
+            n=Integer(20, 12, 60, "points"),
+            d=Integer(3, 1, 6, "dimension"),
+            noise=Real(0.03, 0.003, 0.3, "least variance of the noise"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ScatteredValues:
+        """Magnifications between 1/3 and 3, shifts as large as the ball."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        n, d = setting["n"], setting["d"]
+        points = rng.normal(size=(n + 5, d))
+        points *= (rng.uniform(size=(n + 5, 1)) ** (1 / d)) / np.linalg.norm(points, axis=1, keepdims=True)
+        noise = setting["noise"] * 100 ** rng.uniform(size=n)
+        turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        magnification, exponent = 3 ** rng.uniform(-1, 1), rng.choice([0.5, 2.5]) + rng.uniform()
+        values, shift = rng.normal(size=n), rng.normal(size=d)
+        return ScatteredValues(points[:n], values, noise, points[n:], turn, shift, magnification, float(exponent))
+
+    def hypotheses(self, problem: ScatteredValues) -> list[Hypothesis]:
+        """Noise everywhere, and a drift that the points determine."""
+        spread = np.linalg.svd(problem.x - problem.x.mean(axis=0), compute_uv=False)[-1]
+        return [
+            Hypothesis("every value has noise (least)", problem.noise.min(), ">", 0.0, "else points must differ"),
+            Hypothesis("the points span the space (spread)", spread, ">", 1e-3, "else slopes are not determined"),
+        ]
+
+
+class DiscPoints(eqx.Module):
+    """Points in a disc of the plane, and the parameter b of a covariance r² (ln r - b) + c.
+
+    Args:
+        x: points.
+        radius: R of the disc.
+        slope: b.
+    """
+
+    x: Float[np.ndarray, "n 2"]
+    radius: float
+    slope: float
+
+
+class FilledDiscs(Population[DiscPoints]):
+    """The centre, and rings of twelve points that come closer to each other towards the edge, jittered."""
+
+    def settings(self) -> Space:
+        """Rings."""
+        return Space(rings=Integer(6, 3, 12, "rings of points"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> DiscPoints:
+        """R over a factor of 9, b - ln R between 1 and 3; each ring turned at random and up to 3 % smaller."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        rings = setting["rings"]
+        radius = 3 ** rng.uniform(-1, 1)
+        size = np.sin(np.pi / 2 * np.arange(1, rings + 1) / rings) * rng.uniform(0.97, 1.0, rings)
+        angle = 2 * np.pi * (rng.uniform(size=(rings, 1)) + np.arange(12) / 12)
+        ring = size[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], axis=2)
+        x = radius * np.concatenate([np.zeros((1, 2)), ring.reshape(-1, 2)])
+        return DiscPoints(x, radius, float(rng.uniform(1, 3) + np.log(radius)))
+
+    def hypotheses(self, problem: DiscPoints) -> list[Hypothesis]:
+        """Points within the radius, and a slope for which there is a level at all."""
+        farthest = np.linalg.norm(problem.x, axis=1).max() / problem.radius
+        relative = problem.slope - np.log(problem.radius)
+        return [
+            Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "its radius is R"),
+            Hypothesis("b - ln R is at least 1", relative, ">=", 1.0, "else no level is enough on the disc"),
+        ]

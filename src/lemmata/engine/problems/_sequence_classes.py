@@ -1,0 +1,129 @@
+"""Classes of functions of sequences with bounded readouts: sums of attention heads, and stable linear recurrences."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+
+HEADS = 16
+STEPS = 6  # a recurrence is run for this many times its memory: what is older has at most the weight exp(-12)
+
+
+class HeadOutputs(eqx.Module):
+    """Outputs of attention heads on n sequences, at the last token.
+
+    Args:
+        outputs: A_h(x_i), for each head one row a sequence.
+        radius: B, which bounds the readout of a head, or of all together.
+    """
+
+    outputs: Float[Array, "h n p"]
+    radius: Float[Array, ""]
+
+
+class RandomHeads(Population[HeadOutputs]):
+    """Heads with random weights on random sequences."""
+
+    def settings(self) -> Space:
+        """Sequences, tokens and dimension."""
+        return Space(
+            n=Integer(24, 4, 256, "sequences"),
+            tokens=Integer(8, 1, 64, "tokens of a sequence"),
+            p=Integer(4, 1, 32, "dimension of a token"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HeadOutputs:
+        """Normal tokens; queries, keys and values with normal weights; a uniform radius."""
+        token_key, weight_key, radius_key = jax.random.split(key, 3)
+        p = setting["p"]
+        tokens = jax.random.normal(token_key, (setting["n"], setting["tokens"], p))
+        weights = jax.random.normal(weight_key, (3, HEADS, p, p)) / p**0.5
+        queries = jnp.einsum("hij,nj->hni", weights[0], tokens[:, -1])
+        keys, values = (jnp.einsum("hij,ntj->hnti", side, tokens) for side in weights[1:])
+        shares = jax.nn.softmax(jnp.einsum("hni,hnti->hnt", queries, keys) / p**0.5, axis=2)
+        outputs = jnp.einsum("hnt,hnti->hni", shares, values)
+        return HeadOutputs(outputs, jax.random.uniform(radius_key, minval=0.5, maxval=2.0))
+
+    def hypotheses(self, problem: HeadOutputs) -> list[Hypothesis]:
+        """A radius."""
+        return [Hypothesis("readouts are bounded by a positive radius", problem.radius, ">", 0.0, "a ball")]
+
+
+class Recurrence(eqx.Module):
+    """x(t) = a x(t-1) + b u(t) in each of several complex states, read out as Re <c, x(T)> with |c| <= B.
+
+    Args:
+        speeds: (1 - |a|) times the memory, from 1 upwards.
+        angles: of the poles a.
+        inputs: b.
+        radius: B.
+        n: sequences of white inputs.
+        memory: 1/(1 - |a|) of the slowest state; ladders put others in its place.
+    """
+
+    speeds: Float[Array, " N"]
+    angles: Float[Array, " N"]
+    inputs: Float[Array, " N"]
+    radius: Float[Array, ""]
+    n: int = eqx.field(static=True)
+    memory: int = eqx.field(static=True)
+
+    def poles(self, memory: int) -> Complex[Array, " N"]:
+        """The poles for that memory."""
+        return (1 - self.speeds / memory) * jnp.exp(1j * self.angles)
+
+    def suprema(self, key: Key[Array, ""], memories: tuple[int, ...], draws: int) -> Float[Array, "r m"]:
+        """The largest correlation of the class with signs, (1/n) sum_i s_i f(u_i), for each draw of signs and inputs.
+
+        It is (B/n) |sum_i s_i x_i(T)|, the states by running the recurrence for 6 times the longest memory.
+
+        Args:
+            key: randomness.
+            memories: in the place of the problem's, one row each; they share inputs and signs.
+            draws: how many.
+        """
+        sign_key, input_key = jax.random.split(key)
+        poles = jnp.stack([self.poles(memory) for memory in memories])[:, None, None, :]
+
+        def step(states: Array, key: Key[Array, ""]) -> tuple[Array, None]:
+            white = jax.random.normal(key, (draws, self.n))
+            return poles * states + self.inputs * white[None, ..., None], None
+
+        start = jnp.zeros((len(memories), draws, self.n, len(self.speeds)), complex)
+        states, _ = jax.lax.scan(step, start, jax.random.split(input_key, STEPS * max(memories)))
+        signs = jax.random.rademacher(sign_key, (draws, self.n), float)
+        return self.radius / self.n * jnp.linalg.norm(jnp.einsum("mi,rmij->rmj", signs, states), axis=2)
+
+
+class StableRecurrences(Population[Recurrence]):
+    """Random poles inside the unit circle."""
+
+    free = ("angles", "inputs")
+
+    def settings(self) -> Space:
+        """Sequences, states and memory."""
+        return Space(
+            n=Integer(4, 2, 64, "sequences"),
+            states=Integer(2, 1, 16, "states"),
+            memory=Integer(6, 4, 64, "1/(1 - |a|) of the slowest state"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Recurrence:
+        """Speeds from 1 to 2, any angles, normal inputs, a uniform radius; the readout of a filter of real inputs."""
+        speed_key, angle_key, input_key, radius_key = jax.random.split(key, 4)
+        number = setting["states"]
+        speeds = jax.random.uniform(speed_key, (number,), minval=1.0, maxval=2.0)
+        angles = jax.random.uniform(angle_key, (number,), maxval=jnp.pi)
+        radius = jax.random.uniform(radius_key, minval=0.5, maxval=2.0)
+        inputs = jax.random.normal(input_key, (number,))
+        return Recurrence(speeds, angles, inputs, radius, setting["n"], setting["memory"])
+
+    def hypotheses(self, problem: Recurrence) -> list[Hypothesis]:
+        """Stability, and a radius."""
+        slowest = jnp.abs(problem.poles(problem.memory)).max()
+        return [
+            Hypothesis("the recurrence is stable (largest modulus of a pole)", slowest, "<", 1.0, "a stationary law"),
+            Hypothesis("readouts are bounded by a positive radius", problem.radius, ">", 0.0, "a ball"),
+        ]

@@ -1,0 +1,88 @@
+"""Linear self-supervised models before training: a contrastive matrix of known modes and a start of unit size."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Space
+
+_REFLECTIONS = 4
+_NEVER = (-0.4, 0.0)  # modes that are never learned, in units of the largest
+
+
+class SmallStart(eqx.Module):
+    """Gamma = V diag(gamma) V', a start W of unit size that is multiplied by a scale, and the dimension d of W.
+
+    Args:
+        eigenvalues: gamma, descending, of any sign.
+        vectors: V.
+        start: W.
+    """
+
+    eigenvalues: Float[Array, " m"]
+    vectors: Float[Array, "m m"]
+    start: Float[Array, "d m"]
+
+    @property
+    def dimension(self) -> int:
+        """Outputs of the model."""
+        return len(self.start)
+
+    @property
+    def leading(self) -> Float[Array, " d"]:
+        """The eigenvalues of the modes that are learned."""
+        return self.eigenvalues[: self.dimension]
+
+    @property
+    def matrix(self) -> Float[Array, "m m"]:
+        """Gamma."""
+        return (self.vectors * self.eigenvalues) @ self.vectors.T
+
+
+def rotation(key: Key[Array, ""], m: int) -> Float[Array, "m m"]:
+    """A random orthogonal matrix, a product of reflections."""
+    found = jnp.eye(m)
+    for own in jax.random.split(key, _REFLECTIONS):
+        normal = jax.random.normal(own, (m,))
+        found = found - 2 * jnp.outer(found @ normal, normal) / (normal @ normal)
+    return found
+
+
+class SmallStarts(Population[SmallStart]):
+    """d + 1 positive modes, each 0.35 to 0.6 of the one before; one mode of 0, and one that is negative.
+
+    Paired: the first two are equal, as the cosine and the sine of a frequency are where data and views look the same
+    after every shift.
+    """
+
+    spectrum: str = "apart"
+    corners: tuple[str, ...] = ("apart",)
+
+    def settings(self) -> Space:
+        """The dimension of the embedding, and whether modes are equal."""
+        return Space(
+            d=Integer(2, 2, 5, "outputs of the model", corners=(2, 3)),
+            spectrum=Choice(self.spectrum, ("apart", "paired"), "modes of the contrastive matrix", self.corners),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SmallStart:
+        """The largest mode is between 0.5 and 2."""
+        keys = jax.random.split(key, 4)
+        d = setting["d"]
+        ratios = jax.random.uniform(keys[0], (d,), minval=0.35, maxval=0.6)
+        if setting["spectrum"] == "paired":
+            ratios = ratios.at[0].set(1.0)
+        largest = 0.5 * 4 ** jax.random.uniform(keys[1])
+        positive = largest * jnp.concatenate([jnp.ones(1), jnp.cumprod(ratios)])
+        values = jnp.concatenate([positive, largest * jnp.asarray(_NEVER[::-1])])
+        m = len(values)
+        return SmallStart(values, rotation(keys[2], m), jax.random.normal(keys[3], (d, m)))
+
+    def hypotheses(self, problem: SmallStart) -> list[Hypothesis]:
+        """As many positive modes as outputs, and eigenvalues in their order."""
+        ordered = jnp.min(-jnp.diff(problem.eigenvalues))
+        return [
+            Hypothesis("positive modes for all outputs", problem.leading.min(), ">", 0.0, "others are never learned"),
+            Hypothesis("eigenvalues descend", ordered, ">=", 0.0, "modes are counted from the fastest"),
+        ]

@@ -1,0 +1,220 @@
+"""Smooth activations as plain functions: odd ones, gated ones, and networks of them, followed layer by layer."""
+
+import functools
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.special import erf, expit
+
+from lemmata.architectures import AbstractLayer, Gelu, silu, tanh
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.subjects.field_theory import Criticality, critical_initialisation
+
+_NODES = 200
+
+
+@functools.lru_cache(maxsize=1)
+def _half_rule() -> tuple[np.ndarray, np.ndarray]:
+    """The positive nodes of the Gauss-Hermite rule of 200 nodes, for even functions."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    positive = nodes > 0
+    return nodes[positive], 2.0 * weights[positive] / weights.sum()
+
+
+class FollowedUnit(NamedTuple):
+    """Layer by layer at infinite width, layer 1 first: the kernel, V, and chi_perpendicular."""
+
+    kernels: np.ndarray
+    vertices: np.ndarray
+    perpendicular: np.ndarray
+
+
+class OddUnit(eqx.Module):
+    """s(u) = share sin(a u)/a + (1 - share) tanh(b u)/b, of slope 1 at 0.
+
+    Args:
+        share: of the sine.
+        sine: a.
+        tangent: b.
+        kernel: the variance of the first preactivations.
+    """
+
+    share: float
+    sine: float
+    tangent: float
+    kernel: float
+
+    def followed(self, depth: int) -> FollowedUnit:
+        """At C_b = 0 and C_W = 1, by a Gauss-Hermite rule."""
+        z, weights = _half_rule()
+        k, vertex, found = self.kernel, 0.0, np.empty((depth, 3))
+        for layer in range(depth):
+            u = np.sqrt(k) * z
+            bent, bounded = np.sin(self.sine * u) / self.sine, np.tanh(self.tangent * u)
+            squares = (self.share * bent + (1.0 - self.share) * bounded / self.tangent) ** 2
+            slopes = self.share * np.cos(self.sine * u) + (1.0 - self.share) * (1.0 - bounded**2)
+            second = weights @ squares
+            parallel = weights @ (squares * (z**2 - 1.0)) / (2.0 * k)
+            found[layer] = k, vertex, weights @ slopes**2
+            vertex = weights @ squares**2 - second**2 + parallel**2 * vertex
+            k = second
+        return FollowedUnit(*found.T)
+
+
+class OddUnits(Population[OddUnit]):
+    """Mixtures of a sine and a hyperbolic tangent, of random sizes."""
+
+    def settings(self) -> Space:
+        """The largest share of the sine, and the first kernel."""
+        return Space(
+            share=Real(0.8, 0.0, 1.0, "largest share of the sine", corners=(0.2, 1.0)),
+            kernel=Real(0.5, 0.05, 1.5, "kernel of the first layer", corners=(0.3, 1.0)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> OddUnit:
+        """Frequencies and scales of 7/10 to 6/5."""
+        u = np.asarray(jax.random.uniform(key, (3,)))
+        sine, tangent = (0.7 + 0.5 * float(value) for value in u[1:])
+        return OddUnit(setting["share"] * float(u[0]), sine, tangent, setting["kernel"])
+
+    def hypotheses(self, problem: OddUnit) -> list[Hypothesis]:
+        """The kernel falls."""
+        third = -problem.share * problem.sine**2 - 2.0 * (1.0 - problem.share) * problem.tangent**2
+        return [Hypothesis("the third derivative at 0 over the first", third, "<", 0.0, "else kernels grow")]
+
+
+GATES = {"normal": lambda u: 0.5 * (1.0 + erf(u / np.sqrt(2.0))), "logistic": expit}
+"""What multiplies u in GELU and in SWISH."""
+
+LAYERS = {"normal": Gelu, "logistic": silu, "tanh": tanh}
+"""What the library calls them, and the hyperbolic tangent."""
+
+
+@functools.cache
+def critical_point_of(name: str) -> Criticality:
+    """The critical point of a layer of `LAYERS`."""
+    return critical_initialisation(LAYERS[name]())
+
+
+class GatedUnit(eqx.Module):
+    """s(u) = u gate(beta u)."""
+
+    beta: float
+    gate: str = eqx.field(static=True)
+
+    @property
+    def layer(self) -> AbstractLayer:
+        """The same at beta = 1."""
+        return LAYERS[self.gate]()
+
+    def parts(self, u: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
+        """The unit and its derivative."""
+        v = self.beta * u
+        gate = GATES[self.gate](v)
+        density = np.exp(-0.5 * v**2) / np.sqrt(2.0 * np.pi) if self.gate == "normal" else gate * (1.0 - gate)
+        return u * gate, gate + v * density
+
+
+class GatedUnits(Population[GatedUnit]):
+    """GELU or SWISH of random steepness."""
+
+    def settings(self) -> Space:
+        """Which gate."""
+        return Space(gate=Choice("logistic", tuple(GATES), "normal is GELU, logistic SWISH"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> GatedUnit:
+        """Beta between 1/2 and 2."""
+        return GatedUnit(float(4.0 ** (jax.random.uniform(key, ()) - 0.5)), setting["gate"])
+
+    def hypotheses(self, problem: GatedUnit) -> list[Hypothesis]:
+        """A gate that opens."""
+        return [Hypothesis("beta", problem.beta, ">", 0.0, "else the unit is linear")]
+
+
+UNITS = {"tanh": np.tanh, "normal": lambda u: u * GATES["normal"](u)}
+"""Activations of networks: the hyperbolic tangent and GELU."""
+
+
+class SmoothNetwork(eqx.Module):
+    """A network of n units a layer, tanh or GELU.
+
+    Args:
+        kernel: of the first layer.
+        weights: C_W.
+        biases: C_b.
+        unit: a name of `UNITS`.
+        width: n.
+        depth: preactivations.
+    """
+
+    kernel: float
+    weights: float
+    biases: float
+    unit: str = eqx.field(static=True)
+    width: int = eqx.field(static=True)
+    depth: int = eqx.field(static=True)
+
+    @property
+    def layer(self) -> AbstractLayer:
+        """Of `lemmata.architectures`."""
+        return LAYERS[self.unit]()
+
+    def drawn(self, networks: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Of each network the variance of the last preactivations given the layer before, and its squared gradient.
+
+        Given a layer, the next preactivations and their derivatives along a direction of the first ones are pairs of
+        normal variables, independent from unit to unit: this is exact and needs no weights. The gradient is that of
+        tanh alone, NaN for other units.
+        """
+        fn = UNITS[self.unit]
+        z = np.sqrt(self.kernel) * rng.standard_normal((networks, self.width))
+        along = rng.standard_normal(z.shape)
+        mean = lambda values: self.weights * values.mean(axis=1, keepdims=True)
+        variance, size = np.full((networks, 1), self.kernel), np.ones((networks, 1))
+        for _ in range(self.depth - 1):
+            s = fn(z)
+            moved = (1.0 - s**2) * along if self.unit == "tanh" else np.full_like(s, np.nan)
+            variance, both, size = self.biases + mean(s * s), mean(s * moved), mean(moved * moved)
+            own = rng.standard_normal(z.shape)
+            z = np.sqrt(variance) * own
+            if self.unit == "tanh":
+                rest = np.sqrt(np.maximum(size - both**2 / variance, 0.0))
+                along = both / np.sqrt(variance) * own + rest * rng.standard_normal(z.shape)
+        return variance[:, 0], size[:, 0]
+
+
+class SmoothNetworks(Population[SmoothNetwork]):
+    """Critical networks of tanh or GELU, or networks of tanh that are not critical.
+
+    Args:
+        critical: whether weights and biases are those of the critical point.
+    """
+
+    critical: bool = eqx.field(default=True, static=True)
+
+    def settings(self) -> Space:
+        """Unit, width, depth."""
+        wide, deep = ((224, 320), (4, 6)) if self.critical else ((112, 160), (6, 9))
+        width = Integer(256 if self.critical else 128, 8, 4096, "width", corners=wide)
+        depth = Integer(5 if self.critical else 8, 2, 100, "layers", corners=deep)
+        return Space(
+            unit=Choice("tanh", tuple(UNITS) if self.critical else ("tanh",), "activation; normal is GELU"),
+            n=width,
+            depth=depth,
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SmoothNetwork:
+        """A first kernel of 1/2 to 3/2; off criticality C_W of 3/5 to 9/5."""
+        kernel, weights = (float(value) for value in jax.random.uniform(key, (2,)))
+        shape = setting["unit"], setting["n"], setting["depth"]
+        if not self.critical:
+            return SmoothNetwork(0.5 + kernel, 0.6 + 1.2 * weights, 0.0, *shape)
+        point = critical_point_of(setting["unit"])
+        return SmoothNetwork(0.5 + kernel, point.weight_variance, point.bias_variance, *shape)
+
+    def hypotheses(self, problem: SmoothNetwork) -> list[Hypothesis]:
+        """Few layers for the width."""
+        return [Hypothesis("layers over width", problem.depth / problem.width, "<=", 0.15, "to first order in 1/n")]

@@ -1,0 +1,129 @@
+"""Sobolev balls on the torus, alone, with a number of parameters, and with sections of a kernel."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.functions import SobolevBall
+
+_FREQUENCIES = 24
+
+
+def _smooth(ball: SobolevBall) -> Hypothesis:
+    return Hypothesis("the smoothness is positive", ball.smoothness, ">", 0.0, "else the ball is not compact in L2")
+
+
+class SobolevBalls(Population[SobolevBall]):
+    """Balls of H^s on the torus of d dimensions, s/d uniform between 1/2 and 5/4."""
+
+    def settings(self) -> Space:
+        """The dimension."""
+        return Space(d=Integer(2, 1, 3, "dimension of the torus"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SobolevBall:
+        """A random smoothness."""
+        return SobolevBall(setting["d"] * jax.random.uniform(key, minval=0.5, maxval=1.25), setting["d"])
+
+    def hypotheses(self, problem: SobolevBall) -> list[Hypothesis]:
+        """A positive smoothness."""
+        return [_smooth(problem)]
+
+
+class BudgetedBall(eqx.Module):
+    """A Sobolev ball and a number n of parameters.
+
+    Args:
+        ball: the class of functions.
+        n: parameters.
+    """
+
+    ball: SobolevBall
+    n: Float[Array, ""]
+
+
+class BudgetedBalls(Population[BudgetedBall]):
+    """Balls of H^s on the torus, s/d uniform between 1/2 and 5/4; n evenly on a logarithmic scale."""
+
+    free = ("n",)
+
+    def settings(self) -> Space:
+        """The dimension, the least and the largest n."""
+        n = Real(1e8, 1e3, 1e16, "the largest number of parameters", corners=(1e6, 1e16))
+        return Space(d=Integer(1, 1, 3, "dimension of the torus"), largest=n)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> BudgetedBall:
+        """A random smoothness and a random n from 100 on."""
+        smooth, count = jax.random.uniform(key, (2,))
+        ball = SobolevBall(setting["d"] * (0.5 + 0.75 * smooth), setting["d"])
+        return BudgetedBall(ball, 100 * (setting["largest"] / 100) ** count)
+
+    def hypotheses(self, problem: BudgetedBall) -> list[Hypothesis]:
+        """A positive smoothness, enough parameters for a logarithm of at least 4."""
+        enough = Hypothesis("n is at least 100", problem.n, ">=", 100.0, "log(n) is a number of dimensions")
+        return [_smooth(problem.ball), enough]
+
+
+class KernelSections(eqx.Module):
+    """Sections k(., c_i) of k(x, c) = sum_j a_j cos(2 pi j (x - c) + phi_j) on the circle, and a Sobolev ball.
+
+    The kernel is symmetric where the phases are 0, and positive semidefinite if the a_j are not negative besides.
+
+    Args:
+        ball: the class of functions, of one variable.
+        amplitudes: a_0, a_1, ...
+        phases: phi_0, phi_1, ...
+        centres: c_1, ..., c_n.
+    """
+
+    ball: SobolevBall
+    amplitudes: Float[Array, " k"]
+    phases: Float[Array, " k"]
+    centres: Float[Array, " n"]
+
+    @property
+    def sections(self) -> Float[Array, "two_k n"]:
+        """Coefficients of the sections at 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x), one column a section.
+
+        The last row, that of sin(0), is zero.
+        """
+        angles = 2 * jnp.pi * jnp.arange(len(self.amplitudes))[:, None] * self.centres - self.phases[:, None]
+        weights = (self.amplitudes * jnp.where(jnp.arange(len(self.amplitudes)) > 0, jnp.sqrt(0.5), 1.0))[:, None]
+        sines = jnp.roll(weights * jnp.sin(angles), -1, axis=0).at[-1].set(0.0)
+        return jnp.concatenate([weights * jnp.cos(angles), sines])
+
+
+class SectionsOnCircle(Population[KernelSections]):
+    """2m + 1 sections of exp(beta cos), beta uniform in [1/2, 8], in half of the problems with random phases.
+
+    The centres are equispaced in half of the problems, and uniform in the other.
+    """
+
+    free = ("centres",)
+
+    def settings(self) -> Space:
+        """Half the number of sections."""
+        return Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 4)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelSections:
+        """Smoothness between 1/2 and 2; series of exp(beta cos) by a discrete Fourier transform."""
+        count = 2 * setting["m"] + 1
+        first, phase_key, centre_key = jax.random.split(key, 3)
+        draws = jax.random.uniform(first, (4,))
+        grid = jnp.arange(4 * _FREQUENCIES) / (4 * _FREQUENCIES)
+        values = jnp.exp((0.5 + 7.5 * draws[0]) * (jnp.cos(2 * jnp.pi * grid) - 1))
+        amplitudes = jnp.maximum(jnp.fft.rfft(values).real[: _FREQUENCIES + 1], 0.0) / len(grid)
+        phases = jax.random.uniform(phase_key, (_FREQUENCIES + 1,), maxval=2 * jnp.pi).at[0].set(0.0)
+        centres = jnp.where(
+            draws[1] < 0.5, jnp.arange(count) / count + draws[1], jax.random.uniform(centre_key, (count,))
+        )
+        ball = SobolevBall(0.5 + 1.5 * draws[2], 1)
+        return KernelSections(ball, amplitudes, jnp.where(draws[3] < 0.5, phases, 0.0), centres)
+
+    def hypotheses(self, problem: KernelSections) -> list[Hypothesis]:
+        """A positive smoothness, fewer sections than frequencies."""
+        many = Hypothesis(
+            "sections", len(problem.centres), "<", 2 * len(problem.amplitudes) - 1, "else nothing is left"
+        )
+        return [_smooth(problem.ball), many]

@@ -1,0 +1,224 @@
+"""Points at which the tangent kernel of wide softmax networks is taken."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.kernels import Compose, SoftmaxTangent, gram
+
+from ._conditions import in_unit_ball
+from ._duplicates import duplicate_rows
+from ._regression import Regression
+from ._sampled import points_in_ball
+from ._singular import singular_cause
+
+WIDTHS = (256.0, 512.0, 1024.0, 2048.0)
+_ROWS = 32
+_SHOWN = 5
+
+
+class KernelPoints(eqx.Module):
+    """Points on which the tangent kernel is taken.
+
+    Args:
+        x: the points.
+        sigma: standard deviation of the hidden weights.
+    """
+
+    x: Float[Array, "n d"]
+    sigma: Float[Array, ""]
+
+    @property
+    def limit(self) -> Float[Array, "n n"]:
+        """K(x, y) = <x, y> exp(sigma² <x, y>) on the points."""
+        return gram(SoftmaxTangent(sigma=self.sigma), self.x)
+
+
+def posed(problem: object, rows: int) -> KernelPoints | None:
+    """The first inputs of a regression, as its softmax kernel sees them or scaled so that the longest has norm 1.
+
+    Args:
+        problem: what the user has; None for anything but a regression.
+        rows: how many inputs are kept.
+    """
+    if not isinstance(problem, Regression):
+        return problem if isinstance(problem, KernelPoints) else None
+    x, kernel = problem.x[:rows], problem.kernel
+    while isinstance(kernel, Compose):
+        x, kernel = jax.vmap(kernel.transform)(x), kernel.kernel
+    if isinstance(kernel, SoftmaxTangent):
+        return KernelPoints(x, jnp.asarray(kernel.sigma, x.dtype))
+    longest = jnp.linalg.norm(problem.x[:rows], axis=1).max()
+    return KernelPoints(problem.x[:rows] / jnp.where(longest > 0, longest, 1.0), jnp.asarray(0.5, x.dtype))
+
+
+class SpherePoints(Population[KernelPoints]):
+    """Points uniform on the unit sphere, for the ladder `WIDTHS`.
+
+    Args:
+        n: the default number of points.
+        rows: how many inputs of a user's table are taken.
+    """
+
+    n: int = 12
+    rows: int = 16
+
+    def settings(self) -> Space:
+        """Points, dimension and the standard deviation of the weights."""
+        return Space(
+            n=Integer(self.n, 2, 32, "points"),
+            d=Integer(4, 2, 64, "dimension"),
+            sigma=Real(0.5, 0.1, 0.55, "standard deviation of the weights"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
+        """Independent directions."""
+        x = jax.random.normal(key, (setting["n"], setting["d"]))
+        return KernelPoints(x / jnp.linalg.norm(x, axis=1, keepdims=True), jnp.asarray(setting["sigma"], float))
+
+    def pose(self, problem: object) -> KernelPoints | None:
+        """The first inputs of a regression."""
+        return posed(problem, self.rows)
+
+    def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
+        """Inputs in the unit ball, and widths at which a mean of lognormals is near its limit."""
+        longest = jnp.linalg.norm(problem.x, axis=1).max()
+        return [
+            Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
+            in_unit_ball(problem.x, why="the source's normalisation"),
+            Hypothesis(
+                "the smallest width averages its lognormal terms",
+                jnp.exp(4 * problem.sigma**2 * longest**2),
+                "<=",
+                WIDTHS[0] / 64,
+                "relative second moment of a term on the diagonal, against a part of the width",
+            ),
+        ]
+
+    def culprit(self, problem: KernelPoints) -> str | None:
+        """Zero rows, equal rows, or the rank of the kernel."""
+        return zero_rows(problem.x) or singular_cause(problem.limit, problem.x)
+
+
+class PlanarTriples(Population[KernelPoints]):
+    """Three points on the unit sphere, at 0, 60 and 120 degrees in a random plane: none are orthogonal.
+
+    Args:
+        width: m, at which the terms of order 1/m² are small.
+    """
+
+    width: int = 32
+
+    def settings(self) -> Space:
+        """Dimension and the standard deviation of the weights."""
+        return Space(d=Integer(3, 2, 16, "dimension"), sigma=Real(0.5, 0.3, 0.5, "standard deviation of the weights"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
+        """A random plane."""
+        basis = jnp.linalg.qr(jax.random.normal(key, (setting["d"], 2)))[0]
+        angles = jnp.pi / 3 * jnp.arange(3)
+        x = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1) @ basis.T
+        return KernelPoints(x, jnp.asarray(setting["sigma"], float))
+
+    def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
+        """Terms of order 1/m² that are small."""
+        second = (jnp.exp(4 * problem.sigma**2 * jnp.max(jnp.sum(problem.x**2, axis=1))) - 1) ** 2 / self.width**2
+        return [Hypothesis("the width is past the terms of order 1/m²", second, "<=", 0.003)]
+
+
+def _ball_settings(points: int) -> Space:
+    return Space(
+        n=Integer(points, 2, 8, "points"),
+        d=Integer(3, 1, 64, "dimension"),
+        sigma=Real(0.8, 0.1, 2.0, "standard deviation of the weights"),
+    )
+
+
+def _in_ball(setting: dict, key: Key[Array, ""]) -> KernelPoints:
+    drawn = jax.random.normal(key, (setting["n"], setting["d"] + 1))
+    return KernelPoints(points_in_ball(drawn), jnp.asarray(setting["sigma"], float))
+
+
+class DistinctPoints(Population[KernelPoints]):
+    """Points of the unit ball, distinct and not 0; two by default, for which bounds by interpolation are tightest."""
+
+    free = ("x",)
+
+    def settings(self) -> Space:
+        """Points, dimension and the standard deviation of the weights."""
+        return _ball_settings(2)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
+        """Uniform in the ball."""
+        return _in_ball(setting, key)
+
+    def pose(self, problem: object) -> KernelPoints | None:
+        """The first 32 inputs of a regression."""
+        return posed(problem, _ROWS)
+
+    def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
+        """The two causes of singularity are absent."""
+        shortest, apart = jnp.linalg.norm(problem.x, axis=1).min(), smallest_separation(problem.x)
+        return [
+            Hypothesis("no input is 0", shortest, ">", 0.0, "K(0, y) = 0 for every y: a row of zeros"),
+            Hypothesis("no input stands twice", apart, ">", 0.0, "equal inputs have equal rows of K"),
+        ]
+
+    def culprit(self, problem: KernelPoints) -> str | None:
+        """The rows."""
+        return singular_rows(problem.x)
+
+
+class SingularPoints(Population[KernelPoints]):
+    """Points of the unit ball of which one, the last, is 0 or the first again; each in half of the problems."""
+
+    def settings(self) -> Space:
+        """Points, dimension and the standard deviation of the weights."""
+        return _ball_settings(3)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
+        """Uniform in the ball, and a coin."""
+        coin, points = jax.random.split(key)
+        problem = _in_ball(setting, points)
+        last = jnp.where(jax.random.bernoulli(coin), problem.x[0], jnp.zeros(setting["d"]))
+        return KernelPoints(problem.x.at[-1].set(last), problem.sigma)
+
+    def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
+        """A cause of singularity, and a kernel that is not 0."""
+        norms = jnp.linalg.norm(problem.x, axis=1)
+        cause = jnp.minimum(norms.min(), smallest_separation(problem.x))
+        return [
+            Hypothesis("an input is 0 or stands twice", cause, "<=", 0.0, "the smaller of |x_i| and |x_i - x_j|"),
+            Hypothesis("some input is not 0", norms.max(), ">", 0.0),
+        ]
+
+
+def smallest_separation(x: Float[Array, "n d"]) -> Float[Array, ""]:
+    """The smallest distance between two rows; infinite for one row."""
+    apart = jnp.linalg.norm(x[:, None] - x[None, :], axis=2)
+    return jnp.min(jnp.where(jnp.eye(len(x), dtype=bool), jnp.inf, apart))
+
+
+def zero_rows(x: Float[Array, "n d"], what: str = "rows") -> str | None:
+    """The rows that are zero, counted from 0, in words.
+
+    Args:
+        x: the rows.
+        what: what they are, in the plural.
+    """
+    zero = [str(row) for row in np.flatnonzero(~np.asarray(x).any(axis=1))]
+    return f"{what} {', '.join(zero)} (counted from 0) are zero, and so is the kernel there" if zero else None
+
+
+def singular_rows(x: Float[Array, "n d"]) -> str | None:
+    """The rows, counted from 0, that make the kernel singular: zero inputs, and inputs that stand twice."""
+    found = {
+        "zero inputs: rows": np.flatnonzero(~np.asarray(x).any(axis=1)).tolist(),
+        "repeated inputs: pairs of rows": duplicate_rows(x),
+    }
+    more = lambda rows: f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    causes = [f"{words} {rows[:_SHOWN]}{more(rows)}" for words, rows in found.items() if rows]
+    return "; ".join(causes) or None

@@ -1,0 +1,97 @@
+"""The parameters of the theory of softmax networks: bounds on logits, step size, radius, width and number of steps.
+
+They are formulas in the number of rows n, the number of outputs k, the smallest eigenvalue lambda of H (Definition 3.6
+of gu2024softmax) at initialisation, the standard deviation sigma of the weights and the failure probability delta. The
+source lets inputs and outputs have the same dimension d; its nd is the size n k of H. Where it asks for a constant C
+above 10 that is large enough, the infimum 10 is taken, and hidden constants of Omega are 1: the strongest readings.
+Widths and numbers of steps beyond double precision are infinite.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+CONSTANT = 10.0
+Number = float | Float[Array, ""]
+
+
+def growth(exponent: float) -> float:
+    """Exp of a number; infinite where double precision ends, beyond 709.78.
+
+    Args:
+        exponent: a multiple of B.
+    """
+    try:
+        return math.exp(exponent)
+    except OverflowError:
+        return math.inf
+
+
+def logit_bound(n: int, k: int, sigma: float, delta: float, constant: float = CONSTANT) -> float:
+    """B = max(C sigma sqrt(log(n k / delta)), 1): Definition 4.1.
+
+    >>> from lemmata.engine.problems._softmax_parameters import logit_bound
+    >>> round(logit_bound(n=10, k=1, sigma=1.0, delta=0.1), 2), logit_bound(n=10, k=1, sigma=0.01, delta=0.1)
+    (21.46, 1.0)
+
+    Args:
+        n: rows.
+        k: outputs.
+        sigma: standard deviation of the hidden weights.
+        delta: failure probability, below 1.
+        constant: C.
+    """
+    return max(constant * sigma * math.sqrt(math.log(n * k / delta)), 1.0)
+
+
+def step_size(smallest: Number, m: int, n: int, k: int, bound: float) -> Number:
+    """Eta = lambda / (10 m n² k² exp(16 B)): Theorem 4.2.
+
+    Args:
+        smallest: lambda, the smallest eigenvalue of H at initialisation.
+        m: width.
+        n: rows.
+        k: outputs.
+        bound: B.
+    """
+    return 0.1 * smallest / (m * n**2 * k**2 * growth(16 * bound))
+
+
+def radius(smallest: Number, n: int, k: int, bound: float) -> Number:
+    """R = lambda / (2 n k exp(10 B)): how far weights may move, Lemma E.2, condition 4."""
+    return smallest / (2 * n * k * growth(10 * bound))
+
+
+def displacement(smallest: Number, m: int, n: int, k: int, bound: float, residual: Number) -> Number:
+    """D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda): how far weights move, Definition A.2.
+
+    Args:
+        smallest: lambda.
+        m: width.
+        n: rows.
+        k: outputs.
+        bound: B.
+        residual: the Frobenius norm of F(0) - Y.
+    """
+    return 4 / (m * smallest) * growth(3 * bound) * math.sqrt(n * k) * residual
+
+
+def required_width(smallest: Number, n: int, k: int, bound: float, delta: float) -> Number:
+    """M = n² k² exp(18 B) log²(n k / delta) / lambda²: Theorem 4.2, with hidden constant 1."""
+    return n**2 * k**2 * growth(18 * bound) * math.log(n * k / delta) ** 2 / smallest**2
+
+
+def required_steps(smallest: Number, n: int, k: int, bound: float, error: float) -> Number:
+    """T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²: Theorem 4.2.
+
+    The factor 2 is that of the proof: n k (1 - m eta lambda / 2)^T <= error.
+
+    Args:
+        smallest: lambda.
+        n: rows.
+        k: outputs.
+        bound: B.
+        error: the squared Frobenius norm of F - Y that is asked for.
+    """
+    return 20 * n**2 * k**2 * growth(16 * bound) * jnp.log(n * k / error) / smallest**2

@@ -1,0 +1,87 @@
+"""Noisy examples of functions that few ramps represent: the features, the sparse coefficients, the noise."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.functions import UniversalFeatures
+
+from ._prompts import bounded
+from ._sampled import draws, points_in_ball
+
+_REACH = 0.7  # ramps with thresholds further out are nearly constant on the ball, and copies of each other
+
+
+class SparseExamples(eqx.Module):
+    """Examples y = Phi rho* + z, with coefficients rho* of +-1 on a few ramps.
+
+    Args:
+        features: Phi, n ramps and a constant.
+        reference: rho*, 0 off the support.
+        noise: z.
+        sigma: the standard deviation of z.
+        size: how many entries of rho* are not 0; they are the first ones.
+    """
+
+    features: Float[Array, "N p"]
+    reference: Float[Array, " p"]
+    noise: Float[Array, " N"]
+    sigma: Float[Array, ""]
+    size: int = eqx.field(static=True)
+
+    @property
+    def y(self) -> Float[Array, " N"]:
+        """Phi rho* + z."""
+        return self.features @ self.reference + self.noise
+
+    def first(self, count: int) -> "SparseExamples":
+        """Only the first examples.
+
+        Args:
+            count: how many.
+        """
+        return dataclasses.replace(self, features=self.features[:count], noise=self.noise[:count])
+
+
+class SparseTargets(Population[SparseExamples]):
+    """Ramps of uniform directions with thresholds in [-0.7, 0.7], inputs uniform in the ball, normal noise.
+
+    Attributes:
+        d, n, N, s, tau, sigma: dimension, ramps, examples, ramps of the target, sharpness, standard deviation of z.
+    """
+
+    d: int = 2
+    n: int = 8
+    N: int = 512
+    s: int = 1
+    tau: float = 2.0
+    sigma: float = 0.05
+
+    def settings(self) -> Space:
+        """Sizes, the sharpness and the noise."""
+        return Space(
+            d=Integer(self.d, 1, 64, "dimension"),
+            n=Integer(self.n, 1, 64, "ramps"),
+            N=Integer(self.N, 16, 8192, "examples"),
+            s=Integer(self.s, 1, 3, "ramps that the target has"),
+            tau=Real(self.tau, 0.5, 16.0, "sharpness"),
+            sigma=Real(self.sigma, 0.0, 10.0, "standard deviation of the noise"),
+        ).where("the target has no more ramps than there are", lambda s: s["s"] <= s["n"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SparseExamples:
+        """Random signs of the coefficients."""
+        n, d, count = setting["n"], setting["d"], setting["N"]
+        omega, place, sign, points, noise = draws(key, (n, d), (n,), (n,), (count, d + 1), (count,))
+        thresholds = _REACH * (2 * jax.scipy.stats.norm.cdf(place) - 1)
+        ramps = UniversalFeatures(omega, thresholds, jnp.asarray(setting["tau"]))
+        reference = jnp.where(jnp.arange(n + 1) < setting["s"], jnp.sign(jnp.append(sign, 1.0)), 0.0)
+        sigma = jnp.asarray(setting["sigma"], float)
+        return SparseExamples(ramps(points_in_ball(points)), reference, sigma * noise, sigma, setting["s"])
+
+    def hypotheses(self, problem: SparseExamples) -> list[Hypothesis]:
+        """Bounded features."""
+        return [bounded(problem.features)]

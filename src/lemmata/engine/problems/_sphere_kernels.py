@@ -1,0 +1,181 @@
+"""The softmax kernel <x, y> exp(sigma² <x, y>) on unit spheres: its spectrum, and points there."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.special import gammaln
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+from ._random_units import unit_rows
+from ._softmax_kernels import KernelPoints
+
+TOP = 40  # degrees; sigma <= 1 leaves less than 1e-60 beyond them
+_TERMS = 30
+
+
+class SphereKernel(eqx.Module):
+    """The kernel t exp(sigma² t), t = <x, y>, on the unit sphere of R^d.
+
+    Args:
+        sigma: standard deviation of the hidden weights.
+        d: the dimension.
+        n: how many points are drawn.
+    """
+
+    sigma: Float[Array, ""]
+    d: int = eqx.field(static=True)
+    n: int = eqx.field(static=True)
+
+
+def dimensions(d: int, top: int = TOP) -> Float[np.ndarray, " q"]:
+    """N_q, the dimension of the harmonics of degree q = 0, ..., top on the unit sphere of R^d.
+
+    >>> from lemmata.engine.problems._sphere_kernels import dimensions
+    >>> [float(round(size)) for size in dimensions(3, 3)]
+    [1.0, 3.0, 5.0, 7.0]
+
+    Args:
+        d: the dimension, at least 2.
+        top: the largest degree.
+    """
+    q = np.arange(1, top + 1)
+    if d == 2:
+        return np.array([1.0] + [2.0] * top)
+    return np.append(1.0, (2 * q + d - 2) / q * np.exp(gammaln(q + d - 2) - gammaln(q) - gammaln(d - 1)))
+
+
+def log_coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array, " q"]:
+    """The logarithms of the eigenvalues kappa_q, q = 0, ..., top, of t exp(s t), s = sigma², on the sphere of R^d.
+
+        kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)),   nu = d/2 - 1,
+
+    by the series of the modified Bessel functions: Gamma(a+1) (2/s)^a I_a(s) = sum_j (s²/4)^j / (j! (a+1)_j).
+
+    Args:
+        sigma: standard deviation of the hidden weights, positive.
+        d: the dimension, at least 2.
+        top: the largest degree.
+    """
+    s, nu, q, j = sigma**2, d / 2 - 1, np.arange(top + 1), np.arange(1, _TERMS)
+
+    def series(order: np.ndarray) -> Array:
+        factors = (s**2 / 4) / (j * (order[:, None] + j))
+        return 1 + jnp.sum(jnp.cumprod(factors, axis=1), axis=1)
+
+    leading = math.lgamma(nu + 1) - gammaln(q + nu + 1) + q * jnp.log(s / 2)
+    return leading + jnp.log(s / 2 / (q + nu + 1) * series(q + nu + 1) + q / s * series(q + nu))
+
+
+def coefficients(sigma: Float[Array, ""], d: int, top: int = TOP) -> Float[Array, " q"]:
+    """The eigenvalues kappa_q of `log_coefficients`.
+
+    Args:
+        sigma: standard deviation of the hidden weights, positive.
+        d: the dimension, at least 2.
+        top: the largest degree.
+    """
+    return jnp.exp(log_coefficients(sigma, d, top))
+
+
+class SphereKernels(Population[SphereKernel]):
+    """Spheres, and weights of a standard deviation uniform between half of a setting and all of it.
+
+    Args:
+        d: the default dimension.
+        n: the default number of points.
+        most: the largest number of points.
+    """
+
+    d: int = 3
+    n: int = 8
+    most: int = 64
+
+    def settings(self) -> Space:
+        """Dimension, points and the largest standard deviation of the weights."""
+        return Space(
+            d=Integer(self.d, 2, 1024, "dimension"),
+            n=Integer(self.n, 3, self.most, "points", corners=(max(3, self.n // 2), self.n)),
+            sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SphereKernel:
+        """A random standard deviation."""
+        sigma = setting["sigma"] * jax.random.uniform(key, minval=0.5)
+        return SphereKernel(sigma, setting["d"], setting["n"])
+
+    def hypotheses(self, problem: SphereKernel) -> list[Hypothesis]:
+        """Weights that are not 0."""
+        return [Hypothesis("weights are random", problem.sigma, ">", 0.0, "sigma = 0 leaves <x, y>")]
+
+
+def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
+    """That sigma is at most 1, where degrees above 40 are below rounding.
+
+    Args:
+        problem: points and sigma.
+    """
+    return Hypothesis("sigma is at most 1", problem.sigma, "<=", 1.0, "40 degrees are summed")
+
+
+class Polygons(Population[KernelPoints]):
+    """Equispaced points on the unit circle, turned at random."""
+
+    def settings(self) -> Space:
+        """Points and the largest standard deviation of the weights."""
+        return Space(
+            n=Integer(6, 3, 12, "points", corners=(3, 9)),
+            sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
+        """A random angle and a random standard deviation."""
+        turn, scale = jax.random.uniform(key, (2,))
+        angles = 2 * jnp.pi * (jnp.arange(setting["n"]) + turn) / setting["n"]
+        x = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+        return KernelPoints(x, setting["sigma"] * (1 + scale) / 2)
+
+    def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
+        """Few degrees."""
+        return [sigma_is_moderate(problem)]
+
+
+class SpreadPoints(Population[KernelPoints]):
+    """Points on the unit sphere, in half of the problems independent, in half spread as far as can be.
+
+    Spread points are orthonormal where n <= d, and equispaced on a great circle elsewhere.
+    """
+
+    free = ("x",)
+
+    def settings(self) -> Space:
+        """Points, dimension and the largest standard deviation of the weights."""
+        return Space(
+            n=Integer(5, 2, 12, "points"),
+            d=Integer(2, 2, 32, "dimension", corners=(2, 8)),
+            sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
+        """A coin and a random rotation."""
+        n, d = setting["n"], setting["d"]
+        coin, points = jax.random.split(key)
+        heads, scale = jax.random.uniform(coin, (2,))
+        apart = unit_rows(points, n, d)
+        basis = jnp.linalg.qr(jax.random.normal(points, (d, min(n, d))))[0].T
+        angles = 2 * jnp.pi * jnp.arange(n) / n
+        polygon = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1) @ basis[:2]
+        x = jnp.where(heads < 0.5, apart, basis if n <= d else polygon)
+        return KernelPoints(x, setting["sigma"] * (1 + scale) / 2)
+
+    def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
+        """Points on the sphere."""
+        off = jnp.abs(jnp.linalg.norm(problem.x, axis=1) - 1).max()
+        return [
+            Hypothesis("points lie on the unit sphere", off, "<=", 1e-12, "t ranges over inner products of directions"),
+            sigma_is_moderate(problem),
+        ]

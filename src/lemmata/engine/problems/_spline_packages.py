@@ -1,0 +1,189 @@
+"""Splines with the covariance r²(ln r - b) + c at points of a ball or of a hyperoctahedron, and rows around them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.subjects.splines import Hyperoctahedron, SplineCovariance
+
+
+def level_for(slope: Float[Array, ""]) -> Float[Array, ""]:
+    """C = 16 b², eleven times what a hyperoctahedron needs at any p; b = 5 gives the 400 of the public code."""
+    return 16 * slope**2
+
+
+def some_slope(key: Key[Array, ""]) -> Float[Array, ""]:
+    """b, from 2.5 to 8, the logarithm uniform."""
+    return 2.5 * (8 / 2.5) ** jax.random.uniform(key)
+
+
+class SplineValues(eqx.Module):
+    """Values at points, and where the splines through them are asked for, with a cotangent.
+
+    Args:
+        points: t.
+        values: Y.
+        z: where.
+        cotangent: G.
+        slope: b; the level is c = 16 b².
+    """
+
+    points: Float[Array, "N p"]
+    values: Float[Array, "N m"]
+    z: Float[Array, "n p"]
+    cotangent: Float[Array, "n m"]
+    slope: Float[Array, ""]
+
+    @property
+    def covariance(self) -> SplineCovariance:
+        """K."""
+        return SplineCovariance(self.slope, level_for(self.slope))
+
+    @property
+    def gram(self) -> Float[Array, "N N"]:
+        """K, from differences of points."""
+        squared = jnp.sum((self.points[:, None] - self.points) ** 2, axis=-1)
+        return self.covariance(squared)
+
+    @property
+    def extremes(self) -> Float[Array, " 2"]:
+        """The least and the largest eigenvalue of K."""
+        return jnp.linalg.eigvalsh(self.gram)[jnp.array([0, -1])]
+
+
+class SplinePackages(Population[SplineValues]):
+    """Points in the unit ball, or a hyperoctahedron; normal values, places and cotangents.
+
+    Args:
+        octahedron: whether points are the hyperoctahedron's.
+    """
+
+    octahedron: bool = eqx.field(static=True, default=False)
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            p=Integer(6, 1, 100, "inputs of a package"),
+            nodes=Integer(20, 2, 500, "points of a scattered constellation"),
+            m=Integer(4, 1, 100, "splines"),
+            rows=Integer(8, 1, 500, "points at which they are asked for"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
+        """Uniform in the ball where they are scattered; b from 2.5 to 8."""
+        keys = jax.random.split(key, 6)
+        p, nodes = setting["p"], setting["nodes"]
+        direction = jax.random.normal(keys[0], (nodes, p))
+        radius = jax.random.uniform(keys[1], (nodes, 1)) ** (1 / p)
+        points = radius * direction / jnp.linalg.norm(direction, axis=1, keepdims=True)
+        if self.octahedron:
+            points = Hyperoctahedron(p).points
+        shape = (setting["rows"], setting["m"])
+        return SplineValues(
+            points,
+            jax.random.normal(keys[2], (len(points), setting["m"])),
+            jax.random.normal(keys[3], (setting["rows"], p)) / p**0.5,
+            jax.random.normal(keys[4], shape),
+            some_slope(keys[5]),
+        )
+
+    def hypotheses(self, problem: SplineValues) -> list[Hypothesis]:
+        """A covariance."""
+        least, largest = problem.extremes
+        why = "else no random function has it; b and c are too small for the points"
+        return [Hypothesis("K is positive definite", least, ">", 1e-12 * largest, why)]
+
+
+class ScatteredPoints(eqx.Module):
+    """N points of R^p, steps h, and as many places around which splines are tried.
+
+    Args:
+        points: t.
+        z: places.
+        steps: h, one for each place.
+    """
+
+    points: Float[Array, "N p"]
+    z: Float[Array, "n p"]
+    steps: Float[Array, "n p"]
+
+
+class GenericPoints(Population[ScatteredPoints]):
+    """Normal points, places and steps, twice as many places as points."""
+
+    def settings(self) -> Space:
+        """More points than inputs, and at most as many."""
+        return Space(
+            p=Integer(8, 1, 40, "inputs", corners=(4, 24)), nodes=Integer(16, 3, 60, "points", corners=(8, 24))
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ScatteredPoints:
+        """Scaled so that distances are of the order of 1."""
+        p, nodes = setting["p"], setting["nodes"]
+        drawn = jax.random.normal(key, (5 * nodes, p)) / p**0.5
+        return ScatteredPoints(drawn[:nodes], drawn[nodes : 3 * nodes], drawn[3 * nodes :])
+
+    def hypotheses(self, problem: ScatteredPoints) -> list[Hypothesis]:
+        """No point is an affine combination of fewer than p + 1 others."""
+        n, p = problem.points.shape
+        affine = jnp.concatenate([jnp.ones((n, 1)), problem.points], axis=1)
+        least = jnp.linalg.svd(affine, compute_uv=False)[-1]
+        name = f"the points span min(N, p + 1) = {min(n, p + 1)} affine dimensions"
+        return [Hypothesis(name, least, ">", 1e-3, "points in general position")]
+
+
+class IdentityStack(eqx.Module):
+    """Packages that have values scale * t at the hyperoctahedron t, one after the other, with a start and a readout.
+
+    Args:
+        start: z, in R^p.
+        readout: u, a standard normal cotangent of the output.
+        slope: b; the level is c = 16 b².
+        scale: gamma.
+    """
+
+    start: Float[Array, " p"]
+    readout: Float[Array, " p"]
+    slope: Float[Array, ""]
+    scale: Float[Array, ""]
+
+    @property
+    def covariance(self) -> SplineCovariance:
+        """K."""
+        return SplineCovariance(self.slope, level_for(self.slope))
+
+
+class IdentityStacks(Population[IdentityStack]):
+    """Starts in a random direction, of a norm from 0.4 to 1.2.
+
+    Args:
+        most: inputs of the widest package; a claim may take the first p of them, scaled to the same norm.
+        low, high: range of the scale.
+    """
+
+    most: int = eqx.field(static=True, default=64)
+    low: float = eqx.field(static=True, default=1.0)
+    high: float = eqx.field(static=True, default=1.0)
+
+    def settings(self) -> Space:
+        """Nothing to vary: b, norm and scale are drawn."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> IdentityStack:
+        """Uniform norm and scale; b from 2.5 to 8."""
+        keys = jax.random.split(key, 3)
+        norm, scale = jax.random.uniform(keys[0], (2,))
+        start, readout = jax.random.normal(keys[1], (2, self.most))
+        start = (0.4 + 0.8 * norm) * start / jnp.linalg.norm(start)
+        scale = self.low + (self.high - self.low) * scale
+        return IdentityStack(start, readout, some_slope(keys[2]), scale)
+
+    def hypotheses(self, problem: IdentityStack) -> list[Hypothesis]:
+        """A covariance; a start that is not the centre."""
+        norm = jnp.linalg.norm(problem.start)
+        return [
+            Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "else K is no covariance"),
+            Hypothesis("the start is not the centre", norm, ">", 0.0, "which all packages leave where it is"),
+        ]

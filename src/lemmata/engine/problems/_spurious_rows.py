@@ -1,0 +1,92 @@
+"""Labels that one large input tells most of the time, among many small ones that tell little: a law of robust features.
+
+After Tsipras, Santurkar, Engstrom, Turner and Madry (2019), with the large input made larger than the attack.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+def spurious_rows(
+    key: Key[Array, ""], n: int, d: int, right: float, large: float, mean: float
+) -> tuple[Float[Array, "n columns"], Float[Array, " n"]]:
+    """Rows of 1 + d columns and labels y = +-1: +-large, of y's sign with probability `right`, then N(mean y, 1).
+
+    Args:
+        key: of the draws.
+        n: rows.
+        d: small inputs.
+        right: how often the large input has the sign of the label.
+        large: its size.
+        mean: of the small ones.
+    """
+    keys = jax.random.split(key, 3)
+    y = jax.random.rademacher(keys[0], (n,), jnp.float64)
+    told = jnp.where(jax.random.uniform(keys[1], (n,)) < right, y, -y)
+    small = mean * y[:, None] + jax.random.normal(keys[2], (n, d))
+    return jnp.concatenate([large * told[:, None], small], axis=1), y
+
+
+class AttackedRows(eqx.Module):
+    """Training rows, held-out rows, and an adversary who may change every input by a radius.
+
+    Args:
+        x, y: training rows and labels.
+        x_new, y_new: held-out rows and labels.
+        radius: of the adversary.
+    """
+
+    x: Float[Array, "n d"]
+    y: Float[Array, " n"]
+    x_new: Float[Array, "m d"]
+    y_new: Float[Array, " m"]
+    radius: Float[Array, ""]
+
+    @property
+    def unit(self) -> Float[Array, ""]:
+        """1 over the largest eigenvalue of x x': the time in which a linear model learns its first mode."""
+        return 1 / jnp.linalg.norm(self.x, 2) ** 2
+
+    def linear_margins(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
+        """The least y w'(x + shift) over the shifts of held-out rows, exactly: y w'x - radius |w|_1."""
+        return self.y_new * (self.x_new @ weights) - self.radius * jnp.abs(weights).sum()
+
+
+class SpuriousRows(Population[AttackedRows]):
+    """Rows in which one input out of d + 1 is robust.
+
+    Args:
+        n, d: training rows and small inputs.
+        new: held-out rows.
+    """
+
+    n: int = eqx.field(default=100, static=True)
+    d: int = eqx.field(default=60, static=True)
+    new: int = eqx.field(default=1000, static=True)
+
+    def settings(self) -> Space:
+        """Sizes, and the law."""
+        n, d = self.n, self.d
+        return Space(
+            n=Integer(n, 10, 500, "training rows", corners=(4 * n // 5, 5 * n // 4)),
+            d=Integer(d, 5, 500, "small inputs", corners=(4 * d // 5, 5 * d // 4)),
+            right=Real(0.95, 0.8, 1.0, "how often the large input tells the label", corners=(0.94, 0.96)),
+            mean=Real(0.1, 0.0, 0.5, "mean of a small input, towards the label", corners=(0.05, 0.1)),
+            radius=Real(0.3, 0.0, 1.0, "of the adversary", corners=(0.25, 0.35)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedRows:
+        """The large input has size 2."""
+        keys = jax.random.split(key)
+        law = (setting["d"], setting["right"], 2.0, setting["mean"])
+        x, y = spurious_rows(keys[0], setting["n"], *law)
+        x_new, y_new = spurious_rows(keys[1], self.new, *law)
+        return AttackedRows(x, y, x_new, y_new, jnp.asarray(setting["radius"]))
+
+    def hypotheses(self, problem: AttackedRows) -> list[Hypothesis]:
+        """Both labels are there."""
+        return [Hypothesis("both labels occur", jnp.abs(jnp.mean(problem.y)), "<", 1.0, "else nothing is to be told")]

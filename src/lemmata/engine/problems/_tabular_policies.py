@@ -1,0 +1,204 @@
+"""Tabular policies: a reference, another policy, rewards of the answers; and answers ranked by their reward."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+
+
+class TabularPolicy(eqx.Module):
+    """A reference and a policy on k answers, by log probabilities, with rewards and a price of divergence.
+
+    Args:
+        log_ref: log probabilities of the reference.
+        log_policy: log probabilities of the policy.
+        rewards: of each answer; where a claim speaks of a proxy, its error.
+        beta: the price of divergence, positive.
+        scale: the sub-Gaussian scale of the rewards under the reference, where it is known.
+    """
+
+    log_ref: Float[Array, " k"]
+    log_policy: Float[Array, " k"]
+    rewards: Float[Array, " k"]
+    beta: Float[Array, ""]
+    scale: Float[Array, ""]
+
+
+def _probabilities(problem: TabularPolicy) -> list[Hypothesis]:
+    sums = [(name, jnp.exp(logs).sum()) for name, logs in (("ref", problem.log_ref), ("policy", problem.log_policy))]
+    why = "they are probabilities of all the answers"
+    return [Hypothesis(f"the probabilities of the {name} add up to 1", total, "==", 1.0, why) for name, total in sums]
+
+
+class TabularPolicies(Population[TabularPolicy]):
+    """A normal reference in logits, a policy that moves from it by `skew` times exponential numbers or normal ones.
+
+    Args:
+        distance: the default size of the move of the logits.
+        skewed: whether the moves are exponential numbers, so that few answers gain much, instead of normal ones.
+    """
+
+    distance: float = eqx.field(static=True, default=1.0)
+    skewed: bool = eqx.field(static=True, default=False)
+
+    def settings(self) -> Space:
+        """Answers, distance."""
+        most = 2 * self.distance
+        distance = Real(
+            self.distance, 0.1, 4.0, "size of the move in logits", corners=(self.distance / 1.3, most / 1.5)
+        )
+        return Space(answers=Integer(12, 5, 500, "answers", corners=(8, 30)), distance=distance)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
+        """Reference, move, normal rewards, a price between 0.2 and 2."""
+        k, size = setting["answers"], setting["distance"]
+        one, two = jax.random.split(key)
+        logits, rewards, moved = jax.random.normal(one, (3, k))
+        uniform = jax.random.uniform(two, (k + 1,))
+        if self.skewed:
+            moved = -jnp.log1p(-uniform[:k])
+        policy = jax.nn.log_softmax(logits + size * moved)
+        return TabularPolicy(jax.nn.log_softmax(logits), policy, rewards, 0.2 * 10 ** uniform[k], jnp.asarray(jnp.nan))
+
+    def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
+        """Two probabilities, a price."""
+        price = Hypothesis("the price of divergence is positive", problem.beta, ">", 0.0, "else nothing is kept near")
+        return [*_probabilities(problem), price]
+
+
+class ProxyErrors(Population[TabularPolicy]):
+    """Policies with the error of a proxy as rewards: in half of them mostly the ratio policy/ref, else normal."""
+
+    free = ("log_ref", "log_policy", "rewards")
+
+    def settings(self) -> Space:
+        """Answers, distance of the policy."""
+        return Space(
+            answers=Integer(20, 5, 500, "answers", corners=(10, 40)),
+            distance=Real(1.5, 0.5, 4.0, "size of the move in logits", corners=(1.2, 2.0)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
+        """A policy; an error which is the ratio itself for every other problem on average."""
+        k = setting["answers"]
+        problem = TabularPolicies().sample({"answers": k, "distance": setting["distance"]}, key)
+        ratio = jnp.exp(problem.log_policy - problem.log_ref)
+        half = problem.rewards[0] > 0
+        return eqx.tree_at(lambda p: p.rewards, problem, jnp.where(half, ratio, problem.rewards))
+
+    def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
+        """Two probabilities; nothing about the error."""
+        return _probabilities(problem)
+
+
+@functools.cache
+def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    return points, np.log(weights / weights.sum())
+
+
+class SubGaussianRewards(Population[TabularPolicy]):
+    """Rewards on the nodes of Gauss-Hermite quadrature, and policies that tilt them, in half of the problems purely.
+
+    The discrete reference is 1-sub-Gaussian times its scale: its even moments are at most those of the normal law, with
+    equality up to order 2k - 1, so that tilting it is tilting a normal law to rounding.
+    """
+
+    free = ("log_policy",)
+
+    def settings(self) -> Space:
+        """Nodes and strength."""
+        return Space(
+            nodes=Integer(40, 20, 60, "answers"), tilt=Real(1.5, 0.1, 2.0, "largest tilt", corners=(0.75, 2.0))
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
+        """A tilt, normal noise on its logits in half of the problems, a scale between 1/2 and 2."""
+        k = setting["nodes"]
+        points, logs = _hermite(k)
+        one, two = jax.random.split(key)
+        u, log_ref = jax.random.uniform(one, (3,)), jnp.asarray(logs)
+        tilt, scale = setting["tilt"] * (0.1 + 0.9 * u[0]), 0.5 * 4 ** u[1]
+        noise = (u[2] < 0.5) * jax.random.normal(two, (k,))
+        policy = jax.nn.log_softmax(log_ref + tilt * points + noise)
+        return TabularPolicy(log_ref, policy, scale * points, jnp.ones(()), scale)
+
+    def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
+        """Two probabilities, and the moment generating function at a few places."""
+        mean = jnp.sum(jnp.exp(problem.log_ref) * problem.rewards)
+        at = jnp.array([-3.0, -1.0, 1.0, 3.0])[:, None] / problem.scale
+        logs = jax.nn.logsumexp(problem.log_ref + at * (problem.rewards - mean), axis=1)
+        name = "rewards are sub-Gaussian (2 log E exp(t (r - E r)) / (t scale)², at four t)"
+        largest = (2 * logs / (at[:, 0] * problem.scale) ** 2).max()
+        why = "the bound holds for light tails alone"
+        return [*_probabilities(problem), Hypothesis(name, largest, "<=", 1.0, why, rounding=1e-9)]
+
+
+class RankedAnswers(eqx.Module):
+    """Log probabilities of answers in the order of their rewards, the smallest first, and how many are drawn."""
+
+    logp: Float[Array, " k"]
+    draws: Float[Array, ""]
+
+
+class Rankings(Population[RankedAnswers]):
+    """Answers with normal logits of a random spread, and n drawn evenly on a logarithmic scale.
+
+    Args:
+        answers: how many, by default.
+        fewest, most: of the draws n.
+    """
+
+    free = ("logp",)
+    answers: int = eqx.field(static=True, default=400)
+    fewest: int = eqx.field(static=True, default=4)
+    most: int = eqx.field(static=True, default=64)
+
+    def settings(self) -> Space:
+        """Answers."""
+        return Space(answers=Integer(self.answers, 2, 10_000, "answers with different rewards"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RankedAnswers:
+        """Logits of spread up to 1, a whole n."""
+        one, two = jax.random.split(key)
+        u = jax.random.uniform(one, (2,))
+        logits = u[0] * jax.random.normal(two, (setting["answers"],))
+        draws = jnp.floor(self.fewest * ((self.most + 1) / self.fewest) ** u[1])
+        return RankedAnswers(jax.nn.log_softmax(logits), draws)
+
+    def hypotheses(self, problem: RankedAnswers) -> list[Hypothesis]:
+        """A probability, at least one draw."""
+        total = jnp.exp(problem.logp).sum()
+        return [
+            Hypothesis("the probabilities add up to 1", total, "==", 1.0, "they are those of all answers"),
+            Hypothesis("something is drawn", problem.draws, ">=", 1.0, "the best of nothing is not defined"),
+        ]
+
+
+class FewAnswers(eqx.Module):
+    """Probabilities of a few answers in the order of their rewards, and a small number of draws."""
+
+    probabilities: Float[Array, " k"]
+    draws: int = eqx.field(static=True)
+
+
+class ShortRankings(Population[FewAnswers]):
+    """So few answers and draws that every outcome can be listed."""
+
+    def settings(self) -> Space:
+        """Answers, draws."""
+        return Space(answers=Integer(4, 2, 6, "answers"), draws=Integer(4, 2, 5, "draws", corners=(3, 5)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FewAnswers:
+        """Normal logits."""
+        return FewAnswers(jax.nn.softmax(jax.random.normal(key, (setting["answers"],))), setting["draws"])
+
+    def hypotheses(self, problem: FewAnswers) -> list[Hypothesis]:
+        """A probability."""
+        total = problem.probabilities.sum()
+        return [Hypothesis("the probabilities add up to 1", total, "==", 1.0, "they are those of all answers")]

@@ -1,0 +1,80 @@
+"""The penalty and the sizes that the theory of in-context learning chooses."""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError
+
+Number = Float[Array, ""] | float
+
+
+def penalty_of_theory(
+    cost: Number,
+    noise: Number,
+    discretisation: Number,
+    *,
+    examples: int,
+    layers: int,
+    number: int,
+    constant: float = 1.0,
+) -> Float[Array, ""]:
+    """The penalty lambda of the Lasso (li2025incontext, equations 58a and 58c).
+
+    With h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon_dis² + n C_F²/L it is constant times
+    (h/C_F)^(1/3) e^(2/3) + h (C_F + sigma) + epsilon_dis²/C_F.
+
+    Args:
+        cost: C_F.
+        noise: sigma.
+        discretisation: epsilon_dis.
+        examples: N.
+        layers: L.
+        number: n.
+        constant: the hidden constant.
+    """
+    order, cost = math.sqrt(math.log(examples) / examples), jnp.asarray(cost)
+    objective = order * cost * (cost + noise) + discretisation**2 + number * cost**2 / layers
+    return constant * (jnp.cbrt(order / cost * objective**2) + order * (cost + noise) + discretisation**2 / cost)
+
+
+class Choices(NamedTuple):
+    """Sizes of a transformer and its prompts: n features, N examples, L layers; D = d + 2 n + 7."""
+
+    number: int
+    examples: int
+    layers: int
+
+
+def parameter_choices(error: float, barron: float, noise: float, log_cover: float, constant: float = 1.0) -> Choices:
+    """Sizes at which the theorem bounds the risk by the order of `error`, up to logarithms (li2025incontext, 25).
+
+    D - d = C_F² log|cover|/error, which is 2 n + 7; N = C_F² (C_F + sigma)²/error²; and the next odd number from
+    (D - d) C_F (C_F + sigma)/error on as L. Each of the three relations has the factor `constant`.
+
+    Args:
+        error: the target mean squared error.
+        barron: C_F.
+        noise: sigma.
+        log_cover: log |N_epsilon|.
+        constant: the hidden constant.
+
+    Raises:
+        SettingError: an error, C_F or cover that is not positive, or a negative noise.
+
+    Example:
+        >>> from lemmata.subjects.in_context.risk_bound import parameter_choices
+        >>> parameter_choices(error=0.1, barron=1.0, noise=0.0, log_cover=5.0)
+        Choices(number=22, examples=100, layers=501)
+    """
+    for name, value in {"error": error, "barron": barron, "log_cover": log_cover}.items():
+        if not (math.isfinite(value) and value > 0):
+            raise SettingError(name, found=value, rule="positive and finite")
+    if not noise >= 0:
+        raise SettingError("noise", found=noise, rule="at least 0")
+    width, product = constant * barron**2 * log_cover / error, barron * (barron + noise)
+    layers = math.ceil(constant * width * product / error)
+    number = max(1, math.ceil((width - 7) / 2))
+    return Choices(number, max(2, math.ceil(constant * (product / error) ** 2)), layers + 1 - layers % 2)

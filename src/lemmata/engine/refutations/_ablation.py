@@ -1,0 +1,121 @@
+"""Which hypotheses a statement needs, as far as a search can tell."""
+
+import dataclasses
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.core import require_float64
+from lemmata.engine.claims import Claim
+from lemmata.engine.claims._trials import hypotheses_of
+from lemmata.errors import SettingError
+
+from ._ascent import Ascent
+from ._confirm import confirm
+from ._found import Counterexample, address, evaluated
+from ._pressure import contradicts, margins, searchable
+from ._problem import Place, facts, free_fields, with_fields
+from ._search import refute
+
+_STARTS = 3
+_LENGTHS = (0.1, 1.0, 10.0)  # of a step beyond a hypothesis, in units of the problem's own size
+_STEPS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Needed:
+    """One hypothesis, and what became of the statement without it.
+
+    Args:
+        hypothesis: its name.
+        counterexample: a problem that breaks it, and the statement; None where the search found none, which does not
+            show that the statement holds without it.
+    """
+
+    hypothesis: str
+    counterexample: Counterexample | None
+
+    def __str__(self) -> str:
+        if self.counterexample is None:
+            return f"{self.hypothesis}: no counterexample without it was found"
+        return f"{self.hypothesis}: needed; without it the ratio reaches {self.counterexample.ratio:.4g}"
+
+
+def ablate(claim: Claim, budget: float = 60.0, *, seed: int = 0) -> tuple[Needed, ...]:
+    """Search for counterexamples with one hypothesis after the other switched off.
+
+    A few problems are first moved to where that hypothesis fails and the others hold, and climb from there; then the
+    whole search has its turn. What no free field can break, a condition on a size say, no search of this kind can tell.
+
+    Args:
+        claim: the claim.
+        budget: seconds for all of them together.
+        seed: of all randomness.
+
+    Raises:
+        PrecisionError: float64 is off.
+        SettingError: a budget that is none.
+
+    >>> import jax
+    >>> from lemmata.engine.claims import find
+    >>> with jax.enable_x64(True):
+    ...     (needed,) = ablate(find("exponential_near_one")[0], 20.0)
+    >>> needed.hypothesis, needed.counterexample.ratio > 1
+    ('the argument is small', True)
+    """
+    require_float64(f"a search for a counterexample to {claim.name}")
+    if not budget > 0:
+        raise SettingError("budget", found=f"{budget:g}", rule="seconds above 0")
+    default = claim.population.settings().default
+    problem = claim.population.sample(default, jax.random.key(seed))
+    names = dict.fromkeys(own.name for own in hypotheses_of(claim, problem) if own.checkable)
+    found = []
+    for name in names:
+        one = _beyond(claim, name, seed) or refute(claim, budget / len(names), seed=seed, without=name)
+        found.append(Needed(name, one if isinstance(one, Counterexample) else None))
+    return tuple(found)
+
+
+def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
+    """A counterexample near problems that are pushed across one hypothesis; None where nothing is there."""
+    setting = claim.population.settings().default
+    if not (claim.traced and searchable(claim)):
+        return None
+    ascent = None
+    for number in range(_STARTS):
+        place = Place(setting, seed, number)
+        problem, key = place.problem(claim), place.keys(claim)[1]
+        if not free_fields(claim, problem):
+            return None
+        ascent = ascent or Ascent(claim, problem, name)
+        for start in _pushed(claim, name, problem, ascent, seed + number):
+            found = ascent.climb(start, key, _STEPS)
+            if not np.isfinite(found.kept):
+                continue
+            moved = dataclasses.replace(place, fields=ascent.fields_at(found.z))
+            own = facts(claim, moved.problem(claim), key)
+            said = contradicts(claim, own.predicted, own.measured, own.condition) and confirm(claim, moved, name)
+            if said:
+                blank = Counterexample(address(claim), moved, 0.0, 0.0, 0.0, (), said, number + 1)
+                return evaluated(claim, blank)
+    return None
+
+
+def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) -> list[Any]:
+    """The problem, moved against the margin of a hypothesis until that fails; the climb mends what else breaks."""
+    z = ascent.point_of(problem)
+    beside = lambda z: with_fields(problem, ascent.unravel(jnp.asarray(z)))
+
+    def left(z: jax.Array) -> jax.Array:
+        return margins([one for one in hypotheses_of(claim, beside(z)) if one.name == name]).min()
+
+    drawn = np.random.default_rng(seed).normal(size=len(z))
+    drawn, size = drawn / np.linalg.norm(drawn), max(float(np.linalg.norm(z)), 1e-3)
+    # Where a condition holds with equality its margin has no slope: that of a point beside it says where to go.
+    slope = np.nan_to_num(np.asarray(jax.grad(left)(jnp.asarray(z + 1e-6 * size * drawn))))
+    slope = slope / max(float(np.linalg.norm(slope)), 1e-300)
+    ways = [z - length * size * way for length, way in itertools.product(_LENGTHS, (slope, slope - 0.3 * drawn))]
+    return [beside(moved) for moved in ways if float(left(jnp.asarray(moved))) < 0]

@@ -1,0 +1,133 @@
+"""Whether a candidate is a counterexample: fresh randomness, and what rounding could have done."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.engine.claims import Claim
+from lemmata.engine.claims._trials import _COMPILER, measured
+
+from ._precise import DIGITS, precisely
+from ._pressure import allowed, contradicts
+from ._problem import Facts, Place, facts
+
+_FRESH = 32
+_SHAKEN = 8
+_SAFE = 4.0
+_NUMBERS = 400  # of a problem that is evaluated in many digits
+_EPS = float(np.finfo(float).eps)
+
+
+def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
+    """How a candidate was confirmed, in words; None where it was not.
+
+    It is evaluated anew, operation by operation; measured again with other keys; and with inputs that are moved by a
+    rounding error each: what that changes, four times over, must not explain the contradiction. Neither must the slack
+    by which hypotheses hold.
+    """
+    problem, key = place.problem(claim), place.keys(claim)[1]
+    own = facts(claim, problem, key)
+    if not (allowed(own.hypotheses, without) and contradicts(claim, own.predicted, own.measured, own.condition)):
+        return None
+    if _leans(own, without):
+        return None
+    both = _both(claim, problem)
+    again = 0
+    for number in range(_FRESH):
+        other = both(problem, jax.random.fold_in(key, 1000 + number))[1]
+        again += contradicts(claim, own.predicted, other, own.condition)
+    if not again:
+        return None
+    shift = _rounding(both, problem, key)
+    if shift is None:
+        return None
+    said = (
+        f"confirmed in float64 operation by operation, by {again} of {_FRESH} measurements with other keys, and with "
+        f"inputs moved by rounding (the difference moves by {shift:.2g} of itself)"
+    )
+    many = _in_many_digits(claim, problem, key)
+    if many is None:
+        return said
+    if not contradicts(claim, many[0], many[1], own.condition):
+        return None
+    return f"{said}, and in {DIGITS} digits"
+
+
+def _leans(own: Facts, without: str | None) -> bool:
+    """Whether hypotheses that hold by their slack alone may explain a contradiction: it is within the slack's root.
+
+    A bound that is as steep as a root where a hypothesis ends moves by that much.
+    """
+    slack = [
+        h.rounding for h in own.hypotheses if h.checkable and h.name != without and np.any(np.asarray(h.margin) < 0)
+    ]
+    if not slack:
+        return False
+    apart = np.abs(np.asarray(own.measured, float) - np.asarray(own.predicted, float))
+    size = np.maximum(np.abs(own.measured), np.abs(own.predicted))
+    return bool(np.nanmax(apart / np.where(size > 0, size, 1.0)) <= np.sqrt(max(slack)))
+
+
+def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
+    """Prediction and measurement with 50 digits; None where an operation of theirs is not known so."""
+    if not claim.traced:
+        return None
+    arrays, rest = eqx.partition(problem, eqx.is_array)
+
+    def both(arrays: object) -> tuple[jax.Array, jax.Array]:
+        whole = eqx.combine(arrays, rest)
+        return jnp.asarray(claim.predict(whole), float), measured(claim, whole, key)
+
+    size = sum(leaf.size for leaf in jax.tree.leaves(arrays))
+    if size > _NUMBERS:
+        return None
+    try:
+        return precisely(both, arrays)
+    except Exception:  # whatever an operation raises on numbers that it was not made for
+        return None
+
+
+def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]]:
+    """Prediction and measurement on problems of one shape, compiled where the claim is JAX."""
+    rest = eqx.partition(problem, eqx.is_array)[1]
+
+    def evaluated(arrays: object, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        whole = eqx.combine(arrays, rest)
+        return jnp.asarray(claim.predict(whole), float), measured(claim, whole, key)
+
+    run = jax.jit(evaluated, compiler_options=_COMPILER) if claim.traced else evaluated
+
+    def both(problem: object, key: jax.Array) -> tuple[np.ndarray, np.ndarray]:
+        predicted, found = run(eqx.filter(problem, eqx.is_array), key)
+        return np.asarray(predicted), np.asarray(found)
+
+    return both
+
+
+def _rounding(
+    both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
+) -> float | None:
+    """How far rounding of the inputs moves the largest difference, relative to it; None where it explains it."""
+    difference = np.subtract(*both(problem, key))
+    at = int(np.nanargmax(np.abs(difference)))
+    largest = float(np.abs(difference.ravel()[at]))
+    moved, rng = 0.0, np.random.default_rng(0)
+    for _ in range(_SHAKEN):
+        other = np.subtract(*both(shaken(problem, rng), key))
+        moved = max(moved, abs(float(other.ravel()[at] - difference.ravel()[at])))
+    return moved / largest if _SAFE * moved < largest else None
+
+
+def shaken(problem: object, rng: np.random.Generator) -> object:
+    """The problem with every floating-point number but whole ones moved by a rounding error, up or down."""
+
+    def move(leaf: jax.Array) -> jax.Array:
+        value = np.asarray(leaf)
+        signs = rng.choice([-1.0, 1.0], size=value.shape) * (value != np.round(value))
+        return jnp.asarray(value * (1 + _EPS * signs))
+
+    arrays, rest = eqx.partition(problem, eqx.is_inexact_array)
+    return eqx.combine(jax.tree.map(move, arrays), rest)

@@ -1,0 +1,126 @@
+"""Many problems of one shape at once: drawn, given special values, and judged by one compiled function."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from lemmata.engine.claims import Claim, Real
+from lemmata.engine.claims._trials import _COMPILER, hypotheses_of, measured, root_key, run_trials
+
+from ._pressure import margins, pressure, pressures
+from ._problem import Place, free_fields, with_fields
+
+FORMS = 9  # how a free field may be changed after it was drawn; 0 leaves it
+_AT_ONCE = 16  # rows that are computed beside each other
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """What was found on each of R problems.
+
+    Args:
+        places: where they are.
+        inside: where every hypothesis holds.
+        pressure: log of measured over predicted; -inf where it is not a number or a hypothesis fails.
+        margin: the smallest of the hypotheses'.
+        predicted, measured, condition: of the trials.
+        failed: how many raised an error.
+    """
+
+    places: list[Place]
+    inside: Bool[np.ndarray, " R"]
+    pressure: Float[np.ndarray, " R"]
+    margin: Float[np.ndarray, " R"]
+    predicted: np.ndarray
+    measured: np.ndarray
+    condition: np.ndarray
+    failed: int = 0
+
+
+class Draws:
+    """Problems of one claim at settings that differ in real numbers alone, which are traced: compiled once.
+
+    Args:
+        claim: the claim; its methods are JAX functions.
+        setting: the integers and choices; its real numbers are not looked at.
+        without: a hypothesis that need not hold.
+        free: whether free fields take various forms, and are kept.
+    """
+
+    def __init__(self, claim: Claim, setting: dict[str, Any], without: str | None = None, free: bool = True):
+        variables = claim.population.settings().variables
+        self.claim, self.without, self.free = claim, without, free
+        self.real = [name for name in setting if isinstance(variables[name], Real)]
+        self.rest = {name: value for name, value in setting.items() if name not in self.real}
+        self._run = jax.jit(self._rows, compiler_options=_COMPILER)
+
+    def _rows(self, root: Key[Array, ""], rows: Any) -> Any:
+        return jax.lax.map(lambda row: self._row(root, *row), rows, batch_size=_AT_ONCE)
+
+    def _row(self, root: Key[Array, ""], number: Array, forms: Array, real: dict[str, Array]) -> Any:
+        claim = self.claim
+        sample_key, key = jax.random.split(jax.random.fold_in(root, number))
+        problem = claim.population.sample({**self.rest, **real}, sample_key)
+        fields = {}
+        for i, name in enumerate(free_fields(claim, problem) if self.free else ()):
+            own = jax.random.fold_in(sample_key, 1 + i)
+            fields[name] = formed(jnp.asarray(getattr(problem, name), float), forms[i], own)
+        problem = with_fields(problem, fields)
+        condition = jnp.asarray(1.0 if claim.condition is None else claim.condition(problem), float)
+        predicted, found = jnp.asarray(claim.predict(problem), float), measured(claim, problem, key)
+        hypotheses = [one for one in hypotheses_of(claim, problem) if one.checkable and one.name != self.without]
+        holds = jnp.asarray([jnp.all(one.holds) & ~jnp.any(one.undefined) for one in hypotheses]).all()
+        margin = jnp.min(margins(hypotheses, self.without), initial=1.0)
+        value = pressure(claim, predicted, found, condition)
+        return fields, predicted, found, condition, holds, margin, value
+
+    def judge(
+        self, seed: int, numbers: Int[np.ndarray, " R"], forms: Int[np.ndarray, "R f"], settings: list[dict[str, Any]]
+    ) -> Drawn:
+        """The problems with these numbers, forms of their free fields, and settings."""
+        real = {name: np.array([one[name] for one in settings], float) for name in self.real}
+        found = self._run(root_key(self.claim, seed), (numbers, forms, real))
+        fields, predicted, found, condition, holds, margin, value = jax.tree.map(np.asarray, found)
+        value = np.where(holds, np.nan_to_num(value, nan=-np.inf, posinf=np.inf), -np.inf)
+        places = [
+            Place(settings[i], seed, int(number), {name: stack[i] for name, stack in fields.items()})
+            for i, number in enumerate(numbers)
+        ]
+        return Drawn(places, holds, value, np.nan_to_num(margin, nan=-1.0), predicted, found, condition)
+
+
+def drawn_one_by_one(
+    claim: Claim, setting: dict[str, Any], seed: int, count: int, without: str | None = None
+) -> Drawn | None:
+    """Problems of one setting by the engine's own trials: for claims that are not JAX, or whose settings are not."""
+    finished = run_trials(claim, setting, count, seed)
+    own = finished.stacked
+    if own is None:
+        return None
+    kept: Bool[np.ndarray, " R"] = np.ones(len(own.holds), bool)
+    margin = np.ones(len(kept))
+    for hypothesis in own.hypotheses:
+        if hypothesis.checkable and hypothesis.name != without:
+            kept &= np.asarray(hypothesis.holds) & ~np.asarray(hypothesis.undefined)
+            margin = np.minimum(margin, np.nan_to_num(np.asarray(hypothesis.margin), nan=-1.0))
+    value = np.where(kept, pressures(claim, own.predicted, own.measured, own.condition), -np.inf)
+    places = [Place(setting, seed, int(number)) for number in finished.numbers]
+    return Drawn(places, kept, value, margin, own.predicted, own.measured, own.condition, len(finished.errors))
+
+
+def formed(value: Float[Array, "..."], form: Int[Array, ""], key: Key[Array, ""]) -> Float[Array, "..."]:
+    """A field in one of `FORMS` forms: as it is, small, large, signs, sparse, equal, whole, and the like.
+
+    Extreme cases of classical inequalities are of such forms more often than chance meets them.
+    """
+    size = jnp.abs(value)
+    kept = jax.random.bernoulli(key, 0.5, value.shape)
+    moved = [
+        value, 0.1 * value, 0.01 * value, 10 * value, jnp.sign(value), jnp.where(kept, value, 0.0),
+        jnp.full_like(value, size.mean()), jnp.round(value), jnp.where(size >= size.max(), value, 0.0),
+    ]  # fmt: skip
+    return jax.lax.select_n(form, *moved)

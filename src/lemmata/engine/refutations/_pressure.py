@@ -1,0 +1,71 @@
+"""How near a trial is to contradicting its claim: one number that a search can raise."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Equal, Hypothesis, Sample, Witness
+from lemmata.engine.claims._relations import ROUNDING
+
+_TINY = 1e-300
+_LEAST = 1e-15
+
+
+def searchable(claim: Claim) -> bool:
+    """Whether one trial alone can contradict the claim: a sure bound, a sure construction, an identity."""
+    relation = claim.relation
+    if isinstance(relation, AtMost | AtLeast):
+        return relation.delta == 0
+    return isinstance(relation, Equal) or (isinstance(relation, Witness) and relation.probability == 1.0)
+
+
+def pressure(claim: Claim, predicted: Array, measured: Array, condition: Array) -> Float[Array, ""]:
+    """The logarithm of measured over predicted, of the component that is nearest to a contradiction.
+
+    For lower bounds it is predicted over measured; for an identity the gap in units of what rounding explains. Where
+    the bound is not positive, or what it bounds is negative, it is their difference over the sum of their sizes. Above
+    0 the statement fails, to rounding.
+    """
+    above, below = (measured, predicted) if not isinstance(claim.relation, AtLeast | Witness) else (predicted, measured)
+    size = jnp.maximum(jnp.abs(above), jnp.abs(below))
+    if isinstance(claim.relation, Equal):
+        wide = condition.reshape(condition.shape + (1,) * (size.ndim - condition.ndim))
+        gap = jnp.abs(above - below) / (ROUNDING * wide * size + _TINY)
+        return jnp.max(jnp.log(gap + _TINY))
+    # A measurement of 0 under a positive bound is far from a violation: a share below _LEAST has no slope.
+    both = (above >= 0) & (below > 0)
+    ratio = jnp.log(jnp.maximum(jnp.where(both, above, 1.0) / jnp.where(both, below, 1.0), _LEAST))
+    apart = (above - below) / (jnp.abs(above) + jnp.abs(below) + _TINY)
+    return jnp.max(jnp.where(both, ratio, apart))
+
+
+def pressures(claim: Claim, predicted: np.ndarray, measured: np.ndarray, condition: np.ndarray) -> np.ndarray:
+    """The pressure of each of many trials; -inf where it is not a number."""
+    found = jax.vmap(lambda *one: pressure(claim, *one))(*map(jnp.asarray, (predicted, measured, condition)))
+    return np.nan_to_num(np.asarray(found), nan=-np.inf, posinf=np.inf)
+
+
+def contradicts(claim: Claim, predicted: Any, measured: Any, condition: Any) -> bool:
+    """Whether one trial contradicts the claim beyond rounding, by the relation's own rule."""
+    rows = [np.asarray(value, float)[None] for value in (predicted, measured, condition)]
+    if not all(np.isfinite(row).all() for row in rows[:2]):
+        return False
+    return claim.relation.compare(Sample(*rows)) is False
+
+
+def margins(hypotheses: list[Hypothesis], without: str | None = None) -> Float[Array, " k"]:
+    """How far the checked conditions are from failing; those that fail by rounding alone count as 0."""
+    own = [hypothesis for hypothesis in hypotheses if hypothesis.checkable and hypothesis.name != without]
+    if not own:
+        return jnp.zeros(0)
+    slack = [jnp.where(hypothesis.holds, jnp.maximum(hypothesis.margin, 0.0), hypothesis.margin) for hypothesis in own]
+    return jnp.concatenate([jnp.ravel(value) for value in slack])
+
+
+def allowed(hypotheses: list[Hypothesis], without: str | None = None) -> bool:
+    """Whether every condition but one holds, as the hypotheses themselves say."""
+    own = [hypothesis for hypothesis in hypotheses if hypothesis.checkable and hypothesis.name != without]
+    return all(bool(np.all(hypothesis.holds)) and not np.any(hypothesis.undefined) for hypothesis in own)

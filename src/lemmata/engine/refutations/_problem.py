@@ -1,0 +1,82 @@
+"""A problem that a search may change: where it was drawn, and the fields that are free."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim
+from lemmata.engine.claims._trials import hypotheses_of, measured, root_key
+
+
+def called_free(claim: Claim) -> tuple[str, ...]:
+    """The fields that the population's class calls free; a field of its own by that name means something else."""
+    population = claim.population
+    own = dataclasses.is_dataclass(population) and any(field.name == "free" for field in dataclasses.fields(population))
+    return () if own else tuple(getattr(population, "free", ()))
+
+
+def free_fields(claim: Claim, problem: Any) -> tuple[str, ...]:
+    """The array fields that the population calls free, and that this problem has as floating-point numbers."""
+    return tuple(name for name in called_free(claim) if eqx.is_inexact_array_like(getattr(problem, name, None)))
+
+
+def with_fields(problem: Any, fields: dict[str, Any]) -> Any:
+    """The problem with other values in some of its fields."""
+    if not fields:
+        return problem
+    where = lambda tree: [getattr(tree, name) for name in fields]
+    return eqx.tree_at(where, problem, [jnp.asarray(value) for value in fields.values()])
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a problem is: a setting, a key, and values of free fields.
+
+    Args:
+        setting: of the population.
+        seed, number: which trial drew it.
+        fields: values that replace what was drawn.
+    """
+
+    setting: dict[str, Any]
+    seed: int
+    number: int
+    fields: dict[str, Float[np.ndarray, "..."]] = dataclasses.field(default_factory=dict)
+
+    def keys(self, claim: Claim) -> tuple[Key[Array, ""], Key[Array, ""]]:
+        """The key of the problem, and that of the measurement."""
+        sample_key, measure_key = jax.random.split(jax.random.fold_in(root_key(claim, self.seed), self.number))
+        return sample_key, measure_key
+
+    def problem(self, claim: Claim) -> Any:
+        """The problem itself."""
+        return with_fields(claim.population.sample(self.setting, self.keys(claim)[0]), self.fields)
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """A trial at a place: hypotheses, prediction, measurement, condition number."""
+
+    hypotheses: list[Any]
+    predicted: np.ndarray
+    measured: np.ndarray
+    condition: np.ndarray
+
+
+def facts(claim: Claim, problem: Any, key: Key[Array, ""]) -> Facts:
+    """Evaluate a claim on a problem, operation by operation rather than compiled."""
+    condition = 1.0 if claim.condition is None else claim.condition(problem)
+    values = (claim.predict(problem), measured(claim, problem, key), condition)
+    return Facts(hypotheses_of(claim, problem), *(np.asarray(value, float) for value in values))
+
+
+def spelled_out(claim: Claim, place: Place) -> Place:
+    """The same place with the values of all free fields written down."""
+    problem = place.problem(claim)
+    own = {name: np.asarray(getattr(problem, name), float) for name in free_fields(claim, problem)}
+    return dataclasses.replace(place, fields=own)

@@ -1,0 +1,100 @@
+"""Searches beside each other: several claims, or one claim from several seeds, in an executor."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+from lemmata.engine.claims import Claim
+from lemmata.engine.claims._apart import received, sent
+from lemmata.errors import SolverError
+from lemmata.workers import Lost, finished
+
+from ._found import Counterexample, Survived
+
+_APART = 10_007
+"""Between the seeds of two searches for the same claim."""
+
+
+def seed_of(seed: int, number: int) -> int:
+    """The seed of a search: the first has the caller's own."""
+    return seed + number * _APART
+
+
+def searches(
+    executor: Executor | None, search: Callable[..., Counterexample | Survived], claims: Iterable[Claim], budget: float,
+    *, each: int = 1, seed: int = 0, told: Callable[[str], None] = lambda name: None, **options: Any,
+) -> Iterator[tuple[str, Counterexample | Survived | Lost]]:  # fmt: skip
+    """Search claims, each so many times from seeds of its own, and give each claim's outcome as it is known.
+
+    The first counterexample is a claim's outcome. Where none is found, what was searched is counted together, and the
+    largest ratio of all searches is the claim's. A search that is lost with its worker is left out with a warning; a
+    claim of which all are lost is `Lost`.
+
+    Args:
+        executor: where searches run, each a task; None is here.
+        search: `refute`.
+        claims: of different names.
+        budget: seconds of a search.
+        each: searches for a claim.
+        seed: of all randomness.
+        told: told the claim of each search that is finished.
+        options: as of `refute`.
+    """
+    tasks = [
+        ((claim.name, number), (search, sent(claim), budget, {"seed": seed_of(seed, number), **options}))
+        for claim in claims
+        for number in range(each)
+    ]
+    found: dict[str, list[Counterexample | Survived | Lost]] = {}
+    for (name, number), own in finished(executor, _searched, tasks):
+        told(name)
+        known = found.setdefault(name, [])
+        if any(isinstance(other, Counterexample) for other in known):
+            continue
+        known.append(own)
+        if isinstance(own, Lost) and each > 1:
+            what = f"{name}: search {number} of {each} was lost ({own.error}); the others go on"
+            warnings.warn(what, RuntimeWarning, stacklevel=2)
+        if isinstance(own, Counterexample) or len(known) == each:
+            yield name, _together(name, known)
+
+
+def _searched(
+    search: Callable[..., Counterexample | Survived], claim: Claim | str, budget: float, options: dict[str, Any]
+) -> Counterexample | Survived:
+    return search(received(claim), budget, **options)
+
+
+def _together(name: str, found: list[Counterexample | Survived | Lost]) -> Counterexample | Survived | Lost:
+    """What several searches for one claim say."""
+    for own in found:
+        if isinstance(own, Counterexample):
+            return own
+    survived = [own for own in found if isinstance(own, Survived)]
+    if not survived:
+        lost = next(own for own in found if isinstance(own, Lost))
+        return Lost(name, lost.error)
+    best = max(survived, key=lambda own: -1.0 if own.ratio is None else own.ratio)
+    total = lambda field: sum(getattr(own, field) for own in survived)
+    return dataclasses.replace(
+        best, settings=total("settings"), trials=total("trials"), climbed=total("climbed"), failed=total("failed"),
+        seconds=max(own.seconds for own in survived),
+    )  # fmt: skip
+
+
+def widely(
+    executor: Executor, search: Callable[..., Counterexample | Survived], claim: Claim, budget: float, **options: Any
+) -> Counterexample | Survived:
+    """Search one claim from a seed for each worker of an executor.
+
+    Raises:
+        SolverError: all searches were lost.
+    """
+    each = getattr(executor, "_max_workers", 2)
+    for _, found in searches(executor, search, [claim], budget, each=each, **options):
+        if isinstance(found, Lost):
+            raise SolverError(f"the search for a counterexample to {claim.name}", found=found.error)
+        return found
+    raise AssertionError("a claim has an outcome")

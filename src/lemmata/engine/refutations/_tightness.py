@@ -1,0 +1,163 @@
+"""How much of a bound's constant a search finds needed: the tightness that the catalogue records."""
+
+import dataclasses
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from lemmata.core import require_float64
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Status, Witness
+from lemmata.engine.claims._entries import fingerprint_of
+from lemmata.engine.claims._trials import Outcome, run_trials
+from lemmata.errors import SettingError
+
+from ._found import Counterexample
+from ._pressure import searchable
+from ._problem import Facts, Place, facts
+from ._search import refute
+
+_DRAWN = 64  # problems at a setting, for a statement with a probability
+_MOST = 30  # settings
+_ATTAINED = 1 + 1e-6  # beyond it unconfirmed ratios are rounding; below it hypotheses' own slack, 1e-12, explains them
+
+
+@dataclasses.dataclass(frozen=True)
+class Tightness:
+    """The largest share of a constant that a search found to be needed.
+
+    Args:
+        claim: its name.
+        fingerprint: of the code that it rests on.
+        ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem; of a
+            statement with probability 1 - delta the quantile of that order, at the worst setting. None where
+            predictions are not positive numbers, where the largest ratio is rounding, and of what was refuted.
+        refuted: how a counterexample was confirmed, in words; empty where the claim survived.
+        settings, trials, climbed: how many were searched; of a counterexample only the trials are known.
+        place: where the largest ratio or the counterexample is; None where nothing could be judged.
+        seconds: of processor time that the search was given.
+    """
+
+    claim: str
+    fingerprint: str
+    ratio: float | None
+    refuted: str
+    settings: int | None
+    trials: int
+    climbed: int | None
+    place: Place | None
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as the catalogue has it; values of moved fields are left out, their names are not."""
+        place = self.place
+        where = None if place is None else {"setting": place.setting, "seed": place.seed, "number": place.number}
+        told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**told, "place": where, "moved": sorted(place.fields) if place is not None else []}
+
+
+def has_tightness(claim: Claim) -> bool:
+    """Whether the claim bounds something; identities, rates and means have no constant of that sort."""
+    relation = claim.relation
+    return isinstance(relation, AtMost | AtLeast) or (isinstance(relation, Witness) and searchable(claim))
+
+
+def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> Tightness:
+    """Search for the largest ratio of a bound, or for a counterexample to any claim, in a time of the processor.
+
+    The search is `refute`. Of a true statement with probability 1 - delta the ratio
+    is the quantile of that order over 64 problems at the default and at settings around it, the largest of them: the
+    best constant that the draws do not contradict.
+
+    Args:
+        claim: the claim.
+        seconds: of processor time, so that a busy machine searches as much.
+        seed: of all randomness.
+
+    Raises:
+        PrecisionError: float64 is off.
+        SettingError: a budget that is none.
+
+    >>> import jax
+    >>> from lemmata.engine.claims import find
+    >>> with jax.enable_x64(True):
+    ...     found = measure_tightness(find("line_by_ramps")[0], 2.0)
+    >>> 0.5 < found.ratio < 1 + 1e-9
+    True
+    """
+    require_float64(f"a search for a counterexample to {claim.name}")
+    if not seconds > 0:
+        raise SettingError("seconds", found=f"{seconds:g}", rule="above 0")
+    if has_tightness(claim) and not searchable(claim) and claim.expected is not Status.REFUTED:
+        return _by_quantiles(claim, claim.relation.delta, seconds, seed)  # pyright: ignore[reportAttributeAccessIssue]
+    found = refute(claim, seconds, seed=seed, clock=time.process_time)
+    own = fingerprint_of(claim)
+    if isinstance(found, Counterexample) and has_tightness(claim) and found.alone and found.ratio <= _ATTAINED:
+        return Tightness(claim.name, own, 1.0, "", None, found.trials, None, found.place, seconds)
+    if isinstance(found, Counterexample):
+        return Tightness(claim.name, own, None, found.confirmed, None, found.trials, None, found.place, seconds)
+    ratio = _ratio(claim, found.place) if has_tightness(claim) and found.place is not None else None
+    return Tightness(claim.name, own, ratio, "", found.settings, found.trials, found.climbed, found.place, seconds)
+
+
+def _by_quantiles(claim: Claim, delta: float, seconds: float, seed: int) -> Tightness:
+    """The largest quantile of the ratio over settings: the default, then corners that the seed draws."""
+    space, begun = claim.population.settings(), time.process_time()
+    best, where, settings, trials = -math.inf, None, 0, 0
+    for setting in (space.default, *space.corners(_MOST, seed)):
+        if settings and time.process_time() - begun > seconds:
+            break
+        finished = run_trials(claim, setting, _DRAWN, seed + settings)
+        if finished.stacked is not None:
+            ratios = np.where(finished.stacked.holds, ratios_of(claim, finished.stacked), np.nan)
+            known = np.flatnonzero(~np.isnan(ratios))
+            if len(known):
+                order = known[np.argsort(ratios[known])]
+                at = order[math.ceil((1 - delta) * len(order)) - 1]
+                if ratios[at] > best:
+                    best, where = float(ratios[at]), Place(setting, seed + settings, int(finished.numbers[at]))
+        settings, trials = settings + 1, trials + len(finished.numbers)
+    ratio = best if -math.inf < best <= _ATTAINED else None
+    return Tightness(claim.name, fingerprint_of(claim), ratio, "", settings, trials, 0, where, seconds)
+
+
+def ratios_of(claim: Claim, own: Outcome | Facts) -> np.ndarray:
+    """The worst component's ratio in each trial; NaN where the bound is not positive, or what it bounds negative.
+
+    Args:
+        claim: a bound.
+        own: its finished trials, or one trial with a leading axis.
+    """
+    parts = (own.predicted, own.measured)
+    predicted, measured = (np.asarray(part, float).reshape(len(own.predicted), -1) for part in parts)
+    above, below = (predicted, measured) if isinstance(claim.relation, AtLeast | Witness) else (measured, predicted)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where((above >= 0) & (below > 0), above / below, np.nan)
+        ratio = np.where((above == 0) & (below == 0), 0.0, ratio)  # says nothing, whatever the constant
+    return ratio.max(axis=1)
+
+
+def _ratio(claim: Claim, place: Place) -> float | None:
+    own = facts(claim, place.problem(claim), place.keys(claim)[1])
+    one = dataclasses.replace(own, predicted=own.predicted[None], measured=own.measured[None])
+    found = float(ratios_of(claim, one)[0])
+    return found if found <= _ATTAINED else None
+
+
+def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
+    """A claim entered as printed, on the population of the first claim that corrects it and has the same problems.
+
+    Args:
+        claim: the claim as printed.
+        neighbours: all claims.
+
+    Returns:
+        The claim itself where no neighbour has the same problems, or one has the same population.
+    """
+    found = [other.population for other in neighbours if other.corrects is type(claim)]
+    found = [own for own in found if own.problem is claim.population.problem]
+    if not found or claim.population in found:
+        return claim
+    words = {"population": found[0], "__doc__": type(claim).__doc__, "__module__": type(claim).__module__}
+    return type(type(claim).__name__, (type(claim),), words)()

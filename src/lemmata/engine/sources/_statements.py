@@ -1,0 +1,237 @@
+"""The statements of a source in their order, from its TOML file, beside the claims that judge them."""
+
+import dataclasses
+import functools
+import importlib.resources
+import importlib.resources.abc
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from lemmata.engine.claims import Claim, Kind, kind_of, registry, words_of
+from lemmata.errors import UnknownNameError
+
+VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
+"""What may come of a statement: loose also where it is empty; contradictory where another of the source denies it."""
+
+_CALLED = {"figure": "caption", "example": "example"}
+"""What a source calls statements whose number tells no kind; they are remarks."""
+
+REFERENCES = ("real", "altered", "missing")
+"""What a work may turn out to be that a source cites."""
+
+
+REPRODUCED = ("reproduced", "in part", "not reproduced", "contradicted", "not run")
+"""What may come of a result of a paper at the size of this machine."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """A numbered statement of a source, or a named place in its text.
+
+    Args:
+        number: its number, exactly as the source has it.
+        kind: what it is.
+        title: a name in lemmata's own words; may be empty.
+        reason: why no claim judges it; None where one does.
+        says: what it says, in lemmata's own words; empty where its claims alone say it.
+        verdict: what comes of it, one of `VERDICTS`; None where that is left to its claims.
+        because: why that verdict.
+    """
+
+    number: str
+    kind: Kind
+    title: str = ""
+    reason: str | None = None
+    says: str = ""
+    verdict: str | None = None
+    because: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """An entry of a source's own bibliography, and whether there is such a work.
+
+    Args:
+        number: its number there.
+        cited: authors, year and title as the source has them, shortened.
+        status: "real" as cited, "altered" (a work with other authors, title or year), or "missing".
+        note: what is different.
+    """
+
+    number: int
+    cited: str
+    status: str
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reproduction:
+    """What of a paper was run here, at which size, and what came of it.
+
+    Args:
+        headline: what the paper reports, in lemmata's own words.
+        ours: what was measured here.
+        size: data, sizes of models and how often.
+        verdict: one of `REPRODUCED`.
+    """
+
+    headline: str
+    ours: str
+    size: str
+    verdict: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """An open problem that a source names.
+
+    Args:
+        number: its number there.
+        title: a name in lemmata's own words.
+        difficulty: the source's own rating, of 10.
+        statement: what is asked.
+        known: what is known of it here.
+    """
+
+    number: int
+    title: str
+    difficulty: int
+    statement: str
+    known: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A row of a source's table: a statement, and either the claims that judge it or the reason why none does."""
+
+    statement: Statement
+    claims: tuple[Claim, ...]
+    reason: str | None
+
+
+def _folder() -> importlib.resources.abc.Traversable:
+    return importlib.resources.files("lemmata.engine.sources")
+
+
+def sources() -> tuple[str, ...]:
+    """BibTeX keys of the sources whose statements are listed.
+
+    >>> "gu2024softmax" in sources()
+    True
+    """
+    return tuple(sorted(file.name[:-5] for file in _folder().iterdir() if file.name.endswith(".toml")))
+
+
+@functools.cache
+def statements(key: str) -> tuple[Statement, ...]:
+    """The statements of a source in their order.
+
+    >>> statements("gu2024softmax")[-1].number
+    'Theorem G.5'
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(_statement(**entry) for entry in _file(key)["statement"])
+
+
+@functools.cache
+def chapters(key: str) -> tuple[int, ...]:
+    """The chapters whose statements are listed, of a source that is listed in part; none where it is listed whole.
+
+    >>> 17 in chapters("emergence2026"), chapters("gu2024softmax")
+    (True, ())
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(_file(key).get("chapters", ()))
+
+
+@functools.cache
+def references(key: str) -> tuple[Reference, ...]:
+    """The entries of a source's own bibliography that were looked up; none where nobody has.
+
+    >>> [reference.number for reference in references("foundation2025") if reference.status == "real"]
+    [6, 12, 13, 15, 16, 18, 19, 21]
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(Reference(**entry) for entry in _file(key).get("reference", ()))
+
+
+@functools.cache
+def problems(key: str) -> tuple[Problem, ...]:
+    """The open problems that a source names.
+
+    >>> [problem.difficulty for problem in problems("foundation2025")]
+    [5, 8, 6, 6, 7, 7, 8]
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(Problem(**entry) for entry in _file(key).get("problem", ()))
+
+
+@functools.cache
+def reproductions(key: str) -> tuple[Reproduction, ...]:
+    """What of a paper was run here; none where the source is no paper that reports results.
+
+    >>> reproductions("gu2024softmax")
+    ()
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(Reproduction(**entry) for entry in _file(key).get("reproduction", ()))
+
+
+def _file(key: str) -> dict[str, Any]:
+    if key not in sources():
+        raise UnknownNameError(f"source '{key}'", rule=f"one of {', '.join(sources())}")
+    return tomllib.loads(_folder().joinpath(f"{key}.toml").read_text(encoding="utf-8"))
+
+
+def _statement(number: str, kind: str = "", **said: Any) -> Statement:
+    known = Kind(kind) if kind else kind_of(number)
+    if known is None and _word(number) in _CALLED:
+        known = Kind.REMARK
+    if known is None:
+        raise ValueError(f"statement {number!r} needs a kind: its number does not tell one")
+    return Statement(number, known, **said)
+
+
+def _word(number: str) -> str:
+    """The first word of a statement's number, in small letters."""
+    return number.partition(" ")[0].lower()
+
+
+def judged(key: str, claims: Iterable[Claim]) -> tuple[Judged, ...]:
+    """The statements of a source, each with the claims among those given that name it by its exact locator."""
+    judges: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.source.key == key:
+            for locator in claim.source.locators:
+                judges.setdefault(locator, []).append(claim)
+    return tuple(
+        Judged(statement, tuple(judges.get(statement.number, ())), statement.reason) for statement in statements(key)
+    )
+
+
+def tables() -> dict[str, list[dict[str, str | None]]]:
+    """The statements of every source as plain values, for the catalogue's file."""
+    return {
+        key: [
+            {**dataclasses.asdict(statement), "kind": _CALLED.get(_word(statement.number), str(statement.kind))}
+            for statement in statements(key)
+        ]
+        for key in sources()
+    }
+
+
+def read_words() -> dict[str, Any]:
+    """What every claim and every source says, as plain values: the catalogue without its records."""
+    own = {name: claim for name, claim in registry().items() if type(claim).__module__.startswith("lemmata.")}
+    return {"claims": {name: words_of(claim) for name, claim in own.items()}, "sources": tables()}

@@ -1,0 +1,1 @@
+"""What people touch: the functions in Python, the command line, pages, the site."""

@@ -1,0 +1,5 @@
+"""`python -m lemmata.interfaces.cli` is the command `lemmata`."""
+
+from . import main
+
+main()

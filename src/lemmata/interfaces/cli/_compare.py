@@ -1,0 +1,124 @@
+"""`lemmata compare`: which way of mixing a sequence fits the rows of a task or of the user's table."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lemmata.options import ComparisonOptions
+
+from ._options import Dask, Jobs, with_options
+
+if TYPE_CHECKING:
+    from lemmata.workflows.comparisons import Record
+
+
+def _compare(
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="lookup, filter, motif, smooth, noise, hold, digits, or a CSV/TSV/Parquet file, or an NPZ file with "
+            "x (n, T, c), y and maybe mask."
+        ),
+    ],
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    directory: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where compare/ and compare.json go.")
+    ] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print compare.json alone on stdout.")] = False,
+    **options: Any,
+) -> None:
+    """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
+
+    Four mixers that nothing is learned in, one common head, the same rows and splits; settings are chosen by
+    leave-one-out on training rows. Says which family wins, or that none does; the error that training
+    rows alone predict of each; what more rows would give; and what longer rows would cost.
+
+    Writes DIR/compare/index.html and DIR/compare.json, and prints the answer. Exit code 0; 2 where the input is
+    refused; 130 after Ctrl-C, with what was finished written.
+    """
+    import time
+
+    from ._app import INTERRUPTED, at_end
+    from ._compilations import kept_compilations
+    from ._console import err, out, plain
+    from ._files import prepare_directory, write_text
+    from ._progress import StageProgress
+
+    started = time.monotonic()
+    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    told = ComparisonOptions(**values)
+    with StageProgress(err) as progress:
+        progress("Loading", 0, 1)
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        at_end.enter_context(kept_compilations())
+        from lemmata.interfaces.report import write_families
+        from lemmata.workers import workers
+        from lemmata.workflows.comparisons import load_sequences, run_comparison
+
+        executor = at_end.enter_context(workers(jobs, dask))
+        sequences = load_sequences(data, told)
+        prepare_directory(directory, ("compare",), ("compare.json", "compare/index.html"))
+        record = run_comparison(sequences, told, progress, started, executor)
+        record = dataclasses.replace(record, command=told.command(data))
+        progress("Writing the report", 0, 1)
+        text = record.to_json()
+        written = write_text(directory / "compare.json", text)
+        page = write_families(record, directory / "compare")
+    if as_json:
+        plain(text)
+    else:
+        _print(out, record)
+        for what, path in (("Report", page), ("Record", written)):
+            out.print(f"{what}: {path}", markup=False, highlight=False, soft_wrap=True)
+    if record.interrupted:
+        err.print("Interrupted: what was finished is written.")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print(console: Any, record: "Record") -> None:
+    """The sentences, a row a family, and the notes."""
+    from rich import box
+    from rich.table import Table
+
+    from lemmata.interfaces.report import clean
+
+    record = clean(record)
+    for sentence in record.sentences:
+        console.print(sentence, markup=False, highlight=False)
+    if record.families:
+        table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+        table.add_column("\nfamily")
+        for title in (f"error with\n{record.data.training:,} rows", "\n95 % interval", "predicted from\ntraining rows",
+                      "effective\ndimension", "\nseconds"):  # fmt: skip
+            table.add_column(title, justify="right")
+        for own in sorted(record.families, key=lambda own: own.error.value):
+            predicted = own.ratio * own.error.value if own.ratio is not None else None
+            cells = (
+                f"{own.error.value:.3g}", f"{own.error.lower:.3g} to {own.error.upper:.3g}",
+                "" if predicted is None else f"{predicted:.3g}",
+                "" if own.effective_dimension is None else f"{own.effective_dimension:.0f}", f"{own.seconds:.1f}",
+            )  # fmt: skip
+            table.add_row(own.title, *cells, style="bold" if own.name in record.leaders else None)
+        console.print(table)
+        channels = f"{record.data.channels} channel{'s' * (record.data.channels != 1)}"
+        console.print(
+            f"{record.data.name}: {record.data.used_rows:,} rows of {record.data.length} tokens with {channels}; "
+            "errors are shares of the target's variance, 1 is guessing.",
+            style="dim", highlight=False, markup=False,
+        )  # fmt: skip
+    titles = {own.name: own.title for own in record.families}
+    for own in record.finite:
+        console.print(
+            f"Trained {titles[own.name]}: error {own.error:.3g} (its kernel {own.kernel:.3g} on the same split), "
+            f"{own.parameters:,} parameters.", markup=False, highlight=False,
+        )  # fmt: skip
+    for line in dict.fromkeys([*record.data.notes, *record.notes]):
+        console.print(f"Note: {line}", markup=False, highlight=False)
+
+
+compare = with_options(_compare, ComparisonOptions)

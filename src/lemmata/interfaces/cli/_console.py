@@ -1,0 +1,69 @@
+"""Where the command line writes: results to stdout, everything else to stderr."""
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+
+from rich.console import Console
+
+from lemmata.errors import EntryPointWarning
+
+PIPE_WIDTH = 120
+"""Columns where no terminal says its own; rich would cut tables at 80."""
+
+
+def _width(stream) -> int | None:
+    return None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
+
+
+class _Results(Console):
+    """A console whose reader may leave: `lemmata list | head`."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the application end the program, where rich would end it with exit code 1."""
+        raise BrokenPipeError
+
+
+out = _Results(width=_width(sys.stdout))
+err = Console(stderr=True, width=_width(sys.stderr))
+
+
+def plain(text: str) -> None:
+    """One line on stdout exactly as it is: no markup, no wrapping."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def complain(error: Exception) -> None:
+    """An error of lemmata on stderr: what, value, rule and remedy on lines of their own, controls made visible."""
+    from lemmata.interfaces.report import clean
+
+    err.print("Error: ", style="bold red", end="")
+    err.print(clean(str(getattr(error, "what", error))), markup=False, highlight=False, soft_wrap=True)
+    for title in ("found", "rule", "remedy"):
+        value = getattr(error, title, None)
+        if value is not None:
+            err.print(f"  {title}: {clean(str(value))}", markup=False, highlight=False, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Within this context a warning of lemmata is one line on stderr, without the place in the code it comes from."""
+    shown = warnings.showwarning
+
+    def show(message, category, *rest, **options):
+        if not issubclass(category, EntryPointWarning):
+            shown(message, category, *rest, **options)
+            return
+        from lemmata.interfaces.report import clean
+
+        err.print("Warning: ", style="bold yellow", end="")
+        err.print(clean(str(message)), markup=False, highlight=False, soft_wrap=True)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown

@@ -1,0 +1,107 @@
+"""`lemmata in-context`: a transformer that was never trained, on a table of the user's."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MOST_ROWS = 2500
+"""Rows that are used; the attention of each query goes over all of them."""
+
+
+def in_context(
+    data: Annotated[str, typer.Argument(help="diabetes or another bundled set, or a CSV/Parquet/NPZ file.")],
+    target: Annotated[str | None, typer.Option(help="The numeric column to predict; bundled sets know theirs.")] = None,
+    features: Annotated[int, typer.Option(help="Universal features n; the residual stream has about 2n rows.")] = 256,
+    layers: Annotated[int, typer.Option(help="Layers L = 2T + 1 for T iterations; odd.")] = 401,
+    penalty: Annotated[float, typer.Option(help="Penalty of the Lasso, for a target of variance 1.")] = 3e-3,
+    sharpness: Annotated[float, typer.Option(help="Slope of the features.")] = 4.0,
+    width: Annotated[float, typer.Option(help="Width of the class's bumps in the unit ball.")] = 0.5,
+    held_out: Annotated[float, typer.Option("--held-out", help="Share of the rows that are queries.")] = 0.25,
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the features.")] = 0,
+    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where in_context/ goes.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the record alone on stdout.")] = False,
+    task: Annotated[str | None, typer.Option(help="regression, for a target that looks like classes.")] = None,
+    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing cells.")] = False,
+    drop_column: Annotated[
+        list[str] | None, typer.Option("--drop-column", metavar="NAME", help="Leave a column out; repeatable.")
+    ] = None,
+) -> None:
+    """Predict held-out rows from the others in one forward pass, beside the Lasso on the same features.
+
+    Writes DIR/in_context/run.json and pictures of rho and attention along the layers. Exit code 0; 2 where the input is
+    refused.
+    """
+    from ._app import at_end
+    from ._compilations import kept_compilations
+    from ._console import err, out, plain
+    from ._files import prepare_directory, strict_json, write_text
+    from ._progress import StageProgress
+    from ._study import check_seed
+    from ._summary import describe_data
+
+    check_seed(seed)
+    with StageProgress(err) as progress:
+        progress("Loading", 0, 1)
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        at_end.enter_context(kept_compilations())
+        from lemmata.interfaces.report import write_pictures
+        from lemmata.workflows.studies import load_dataset, run_in_context
+
+        dataset = load_dataset(
+            data, target, task=task, drop_missing=drop_missing, drop_columns=drop_column or (),
+            max_rows=MOST_ROWS, seed=seed,
+        )  # fmt: skip
+        folder = directory / "in_context"
+        prepare_directory(directory, ("in_context",), ("in_context/run.json",))
+        describe_data(err, dataset)
+        run = run_in_context(
+            dataset, features=features, layers=layers, penalty=penalty, sharpness=sharpness, width=width,
+            held_out=held_out, seed=seed, progress=progress,
+        )  # fmt: skip
+        progress("Drawing", 0, 1)
+        text = strict_json(run)
+        pictures = write_pictures(run, folder)
+        written = write_text(folder / "run.json", text)
+    if as_json:
+        plain(text)
+        return
+    _print_table(run)
+    out.print(f"Wrote {written} and {', '.join(path.name for path in pictures)}", markup=False, highlight=False)
+
+
+def _print_table(run: dict) -> None:
+    from rich.table import Table
+
+    from ._console import out
+
+    streams = run["width_of_stream"]
+    out.print(
+        f"{run['examples']} examples, {run['queries']} queries, {run['columns']} columns; {run['features']} features, "
+        f"{run['layers']} layers, D = {streams['plain']} ({streams['with momentum']} with momentum)",
+        highlight=False, markup=False,
+    )  # fmt: skip
+    table = Table(box=None, pad_edge=False)
+    for name in ("model", "squared error", "Lasso objective", "coefficients"):
+        table.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
+    for row in run["rows"]:
+        objective, used = row.get("objective"), row.get("coefficients")
+        cells = ("" if objective is None else f"{objective:.6g}", "" if used is None else str(used))
+        table.add_row(row["model"], f"{row['error']:.4g}", *cells)
+    out.print(table)
+    out.print("Squared errors are those of a target of variance 1.", highlight=False)
+    out.print("Conditions of the theorem:", highlight=False)
+    for condition in run["hypotheses"]:
+        out.print(f"- {_condition(condition)}", markup=False, highlight=False)
+    for note in run["notes"]:
+        out.print(f"- {note}", markup=False, highlight=False)
+
+
+def _condition(condition: dict) -> str:
+    if condition["holds"] is None:
+        return f"{condition['name']}: cannot be checked ({condition['why']})"
+    word = "holds" if condition["holds"] else "fails"
+    compared = f"{condition['value']:.4g} {condition['relation']} {condition['threshold']:.4g}"
+    return f"{condition['name']}: {word}, {compared}" + (f" ({condition['why']})" if condition["why"] else "")

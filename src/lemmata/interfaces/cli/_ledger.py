@@ -1,0 +1,133 @@
+"""`lemmata ledger`: what was ever run, what changed between two runs, and one trial again."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lemmata.errors import SettingError
+
+_ACTIONS = {
+    "list": "[CLAIM]: runs, or the trials and verdicts of one claim",
+    "compare": "RUN RUN: verdicts that changed, and why",
+    "replay": "CLAIM NUMBER: one trial again, bit for bit", "export": "FILE.parquet: every trial", "check": "the file",
+}  # fmt: skip
+
+
+def ledger(
+    action: Annotated[
+        str, typer.Argument(help="list [CLAIM], compare RUN RUN, replay CLAIM NUMBER, export FILE, check.")
+    ],
+    words: Annotated[list[str] | None, typer.Argument(metavar="[WORDS]", help="What the action takes.")] = None,
+    path: Annotated[Path | None, typer.Option("--ledger", metavar="PATH", help="Default: the platform's.")] = None,
+    setting: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Of a trial.")] = None,
+    seed: Annotated[int, typer.Option(help="Of a trial.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Look into the ledger, in which `lemmata verify` keeps every trial and every verdict.
+
+    Exit code 0; 1 where a replayed trial gives other numbers, or the file is damaged; 2 where the input is refused.
+    """
+    given = words or []
+    counts = {"list": (0, 1), "compare": (2, 2), "replay": (2, 2), "export": (1, 1), "check": (0, 0)}
+    if action not in counts:
+        raise SettingError("ledger", found=action, rule=f"one of {', '.join(counts)}")
+    least, most = counts[action]
+    if not least <= len(given) <= most:
+        raise SettingError(f"ledger {action}", found=f"{len(given)} words", rule=_ACTIONS[action])
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from lemmata.engine.ledger import default_path, open_ledger
+
+    own = path or default_path()
+    if not own.exists():
+        raise SettingError(f"ledger {own}", found="no file", rule="`lemmata verify` writes one", remedy="--ledger PATH")
+    with open_ledger(own) as opened:
+        code, record, lines = _DO[action](opened, given, setting, seed)
+    from ._console import plain
+
+    plain(json.dumps(record, indent=1) if as_json else "\n".join(lines))
+    raise typer.Exit(code)
+
+
+Found = tuple[int, Any, list[str]]
+
+
+def _list(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
+    if not words:
+        rows = [dict(row) for row in ledger.query(
+            "SELECT runs.id, began, command, count(verdicts.id) AS verdicts "
+            "FROM runs LEFT JOIN verdicts ON run = runs.id GROUP BY runs.id ORDER BY runs.id"
+        )]  # fmt: skip
+        lines = [f"{row['id']:4d}  {row['began']}  {row['verdicts']:4d} verdicts  {row['command']}" for row in rows]
+        trials = ledger.query("SELECT count(*) AS n FROM trials")[0]["n"]
+        return 0, rows, [*lines, f"{len(rows)} runs, {trials} trials in {ledger.path}"]
+    from lemmata.engine.claims import find
+
+    names = [claim.name for claim in find(words[0])]
+    marks = ", ".join("?" * len(names))
+    rows = [dict(row) for row in ledger.query(
+        f"SELECT claim, fingerprint, setting, seed, count(*) AS trials, sum(seconds) AS seconds FROM trials "
+        f"WHERE claim IN ({marks}) GROUP BY claim, fingerprint, setting, seed", *names
+    )]  # fmt: skip
+    verdicts = [dict(row) for row in ledger.query(
+        f"SELECT run, claim, fingerprint, setting, seed, status, reason FROM verdicts WHERE claim IN ({marks})", *names
+    )]  # fmt: skip
+    lines = [
+        f"{row['claim']}  {row['trials']} trials  {row['seconds']:.2f} s  seed {row['seed']}  "
+        f"code {row['fingerprint'][:8]}  {row['setting']}" for row in rows
+    ]  # fmt: skip
+    lines += [f"{row['claim']}  run {row['run']}: {row['status']}, {row['reason']}" for row in verdicts]
+    return 0, {"trials": rows, "verdicts": verdicts}, lines or ["nothing of it was run"]
+
+
+def _compare(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
+    import dataclasses
+
+    from lemmata.engine.ledger import compare_runs
+
+    found = compare_runs(ledger, *(_number(word) for word in words))
+    record = [dataclasses.asdict(change) for change in found]
+    return 0, record, [str(change) for change in found] or ["no verdict that both runs have is another one"]
+
+
+def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
+    from lemmata.engine.claims import find
+    from lemmata.engine.ledger import replay
+
+    from ._verify import parse_settings
+
+    claims, number = find(words[0]), _number(words[1])
+    if len(claims) != 1:
+        raise SettingError("ledger replay", found=f"{len(claims)} claims", rule="the name of one")
+    own = json.dumps(claims[0].population.settings().resolve(parse_settings(setting)), sort_keys=True)
+    row, same = replay(ledger, claims[0], own, seed, number)
+    from lemmata.engine.ledger._recorded import numbers_of
+
+    record = {"claim": claims[0].name, "number": number, "setting": own, "same": same, **numbers_of(row)}
+    lines = [
+        f"{name}: {', '.join(f'{value:.17g}' for value in values[:8])}" for name, values in numbers_of(row).items()
+    ]
+    word = "the numbers are those of the ledger, bit for bit" if same else "OTHER NUMBERS than those of the ledger"
+    return int(not same), record, [*lines, word]
+
+
+def _export(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
+    count = ledger.export(words[0])
+    return 0, {"trials": count, "file": words[0]}, [f"{count} trials written to {words[0]}"]
+
+
+def _check(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
+    found = ledger.check()
+    return int(bool(found)), found, found or [f"{ledger.path} is whole"]
+
+
+def _number(word: str) -> int:
+    if not word.isdecimal():
+        raise SettingError("ledger", found=word, rule="a whole number")
+    return int(word)
+
+
+_DO = {"list": _list, "compare": _compare, "replay": _replay, "export": _export, "check": _check}

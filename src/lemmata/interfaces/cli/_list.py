@@ -1,0 +1,195 @@
+"""`lemmata list`: the catalogue of claims, or a source's statements with their gaps, read from the catalogue's file."""
+
+import difflib
+import json
+import re
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+
+from lemmata.errors import SettingError, UnknownNameError
+
+
+def list_claims(
+    part: Annotated[
+        str,
+        typer.Argument(help='Only claims whose name or title contains this text, or of a statement: "Theorem 4.2".'),
+    ] = "",
+    source: Annotated[str, typer.Option(help="The statements of this source in order, with their claims.")] = "",
+    loose: Annotated[
+        bool, typer.Option("--loose", help="Only claims whose control is loose, with the reason.")
+    ] = False,
+    tool: Annotated[str, typer.Option(help="Only claims that rest on this mathematical tool.")] = "",
+    architecture: Annotated[str, typer.Option(help="Only claims about this architecture.")] = "",
+    about: Annotated[str, typer.Option("--object", help="Only claims about this object.")] = "",
+    verdict: Annotated[str, typer.Option(help="Only claims with this last verdict.")] = "",
+    kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
+    subject: Annotated[str, typer.Option(help="Only claims of this chapter.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the registered claims: name, what it says, where it stands, the last verdict, and the tightness of bounds.
+
+    Tightness is the largest share of a bound's constant that a search for counterexamples found to be needed.
+    """
+    from lemmata.engine.catalogue import rows as all_rows
+
+    from ._console import out, plain
+
+    asked = {
+        "tool": tool, "architecture": architecture, "object": about, "verdict": verdict, "kind": kind,
+        "subject": subject,
+    }  # fmt: skip
+    if source:
+        _refuse_beside_a_source(asked, loose)
+        _list_source(source, part, as_json)
+        return
+    known = all_rows()
+    wanted = {facet: chosen(facet, word, known) for facet, word in asked.items() if word}
+    rows = [row for row in known if matches(row, part)]
+    if part and not rows:
+        words = [word for row in known for word in _words(row)]
+        raise _nothing(part, words, "part of the name or title of a claim, or the number of a statement")
+    rows = [row for row in rows if all(_facet(row, facet) == word for facet, word in wanted.items())]
+    rows = [row for row in rows if not loose or row["control"]["loose"]]
+    if as_json:
+        plain(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        out.print(f"[bold]{row['name']}[/bold]  {row['status']}{_tightness(row)}", highlight=False)
+        said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
+        out.print(said, markup=False, highlight=False)
+    for line in counts(rows):
+        out.print(line, markup=False, highlight=False)
+    out.print(f"{len(rows)} claims. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")
+
+
+def _tightness(row: dict[str, Any]) -> str:
+    """The share of the constant that a search found to be needed; a bound that is far from it is loose."""
+    search = row["search"]
+    if search is None or search["refuted"] or search["ratio"] is None:
+        return ""
+    return f"  {'loose' if row['loose'] else 'tightness'} {search['ratio']:.2g}"
+
+
+def _facet(row: dict[str, Any], facet: str) -> str:
+    """What a claim has under one of the options; the verdict is its status."""
+    return row["status" if facet == "verdict" else facet]
+
+
+def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
+    """The known word that an option means, whatever its case, with hyphens for blanks or without.
+
+    Args:
+        facet: the option: "tool", "architecture", "object", "verdict", "kind" or "subject".
+        word: what was given.
+        rows: the claims to choose from.
+
+    Raises:
+        UnknownNameError: no claim can have that word; the known ones are named.
+    """
+    from lemmata.engine.catalogue import FACETS, NOT_JUDGED
+
+    from ._verify import EXIT
+
+    words = FACETS.get(facet) or ((*EXIT, NOT_JUDGED) if facet == "verdict" else ())
+    known = {_plain(each): each for each in words or dict.fromkeys(_facet(row, facet) for row in rows)}
+    if _plain(word) in known:
+        return known[_plain(word)]
+    near = difflib.get_close_matches(_plain(word), known, n=1, cutoff=0.5)
+    remedy = f"did you mean {known[near[0]]}?" if near else None
+    raise UnknownNameError(f"--{facet} '{word}'", rule=f"one of {', '.join(known.values())}", remedy=remedy)
+
+
+def _plain(word: str) -> str:
+    return " ".join(re.sub(r"[-_]", " ", word).lower().split())
+
+
+def _refuse_beside_a_source(asked: dict[str, str], loose: bool) -> None:
+    """Refuse options that choose among claims where a source's statements are listed."""
+    given = [f"--{facet}" for facet, word in asked.items() if word] + ["--loose"] * loose
+    if given:
+        raise SettingError(
+            f"--source with {', '.join(given)}",
+            rule="--source lists the statements of a source, which have no such property",
+            remedy="leave --source out",
+        )
+
+
+def matches(row: dict[str, Any], part: str) -> bool:
+    """Whether a name, a title or a locator fits what was asked for."""
+    if part.lower() in f"{row['name']} {row['title']}".lower():
+        return True
+    return names_statement(row, part)
+
+
+def _words(row: dict[str, Any]) -> list[str]:
+    """What may be meant by a word that is almost one of these."""
+    parts = row["name"].split(".")
+    return [*parts, *"_".join(parts).split("_"), *row["locators"]]
+
+
+def _nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
+    """The error of a list that would be empty, with the nearest words."""
+    known = {word.lower(): word for word in words}
+    near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return UnknownNameError(f"nothing is listed for '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")
+
+
+def names_statement(row: dict[str, Any], locator: str) -> bool:
+    """Whether one of the claim's locators is the one asked for, or a part of it: "(58a)" of "(58)"."""
+    wanted = locator.strip().lower()
+    for known in (known.lower() for known in row["locators"]):
+        if wanted in (known, re.sub(r"[a-z]\)$", ")", known)) or known.startswith(f"{wanted},"):
+            return bool(wanted)
+    return False
+
+
+def counts(rows: list[dict[str, Any]]) -> list[str]:
+    """For each status, how many claims of which kind have it."""
+    found: dict[str, Counter] = {}
+    for row in rows:
+        found.setdefault(row["status"], Counter())[row["kind"]] += 1
+    return [
+        f"{status}: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}"
+        for status, kinds in found.items()
+    ]
+
+
+def _list_source(key: str, part: str, as_json: bool) -> None:
+    """The source's statements whose number or title contains a text, each with its claims or the reason for none."""
+    from lemmata.engine.catalogue import catalogue, entries
+
+    from ._console import out, plain
+
+    known = catalogue()["sources"]
+    if key not in known:
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.3)
+        remedy = f"did you mean {near[0]}?" if near else None
+        raise UnknownNameError(f"source '{key}'", rule=f"one of {', '.join(known)}", remedy=remedy)
+    claims = [row for row in entries().values() if row["key"] == key]
+    rows = [
+        {**row, "claims": [claim["name"] for claim in claims if row["number"] in claim["locators"]]}
+        for row in known[key]
+        if part.lower() in f"{row['number']} {row['title']}".lower()
+    ]
+    if part and not rows:
+        words = [row["number"] for row in known[key]]
+        raise _nothing(part, words, "part of the number or title of a statement of the source")
+    if as_json:
+        plain(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        title = f"  {row['title']}" if row["title"] else ""
+        out.print(f"{row['number']}{title}  ({row['kind']})", style="bold", markup=False, highlight=False)
+        if row["verdict"]:
+            out.print(f"  says: {row['says']}", markup=False, highlight=False)
+            out.print(f"  {row['verdict']}: {row['because']}", markup=False, highlight=False)
+        for name in row["claims"]:
+            status = entries()[name].get("verdict", {}).get("status", "not judged")
+            out.print(f"  {status:<12} {name}", markup=False, highlight=False)
+        if row["reason"]:
+            out.print(f"  no claim: {row['reason']}", style="yellow", markup=False, highlight=False)
+    gaps = sum(not row["claims"] for row in rows)
+    out.print(f"{len(rows)} statements, {gaps} without a claim.")

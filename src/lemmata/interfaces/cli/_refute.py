@@ -1,0 +1,158 @@
+"""`lemmata refute`: a search for a problem on which a claim fails."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lemmata.errors import SettingError
+
+from ._options import Dask, Jobs
+
+if TYPE_CHECKING:
+    from lemmata.engine.claims import Claim
+
+
+def refute(
+    claims: Annotated[
+        list[str] | None,
+        typer.Argument(help="Claims: names, chapters, numbers of statements, or files.", show_default=False),
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="To search for each claim.", min=0.001)] = 1.0,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every bound, and what is false as printed, without a record; with --write.")
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Record tightness in the catalogue; minutes are of processor time.")
+    ] = False,
+    setting: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Stays as it is.")] = None,
+    without: Annotated[str | None, typer.Option(help="A hypothesis, in its words, that need not hold.")] = None,
+    needs: Annotated[bool, typer.Option("--needs", help="Switch one hypothesis off after the other.")] = False,
+    directory: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where counterexamples go.")] = None,
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    storage: Annotated[
+        str | None, typer.Option(help="SQLite file of the search, or the URL of a database; resumes.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Search inside the hypotheses of claims for a problem on which they fail.
+
+    Writes DIR/CLAIM/counterexample.py with its record and arrays, a program that shows the claim false. Exit code 0
+    where every claim survived, which is evidence and no proof; 1 where one is false; 2 where the input is refused; 4
+    where a search was lost with its worker. With --jobs or --dask claims are searched beside each other, and one claim
+    from as many seeds as there are workers.
+    """
+    from ._study import check_seed
+    from ._verify import parse_settings
+
+    check_seed(seed)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from lemmata.engine.claims import find
+    from lemmata.engine.refutations import Counterexample, ablate
+    from lemmata.workers import Lost, workers
+
+    from ._app import at_end
+    from ._console import err, out, plain
+
+    given = parse_settings(setting)
+    _check_asked(claims, everything, write, {"--set": setting, "--without": without, "--needs": needs,
+                                             "--out": directory, "--storage": storage})  # fmt: skip
+    own = [claim for name in claims or [] for claim in find(name)]
+    if write:
+        raise typer.Exit(_record(own, minutes, seed, as_json))
+    rows: list[dict[str, Any]] = []
+    if needs:
+        for claim in own:
+            for one in ablate(claim, 60 * minutes, seed=seed):
+                out.print(str(one), markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(0)
+    executor = at_end.enter_context(workers(jobs, dask))
+    options = {"setting": given, "seed": seed, "without": without, "storage": storage}
+    broken = lost = False
+    for name, found in _found(executor, own, 60 * minutes, options):
+        if isinstance(found, Lost):
+            lost = True
+            err.print(f"{name}: {found.error}", markup=False, highlight=False, soft_wrap=True)
+            continue
+        refuted = isinstance(found, Counterexample)
+        broken |= refuted
+        written = found.save(directory / name) if refuted and directory is not None else None
+        rows.append(_row(name, found, refuted, written))
+        if not as_json:
+            out.print(str(found), markup=False, highlight=False, soft_wrap=True)
+            if written is not None:
+                out.print(f"Written: {written}", markup=False, highlight=False, soft_wrap=True)
+    if as_json:
+        plain(json.dumps(rows, indent=1))
+    raise typer.Exit(4 if lost else int(broken))
+
+
+def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each claim with what its search found, as it is finished."""
+    from lemmata.engine.refutations import refute as search
+    from lemmata.engine.refutations import searches
+
+    from ._console import err
+    from ._progress import StageProgress
+
+    if executor is not None:
+        each = max(1, executor._max_workers // max(1, len(claims)))
+        yield from searches(executor, search, claims, budget, each=each, **options)
+        return
+    for claim in claims:
+        with StageProgress(err) as progress:
+
+            def moved(settings: int, ratio: float | None, name: str = claim.name, progress: Any = progress) -> None:
+                progress(f"{name}: {settings} settings" + ("" if ratio is None else f", ratio {ratio:.4g}"), 0, 1)
+
+            found = search(claim, budget, progress=moved, **options)
+        yield claim.name, found
+
+
+def _check_asked(claims: list[str] | None, everything: bool, write: bool, others: dict[str, Any]) -> None:
+    """Refuse combinations that mean nothing."""
+    if bool(claims) == everything:
+        raise SettingError("claims and --all", rule="the names of claims, or --all, and not both")
+    if everything and not write:
+        raise SettingError("--all", rule="goes with --write", remedy="name a chapter to search its claims alone")
+    given = [name for name, value in others.items() if value]
+    if write and given:
+        raise SettingError(
+            f"--write with {', '.join(given)}", rule="the catalogue keeps searches of claims as they are"
+        )
+
+
+def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> int:
+    """Search claims, or all that have no record, for the catalogue; 1 where one fails that is not known to be false."""
+    from lemmata.engine.catalogue import told_search
+    from lemmata.engine.claims import Status
+
+    from ._console import out, plain
+    from ._tightness import is_recorded, searched_one_by_one, wanted
+
+    own = claims or [claim for claim in wanted() if not is_recorded(claim)]
+    rows, broken = [], False
+    for claim, record in searched_one_by_one(own, minutes, seed):
+        broken |= bool(record["refuted"]) and claim.expected is not Status.REFUTED
+        rows.append(record)
+        if not as_json:
+            out.print(f"{claim.name}: {told_search(record)}", markup=False, highlight=False, soft_wrap=True)
+    if as_json:
+        plain(json.dumps(rows, indent=1))
+    return int(broken)
+
+
+def _row(name: str, found: Any, refuted: bool, written: Path | None) -> dict[str, Any]:
+    place = found.place
+    ratio = found.ratio if found.ratio is None or math.isfinite(found.ratio) else None
+    return {
+        "claim": name, "refuted": refuted, "ratio": ratio, "trials": found.trials,
+        "setting": None if place is None else place.setting, "program": None if written is None else str(written),
+    }  # fmt: skip

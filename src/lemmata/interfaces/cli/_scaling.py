@@ -1,0 +1,117 @@
+"""`lemmata scaling`: a law fitted to a table of losses, and what it can and cannot tell."""
+
+import dataclasses
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lemmata.errors import DataError, SettingError, UnknownNameError
+
+if TYPE_CHECKING:
+    from lemmata.subjects.scaling import AbstractFinding, ScalingLaw
+
+_BYTES = 2**28
+
+
+def scaling(
+    data: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file with one run a row.")],
+    size: Annotated[str, typer.Option(metavar="COLUMN", help="The column of sizes n.")] = "n",
+    value: Annotated[str, typer.Option(metavar="COLUMN", help="The column of losses.")] = "loss",
+    amount: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of data d; taken where one is called d.")
+    ] = None,
+    at: Annotated[list[float] | None, typer.Option(metavar="N", help="What loss at this n? Repeatable.")] = None,
+    at_data: Annotated[float | None, typer.Option("--d", metavar="D", help="The d of --at and --loss.")] = None,
+    loss: Annotated[list[float] | None, typer.Option(metavar="L", help="Which n for this loss? Repeatable.")] = None,
+    compute: Annotated[
+        list[float] | None, typer.Option(metavar="C", help="Which n and d for a budget 6 n d? Repeatable.")
+    ] = None,
+    served: Annotated[
+        float, typer.Option(metavar="D", help="With --compute: d served after training, 2 n each.")
+    ] = 0.0,
+    floor: Annotated[bool, typer.Option(help="Whether the law has a constant.")] = True,
+    level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.9,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Fit loss = E + A n^-alpha (+ B d^-beta) to measured losses, and say how far it can be trusted.
+
+    Prints the law with intervals, what the points cannot tell, and the answers to --at, --loss and --compute. Exit code
+    0; 2 where the input is refused.
+    """
+    from ._console import out, plain
+    from ._files import strict_json
+
+    table = _columns(data, size, value, amount)
+    from lemmata.subjects.scaling import fit_scaling_law
+
+    d = table.get("d")
+    law = fit_scaling_law(table["n"], table["loss"], d, floor=floor, level=level)
+    if served and not compute:
+        raise SettingError(
+            "--served", found=f"{served:g}", rule="it changes how a budget is spent: give --compute, too"
+        )
+    answers = [(f"loss at n = {n:g}{_with(at_data)}", law.extrapolate(n, at_data)) for n in at or ()]
+    answers += [(f"n for the loss {least:g}{_with(at_data)}", law.needed(least, at_data)) for least in loss or ()]
+    answers += [(f"budget {budget:g}", law.allocate(budget, served=served)) for budget in compute or ()]
+    if as_json:
+        record = {"law": _record(law), "answers": [{"question": asked} | _record(found) for asked, found in answers]}
+        plain(strict_json(record))
+        return
+    for line in _lines(law, answers):
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _with(d: float | None) -> str:
+    return "" if d is None else f", d = {d:g}"
+
+
+def _lines(law: "ScalingLaw", answers: list[tuple[str, Any]]) -> list[str]:
+    from lemmata.subjects.scaling import Allocation, stated
+
+    lines, said = str(law).splitlines(), set(law.notes)
+    for asked, found in answers:
+        lines.append(f"{asked}: {str(found).splitlines()[0]}")
+        if isinstance(found, Allocation):
+            lines += [f"  n: {stated(found.n, found.n_interval, found.level)}"]
+            lines += [f"  d: {stated(found.d, found.d_interval, found.level)}"]
+        lines += [f"  - {note}" for note in found.notes if note not in said]
+    return [*lines, f"Intervals rest on the claim {law.claim}: `lemmata show {law.claim}` states it."]
+
+
+def _record(found: "AbstractFinding") -> dict[str, Any]:
+    """The fields that are numbers or words."""
+    fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found) if field.repr}
+    return fields | {"hypotheses": [dataclasses.asdict(condition) for condition in found.hypotheses]}
+
+
+def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str, Any]:
+    """n, loss and, where there is one, d of each run."""
+    from lemmata.workflows.studies import Bundled, read_table
+
+    frame = read_table(str(data), limit_bytes=_BYTES, seed=0, bundled=Bundled()).frame
+    if frame.height == 0:
+        raise DataError(f"{data} has no rows", rule="one run a row")
+    wanted = {"n": (size, "--size"), "loss": (value, "--value")}
+    if amount is not None or "d" in frame.columns:
+        wanted["d"] = (amount or "d", "--amount")
+    found = {}
+    for name, (column, option) in wanted.items():
+        if column not in frame.columns:
+            near = difflib.get_close_matches(column, frame.columns, n=1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            listed = ", ".join(frame.columns[:12])
+            remedy = f"{meant}name the column with {option}"
+            raise UnknownNameError(
+                f"column {column!r}", found=f"columns {listed}", rule="a column of the table", remedy=remedy
+            )
+        series = frame[column]
+        if not series.dtype.is_numeric():
+            raise DataError(f"column {column!r}", found=str(series.dtype), rule="numbers, one a run")
+        if series.null_count():
+            row = int(series.is_null().arg_max() or 0) + 2
+            rule, remedy = "a number in every row", "fill it, or delete the row"
+            raise DataError(f"column {column!r} in line {row}", found="an empty cell", rule=rule, remedy=remedy)
+        found[name] = series.to_numpy()
+    return found

@@ -1,0 +1,100 @@
+"""`lemmata show`: one claim, stated in full, with its last verdict."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+FIELDS = (
+    "title", "statement", "kind", "source", "reference", "reading", "relation", "band", "controls", "unexplained",
+    "trivial", "expected", "corrects", "tag", "tool", "architecture", "object", "problem", "population", "trials",
+    "section",
+)  # fmt: skip
+
+_HEADINGS = {"section": "from the section", "band": "what decides", "problem": "open problem of the survey"}
+
+
+def show(
+    claim: Annotated[
+        str, typer.Argument(help='Name of a claim, the end of its name, "Lemma E.4", a section, or FILE.py[:Claim].')
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a claim: statement, source, relation, what decides, settings, control, what it leaves open, last verdict."""
+    from lemmata.engine.catalogue import described, older
+
+    from ._console import out, plain
+
+    records = [described(record) for record in _records(claim)]
+    if as_json:
+        plain(json.dumps(records[0] if len(records) == 1 else records, indent=1))
+        return
+    for record in records:
+        out.rule(record["name"], align="left")
+        for title in FIELDS:
+            if record[title]:
+                heading = _HEADINGS.get(title, title)
+                out.print(f"[bold]{heading}[/bold]")
+                out.print(str(record[title]), markup=False, highlight=False)
+        loose = record["control"]["loose"]
+        out.print("[bold]control[/bold]")
+        out.print(record["control"]["statement"] + (f" ({loose})" if loose else ""), markup=False, highlight=False)
+        out.print("[bold]settings[/bold] (change with --set name=value)")
+        for name, setting in record["settings"].items():
+            region = (
+                " | ".join(setting["options"]) if "options" in setting else f"{setting['low']} .. {setting['high']}"
+            )
+            line = f"  {name} = {setting['default']}  ({region})  {setting['meaning']}"
+            out.print(line, markup=False, highlight=False)
+        for rule in record["rules"]:
+            out.print(f"  {rule}", markup=False, highlight=False)
+        _show_verdict(record.get("verdict"), older(record))
+        _show_search(record["search"])
+
+
+def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:
+    from ._console import out
+
+    if verdict is None:
+        return
+    out.print("[bold]last verdict[/bold]")
+    out.print(f"{verdict['status']}: {verdict['reason']}", markup=False, highlight=False)
+    if older:
+        out.print(older, markup=False, highlight=False)
+    for corner in verdict["corners"]:
+        where = ", ".join(f"{name}={value}" for name, value in corner["setting"].items())
+        status = "not refuted" if corner["status"] == "inconclusive" else corner["status"]
+        out.print(f"  at {where}: {status}", markup=False, highlight=False)
+
+
+def _show_search(search: dict[str, Any] | None) -> None:
+    from lemmata.engine.catalogue import told_search
+
+    from ._console import out
+
+    if search is None:
+        return
+    out.print("[bold]tightness[/bold] (evidence from a search, never proof)")
+    out.print(told_search(search), markup=False, highlight=False)
+
+
+def _records(name: str) -> list[dict[str, Any]]:
+    """Entries of the catalogue that a name means, or of claims that are found by running code."""
+    from lemmata.engine.catalogue import entries
+
+    from ._list import names_statement
+
+    known = entries()
+    exact = [name] if name in known else [full for full in known if full.endswith(f".{name}")]
+    if len(exact) == 1:
+        return [known[exact[0]]]
+    found = [row for full, row in known.items() if full.startswith(f"{name}.")] if not exact else []
+    found = found or ([row for row in known.values() if names_statement(row, name)] if not exact else [])
+    if found:
+        return found
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from lemmata.engine.claims import entry_of, find
+
+    return [entry_of(claim) for claim in find(name)]

@@ -1,0 +1,88 @@
+"""What a study prints: the data at the start, the answers and one table at the end."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from lemmata.workflows.studies import Dataset
+    from lemmata.workflows.studies._result import ModelResult, Record
+
+UNSURE = "*"
+"""Stands behind a model that does not surely beat guessing: a file and a pipe show no dim letters."""
+
+
+def describe_data(console: Console, dataset: "Dataset") -> None:
+    """The size and task of the data, and what loading did to it."""
+    from lemmata.interfaces.report import clean
+
+    kind = f" with {len(dataset.classes)} classes" if dataset.classes else ""
+    columns = f"{len(dataset.raw_features)} input column{'s' if len(dataset.raw_features) != 1 else ''}"
+    lines = [
+        f"{dataset.name}: {len(dataset.targets):,} rows, {columns}; {dataset.task} of {dataset.target!r}{kind}",
+        *(f"  - {note}" for note in dataset.notes),
+    ]
+    for line in lines:
+        console.print(clean(line), markup=False, highlight=False, soft_wrap=True)
+
+
+def print_summary(console: Console, record: "Record", page: Path, written: Path) -> None:
+    """The sentences that answer, a row a model, what to know before relying on it, and where the files are.
+
+    Args:
+        console: where it goes.
+        record: a study.
+        page: the path of its page.
+        written: the path of its study.json.
+    """
+    from lemmata.interfaces.report import clean
+
+    record = clean(record)
+    for sentence in record.answers.sentences:
+        console.print(sentence, markup=False, highlight=False)
+    if record.models:
+        console.print()
+        console.print(_table(record))
+        console.print(_explained(record), style="dim", highlight=False)
+    for line in dict.fromkeys([*record.data.findings, *record.notes]):
+        console.print(f"Note: {line}", markup=False, highlight=False)
+    for what, path in (("Report", page), ("Record", written)):
+        console.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _explained(record: "Record") -> str:
+    """What the signs in the table say: those that stand in it."""
+    from lemmata.interfaces.report import told_marks
+
+    unsure = f"{UNSURE}: does not surely beat guessing." if any(not model.learns for model in record.models) else ""
+    return " ".join(part for part in ("Brackets hold 90 % intervals.", unsure, told_marks(record)) if part)
+
+
+def _table(record: "Record") -> Table:
+    """A row a model; narrow enough for a terminal of 80 columns."""
+    from lemmata.interfaces.report import told_asked
+
+    table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    answers, unit, total = record.answers, record.unit, record.data.total
+    table.add_column("\nmodel")
+    table.add_column(Text(f"{unit.name}\nwith {total:,} rows"), justify="right")
+    if answers.needed is not None:
+        table.add_column(Text(f"rows for {unit.name}\n{told_asked(answers, unit)}"), justify="right")
+    for model in record.models:
+        style = "bold" if model.name == answers.best else None if model.learns else "dim"
+        table.add_row(*(Text(cell) for cell in _cells(model, record)), style=style)
+    return table
+
+
+def _cells(model: "ModelResult", record: "Record") -> list[str]:
+    from lemmata.interfaces.report import told_interval, told_rows
+
+    cells = [model.title + ("" if model.learns else f" {UNSURE}"), told_interval(model.now, record.unit)]
+    if record.answers.needed is not None:
+        told = model.learns or model.name == record.answers.best
+        cells.append(told_rows(model.needed, record.data.total, endless="∞") if told else "–")
+    return cells

@@ -1,0 +1,56 @@
+"""`lemmata refute --write`: searches whose results the catalogue keeps, one claim after the other."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lemmata.engine.claims import Claim
+
+_KEPT = 25  # claims whose compiled functions are kept at a time; most share small ones
+
+
+def wanted() -> list[Claim]:
+    """Bounds, and claims as printed that are false; the quicker ones first, as their last verdicts took."""
+    from lemmata.engine.catalogue import costs
+    from lemmata.engine.claims import Status, registry
+    from lemmata.engine.refutations import has_tightness
+
+    seconds = lambda claim: costs().get(type(claim).__name__, 0.0)
+    known = [claim for claim in registry().values() if has_tightness(claim) or claim.expected is Status.REFUTED]
+    return sorted(known, key=seconds)
+
+
+def is_recorded(claim: Claim) -> bool:
+    """Whether the catalogue has a search of the claim's code that moved no field which is not free any more."""
+    from lemmata.engine.catalogue import searches
+    from lemmata.engine.claims._entries import fingerprint_of
+
+    record = searches().get(claim.name)
+    if record is None or not set(record["moved"]) <= set(getattr(claim.population, "free", ())):
+        return False
+    return record["fingerprint"] == fingerprint_of(claim)
+
+
+def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Iterator[tuple[Claim, dict[str, Any]]]:
+    """Search claims in turn and keep each record in the catalogue as soon as it is there.
+
+    Args:
+        claims: the claims.
+        minutes: of processor time, for each of them.
+        seed: of all randomness.
+    """
+    import jax
+
+    from lemmata.engine.catalogue import records
+    from lemmata.engine.claims import registry, write_record
+    from lemmata.engine.claims._trials import compiled
+    from lemmata.engine.refutations import from_neighbour, measure_tightness
+
+    known = list(registry().values())
+    for number, claim in enumerate(claims):
+        record = measure_tightness(from_neighbour(claim, known), 60 * minutes, seed=seed).to_json()
+        kept = {name: value for name, value in record.items() if name not in ("claim", "seconds")}
+        write_record(claim, {**records()[claim.name], "search": kept})
+        yield claim, record
+        compiled.cache_clear()
+        if number % _KEPT == _KEPT - 1:
+            jax.clear_caches()  # hundreds of compiled functions would fill the memory

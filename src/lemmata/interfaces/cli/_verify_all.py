@@ -1,0 +1,223 @@
+"""`lemmata verify --all`: many claims in the order of what they could tell, in processes that can be ended."""
+
+import contextlib
+import dataclasses
+import difflib
+import functools
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lemmata.errors import DataError, SettingError, UnknownNameError
+
+TRIAL_SECONDS = 600.0
+"""Seconds that a trial may take where many claims are judged: six times what the slowest claim of the catalogue takes
+for all of its trials."""
+MOST_SECONDS = 86400.0
+_clock = time.monotonic
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How many claims are judged; see the options of the command."""
+
+    seed: int
+    budget: int | None
+    corners: int | None
+    level: float
+    minutes: float | None
+    limit: float | None
+    jobs: int
+    continued: bool
+    write: bool
+    stale: bool
+    out: Path | None
+    ledger: Path | None
+    dask: str | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.minutes is not None and not 0 < self.minutes < float("inf"):
+            raise SettingError("--minutes", found=self.minutes, rule="above 0")
+        if self.limit is not None and not 0 < self.limit <= MOST_SECONDS:
+            raise SettingError("--trial-seconds", found=self.limit, rule=f"above 0 and at most {MOST_SECONDS:g}")
+        if self.dask is not None and self.limit is not None and self.limit != TRIAL_SECONDS:
+            raise SettingError("--trial-seconds and --dask", rule="trials of this machine's processes have a limit")
+        if not 0 < self.level < 0.5:
+            raise SettingError("level", found=self.level, rule="a probability between 0 and 0.5")
+        if self.write and (self.budget is not None or self.corners is not None or self.level != 1e-3 or self.continued):
+            raise SettingError(
+                "--write", rule="verdicts at default settings, budget, corners and level, of one session"
+            )
+
+
+def chosen_claims(claims: Iterable[Any], chapter: str, source: str, subject: str) -> list[Any]:
+    """The claims of a chapter or section, of a source and of a subject, each where it is given.
+
+    Raises:
+        UnknownNameError: no claim is of that chapter, source or subject; the nearest name is told.
+    """
+    found = list(claims)
+    asked = {"chapter": (chapter.replace("-", "_"), _places), "source": (source, lambda claim: [claim.source.key]),
+             "subject": (subject.replace("-", "_"), lambda claim: _places(claim)[:1])}  # fmt: skip
+    for facet, (word, of) in asked.items():
+        known = dict.fromkeys(name for claim in found for name in of(claim))
+        if word and found and word.strip() not in known:
+            near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
+            remedy = f"did you mean {near[0]}?" if near else "`lemmata list` names them"
+            raise UnknownNameError(f"--{facet} '{word}'", rule=f"a {facet} of the claims asked for", remedy=remedy)
+    return [claim for claim in found if all(not word or word.strip() in of(claim) for word, of in asked.values())]
+
+
+def _places(claim: Any) -> list[str]:
+    """The chapter of a claim, its section, and so on."""
+    parts = claim.name.split(".")[:-1]
+    return [".".join(parts[: k + 1]) for k in range(len(parts))]
+
+
+class Session:
+    """One run over many claims.
+
+    Args:
+        chosen: the claims of the family.
+        options: how they are judged.
+    """
+
+    def __init__(self, chosen: list[Any], options: Options):
+        from lemmata.engine.ledger import default_path, known_of, open_ledger
+
+        self.chosen, self.options = chosen, options
+        self.path = options.ledger or default_path()
+        self.command = shlex.join(["lemmata", *sys.argv[1:]])
+        self.notes: list[str] = []
+        self.judged: dict[str, Any] = {}
+        self.began = _clock()
+        with open_ledger(self.path) as ledger:
+            self.number = ledger.begin(self.command, options.seed)
+            self.known = {own.claim.name: own for own in known_of(
+                ledger, self.number, chosen, options.seed, options.budget, options.level, options.corners,
+                fresh=options.continued,
+            )}  # fmt: skip
+        self.interrupted = False
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has lasted."""
+        return _clock() - self.began
+
+    def standing(self) -> dict[str, Any]:
+        """Verdicts that need no run: of this session from the ledger, or of earlier ones where a run continues."""
+        if self.options.continued:
+            return {name: own.last for name, own in self.known.items() if own.sessions and own.last is not None}
+        if self.options.write:
+            return {}
+        return {name: own.verdict for name, own in self.known.items() if own.verdict is not None}
+
+    def tasks(self) -> Iterator[Any]:
+        """Claims that are to be judged, most expected information a second first, until the time is over.
+
+        Where nothing limits the time, several processes begin the longest ones first.
+        """
+        from lemmata.engine.claims import Task, by_information, longest_first
+        from lemmata.engine.ledger import prospects
+
+        done = {} if self.options.continued else self.standing()
+        waiting = [own for name, own in self.known.items() if name not in done]
+        own = self.options
+        all_of_them = own.minutes is None and (own.jobs > 1 or own.dask is not None)
+        for prospect in (longest_first if all_of_them else by_information)(prospects(waiting, own.budget)):
+            if own.minutes is not None and self.seconds > 60 * own.minutes:
+                return
+            claim = prospect.claim
+            yield Task(claim, self.known[claim.name].seed, own.budget, own.corners, own.level)
+
+    def judge(self) -> Iterator[tuple[Any, Any]]:
+        """Judge the claims; each with its verdict, written into the ledger, as it is finished."""
+        from lemmata.engine.claims import run_keyed
+        from lemmata.engine.ledger import CarriedTrials, recorded_trials
+        from lemmata.workers import workers
+
+        from ._compilations import kept_compilations
+
+        own = self.options
+        elsewhere = own.dask is not None
+        run = functools.partial(recorded_trials, self.path, self.number)
+        with workers(own.jobs if elsewhere else 1, own.dask) as executor:
+            if elsewhere:  # whose workers do not see the ledger's file
+                run = CarriedTrials(self.path, self.number)
+            tasks = self.tasks() if own.minutes is not None else list(self.tasks())
+            stream = run_keyed(
+                tasks, limit=own.limit, jobs=own.jobs, run=run, around=kept_compilations, executor=executor
+            )
+            yield from self.taken(stream)
+
+    def taken(self, stream: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+        """What is judged, written into the ledger as it comes."""
+        try:
+            with contextlib.closing(stream):  # pyright: ignore[reportArgumentType]
+                for done in stream:
+                    self.judged[done.verdict.name] = done.verdict
+                    kept = self._add(done.task.claim, done.verdict)
+                    amiss = done.unrecorded or kept
+                    if amiss:
+                        self.notes.append(f"{done.verdict.name}, seed {done.verdict.seed}: not recorded; {amiss}")
+                    yield done.task.claim, done.verdict
+                    if done.verdict.interrupted:
+                        self.interrupted = True
+                        return
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _add(self, claim: Any, verdict: Any) -> str:
+        """Write a verdict into the ledger; what was wrong, where it was not written."""
+        from lemmata.engine.claims import fingerprint_of
+        from lemmata.engine.ledger import open_ledger
+
+        try:
+            with open_ledger(self.path) as ledger:
+                ledger.add_verdict(self.number, fingerprint_of(claim), verdict.to_json())
+        except DataError as error:
+            return str(error)
+        return ""
+
+    def together(self) -> list[Any]:
+        """The verdicts held against the family, in the order of the claims."""
+        from lemmata.engine.claims import at_family_level
+        from lemmata.engine.ledger import evidence_of, open_ledger
+
+        found = {**self.standing(), **self.judged}
+        verdicts = [found[claim.name] for claim in self.chosen if claim.name in found]
+        evidence = None
+        if self.options.continued:
+            evidence = dict.fromkeys(found, 1.0)
+            try:
+                with open_ledger(self.path) as ledger:
+                    evidence = {claim.name: evidence_of(ledger, claim) for claim in self.chosen if claim.name in found}
+            except DataError as error:
+                self.notes.append(f"evidence of earlier sessions cannot be read; {error}")
+        held = at_family_level(verdicts, self.options.level, len(self.chosen), evidence)
+        claims = {claim.name: claim for claim in self.chosen}
+        for verdict in held:
+            raw = self.judged.get(verdict.name)
+            if raw is not None and raw.status is not verdict.status:
+                self._add(claims[verdict.name], verdict)
+        return held
+
+    def changes(self) -> list[Any]:
+        """Verdicts that are other ones than the ledger's last before this run."""
+        from lemmata.engine.ledger import changes_in, open_ledger
+
+        try:
+            with open_ledger(self.path) as ledger:
+                return changes_in(ledger, self.number)
+        except DataError as error:
+            self.notes.append(f"changes since the last run are not known; {error}")
+            return []
+
+
+def of_package(claim: Any) -> bool:
+    """Whether the claim is of an imported module, and not of a file that was read for this run."""
+    return type(claim).__module__ in sys.modules

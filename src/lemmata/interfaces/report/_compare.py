@@ -1,0 +1,137 @@
+"""The comparison of ways of mixing sequences, at home in Python."""
+
+import dataclasses
+import functools
+import time
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jax
+import numpy as np
+import polars as pl
+
+from lemmata.errors import SettingError
+from lemmata.files import replace_text
+from lemmata.options import ComparisonOptions
+from lemmata.workflows.comparisons import Record, load_sequences, run_comparison
+
+from ._asked import asked
+from ._families import curves_chart, families_fragment, write_families
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A finished comparison.
+
+    Args:
+        record: everything it found, as compare.json holds it.
+    """
+
+    record: Record
+
+    @property
+    def winner(self) -> str | None:
+        """The name of the family that wins, or None."""
+        return self.record.winner
+
+    @property
+    def answer(self) -> str:
+        """The answer in words, the most important sentence first."""
+        return "\n".join(self.record.sentences)
+
+    @functools.cached_property
+    def curves(self) -> pl.DataFrame:
+        """Learning curves: a row for each family, number of training rows, and kind ("measured" or "predicted").
+
+        Errors are relative to guessing the mean. `lower` and `upper` are two standard errors over the splits for what
+        was measured, and the interval of the prediction.
+        """
+        rows = []
+        for family in self.record.families:
+            for point in family.points:
+                if point.measured is not None:
+                    reach = 2 * (point.se or 0.0)
+                    ends = point.measured - reach, point.measured + reach
+                    rows.append((family.name, point.n, "measured", point.measured, *ends))
+                if point.predicted is not None:
+                    own = point.predicted
+                    rows.append((family.name, point.n, "predicted", own.value, own.lower, own.upper))
+        return pl.DataFrame(rows, schema=["family", "n", "kind", "value", "lower", "upper"], orient="row")
+
+    def plot(self) -> alt.Chart | alt.LayerChart:
+        """The learning curves as an Altair chart."""
+        return curves_chart(self.record)
+
+    def report(self, directory: str | Path) -> Path:
+        """Write the page into a directory, and return its path."""
+        return write_families(self.record, directory)
+
+    def save(self, path: str | Path) -> Path:
+        """Write compare.json, which `Comparison.load` reads.
+
+        Raises:
+            DataError: the file cannot be written; what stood there before is untouched.
+        """
+        return replace_text(path, self.record.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Comparison":
+        """Read compare.json.
+
+        Raises:
+            DataError: it is no record of a comparison of this version.
+        """
+        return cls(Record.load(path))
+
+    def __repr__(self) -> str:
+        return f"Comparison on {self.record.data.name}\n{self.answer}"
+
+    def _repr_html_(self) -> str:
+        return families_fragment(self.record)
+
+
+def compare(
+    x: object, y: object = None, mask: object = None, executor: Executor | None = None, **options: Any
+) -> Comparison:
+    """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
+
+    Args:
+        x: an array (n, T, c); an array (n, columns), or a pandas or polars data frame, with `sequence_length`; the name
+            of a bundled task ("lookup", "filter", "motif", "smooth", "noise", "hold") or set ("digits"); or a path.
+        y: targets (n) or (n, k), or a column of their own; None where x has them, and `target` names the column.
+        mask: which positions of an array (n, T, c) hold a token; those of a row are its last ones.
+        executor: where the families are fitted, any of `concurrent.futures`; None is here.
+        options: see `lemmata.options.ComparisonOptions`: families=["mlp", "attention"], lengths="none", repeats=3, ...
+
+    Raises:
+        DataError: the rows cannot be used.
+        SettingError: an option is unknown or out of its bounds.
+        UnknownNameError: no such task or column.
+
+    >>> import lemmata
+    >>> found = lemmata.compare("motif", families=["mlp", "conv"], repeats=2, max_rows=200, lengths="none")
+    >>> found.winner
+    'conv'
+    """
+    started = time.monotonic()
+    told = ComparisonOptions(**_checked(options))
+    data = x if y is None else (x, y) if mask is None else (x, y, mask)
+    if y is None and mask is not None:
+        raise SettingError("mask without targets", rule="x, y and mask are arrays of the same rows")
+    if mask is not None and np.ndim(np.asarray(x)) != 3:
+        raise SettingError("mask", found=f"x of {np.ndim(np.asarray(x))} axes", rule="a mask goes with x (n, T, c)")
+    with jax.enable_x64(True):
+        record = run_comparison(load_sequences(data, told), told, started=started, executor=executor)
+    return Comparison(record)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Options by their names; sequences of names and of lengths become their strings."""
+    return {
+        name: ",".join(str(part) for part in value) or "none"
+        if name in ("families", "lengths") and not isinstance(value, str) and isinstance(value, Iterable) else value
+        for name, value in asked(ComparisonOptions, options, "compare").items()
+    }  # fmt: skip

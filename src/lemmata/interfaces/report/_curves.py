@@ -1,0 +1,213 @@
+"""The learning curve of a study as one chart: what was measured, what is expected, what is asked."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from lemmata.errors import DataError
+
+from ._text import bounds_of, told, told_asked
+from ._theme import INK, colour, configured, ticks
+
+if TYPE_CHECKING:
+    from lemmata.workflows.studies._result import ModelResult, Record, Unit
+
+EXPECTED, MEASURED = "expected", "measured"
+COLUMNS = ("model", "what", "n", "value", "lower", "upper")
+"""What of a row of the chart is written to CSV."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """The axes of a chart of a metric over training rows.
+
+    A metric that rises towards 1 is drawn as its distance from 1 on a reversed logarithmic axis whose labels are the
+    metric: 90 %, 95 %, 99 % stand apart as 10, 5 and 1 % of mistakes do.
+
+    Args:
+        unit: the metric.
+        sizes: smallest and largest number of rows.
+        heights: smallest and largest height drawn.
+    """
+
+    unit: "Unit"
+    sizes: tuple[float, float]
+    heights: tuple[float, float]
+
+    def height(self, value: float) -> float:
+        """Where a value is drawn; a perfect one, which a logarithmic axis cannot show, well below the frame."""
+        return max(height(value, self.unit), self.heights[0] / 10)
+
+    def x(self) -> alt.X:
+        """Training rows."""
+        axis = alt.Axis(title="training rows", values=ticks(*self.sizes), format=",d", labelOverlap="greedy")
+        return alt.X("n:Q", scale=alt.Scale(type="log", domain=list(self.sizes), nice=False), axis=axis)
+
+    def scale(self) -> alt.Scale:
+        """Of heights."""
+        return alt.Scale(type="log", domain=list(self.heights), nice=False, reverse=self.unit.rises)
+
+    def y(self, field: str = "height", axis: bool = True) -> alt.Y:
+        """The metric."""
+        shown = "1 - datum.value" if self.unit.rises else "datum.value"
+        label = f"format(100 * ({shown}), '.4~r') + ' %'" if self.unit.percent else f"format({shown}, ',.4~r')"
+        marks = alt.Axis(title=_caption(self.unit), values=ticks(*self.heights), labelExpr=label)
+        return alt.Y(f"{field}:Q", scale=self.scale(), axis=marks if axis else alt.Undefined)
+
+
+def height(value: float, unit: "Unit") -> float:
+    """Where a value is drawn on a logarithmic axis: its distance from perfect."""
+    return 1.0 - value if unit.rises else value
+
+
+def _caption(unit: "Unit") -> str:
+    return f"{unit.name} on new rows"
+
+
+def frame(models: Sequence["ModelResult"], unit: "Unit", marks: Sequence[float]) -> Frame:
+    """A frame that holds what these models measured and are expected to have, and the marks (values of the metric)."""
+    sizes = [point.n for model in models for point in [*model.points, *model.band]]
+    points = [height(point.value, unit) for model in models for point in model.points]
+    expected = [height(point.value, unit) for model in models for point in model.band]
+    held = [value for value in points + expected if math.isfinite(value)]
+    held += [height(mark, unit) for mark in marks if math.isfinite(mark)]
+    top = max(held, default=1.0) or 1.0
+    bottom = max(min([value for value in held if value > 0], default=top / 10), top / 1e4)
+    return Frame(unit, (min(sizes) / 1.1, max(sizes) * 1.1), (bottom / 1.12, top * 1.1))
+
+
+def drawn_models(record: "Record") -> list["ModelResult"]:
+    """The models with a curve; of those that predict nothing no curve beyond the data is drawn."""
+    found, total = [], record.data.total
+    for model in record.models:
+        if record.answers.best is None or not model.learns:
+            model = dataclasses.replace(model, band=[point for point in model.band if point.n <= total])
+        if model.points or model.band:
+            found.append(model)
+    return found
+
+
+def curve_rows(models: Sequence["ModelResult"], around: Frame, total: int) -> list[dict[str, Any]]:
+    """A row a point of each model: what was measured (bars: two standard errors), and what is expected (90 %).
+
+    `inside` and `onwards` say whether a point belongs to the line up to the rows there are, and to the one beyond.
+    """
+    unit, found = around.unit, []
+    for model in models:
+        edge = max((point.n for point in model.band if point.n <= total), default=math.inf)
+        for kind, part in ((MEASURED, model.points), (EXPECTED, model.band)):
+            for point in part:
+                if not math.isfinite(point.value):
+                    continue
+                reach, (least, most) = 2 * getattr(point, "se", 0.0), bounds_of(unit)
+                lower, upper = (
+                    getattr(point, "lower", max(point.value - reach, least)),
+                    getattr(point, "upper", min(point.value + reach, most)),
+                )
+                row = {
+                    "model": model.title, "what": kind, "n": round(point.n, 1), "value": point.value, "lower": lower,
+                    "upper": upper, "height": around.height(point.value), "from": around.height(lower),
+                    "to": around.height(upper), "told": told(point.value, unit),
+                    "range": f"{told(lower, unit)} to {told(upper, unit)}",
+                    "inside": point.n <= total, "onwards": point.n >= edge,
+                }  # fmt: skip
+                found.append(row)
+    return found
+
+
+def _tips() -> list[alt.Tooltip]:
+    named = {"model": "model", "what": "what", "told": "value", "range": "from, to"}
+    tips = [alt.Tooltip(f"{field}:N", title=title) for field, title in named.items()]
+    return [*tips[:2], alt.Tooltip("n:Q", format=",.0f", title="training rows"), *tips[2:]]
+
+
+def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[alt.Chart]:
+    """A thin line a model; for the best ones (their titles) a band, a strong line and the measured points."""
+    base = alt.Chart().encode(x=around.x(), color=shades)
+    chosen = alt.FieldOneOfPredicate(field="model", oneOf=list(best))
+    expected = base.transform_filter(f"datum.what === '{EXPECTED}'")
+    main, others = (
+        expected.transform_filter(chosen),
+        expected.transform_filter(alt.LogicalNotPredicate(**{"not": chosen})),
+    )
+    points = base.transform_filter(f"datum.what === '{MEASURED}'").transform_filter(chosen)
+    y, tips = around.y(), _tips()
+    layers = [others.mark_line(strokeWidth=1.3, opacity=0.8, clip=True).encode(y=y, tooltip=tips)]
+    if best:
+        layers += [
+            main.mark_area(opacity=0.2, clip=True).encode(y=around.y("from"), y2="to:Q"),
+            main.transform_filter("datum.inside").mark_line(strokeWidth=2.8, clip=True).encode(y=y, tooltip=tips),
+            main.transform_filter("datum.onwards")
+            .mark_line(strokeWidth=2.8, strokeDash=[7, 4], clip=True)
+            .encode(y=y, tooltip=tips),
+            points.mark_rule(strokeWidth=1.5, clip=True).encode(y=around.y("from"), y2="to:Q"),
+            points.mark_point(filled=True, size=50, opacity=1, clip=True).encode(y=y, tooltip=tips),
+        ]
+    return layers
+
+
+def level(around: Frame, value: float, label: str, left: bool, dashed: bool = False) -> list[alt.Chart]:
+    """A line across at a value of the metric, with its label above it; nothing outside the frame."""
+    place = height(value, around.unit) if math.isfinite(value) else math.nan
+    if not around.heights[0] <= place <= around.heights[1]:
+        return []
+    rule = alt.Chart(alt.Data(values=[{"height": place, "label": label}])).encode(y=around.y())
+    text = rule.mark_text(color=INK, align="left" if left else "right", dx=4 if left else -4, dy=-7, fontSize=11)
+    return [
+        rule.mark_rule(color=INK, strokeDash=[5, 4] if dashed else [2, 3], strokeWidth=1.2),
+        text.encode(x=alt.value(0 if left else "width"), text="label:N"),
+    ]
+
+
+def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
+    """A line up at the rows there are, with its label on the side that has room."""
+    lower, upper = (math.log(size) for size in around.sizes)
+    late = math.log(total) > lower + 0.7 * (upper - lower)
+    rule = alt.Chart(alt.Data(values=[{"n": total, "label": label}])).encode(x=around.x())
+    text = rule.mark_text(
+        color=INK, align="right" if late else "left", baseline="top", dx=-5 if late else 5, dy=3, fontSize=11
+    )
+    return [
+        rule.mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=1.2),
+        text.encode(y=alt.value(0), text="label:N"),
+    ]
+
+
+def learning_curve_chart(record: "Record", width: int | str = 640, height: int = 330) -> alt.LayerChart:
+    """The learning curve of the best model, with its band, its measurements, what is asked, and the other models.
+
+    Where another model comes to the asked value with the fewest rows, its curve is drawn as that of the best.
+
+    Args:
+        record: a study.
+        width: of the plot in pixels, or "container".
+        height: of the plot in pixels.
+
+    Returns:
+        A chart over training rows on a logarithmic axis: points with bars of two standard errors are measured on rows
+        that did not train; the line with its 90 % band is expected, dashed beyond the data.
+
+    Raises:
+        DataError: no model was measured.
+    """
+    models = drawn_models(record)
+    if not models:
+        raise DataError("this study has no learning curve", rule="at least one model was measured")
+    unit, answers, total = record.unit, record.answers, record.data.total
+    best = [model for model in models if model.name in (answers.best, answers.first)]
+    useful = [model for model in models if model.learns] or models
+    marks = [unit.guessing] if not best else [answers.asked] if answers.needed is not None else []
+    around = frame(best or useful, unit, [*marks, *(model.band[-1].value for model in useful if model.band)])
+    legend = alt.Legend(title=None, orient="right", labelLimit=200, symbolStrokeWidth=3, symbolType="stroke")
+    shades = colour([model.title for model in record.models], legend)
+    layers = curve_layers([model.title for model in best], around, shades)
+    # Where few rows train, the curve is far from the target, and where many do, far from guessing: there is room.
+    layers += level(around, unit.guessing, f"guessing: {told(unit.guessing, unit)}", left=not best)
+    if answers.needed is not None:
+        layers += level(around, answers.asked, f"target: {told_asked(answers, unit)}", left=True, dashed=True)
+    layers += size_line(around, total, f"your {total:,} rows")
+    data = alt.Data(values=curve_rows(models, around, total))
+    return configured(alt.layer(*layers, data=data).properties(width=width, height=height))

@@ -1,0 +1,113 @@
+"""Each picture in words, for those who do not see it: what stands on its axes, and the values that matter most."""
+
+import math
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from ._curves import drawn_models
+from ._text import number, told, told_asked, told_interval, told_rows
+
+if TYPE_CHECKING:
+    from lemmata.workflows.studies._result import ModelResult, Record
+
+
+def described(record: "Record") -> dict[str, str]:
+    """The words for each picture of a study, by the picture's name; also for those that are not drawn."""
+    found = {
+        "curves": learning_curve(record),
+        "all-curves": _all_curves(record),
+        "theory": _theory(record),
+        "spectra": _spectra(record),
+        "residuals": _residuals(record),
+    }
+    return found | {f"training-{i}": _training(run) for i, run in enumerate(record.training)}
+
+
+def learning_curve(record: "Record") -> str:
+    """The curve of the best model, what is asked, and which others are drawn."""
+    unit, answers, total = record.unit, record.answers, record.data.total
+    models = drawn_models(record)
+    best = next((model for model in models if model.name == answers.best), None)
+    parts = [f"Learning curve: {unit.name} against training rows; {total:,} rows in the table"]
+    if best is None:
+        parts.append(f"no model is better than guessing, {told(unit.guessing, unit)}")
+    else:
+        parts += [told_model(best, record), f"guessing has {told(unit.guessing, unit)}"]
+        if answers.needed is not None:
+            parts.append(f"target {told_asked(answers, unit)}: rows needed {told_rows(answers.needed, total)}")
+    others = [model.title for model in models if model is not best]
+    return "; ".join([*parts, *([f"also drawn: {'; '.join(others)}"] if others else [])]) + "."
+
+
+def told_model(model: "ModelResult", record: "Record") -> str:
+    """What was measured last of a model, and what is expected of it with all rows and at the end of its curve."""
+    unit, total = record.unit, record.data.total
+    last = max((point for point in model.points if math.isfinite(point.value)), key=lambda p: p.n, default=None)
+    parts = [] if last is None else [f"measured {told(last.value, unit)} at {number(round(last.n))} rows"]
+    if math.isfinite(model.now.value):
+        parts.append(f"expected {told_interval(model.now, unit)} with all rows")
+    end = model.band[-1] if model.band else None
+    if end is not None and end.n > total and math.isfinite(end.value):
+        parts.append(f"{told(end.value, unit)} at {number(round(end.n))} rows")
+    return f"{model.title} {', '.join(parts) or 'not measured'}"
+
+
+def _all_curves(record: "Record") -> str:
+    models = "; ".join(told_model(model, record) for model in drawn_models(record))
+    return f"Learning curves of all models, a panel each: {record.unit.name} against training rows; {models}."
+
+
+def _theory(record: "Record") -> str:
+    parts = []
+    for model in record.models:
+        last = max(model.theory, key=lambda point: point.n, default=None)
+        if last is not None:
+            values = f"predicted {number(last.predicted)}, measured {number(last.measured)}"
+            parts.append(f"{model.title} {values} at {number(round(last.n))} rows")
+    return (
+        "Squared error that the eigenvalues of each kernel predict, beside the measured one, against training rows; "
+        f"1 is guessing; {'; '.join(parts)}."
+    )
+
+
+def _spectra(record: "Record") -> str:
+    parts = []
+    for model in record.models:
+        found = model.spectrum
+        if found is not None and found.index:
+            middle = len(found.index) // 2
+            parts.append(
+                f"{model.title}: largest eigenvalue {number(found.eigenvalues[0])}, the first {found.index[middle]:,} "
+                f"directions hold {found.alignment[middle]:.0%} of the target"
+            )
+    return (
+        "Two panels against the number of the direction, strongest first: the eigenvalues of each kernel, and the "
+        f"share of the target in the first directions; {'; '.join(parts)}."
+    )
+
+
+def _residuals(record: "Record") -> str:
+    missed = [
+        item.truth - item.said
+        for item in record.residuals
+        if not isinstance(item.truth, str) and not isinstance(item.said, str)
+    ]
+    missed = [value for value in missed if math.isfinite(value)]
+    if not missed:
+        return "Truth minus prediction against prediction."
+    return (
+        f"Truth minus prediction against prediction, for {len(missed):,} rows that did not train: from "
+        f"{number(float(min(missed)))} to {number(float(max(missed)))}, "
+        f"median {number(float(statistics.median(missed)))}."
+    )
+
+
+def _training(run: dict[str, Any]) -> str:
+    gaps = "; ".join(
+        f"width {number(width.get('width'))}, largest gap {number(width.get('gap'))}"
+        for width in run.get("widths") or []
+    )
+    return (
+        f"{run.get('title') or run.get('name') or 'Network'}: squared error against training time of the trained "
+        f"network and of its kernel, on training and on held-out rows, a panel a width; {gaps}."
+    )

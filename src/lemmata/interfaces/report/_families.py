@@ -1,0 +1,243 @@
+"""The page of a comparison: which family of mixers wins, its curves, its costs."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from lemmata.files import replace_text
+
+from ._page import drawn, shipped, template
+from ._text import MISSING, clean, number
+from ._theme import colour, colour_of, configured, ticks
+
+if TYPE_CHECKING:
+    from lemmata.workflows.comparisons._record import CostPoint, FamilyResult, Record
+
+FLOOR = 1e-4
+"""Smaller errors are drawn here."""
+Row = dict[str, Any]
+
+
+def write_families(record: "Record", directory: str | Path) -> Path:
+    """Write `directory/index.html`: one page that needs no other file and no network.
+
+    Args:
+        record: a comparison.
+        directory: created where it does not exist.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        DataError: the page cannot be written; what stood there before is untouched.
+    """
+    return replace_text(Path(directory) / "index.html", families_page(record))
+
+
+def families_page(record: "Record") -> str:
+    """The text of the page."""
+    record = clean(record, lines=True)
+    found = {"errors": errors_chart(record), "curves": curves_chart(record), "cost": cost_chart(record)}
+    pictures = drawn({name: chart for name, chart in found.items() if chart is not None}, _words(record))
+    return template("families.html").render(
+        record=record, pictures=pictures, rows=_rows(record), pairs=_pairs(record), curves=_curve_rows(record),
+        costs=_cost_rows(record), titles=dict(zip([own.name for own in record.families], _titles(record), strict=True)),
+        version=record.lemmata, **shipped(pictures),
+    )  # fmt: skip
+
+
+def families_fragment(record: "Record") -> str:
+    """A fragment of HTML for a notebook: the answer, the errors as a picture (SVG), and a table; no script."""
+    record = clean(record, lines=True)
+    chart = errors_chart(record)
+    pictures = drawn({} if chart is None else {"errors": chart}, _words(record))
+    return template("families_fragment.html").render(record=record, pictures=pictures, rows=_rows(record))
+
+
+def _titles(record: "Record") -> list[str]:
+    return [family.title for family in record.families]
+
+
+def errors_chart(record: "Record") -> Any:
+    """The error of each family with its interval, beside that with shuffled targets (hollow)."""
+    if not record.families:
+        return None
+    rows = []
+    for family in record.families:
+        for what, own in (("error", family.error), ("shuffled", family.permuted)):
+            rows.append({"model": family.title, "what": what, "value": own.value, "lower": own.lower,
+                         "upper": own.upper, "drawn": max(own.value, FLOOR), "from": max(own.lower, FLOOR),
+                         "to": max(own.upper, FLOOR)})  # fmt: skip
+    low, high = min(row["from"] for row in rows) / 1.3, max(row["to"] for row in rows) * 1.1
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    axis = alt.Axis(title="share of the variance left (1: guessing)", values=ticks(low, high), format=".4~r",
+                    labelOverlap="greedy", labelSeparation=6)  # fmt: skip
+    order = [family.title for family in sorted(record.families, key=lambda own: own.error.value)]
+    y = alt.Y("model:N", sort=order, title=None, axis=alt.Axis(labelFontSize=13, ticks=False, domain=False))
+    tips = [alt.Tooltip("model:N", title="family"), alt.Tooltip("what:N"),
+            *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip
+    base = alt.Chart().encode(y=y, color=colour(_titles(record)))
+    real, mixed = (base.transform_filter(f"datum.what === '{what}'") for what in ("error", "shuffled"))
+    x = alt.X("drawn:Q", scale=scale, axis=axis)
+    layers = [
+        mixed.mark_point(size=60, filled=False, opacity=0.6).encode(x=x, tooltip=tips),
+        real.mark_rule(strokeWidth=3).encode(x=alt.X("from:Q", scale=scale, axis=axis), x2="to:Q"),
+        real.mark_point(size=110, filled=True, opacity=1).encode(x=x, tooltip=tips),
+    ]
+    chart = alt.layer(*layers, data=alt.Data(values=rows))
+    return configured(chart.properties(width=500, height=46 * len(record.families)))
+
+
+def curves_chart(record: "Record") -> Any:
+    """Learning curves: predicted lines with their bands, measured points with two standard errors."""
+    if not record.families:
+        return None
+    rows = _drawn_points(record)
+    low = min(row["from"] for row in rows) / 1.1
+    high = max(row["to"] for row in rows) * 1.1
+    sizes = [row["n"] for row in rows]
+    x = alt.X("n:Q", scale=alt.Scale(type="log", domain=[min(sizes) / 1.1, max(sizes) * 1.1], nice=False),
+              axis=alt.Axis(title="training rows", values=ticks(min(sizes) / 1.1, max(sizes) * 1.1), format=",d",
+                            labelOverlap="greedy"))  # fmt: skip
+    scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
+    axis = alt.Axis(title="share of the variance that is left", values=ticks(low, high), format=".4~r")
+    y = alt.Y("drawn:Q", scale=scale, axis=axis)
+    between = {"y": alt.Y("from:Q", scale=scale, axis=axis), "y2": "to:Q"}
+    tips = [alt.Tooltip("model:N", title="family"), alt.Tooltip("what:N"), alt.Tooltip("n:Q", format=",d"),
+            *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip
+    legend = alt.Legend(title=None, orient="right", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1)
+    base = alt.Chart().encode(x=x, color=colour(_titles(record), legend))
+    theory, points = (base.transform_filter(f"datum.what === '{what}'") for what in ("predicted", "measured"))
+    layers = [
+        theory.mark_area(opacity=0.13).encode(**between),
+        theory.mark_line(strokeWidth=2).encode(y=y, tooltip=tips),
+        points.mark_rule(strokeWidth=1.5).encode(**between),
+        points.mark_point(filled=True, size=55, opacity=1).encode(y=y, tooltip=tips),
+    ]
+    return configured(alt.layer(*layers, data=alt.Data(values=rows)).properties(width=500, height=290))
+
+
+def _drawn_points(record: "Record") -> list[Row]:
+    rows = []
+    for family in record.families:
+        for point in family.points:
+            if point.measured is not None:
+                reach = 2 * (point.se or 0.0)
+                rows.append(_point(family.title, "measured", point.n, point.measured, point.measured - reach,
+                                   point.measured + reach))  # fmt: skip
+            if point.predicted is not None:
+                own = point.predicted
+                rows.append(_point(family.title, "predicted", point.n, own.value, own.lower, own.upper))
+    return rows
+
+
+def _point(title: str, what: str, n: int, value: float, lower: float, upper: float) -> Row:
+    return {"model": title, "what": what, "n": n, "value": value, "lower": lower, "upper": upper,
+            "drawn": max(value, FLOOR), "from": max(lower, FLOOR), "to": max(upper, FLOOR)}  # fmt: skip
+
+
+def cost_chart(record: "Record") -> Any:
+    """Operations, bytes and seconds of one row against its length."""
+    points = [(family, point) for family in record.families if family.cost for point in family.cost.points]
+    if not points:
+        return None
+    parts = []
+    lengths = [point.length for _, point in points]
+    x = alt.X("length:Q", scale=alt.Scale(type="log", nice=False), title="length of a row",
+              axis=alt.Axis(values=sorted(set(lengths)), format="d", labelOverlap="greedy"))  # fmt: skip
+    for field, title in (("flops", "operations"), ("bytes", "bytes held"), ("seconds", "seconds here")):
+        rows = [{"model": family.title, "length": point.length, "value": getattr(point, field)}
+                for family, point in points]  # fmt: skip
+        legend = alt.Legend(title=None, orient="bottom", columns=4) if field == "bytes" else None
+        y = alt.Y("value:Q", scale=alt.Scale(type="log", nice=False, padding=8), title=None,
+                  axis=alt.Axis(format="~s" if field != "seconds" else ".0e", tickCount=5))  # fmt: skip
+        tips = [alt.Tooltip("model:N", title="family"), "length:Q", alt.Tooltip("value:Q", format=".3~s", title=title)]
+        chart = alt.Chart(alt.Data(values=rows), title=title).mark_line(point=True, strokeWidth=2)
+        chart = chart.encode(x=x, y=y, color=colour(_titles(record), legend), tooltip=tips)
+        parts.append(chart.properties(width=225, height=190))
+    return configured(alt.hconcat(*parts))
+
+
+def _rows(record: "Record") -> list[Row]:
+    """A row a family, the smallest error first."""
+    return [
+        {
+            "title": family.title, "words": family.words, "colour": colour_of(place),
+            "ahead": family.name in record.leaders, "won": family.name == record.winner,
+            "error": number(family.error.value),
+            "range": f"{number(family.error.lower)} to {number(family.error.upper)}",
+            "wrong": None if family.wrong is None else f"{100 * family.wrong:.1f} %",
+            "predicted": _predicted(family, record), "ratio": number(family.ratio, 2),
+            "equivalent": number(family.equivalent),
+            "far": family.ratio is not None and abs(math.log(max(family.ratio, 1e-9))) > math.log(1.15),
+            "permuted": number(family.permuted.value), "sound": family.sound,
+            "setting": f"{family.setting}: {', '.join(f'{v:g}' for v in sorted(set(family.chosen)))}",
+            "dimension": number(family.effective_dimension),
+            "alignment": [f"{100 * share:.0f} %" for share in family.alignment],
+            "later": [(f"{point.n:,}", number(point.predicted.value),
+                       f"{number(point.predicted.lower)} to {number(point.predicted.upper)}")
+                      for point in family.later if point.predicted is not None],
+            "seconds": f"{family.seconds:.1f}",
+        }
+        for place, family in sorted(enumerate(record.families), key=lambda item: item[1].error.value)
+    ]  # fmt: skip
+
+
+def _predicted(family: "FamilyResult", record: "Record") -> str:
+    own = next((point.predicted for point in family.points if point.n == record.data.training), None)
+    return MISSING if own is None else f"{number(own.value)} ({number(own.lower)} to {number(own.upper)})"
+
+
+def _pairs(record: "Record") -> list[Row]:
+    titles = {family.name: family.title for family in record.families}
+    return [
+        {
+            "first": titles[pair.first], "second": titles[pair.second], "difference": number(pair.difference.value, 2),
+            "range": f"{number(pair.difference.lower, 2)} to {number(pair.difference.upper, 2)}",
+            "p": number(pair.adjusted, 2), "decided": pair.decided,
+        }
+        for pair in record.pairs
+    ]  # fmt: skip
+
+
+def _curve_rows(record: "Record") -> list[Row]:
+    return [
+        {
+            "title": family.title, "n": f"{point.n:,}", "measured": number(point.measured), "se": number(point.se, 2),
+            "predicted": MISSING if point.predicted is None else number(point.predicted.value),
+        }
+        for family in record.families for point in family.points
+    ]  # fmt: skip
+
+
+def _cost_rows(record: "Record") -> list[Row]:
+    rows = []
+    for place, family in enumerate(record.families):
+        if family.cost is None:
+            continue
+        last: CostPoint = family.cost.points[-1]
+        rows.append({
+            "title": family.title, "colour": colour_of(place), "flops": f"{family.cost.flops:.2f}",
+            "bytes": f"{family.cost.bytes:.2f}", "seconds": f"{family.cost.seconds:.2f}",
+            "read": f"{family.cost.read:.2f}", "length": f"{last.length:,}", "most": number(last.flops, 2),
+            "mib": number(last.bytes / 2**20, 2), "milliseconds": number(1000 * last.seconds, 2),
+        })  # fmt: skip
+    return rows
+
+
+def _words(record: "Record") -> dict[str, str]:
+    """The pictures in words."""
+    errors = "; ".join(
+        f"{own.title} {number(own.error.value)} ({number(own.error.lower)} to {number(own.error.upper)})"
+        for own in sorted(record.families, key=lambda own: own.error.value)
+    )
+    ratios = "; ".join(f"{own.title} {number(own.ratio, 2)}" for own in record.families)
+    costs = "; ".join(f"{own.title} {own.cost.flops:.2f}" for own in record.families if own.cost)
+    return {
+        "errors": f"Share of the target's variance that each family leaves, with 95 % intervals: {errors}.",
+        "curves": "Share of the variance that is left against training rows, predicted as lines, measured as points; "
+        f"predicted over measured with all training rows: {ratios}.",
+        "cost": f"Operations, memory and time of one row against its length; exponents of the operations: {costs}.",
+    }

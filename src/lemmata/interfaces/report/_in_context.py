@@ -1,0 +1,88 @@
+"""The pictures of a transformer in context, drawn from its record alone."""
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from lemmata.files import replace_text
+
+from ._theme import COLOURS, INK, themed
+
+Run = dict[str, Any]
+
+
+def coefficients_picture(run: Run, kind: str) -> alt.Chart:
+    """The largest coefficients along the layers, one line each."""
+    path = run["paths"][kind]
+    rows = [
+        {"layer": layer, "rho": value, "number": str(number)}
+        for layer, values in zip(path["layers"], path["rho"], strict=True)
+        for number, value in zip(path["numbers"], values, strict=True)
+    ]
+    lines = alt.Chart(alt.Data(values=rows), title=f"Coefficients along the layers, {kind}").mark_line(opacity=0.8)
+    return lines.encode(
+        _layers(path), alt.Y("rho:Q", title="rho, the largest at the end"),
+        alt.Color("number:N", legend=None, scale=alt.Scale(range=list(COLOURS))),
+    ).properties(width=460, height=240)  # fmt: skip
+
+
+def errors_picture(run: Run) -> Any:
+    """The squared error at the queries along the layers, beside that of the others."""
+    rows = [
+        {"layer": layer, "error": error, "model": f"transformer, {kind}"}
+        for kind, path in run["paths"].items()
+        for layer, error in zip(path["layers"], path["error"], strict=True)
+    ]
+    others = [row for row in run["rows"] if not row["model"].startswith("transformer")]
+    names = [*dict.fromkeys(row["model"] for row in rows), *(row["model"] for row in others)]
+    key = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=420)
+    colour = alt.Color("model:N", scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)])), legend=key)
+    up = alt.Y("error:Q", title="squared error at the queries", scale=alt.Scale(type="log", nice=False, padding=10))
+    lines = alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2).encode(_layers(run["paths"]["plain"]), up, colour)
+    rules = alt.Chart(alt.Data(values=others)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5).encode(up, colour)
+    return alt.layer(lines, rules, title="Error along the layers").properties(width=460, height=240)
+
+
+def attention_picture(run: Run, kind: str) -> alt.Chart:
+    """What the second head of Attn1 attends with: the current prediction at each example, in order of its target."""
+    path = run["paths"][kind]
+    rows = [
+        {"layer": str(layer), "example": place, "score": score, "target": target}
+        for layer, scores in zip(path["layers"], path["scores"], strict=True)
+        for place, (score, target) in enumerate(zip(scores, path["targets"], strict=True))
+    ]
+    bound = max(abs(row["score"]) for row in rows) or 1.0
+    colour = alt.Color("score:Q", title="score", scale=alt.Scale(scheme="blueorange", domain=[-bound, bound]))
+    layers = [str(layer) for layer in path["layers"]]
+    axis = alt.Axis(labelOverlap="greedy", labelSeparation=14, labelAngle=0)
+    cells = alt.Chart(alt.Data(values=rows), title=f"Attention scores of the examples, {kind}").mark_rect()
+    return cells.encode(
+        alt.X("layer:N", sort=layers, title="layer", axis=axis),
+        alt.Y("example:O", title="examples, by target", axis=alt.Axis(labels=False, ticks=False)),
+        colour,
+    ).properties(width=460, height=260)
+
+
+def _layers(path: dict[str, Any]) -> alt.X:
+    scale = alt.Scale(type="log", domain=[path["layers"][0], path["layers"][-1]], nice=False)
+    return alt.X("layer:Q", title="layer", scale=scale, axis=alt.Axis(tickCount=6, grid=False, titleColor=INK))
+
+
+def write_pictures(run: Run, directory: Path) -> list[Path]:
+    """Write coefficients, errors and attention scores as SVG files.
+
+    Args:
+        run: the record of `lemmata.workflows.studies.run_in_context`.
+        directory: where they go; it is made.
+
+    Raises:
+        DataError: a picture cannot be written; one of its name stays as it was.
+    """
+    charts = {
+        "errors": errors_picture(run), "coefficients": coefficients_picture(run, "with momentum"),
+        "coefficients_plain": coefficients_picture(run, "plain"), "attention": attention_picture(run, "with momentum"),
+    }  # fmt: skip
+    drawn = {name: vl_convert.vegalite_to_svg(themed(chart)) for name, chart in charts.items()}
+    return [replace_text(directory / f"{name}.svg", picture) for name, picture in drawn.items()]

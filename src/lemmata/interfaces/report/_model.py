@@ -1,0 +1,265 @@
+"""The page of a trained model: what theory predicted about it, what was measured, and what says nothing."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from lemmata.files import replace_text
+
+from ._page import drawn, template
+from ._text import MISSING, clean, number
+from ._theme import COLOURS, configured
+
+if TYPE_CHECKING:
+    from lemmata.workflows.examinations import Record
+    from lemmata.workflows.examinations._record import Gauge, Interval
+
+_RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+_SPOKE = ("agrees", "disagrees")
+_UNITS = {"classification": "", "language": " (nats a token, mean over documents)"}
+_FIRST = "held_out_error_from_training_rows"  # beside the held-out error, with which the page begins
+_SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
+_ASKED = {  # what a gauge waits for, by the hypothesis that does not hold without it
+    "the parameters that training began with are given": "--start FILE",
+    "fit, which trains afresh, is given": "def fit(x, y, seed) in the program",
+    "the rate of descent is given": "--rate NUMBER",
+    "the decay of the weights is stated as 0": "--decay 0, if there was none",
+    "rows in use are given": "--deploy FILE",
+    "checkpoints": "--checkpoint FILE, repeated",
+    "a privacy of the training is claimed": "--epsilon NUMBER",
+    "the program states its noisy steps": "privacy in the program",
+    "corrected labels are given": "corrected=... in Python",
+    "rows are documents, of a language model": "a language model",
+}
+_AGREES, _MISSES = COLOURS[2], COLOURS[7]
+
+
+def write_model(record: "Record", directory: str | Path) -> Path:
+    """Write `directory/index.html`: one page that needs no other file and no network.
+
+    Args:
+        record: an examination.
+        directory: created where it does not exist.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        DataError: the page cannot be written; what stood there before is untouched.
+    """
+    return replace_text(Path(directory) / "index.html", model_page(record))
+
+
+def write_models(first: "Record", second: "Record", directory: str | Path) -> Path:
+    """Write `directory/index.html`: two examinations side by side, a row a gauge; see `write_model`.
+
+    Args:
+        first: an examination.
+        second: another, of another model or of the same one later.
+        directory: created where it does not exist.
+    """
+    records = [clean(record, lines=True) for record in (first, second)]
+    names = dict.fromkeys(own.name for record in records for own in record.gauges)
+    found = [[record.gauge(name) for record in records] for name in names]
+    rows = [{"title": next(own for own in pair if own).title, "cells": [own and _row(own) for own in pair]}
+            for pair in found]  # fmt: skip
+    text = template("models.html").render(
+        records=records, rows=rows, metas=[_meta(record) for record in records], version=records[0].lemmata,
+        sentences=[model_sentences(record) for record in records],
+    )  # fmt: skip
+    return replace_text(Path(directory) / "index.html", text)
+
+
+def model_page(record: "Record") -> str:
+    """The text of the page."""
+    record = clean(record, lines=True)
+    return template("model.html").render(
+        record=record, strip=_strip(record), sentences=model_sentences(record), theories=_theories(record),
+        meta=_meta(record), version=record.lemmata, silence=silence(record),
+    )  # fmt: skip
+
+
+def model_fragment(record: "Record") -> str:
+    """A fragment of HTML for a notebook: the answer and the strip (SVG); no script."""
+    record = clean(record, lines=True)
+    return template("model_fragment.html").render(
+        record=record, pictures=_pictures(record), sentences=model_sentences(record), meta=_meta(record)
+    )
+
+
+def model_sentences(record: "Record") -> list[str]:
+    """The answer in words, the most important sentence first."""
+    failed = [check for check in record.preflight if check.holds is False]
+    if failed:
+        own = failed[0]
+        seen = f"Found: {own.found}." + (f" Where to look: {own.remedy}." if own.remedy else "")
+        return [f"Theory cannot speak about this model: it is not so that {own.name}.", seen, "Nothing else was run."]
+    unit = _UNITS.get(record.model.task, " (mean squared distance)")
+    found, task = [], record.model.task
+    if record.held_error is not None:
+        found.append(_error("Error on held-out rows", record.held_error, unit, task))
+    left_out = record.gauge(_FIRST)
+    if left_out is not None and left_out.predicted is not None:
+        words = "From training rows alone" if found else "Error on new rows, from training rows alone"
+        verdict = {"agrees": " They agree.", "disagrees": " They do not agree."}.get(left_out.status, "")
+        found.append(_error(words, left_out.predicted, "" if found else unit, task) + verdict)
+    if record.held_error is None:
+        found.append("The error on new rows is unscored: no held-out rows were given.")
+    if record.score.tested:
+        score = record.score
+        middle = "" if score.median_ratio is None else f"; median of predicted over measured {score.median_ratio:.2f}"
+        intervals = "interval holds" if score.tested == 1 else "intervals hold"
+        found.append(f"{score.covered} of {score.tested} predicted {intervals} what was measured{middle}.")
+    return found
+
+
+def silence(record: "Record") -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Theories that say nothing, each with its reason; and what others wait for, with their titles.
+
+    A gauge waits where all of its hypotheses that do not hold ask for something that could have been given.
+
+    Args:
+        record: an examination.
+    """
+    reasons: dict[str, list[Gauge]] = {}
+    for own in record.gauges:
+        if own.status in _SILENT:
+            reasons.setdefault(own.reason, []).append(own)
+    waiting: dict[str, list[str]] = {}
+    known = set()
+    for reason, gauges in reasons.items():
+        asked = [_awaited(own) for own in gauges]
+        if all(asked):
+            titles = [own.title for own in gauges]
+            waiting.setdefault(asked[0], []).extend(titles)
+            known.add(f"{', '.join(titles)}: {reason}")
+    first = sorted(waiting.items(), key=lambda pair: (pair[0].count(" and "), -len(pair[1])))
+    return [line for line in record.silent if line not in known], first
+
+
+def _awaited(own: "Gauge") -> str:
+    """What would have to be given; empty where that is not all that is missing."""
+    failing = [condition.name for condition in own.hypotheses if condition.holds is False]
+    if own.status != "inapplicable" or not failing or not all(name in _ASKED for name in failing):
+        return ""
+    return " and ".join(words for name, words in _ASKED.items() if name in failing)
+
+
+def _error(words: str, ends: "Interval", unit: str, task: str) -> str:
+    show = (lambda value: f"{100 * value:.3g} %") if task == "classification" else number
+    interval = f"{ends.at} interval".lstrip()
+    return f"{words}{unit}: {show(ends.value)}, {interval} {show(ends.low)} to {show(ends.high)}."
+
+
+def _meta(record: "Record") -> str:
+    held = f"{record.rows.held:,} held" if record.rows.held else "none held"
+    parameters = f" · {record.model.parameters:,} parameters" if record.model.parameters else ""
+    classes = f" · {len(record.rows.classes)} classes" if record.rows.classes else ""
+    return (
+        f"{record.model.kind}{parameters} · {record.rows.train:,} training rows, {held}"
+        f"{classes} · examined in {max(record.seconds, 1):,.0f} s"
+    )
+
+
+def _pictures(record: "Record") -> dict[str, Any]:
+    chart = strip_chart(record)
+    words = {"strip": "Predicted intervals against measured values: " + "; ".join(model_sentences(record))}
+    return drawn({} if chart is None else {"strip": chart}, words)
+
+
+def _rows(record: "Record") -> list[dict[str, Any]]:
+    """Predicted intervals in units of the measured value, cut where the picture ends."""
+    rows = []
+    for own in sorted(record.gauges, key=lambda own: not own.name.endswith(_FIRST)):
+        if own.label != "estimate" or own.status not in _SPOKE or own.predicted is None or own.measured is None:
+            continue
+        if own.measured.value <= 0:
+            continue
+        ends, unit = own.predicted, own.measured.value
+        drawn_ends = {name: _inside(getattr(ends, name) / unit) for name in ("low", "value", "high")}
+        shown = {"predicted": ends.value, "from": ends.low, "to": ends.high, "measured": unit, "level": ends.at}
+        said = _shown(ends, own.label)
+        rows.append({"gauge": own.title, "verdict": own.status, "said": said, **drawn_ends, **shown})
+    return rows
+
+
+def _strip(record: "Record") -> dict[str, Any]:
+    """The strip in HTML, which needs no script and as much width as there is: places in percent of its width."""
+    rows = [
+        {**row, **{f"{name}_at": _place(row[name]) for name in ("low", "value", "high")},
+         "seen": number(row["measured"])}
+        for row in _rows(record)
+    ]  # fmt: skip
+    ticks = [(_place(ratio), f"1/{1 / ratio:g}" if ratio < 1 else f"{ratio:g}") for ratio in _RATIOS]
+    return {"rows": rows, "ticks": ticks, "left_out": record.score.tested - len(rows)}
+
+
+def _place(ratio: float) -> float:
+    first, last = math.log(_RATIOS[0]), math.log(_RATIOS[-1])
+    return round(100 * (math.log(ratio) - first) / (last - first), 2)
+
+
+def _inside(ratio: float) -> float:
+    return min(max(ratio, _RATIOS[0]), _RATIOS[-1])
+
+
+def strip_chart(record: "Record") -> Any:
+    """A row a prediction: its interval and value over the measured value, which is the line at 1; None without any."""
+    rows = _rows(record)
+    if not rows:
+        return None
+    scale = alt.Scale(type="log", domain=[_RATIOS[0], _RATIOS[-1]], nice=False)
+    axis = alt.Axis(title="predicted over measured", values=list(_RATIOS), format="~r")
+    y = alt.Y("gauge:N", sort=[row["gauge"] for row in rows], title=None,
+              axis=alt.Axis(labelLimit=330, labelFontSize=12, ticks=False, domain=False))  # fmt: skip
+    tone = alt.Color("verdict:N", legend=None, scale=alt.Scale(domain=list(_SPOKE), range=[_AGREES, _MISSES]))
+    tips = [alt.Tooltip("gauge:N"), *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in
+            ("predicted", "from", "to", "measured")), alt.Tooltip("level:N")]  # fmt: skip
+    base = alt.Chart().encode(y=y, color=tone)
+    x = lambda name: alt.X(f"{name}:Q", scale=scale, axis=axis)
+    layers = [
+        base.mark_rule(strokeWidth=5, opacity=0.45).encode(x=x("low"), x2="high:Q"),
+        base.mark_point(size=80, filled=True, opacity=1).encode(x=x("value"), tooltip=tips),
+        alt.Chart().mark_rule(strokeDash=[4, 3], color="#7b828c", aria=False).encode(x=alt.datum(1.0)),
+    ]
+    chart = alt.layer(*layers, data=alt.Data(values=rows))
+    return configured(chart.properties(width=420, height=34 * len(rows)))
+
+
+def _theories(record: "Record") -> list[dict[str, Any]]:
+    """Gauges by the section that they stand in, in the order in which they come; those that measured nothing last."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for own in record.gauges:
+        found.setdefault(own.theory, []).append(_row(own))
+    spoke = lambda rows: sum(row["gauge"].measured is not None for row in rows)
+    parts = [{"theory": theory, "rows": rows, "spoke": spoke(rows)} for theory, rows in found.items()]
+    return sorted(parts, key=lambda part: part["spoke"] == 0)
+
+
+def _row(own: "Gauge") -> dict[str, Any]:
+    holding = sum(condition.holds is True for condition in own.hypotheses)
+    return {
+        "gauge": own, "predicted": _shown(own.predicted, own.label), "measured": _seen(own),
+        "conditions": f"{holding} of {len(own.hypotheses)} hold" if own.hypotheses else "none",
+        "factor": "" if own.rows_factor is None else f"needs {number(own.rows_factor)} × the rows",
+        "failing": [condition for condition in own.hypotheses if condition.holds is False],
+    }  # fmt: skip
+
+
+def _seen(own: "Gauge") -> str:
+    """What was measured, with its ends where the claim says what they are."""
+    if own.measured is None or own.ends:
+        return _shown(own.measured, "measured", own.ends)
+    return number(own.measured.value)
+
+
+def _shown(ends: "Interval | None", label: str, what: str = "") -> str:
+    if ends is None:
+        return MISSING
+    sign = {"upper": "≤ ", "lower": "≥ "}.get(label, "")
+    if ends.low == ends.high:
+        return f"{sign}{number(ends.value)}"
+    at = what or ends.at
+    return f"{number(ends.value)} ({at + ': ' if at else ''}{number(ends.low)} to {number(ends.high)})"

@@ -1,0 +1,182 @@
+"""The page: the record is cleaned, drawn, and set into one template with everything it needs inside."""
+
+import functools
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from lemmata.files import replace_text
+
+from . import _charts as charts
+from . import _views as views
+from ._curves import drawn_models, learning_curve_chart
+from ._described import described
+from ._text import clean, number, script_json, told, told_asked, told_interval, told_marks, verdict
+from ._theme import themed
+
+if TYPE_CHECKING:
+    from lemmata.workflows.studies._result import Record
+
+WIDE = {"width": 500, "height": 290}
+
+
+def write_report(record: "Record", directory: str | Path) -> Path:
+    """Write `directory/index.html`: one page that needs no other file and no network.
+
+    Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
+    which replaces it by one with tooltips and downloads where scripts run. Names that the user controls are escaped
+    wherever they appear; control characters in them are made visible.
+
+    Args:
+        record: a study.
+        directory: created where it does not exist.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        DataError: the page cannot be written; what stood there before is untouched.
+    """
+    return replace_text(Path(directory) / "index.html", page(record))
+
+
+def page(record: "Record") -> str:
+    """The text of the page."""
+    record = clean(record, lines=True)
+    pictures = drawn(_pictures(record), described(record))
+    return template("report.html").render(
+        record=record,
+        pictures=pictures,
+        models=views.models(record),
+        more=views.more(record),
+        points=views.points(record),
+        quality=views.quality(record),
+        columns=views.columns(record),
+        confusions=views.confusions(record) if record.data.task == "classification" else [],
+        worst=views.worst(record),
+        claims=views.claims(record),
+        warnings=views.warnings(record),
+        version=record.lemmata,
+        **shipped(pictures),
+    )
+
+
+def page_text(record: "Record") -> str:
+    """A fragment of HTML for a notebook: answers, learning curve (SVG), table of models, warnings; no script.
+
+    Args:
+        record: a study.
+    """
+    record = clean(record, lines=True)
+    pictures = drawn(_curves(record), described(record))
+    return template("fragment.html").render(
+        record=record, pictures=pictures, models=views.models(record), warnings=views.warnings(record)
+    )
+
+
+def _curves(record: "Record") -> dict[str, Any]:
+    return {"curves": learning_curve_chart(record, **WIDE)} if drawn_models(record) else {}
+
+
+def _pictures(record: "Record") -> dict[str, Any]:
+    found = _curves(record) | {
+        "all-curves": charts.all_curves(record),
+        "theory": charts.theory(record),
+        "spectra": charts.spectra(record),
+        "residuals": charts.residuals(record),
+    }
+    found |= {f"training-{i}": charts.training(run) for i, run in enumerate(record.training)}
+    return {name: chart for name, chart in found.items() if chart is not None}
+
+
+def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Specification, SVG and columns of the CSV of each chart.
+
+    Args:
+        pictures: charts by their names.
+        words: what each shows, for those who do not see it.
+    """
+    found = {}
+    for name, chart in pictures.items():
+        spec = themed(chart) if not _is_configured(chart) else chart.to_dict(validate=False)
+        spec["description"] = words[name]
+        found[name] = {"spec": spec, "svg": svg_of(spec, words[name], name), "csv": charts.CSV.get(name)}
+    return found
+
+
+def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
+    """A Vega-Lite specification as SVG that says what it shows.
+
+    Args:
+        spec: the specification.
+        words: what it shows, for those who do not see it.
+        name: a name that no other picture of the page has.
+    """
+    svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
+    # Clip paths are numbered anew in every picture: in one page they need names of their own.
+    svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
+    # A reader's font may be wider than the one in which names were measured: what stands out is shown, not cut.
+    opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words)
+    return Markup(svg.replace("<svg", str(opening), 1))
+
+
+def _is_configured(chart: Any) -> bool:
+    return chart.config is not alt.Undefined
+
+
+def shipped(pictures: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What the scripts of a page need: the specifications, and Vega itself."""
+    specs = {name: {"spec": item["spec"], "csv": item["csv"]} for name, item in pictures.items()}
+    return {"specs": specs, "bundle": _bundle() if specs else "", "embed": _script()}
+
+
+def _vega_lite() -> str:
+    """The version of Vega-Lite that altair writes, as far as the converter has it."""
+    wanted = alt.SCHEMA_VERSION.lstrip("v").rsplit(".", 1)[0]
+    known = vl_convert.get_vegalite_versions()
+    return wanted if wanted in known else known[-1]
+
+
+@functools.cache
+def _bundle() -> Markup:
+    """Vega, Vega-Lite and Vega-Embed in one script, which cannot close the element that it stands in."""
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_vega_lite())
+    return Markup(script.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
+
+
+@functools.cache
+def _script() -> Markup:
+    return Markup((Path(__file__).parent / "templates" / "report.js").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def template(name: str) -> jinja2.Template:
+    """A template with the filters that all pages use."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("lemmata.interfaces.report"),
+        autoescape=True,
+        undefined=jinja2.ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": _or_missing(number),
+        "verdict": _or_missing(verdict),
+        "told": told,
+        "told_asked": told_asked,
+        "told_marks": told_marks,
+        "told_interval": told_interval,
+        "script_json": script_json,
+    }
+    return environment.get_template(name)
+
+
+def _or_missing(show: Any) -> Any:
+    """A filter to which a field that a claim lacks is None."""
+    return lambda value: show(None if isinstance(value, jinja2.Undefined) else value)

@@ -1,0 +1,163 @@
+"""The study at home in Python: a table in memory, an answer, a data frame of curves, a picture, a page."""
+
+import dataclasses
+import functools
+import time
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jax
+import polars as pl
+
+from lemmata.errors import SettingError
+from lemmata.files import replace_text
+from lemmata.options import StudyOptions
+from lemmata.workflows.studies import Dataset, Record, load_dataset, run_study
+
+from ._asked import asked
+from ._curves import learning_curve_chart
+from ._page import page_text, write_report
+from ._text import bounds_of
+
+NORMAL_90 = 1.645
+"""A normal variable is within so many standard deviations of its mean with probability 90 %."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A finished study.
+
+    Args:
+        record: everything it found, as study.json holds it.
+    """
+
+    record: Record
+
+    @property
+    def answer(self) -> str:
+        """The answer in words, the most important sentence first."""
+        return "\n".join(self.record.answers.sentences)
+
+    @functools.cached_property
+    def curves(self) -> pl.DataFrame:
+        """The learning curves: one row for each model and size, in the unit of the study.
+
+        Columns: model; n, training rows; kind, "measured" or "expected"; value; lower and upper, the ends of a 90 %
+        interval. That of a measured value is value -+ 1.645 standard errors, clipped to what the unit allows: shares
+        and AUC lie in [0, 1], R² is at most 1, the others are at least 0.
+        """
+        rows, (least, most) = [], bounds_of(self.record.unit)
+        for model in self.record.models:
+            rows += [
+                (
+                    model.name,
+                    point.n,
+                    "measured",
+                    point.value,
+                    max(point.value - NORMAL_90 * point.se, least),
+                    min(point.value + NORMAL_90 * point.se, most),
+                )
+                for point in model.points
+            ]
+            rows += [(model.name, item.n, "expected", item.value, item.lower, item.upper) for item in model.band]
+        return pl.DataFrame(rows, schema=["model", "n", "kind", "value", "lower", "upper"], orient="row")
+
+    def plot(self) -> alt.Chart | alt.LayerChart:
+        """The learning curves as an Altair chart."""
+        return learning_curve_chart(self.record)
+
+    def report(self, directory: str | Path) -> Path:
+        """Write the page into a directory, and return its path."""
+        return write_report(self.record, directory)
+
+    def save(self, path: str | Path) -> Path:
+        """Write study.json, which `Study.load` and `lemmata report` read.
+
+        Raises:
+            DataError: the file cannot be written; what stood there before is untouched.
+        """
+        return replace_text(path, self.record.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Study":
+        """Read study.json.
+
+        Raises:
+            DataError: it is no record of a study of this version.
+        """
+        return cls(Record.load(path))
+
+    def __repr__(self) -> str:
+        return f"Study of {self.record.data.name}\n{self.answer}"
+
+    def _repr_html_(self) -> str:
+        return page_text(self.record)
+
+
+def study(table: object, target: str | None = None, executor: Executor | None = None, **options: Any) -> Study:
+    """How much data a value takes, which model predicts best, and what more data buys.
+
+    Args:
+        table: a pandas or polars data frame, a pair (x, y) of arrays, a scikit-learn bunch, the name of a bundled set,
+            or the path of a file.
+        target: the column to predict.
+        executor: where learning curves are measured, any of `concurrent.futures`; None is here.
+        options: see `lemmata.options.StudyOptions`: error="accuracy 0.95", cost=2.0, group="person",
+            models="linear,rbf,forest" or models=["linear", "rbf", "forest"], ...
+
+    Raises:
+        DataError: the table cannot be used.
+        SettingError: an option is unknown or out of its bounds.
+        UnknownNameError: no such column or model.
+
+    >>> import lemmata
+    >>> found = lemmata.study("iris", models=["linear"], quick=True)
+    >>> found.answer.splitlines()[0]
+    'The columns predict the target (permutation test, p = 0.005).'
+    >>> found.curves.columns
+    ['model', 'n', 'kind', 'value', 'lower', 'upper']
+    """
+    started = time.monotonic()
+    told = StudyOptions(target=target, **_checked(options))
+    with jax.enable_x64(True):
+        record = run_study(load(table, told), told, started=started, executor=executor)
+    return Study(record)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Options by their names; a sequence of models becomes their string."""
+    options = asked(StudyOptions, options, "study")
+    models = options.get("models")
+    return options if models is None or isinstance(models, str) else {**options, "models": ",".join(_names(models))}
+
+
+def _names(models: object) -> list[str]:
+    """Names of models from a sequence of them."""
+    names = list(models) if isinstance(models, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise SettingError(
+            "models are not names",
+            found=repr(models)[:80],
+            rule="names in one string, separated by commas, or a sequence of names",
+            remedy='models="linear,rbf" or models=["linear", "rbf"]',
+        )
+    return [str(name) for name in names]
+
+
+def load(table: object, told: StudyOptions) -> Dataset:
+    """The table as the options ask for it."""
+    return load_dataset(
+        table,
+        told.target,
+        task=told.task,
+        drop_missing=told.drop_missing,
+        drop_columns=told.drop_column,
+        keep_columns=told.keep,
+        group=told.group,
+        time=told.time,
+        max_rows=told.max_rows,
+        seed=told.seed,
+    )

@@ -1,0 +1,157 @@
+"""Numbers and names as a reader should see them, and text that is safe inside a page."""
+
+import dataclasses
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from lemmata.workflows.studies._result import Answers, Interval, Record, Unit
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]")
+MISSING = "–"
+
+
+def clean(value: Any, lines: bool = False) -> Any:
+    """A record with every unprintable character of every string made visible: BEL becomes ␇, U+202E its number.
+
+    Args:
+        value: a string, or strings in lists, dictionaries (keys too) and dataclasses.
+        lines: keep line breaks; otherwise they become spaces, as tabs do.
+    """
+    if isinstance(value, str):
+        return _UNPRINTABLE.sub(lambda match: "\n" if lines and match.group() == "\n" else _visible(match), value)
+    if isinstance(value, dict):
+        return {clean(str(key)): clean(item, lines) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean(item, lines) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: clean(getattr(value, field.name), lines) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **parts)
+    return value
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if chr(code) in "\n\r\t":
+        return " "
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """A number in `digits` significant digits, in plain notation from 0.001 to a million, in powers of ten outside.
+
+    >>> number(0.123456), number(1797), number(12345.6), number(0.00001234), number(None)
+    ('0.123', '1,797', '12,346', '1.23 × 10⁻⁵', '–')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: MISSING, True: "yes", False: "no"}[value]
+    if not isinstance(value, (int, float)):
+        return str(value)
+    size = abs(value)
+    if isinstance(value, int) and size < 10**7:
+        return f"{value:,}".replace("-", "−")
+    if not math.isfinite(value):
+        return MISSING
+    if size == 0:
+        return "0"
+    exponent = int(f"{size:.{digits - 1}e}".split("e")[1])
+    if exponent < -3 or exponent > 5:
+        mantissa = f"{value:.{digits - 1}e}".split("e")[0]
+        return f"{mantissa} × 10{str(exponent).translate(_SUPERSCRIPTS)}".replace("-", "−")
+    return f"{value:,.{max(digits - 1 - exponent, 0)}f}".replace("-", "−")
+
+
+def told(value: float, unit: "Unit") -> str:
+    """A value of the metric, as the sentences write it."""
+    from lemmata.workflows.studies._metrics import spell
+
+    return spell(value, unit.percent)
+
+
+def bounds_of(unit: "Unit") -> tuple[float, float]:
+    """The least and the largest value that the metric can have."""
+    return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
+
+
+def told_asked(answers: "Answers", unit: "Unit") -> str:
+    """The value that `needed` is about: in all of its digits where the user gave it."""
+    from lemmata.workflows.studies._answers import ASKED
+    from lemmata.workflows.studies._metrics import spell, spell_asked
+
+    return (spell_asked if answers.origin == ASKED else spell)(answers.asked, unit.percent)
+
+
+def told_interval(interval: "Interval", unit: "Unit") -> str:
+    """A value of the metric with its 90 % interval: "54.7 (52.9 to 56.5)"."""
+    return f"{told(interval.value, unit)} ({told(interval.lower, unit)} to {told(interval.upper, unit)})"
+
+
+def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -> str:
+    """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" where no number is known.
+
+    Args:
+        needed: the rows; ends may be infinite.
+        total: rows of the table: more than 1,000 times as many are not told.
+        endless: what an interval without an upper end ends with.
+    """
+    from lemmata.workflows.studies._answers import FARTHEST, rows
+
+    if not needed.value <= FARTHEST * total:
+        if needed.lower <= 1:
+            return "open"
+        least = needed.lower <= FARTHEST * total
+        return f"open (≥ {rows(needed.lower)})" if least else "out of reach"
+    upper = rows(needed.upper) if needed.upper <= FARTHEST * total else endless
+    return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"
+
+
+def told_marks(record: "Record") -> str:
+    """What stands in place of a number of rows, in words: the signs that the table has, empty where it has none."""
+    if record.answers.needed is None:
+        return ""
+    best, total = record.answers.best, record.data.total
+    cells = [told_rows(own.needed, total) if own.learns or own.name == best else MISSING for own in record.models]
+    words = {
+        "open (≥": "open (≥ n): not reached with fewer than n rows, open whether with more",
+        "open": "open: more rows may or may not reach it",
+        "out of reach": "out of reach: not expected with any number of rows",
+        MISSING: f"{MISSING}: not told, as the model may be no better than guessing",
+    }
+    has = lambda sign: any(cell == sign or (sign.endswith("≥") and cell.startswith(sign)) for cell in cells)
+    told = "; ".join(text for sign, text in words.items() if has(sign))
+    return f"Rows for {record.unit.name} {told_asked(record.answers, record.unit)}: {told}." if told else ""
+
+
+def verdict(value: Any) -> str:
+    """Yes, no, or that it cannot be checked."""
+    return {True: "yes", False: "no"}.get(value, "cannot be checked")
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON takes it: numbers that are not finite become None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def script_json(value: Any) -> Markup:
+    """JSON that no HTML parser can leave the script element from: <, > and & are written as escapes."""
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def slug(*parts: Any) -> str:
+    """An anchor made of letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts if part).lower()).strip("-") or "item"

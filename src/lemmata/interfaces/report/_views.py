@@ -1,0 +1,224 @@
+"""What the page says of a record, row by row: nothing is computed here but counts and rounding."""
+
+import collections
+import math
+import statistics
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from ._mathml import displayed
+from ._prose import prose
+from ._text import MISSING, number, slug, told, told_interval, told_rows
+from ._theme import colour_of
+
+if TYPE_CHECKING:
+    from lemmata.workflows.studies._result import Column, ModelResult, Record
+
+WORST_ROWS, CONFUSIONS = 12, 12
+Row = dict[str, Any]
+
+
+def models(record: "Record") -> list[Row]:
+    """A row a model: what is expected of it now, the rows it needs, what was measured last."""
+    return [_model(model, place, record) for place, model in enumerate(record.models)]
+
+
+def _model(model: "ModelResult", place: int, record: "Record") -> Row:
+    last = max(model.points, key=lambda point: point.n, default=None)
+    asked, best = record.answers.needed is not None, model.name == record.answers.best
+    return {
+        "title": model.title,
+        "formula": model.formula,
+        "set": (model.kernel and displayed(model.formula)) or model.formula,
+        "colour": colour_of(place),
+        "best": best,
+        "kernel": model.kernel,
+        "learns": model.learns,
+        "now": told_interval(model.now, record.unit) if math.isfinite(model.now.value) else MISSING,
+        "needed": told_rows(model.needed, record.data.total) if asked and (model.learns or best) else MISSING,
+        "limit": _farthest(model, record),
+        "measured": MISSING if last is None else told(last.value, record.unit),
+        "measured_n": MISSING if last is None else number(round(last.n)),
+    }
+
+
+def _farthest(model: "ModelResult", record: "Record") -> str:
+    """What is expected at the end of a model's curve, with eight times the rows."""
+    end = model.band[-1] if model.band else None
+    if end is None or not model.learns or not math.isfinite(end.value):
+        return MISSING
+    return f"{told(end.value, record.unit)} ({told(end.lower, record.unit)} to {told(end.upper, record.unit)})"
+
+
+def more(record: "Record") -> list[Row]:
+    """What more rows buy: how many, what is then expected of the best model, and what they cost."""
+    return [
+        {
+            "rows": f"{item.rows:,}",
+            "total": f"{item.rows + record.data.total:,}",
+            "expected": told_interval(item.expected, record.unit),
+            "cost": MISSING if item.cost is None else f"{item.cost:,.4g}" if item.cost < 1e4 else f"{item.cost:,.0f}",
+        }
+        for item in record.answers.more
+    ]
+
+
+def points(record: "Record") -> list[Row]:
+    """Every measured point of every model, for a table."""
+    return [
+        {
+            "model": model.title, "n": number(round(point.n)), "value": told(point.value, record.unit),
+            "se": told(point.se, record.unit), "splits": str(point.splits) if point.splits else "each row left out",
+        }
+        for model in record.models for point in model.points
+    ]  # fmt: skip
+
+
+def quality(record: "Record") -> str:
+    """How far theory and measurement are apart, over all models and sizes; empty where no kernel was measured."""
+    ratios, inside, gaps = [], 0, []
+    for model in record.models:
+        for point in model.theory:
+            if point.accuracy is not None and point.measured_accuracy is not None:
+                gaps.append(100 * abs(point.accuracy - point.measured_accuracy))
+            if point.measured > 0 and point.predicted > 0:
+                ratios.append(abs(math.log(point.predicted / point.measured)))
+                inside += point.lower <= point.measured <= point.upper
+    if not ratios:
+        return ""
+    factor = math.exp(statistics.median(ratios))
+    accuracy = ""
+    if gaps:
+        accuracy = (
+            " Accuracy, predicted from the mean and the variance of a kernel's outputs, is"
+            f" {statistics.median(gaps):.1f} points from the measured one in the median, {max(gaps):.1f} at most."
+        )
+    return (
+        f"Over all {len(ratios)} measured points of kernels, prediction and measurement are a factor of {factor:.2f} "
+        f"apart in the median and {math.exp(max(ratios)):.3g} at most; {inside / len(ratios):.0%} of the measurements "
+        "lie inside the band."
+    ) + accuracy
+
+
+def columns(record: "Record") -> list[Row]:
+    """A row a column of the table, with a small histogram."""
+    return [
+        {"name": column.name, "kind": column.kind, "missing": number(column.missing) if column.missing else MISSING,
+         "distinct": number(column.distinct), "range": column.range, "histogram": _histogram(column)}
+        for column in record.data.columns
+    ]  # fmt: skip
+
+
+def _histogram(column: "Column") -> Markup:
+    top = max(column.counts, default=0)
+    if not top:
+        return Markup("")
+    bars = "".join(
+        f'<rect x="{7 * i}" y="{22 - h:.1f}" width="6" height="{h:.1f}"/>'
+        for i, count in enumerate(column.counts)
+        if (h := 22 * count / top) > 0
+    )
+    width = 7 * len(column.counts)
+    return Markup(
+        f'<svg class="bars" width="{width}" height="22" viewBox="0 0 {width} 22" aria-hidden="true">{bars}</svg>'
+    )
+
+
+def confusions(record: "Record") -> list[Row]:
+    """The most frequent wrong classes among the held-out rows, and what share of the true class they are."""
+    truths = collections.Counter(item.truth for item in record.residuals)
+    wrong = collections.Counter((item.truth, item.said) for item in record.residuals if item.truth != item.said)
+    return [
+        {"truth": truth, "said": said, "count": f"{count:,} of {truths[truth]:,}"}
+        for (truth, said), count in wrong.most_common(CONFUSIONS)
+    ]
+
+
+def worst(record: "Record") -> list[Row]:
+    """The held-out rows with the largest loss; of a classification those whose class was not predicted."""
+    rows = record.residuals
+    if record.data.task == "classification":
+        rows = [item for item in rows if item.truth != item.said]
+    return [
+        {"row": f"{item.row:,}", "truth": number(item.truth), "said": number(item.said), "missed": _missed(item)}
+        for item in rows[:WORST_ROWS]
+    ]
+
+
+def _missed(item: Any) -> str:
+    if isinstance(item.truth, str) or isinstance(item.said, str):
+        return MISSING
+    return number(item.truth - item.said)
+
+
+def claims(record: "Record") -> list[Row]:
+    """A row a claim: its statement in paragraphs and formulas, with an anchor of its own."""
+    found, anchors = [], set()
+    for claim in record.claims:
+        anchor = slug("claim", claim.get("name"), claim.get("architecture"))
+        while anchor in anchors:
+            anchor += "-x"
+        anchors.add(anchor)
+        compared, ratio = _compared(claim)
+        found.append(
+            {
+                **claim,
+                "anchor": anchor,
+                "parts": typeset(claim.get("statement") or ""),
+                "compared": compared,
+                "ratio_told": ratio,
+            }
+        )
+    order = {"applies": 0, "inapplicable": 1}
+    return sorted(found, key=lambda claim: (order.get(str(claim.get("status")), 2), claim.get("vacuous") is True))
+
+
+def _compared(claim: dict[str, Any]) -> tuple[str, str]:
+    """Prediction beside measurement in words, and their ratio where they are sizes."""
+    relation = str(claim.get("relation") or "")
+    rate = relation.startswith("measured ~") or " C " in relation
+    known = [isinstance(claim.get(name), (int, float)) for name in ("prediction", "measurement")]
+    if not any(known):
+        return "", MISSING
+    what = "exponent " if rate else ""
+    words = f"stated {what}{number(claim.get('prediction'))}, measured {number(claim.get('measurement'))}"
+    return words, MISSING if rate or "ordered" in relation else number(claim.get("ratio"))
+
+
+def typeset(statement: str) -> list[tuple[str, Markup | str]]:
+    r"""The paragraphs of a statement with formulas set: "text" and "formula" as MathML, "plain" where none is read.
+
+    >>> [kind for kind, _ in typeset("Let x be small:\n\n    x^2 <= 1")]
+    ['text', 'formula']
+    """
+    return [_set(*part) for part in parts(statement)]
+
+
+def _set(kind: str, text: str) -> tuple[str, Markup | str]:
+    """A paragraph ready for the page: "formula" and "text" with MathML, "plain" for a formula that stays text."""
+    if kind == "text":
+        return kind, prose(text)
+    formula = displayed(text)
+    return ("plain", text) if formula is None else (kind, formula)
+
+
+def parts(statement: str) -> list[tuple[str, str]]:
+    r"""The paragraphs of a statement, each with its kind: "text", or "formula" where its lines are indented.
+
+    >>> parts("Let x be\nsmall:\n\n    x^2\n  <= 1,\n\nso it ends.")
+    [('text', 'Let x be small:'), ('formula', '  x^2\n<= 1,'), ('text', 'so it ends.')]
+    """
+    found = []
+    for block in statement.split("\n\n"):
+        if block.startswith("  ") or block.startswith("\n  "):
+            found.append(("formula", textwrap.dedent(block).strip("\n")))
+        elif block.strip():
+            found.append(("text", " ".join(block.split())))
+    return found
+
+
+def warnings(record: "Record") -> list[str]:
+    """What a reader has to know before believing the answer, each once."""
+    return list(dict.fromkeys([*record.notes, *record.data.findings]))

@@ -1,0 +1,161 @@
+"""Writing the site: all pages are made first, then written; files that are not the site's own stay as they are."""
+
+import collections
+import hashlib
+import importlib.resources
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from lemmata.engine.catalogue import rows, tags
+from lemmata.errors import DataError, SettingError
+from lemmata.files import replace_text
+
+from ._claims import claim_page, withdrawn_page
+from ._documents import document_pages
+from ._house import house_page
+from ._index import index_page
+from ._pages import claim_address, subject_address
+from ._reference import public_addresses, reference_pages
+from ._sources import source_pages
+from ._subjects import subject_pages
+
+MANIFEST = "lemmata-site.json"
+"""The file that names the files of a site, by which the next run knows its own."""
+Progress = Callable[[str, int, int], None]
+
+
+def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage, done, total: None) -> pathlib.Path:
+    """Write the whole site into a directory that is empty, does not exist, or holds an earlier site.
+
+    Pages that an earlier run wrote, also one that was interrupted, are replaced, and those that are no more are
+    removed; nothing else is touched.
+
+    Args:
+        directory: where the site goes.
+        progress: called with the stage, the pages done and all pages of the stage.
+
+    Returns:
+        The first page.
+
+    Raises:
+        SettingError: the directory is a file, cannot be written to, or holds files that are not a site's.
+        DataError: a page cannot be written.
+    """
+    directory = pathlib.Path(directory)
+    earlier = own_files(directory)
+    pages = site(progress)
+    foreign = sorted(name for name in pages if name not in earlier and (directory / name).exists())
+    if foreign:
+        raise SettingError(
+            f"--out {directory}", found=f"{foreign[0]}, which is not of the site", rule=_RULE, remedy=_REMEDY
+        )
+    # Where this is interrupted, the next run knows what of it was written: a file of that name and that text.
+    begun = {name: _digest(text) for name, text in pages.items()}
+    replace_text(directory / MANIFEST, json.dumps({"written": sorted(earlier), "begun": begun}, indent=0) + "\n")
+    for name, text in pages.items():
+        replace_text(directory / name, text)
+    replace_text(directory / MANIFEST, json.dumps(sorted(pages), indent=0) + "\n")
+    for name in sorted(earlier - set(pages)):
+        (directory / name).unlink(missing_ok=True)
+    return directory / "index.html"
+
+
+_RULE = "the site is written into an empty directory, or into one that holds an earlier site"
+_REMEDY = "choose another directory with --out"
+
+
+def own_files(directory: pathlib.Path) -> set[str]:
+    """The files of the site that a directory holds, none where it is empty or does not exist.
+
+    Of a site that was not finished, those files belong to it that hold what was to be written.
+
+    Raises:
+        SettingError: it is a file, or holds files and no site.
+        DataError: its list of files cannot be read.
+    """
+    if not directory.exists():
+        return set()
+    if not directory.is_dir():
+        raise SettingError(f"--out {directory}", found="a file", rule=_RULE, remedy=_REMEDY)
+    manifest = directory / MANIFEST
+    if not manifest.is_file():
+        others = sorted(path.name for path in directory.iterdir())
+        if others:
+            found = f"{len(others)} others, {others[0]} the first"
+            raise SettingError(f"--out {directory} is not empty", found=found, rule=_RULE, remedy=_REMEDY)
+        return set()
+    try:
+        known = json.loads(manifest.read_text(encoding="utf-8"))
+        names, begun = (known["written"], known["begun"]) if isinstance(known, dict) else (known, {})
+        found = {name for name in names if _below(name)}
+        return found | {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise DataError(
+            f"file {manifest}", found=str(error), rule="a JSON list of the site's files", remedy=_REMEDY
+        ) from error
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _holds(path: pathlib.Path, digest: str) -> bool:
+    """Whether a file is there with the text of this digest."""
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest()[:32] == digest
+
+
+def _below(name: str) -> bool:
+    """Whether a name of the list stays within the directory."""
+    path = pathlib.PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str]:
+    """The text of every file of the site, by its address."""
+    known = _told_apart(rows())
+    addresses = _addresses(known)
+    by_name = {row["name"]: row for row in known}
+    pages = {"site.css": _style(), "index.html": index_page(known), "house.html": house_page(known, addresses)}
+    for others in (subject_pages, source_pages):
+        pages |= others(known, addresses)
+    pages |= reference_pages(addresses) | document_pages(addresses)
+    for done, row in enumerate(known):
+        progress("claims", done, len(known))
+        pages[claim_address(row)] = claim_page(row, by_name, addresses)
+    named = {row["class"] for row in known}
+    for tag, name in tags().items():
+        if name not in named:
+            pages[f"claims/{tag}.html"] = withdrawn_page(tag, name)
+    return pages
+
+
+def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows whose titles differ: where claims share one, the name of the class follows it. Sources have names."""
+    shared = collections.Counter(row["title"] for row in known)
+    found = []
+    for row in known:
+        own = f" ({row['name'].rpartition('.')[2].replace('_', ' ')})" if shared[row["title"]] > 1 else ""
+        anonymous = "Anonymous " if row["source"].startswith("(") else ""
+        found.append({**row, "title": row["title"] + own, "source": anonymous + row["source"]})
+    return found
+
+
+def _addresses(known: list[dict[str, Any]]) -> dict[str, str]:
+    """The pages that names in docstrings mean: of claims, sections and chapters."""
+    found = public_addresses()
+    for row in known:
+        found[row["name"]] = claim_address(row)
+        found.setdefault(row["place"], subject_address(row))
+        found.setdefault(row["place"].rpartition(".")[2], subject_address(row))
+        found.setdefault(row["subject"], f"subjects/{row['subject']}.html")
+    return found
+
+
+def _style() -> str:
+    """The reports' style and what the site adds."""
+    return "\n".join(
+        importlib.resources.files(package).joinpath("templates", name).read_text(encoding="utf-8")
+        for package, name in (("lemmata.interfaces.report", "report.css"), ("lemmata.interfaces.site", "site.css"))
+    )

@@ -1,0 +1,124 @@
+"""A page a claim: what it says, what its last verification found, what it stands on, and its code."""
+
+import re
+from typing import Any
+
+from lemmata.engine.catalogue import older, told_search
+from lemmata.interfaces.report import number
+
+from ._code import claim_of, hypotheses_of, module_words, population_of, section_file
+from ._pages import claim_address, page, source_address, subject_address
+from ._pictures import panels, svg, words
+from ._prose import code, docstring, first_sentence, sentence, statement
+
+
+def claim_page(row: dict[str, Any], known: dict[str, dict[str, Any]], addresses: dict[str, str]) -> str:
+    """The page of a claim.
+
+    Args:
+        row: the claim's row of the catalogue.
+        known: all rows by name.
+        addresses: of pages that docstrings name, by those names.
+    """
+    found = panels(row)
+    said = words(found)
+    link = lambda name: _below(addresses.get(name))
+    population = population_of(row["place"], row["population"])
+    own = claim_of(row["place"], row["class"])
+    return page(
+        "claim.html", claim_address(row), "index.html", row["title"],
+        row=row,
+        statement=statement(row["statement"], link),
+        picture=svg(found, said) if found else "",
+        either=any(panel.either for panel in found),
+        verdict=row.get("verdict"), older=older(row),
+        links=_links(row, known),
+        facts=_facts(row),
+        facets=[(name, row[name]) for name in ("tool", "architecture", "object") if row[name]],
+        corners=_corners(row),
+        population="" if population is None else docstring(population.words, link),
+        settings=[(name, *_region(setting)) for name, setting in row["settings"].items()],
+        hypotheses=hypotheses_of(row["place"], row["class"], row["population"]),
+        section=first_sentence(module_words(section_file(row["place"])) or row["section"]),
+        said=lambda text: sentence(text, link),
+        code="" if own is None else code(own.code),
+        file=None if own is None else own.file,
+    )  # fmt: skip
+
+
+def _below(address: str | None) -> str | None:
+    return None if address is None else f"../{address}"
+
+
+def _links(row: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Where the page's names lead: source, subject, the claim that this one corrects, and those that correct it."""
+    corrected = known.get(row["corrects"] or "")
+    by = [other for other in known.values() if other["corrects"] == row["name"]]
+    return {
+        "source": f"../{source_address(row['key'])}",
+        "subject": f"../subjects/{row['subject']}.html",
+        "section": f"../{subject_address(row)}",
+        "corrects": None if corrected is None else _named(corrected),
+        "corrected": [_named(other) for other in by],
+    }
+
+
+def _named(row: dict[str, Any]) -> dict[str, str]:
+    return {"href": f"../{claim_address(row)}", "title": row["title"], "status": row["status"]}
+
+
+def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """What else the catalogue says, in the order in which it is read."""
+    control = row["control"]
+    told = [
+        ("How the two compare", _compared(row["relation"])),
+        ("What decides", row["band"]),
+        ("Tightness, by a search for counterexamples", told_search(row["search"])),
+        ("The control, which must be refuted", control["statement"]),
+        ("Why no nearer control", control["loose"]),
+        ("How the source was read", row["reading"]),
+        ("What it controls", row["controls"]),
+        ("What it leaves open", row["unexplained"]),
+        ("Known without it", row["trivial"]),
+    ]
+    return [(title, text) for title, text in told if text]
+
+
+def _compared(relation: str) -> str:
+    """The relation with a letter for the predicted exponent, which sets as one.
+
+    >>> _compared("measured <= C 2^L^predicted along 2^L = 4, 8")
+    'measured <= C (2^L)^p, p predicted, along 2^L = 4, 8'
+    """
+    found = re.match(r"(.* C )(\S+)\^predicted (along .*)", relation)
+    if not found:
+        return relation
+    base = f"({found[2]})" if "^" in found[2] else found[2]
+    return f"{found[1]}{base}^p, p predicted, {found[3]}"
+
+
+def _corners(row: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The other settings that were tried: where, what was found, and the median of predicted / measured."""
+    found = []
+    for corner in (row.get("verdict") or {}).get("corners", []):
+        where = ", ".join(f"{name} = {value}" for name, value in corner["setting"].items())
+        status = "not refuted" if corner["status"] == "inconclusive" else corner["status"]
+        found.append((where, status, number(corner["slack"])))
+    return found
+
+
+def _region(setting: dict[str, Any]) -> tuple[str, str, str]:
+    """Default, region and meaning of a setting."""
+    options = setting.get("options")
+    region = ", ".join(options) if options else f"{setting['low']} to {setting['high']}"
+    return str(setting["default"]), region, setting["meaning"]
+
+
+def withdrawn_page(tag: str, name: str) -> str:
+    """The page of a claim that is no more: its address stays.
+
+    Args:
+        tag: its tag.
+        name: the name that its class had.
+    """
+    return page("withdrawn.html", f"claims/{tag}.html", "index.html", f"Tag {tag}", tag=tag, name=name)

@@ -1,0 +1,276 @@
+"""Pictures of last verdicts: what was found, the band that decided, and the control, from the catalogue's numbers.
+
+Rows of single trials are not stored. What is drawn is the statistic of the relation with its interval, quantiles of
+predicted / measured, and the distance of the control; which side the control lies on is known for bounds, and where it
+is not, both places are drawn.
+"""
+
+import copy
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import altair as alt
+
+from lemmata.interfaces.report import COLOURS, INK, linear_ticks, number, svg_of, themed, ticks
+
+from ._code import is_relative
+
+ROWS = ("claim", "control")
+STEPS = "smallest mean step"
+"""What is drawn of an order: its prediction is a sign."""
+_WIDTH, _HEIGHT = 290, 52
+_SHADES = {"claim": COLOURS[0], "control": COLOURS[1], "band": COLOURS[2]}
+_FAR = 5.0  # a control that is more spans of the rest away is an arrow at the edge
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One axis: the claim's interval, the band of support, and where the control may be.
+
+    Args:
+        title: what the axis shows.
+        band: the two ends of the band; None where it has none on that side.
+        claim: lower end, point and upper end.
+        control: its possible places.
+        stated: where the statement itself is, drawn as a line; None for none.
+        log: whether the axis is logarithmic.
+        percent: whether the axis shows shares, from 0 on.
+        either: whether the control is at one of its places, and which of them is not stored.
+    """
+
+    title: str
+    band: tuple[float | None, float | None]
+    claim: tuple[float, float, float]
+    control: tuple[float, ...] = ()
+    stated: float | None = None
+    log: bool = False
+    percent: bool = False
+    either: bool = False
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The ends of the axis: all that is drawn, the control only where it is near."""
+        values = [*(end for end in self.band if end is not None), *self.claim]
+        values += [] if self.stated is None else [self.stated]
+        if self.log:
+            low, high = min([*values, *self.control]), max([*values, *self.control])
+            around = max((high / low) ** 0.08, 1.05)
+            return low / around, high * around
+        if self.percent:
+            return 0.0, max(0.1, *values, *self.control) * 1.04
+        low, high = min(values), max(values)
+        span = (high - low) or max((abs(value - high) for value in self.control), default=0.0) or abs(high) or 1.0
+        rounded = span < 1e-6 * max(abs(low), abs(high))
+        near = [value for value in self.control if rounded or low - _FAR * span <= value <= high + _FAR * span]
+        low, high = min([low, *near]), max([high, *near])
+        span = (high - low) or 1.0
+        return low - 0.06 * span, high + 0.06 * span
+
+    @property
+    def format(self) -> str:
+        """How numbers stand at the axis."""
+        low, high = self.domain
+        if self.percent:
+            return ".0%"
+        if self.log and (high > 1e5 or low < 1e-4):
+            return ".0e"
+        digits = math.ceil(math.log10(max(abs(low), abs(high)) / (high - low))) + 2
+        return f",.{min(max(digits, 3), 12)}~r"
+
+
+def panels(entry: dict[str, Any]) -> list[Panel]:
+    """What can be drawn of an entry's verdict; empty where nothing can."""
+    verdict = entry.get("verdict") or {}
+    relation, interval = entry["relation"], verdict.get("interval")
+    found: list[Panel | None] = []
+    if relation.startswith(("measured <= predicted", "measured >= predicted")):
+        found.append(_ratio(verdict, upper=entry["label"] == "upper"))
+    if relation == "measured = predicted, to rounding":
+        found.append(_equal(verdict))
+    if not interval or verdict.get("estimate") is None:
+        return [panel for panel in found if panel]
+    if relation == "measured = predicted, to rounding":
+        found.append(_share({**verdict, "estimate": interval[0]}, "share of trials that contradict", (0.0, 0.1)))
+    elif relation.startswith("the construction"):
+        found.append(_share(verdict, "share of constructions that attain it", verdict["band"], success=True))
+    elif relation.startswith(("measured <= predicted", "measured >= predicted")):
+        found.append(_share(verdict, "share of trials that contradict", verdict["band"]))
+    elif "is ordered" in relation:
+        found.append(_ends(verdict, STEPS, 0.0, (-verdict["estimate"],)))
+    elif " C " in relation:
+        found.append(_exponent(verdict, upper="<=" in relation))
+    elif verdict["band"]:
+        found.append(_difference(entry, verdict))
+    return [panel for panel in found if panel]
+
+
+def _ratio(verdict: dict[str, Any], upper: bool) -> Panel | None:
+    """Quantiles of predicted / measured; a bound's control is on the false side of it, by its factor."""
+    slack, control = verdict.get("slack"), verdict["control"]
+    if not slack or any(value is None or value <= 0 for value in slack):
+        return None
+    factors = [factor for factor in (control["nearest"], control["farthest"]) if factor]
+    places = tuple(dict.fromkeys(slack[1] / factor if upper else slack[1] * factor for factor in factors))
+    low, middle, high = sorted(slack)
+    if any(not 1e-290 < value < 1e290 for value in (low, high, *places)):
+        return None
+    band = (1.0, None) if upper else (None, 1.0)
+    return Panel("predicted / measured", band, (low, middle, high), places, 1.0, log=True)
+
+
+def _equal(verdict: dict[str, Any]) -> Panel | None:
+    """Quantiles of predicted / measured around 1, and the control's relative difference on either side."""
+    slack, apart = verdict.get("slack"), verdict["control"]["nearest"]
+    if not slack or any(value is None or not 1e-6 < value < 1e6 for value in slack):
+        return None
+    places = (1 - apart, 1 / (1 - apart)) if apart and apart < 0.999 else ()
+    low, middle, high = sorted(slack)
+    return Panel("predicted / measured", (None, None), (low, middle, high), places, 1.0, either=True)
+
+
+def _share(verdict: dict[str, Any], title: str, band: Any, success: bool = False) -> Panel | None:
+    """Shares of trials: the claim's with its interval, and the control's."""
+    low, high = verdict["interval"]
+    if low is None or high is None:
+        return None
+    share = verdict["control"]["violating"]
+    control = () if share is None else (1 - share if success else share,)
+    return Panel(title, tuple(band), (low, verdict["estimate"], high), control, percent=True)
+
+
+def _ends(verdict: dict[str, Any], title: str, stated: float | None, control: tuple[float, ...]) -> Panel:
+    low, high = verdict["interval"]
+    low, high = (verdict["estimate"] if end is None else end for end in (low, high))
+    band = tuple(verdict["band"])
+    return Panel(title, band, (low, verdict["estimate"], high), control, stated, either=len(control) > 1)
+
+
+def _exponent(verdict: dict[str, Any], upper: bool) -> Panel | None:
+    """A slope, with the control's: below it for rates that are upper bounds, on either side for others."""
+    low, high = verdict["band"]
+    found = _exponents(verdict["reason"])
+    stated = found if found is not None else (None if low is None or high is None else (low + high) / 2)
+    distance = verdict["control"]["nearest"]
+    places: tuple[float, ...] = ()
+    if stated is not None and distance:
+        places = (stated - distance,) if upper else (stated - distance, stated + distance)
+    return _ends(verdict, "exponent", stated, places)
+
+
+def _exponents(reason: str) -> float | None:
+    """The stated exponent in the reason of a verdict: "slope ..., stated at most -2.000, supported ..."."""
+    words = reason.partition(", stated ")[2].removeprefix("at most ").partition(",")[0]
+    try:
+        return float(words)
+    except ValueError:
+        return None
+
+
+def _difference(entry: dict[str, Any], verdict: dict[str, Any]) -> Panel | None:
+    """A mean difference, relative or not; of the control's place the distance is stored, and not the side."""
+    factor, (low, high) = verdict["control"]["nearest"], verdict["band"]
+    if low is None or high is None:
+        return None
+    relative = is_relative(entry["place"], entry["class"])
+    title = "measured / predicted - 1" if relative else "measured - predicted"
+    title = f"{title} at the last rung" if "->" in entry["relation"] else f"mean of {title}"
+    places: tuple[float, ...] = ()
+    if factor and factor > 1:
+        apart = (factor - 1) * high
+        places = (1 / factor - 1, factor - 1) if relative else (-apart, apart)
+    return _ends(verdict, title, 0.0, places)
+
+
+def svg(found: list[Panel], said: str) -> str:
+    """The panels below each other as SVG, in the colour of the text around them.
+
+    Args:
+        found: at least one panel.
+        said: what they show, for those who do not see them.
+    """
+    spec = {**_frame(), "vconcat": [_panel(panel) for panel in found], "spacing": 16}
+    return in_ink(str(svg_of(spec, said, "picture")))
+
+
+def in_ink(picture: str) -> str:
+    """A picture whose greys are the colour of the text around it, in both schemes."""
+    return picture.replace(INK, "currentColor")
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    low, high = panel.domain
+    layers: list[tuple[str, dict[str, Any]]] = []
+    if panel.band != (None, None):
+        first, last = panel.band
+        layers.append(("band", {"from": low if first is None else first, "to": high if last is None else last}))
+    if panel.stated is not None:
+        layers.append(("stated", {"from": panel.stated}))
+    first, middle, last = panel.claim
+    layers += [("interval", {"row": "claim", "from": first, "to": last}), ("point", {"row": "claim", "from": middle})]
+    for value in panel.control:
+        shape = "diamond" if low <= value <= high else "triangle-right" if value > high else "triangle-left"
+        layers.append((shape, {"row": "control", "from": min(max(value, low), high)}))
+    filled = [_filled(role, row, panel) for role, row in layers]
+    return {"layer": filled, "width": _WIDTH, "height": _HEIGHT}
+
+
+def _filled(role: str, row: dict[str, Any], panel: Panel) -> dict[str, Any]:
+    """A layer with its data and its axis; the rest is built by Altair once, which takes longer than drawing it."""
+    low, high = panel.domain
+    layer = copy.deepcopy(_layer(role))
+    layer["data"] = {"values": [row]}
+    across = layer["encoding"]["x"]
+    across["scale"] |= {"type": "log" if panel.log else "linear", "domain": [low, high]}
+    values = ticks(low, high) if panel.log else linear_ticks(low, high)[:: 1 if panel.percent else 2]
+    across["axis"] |= {"title": panel.title, "values": values, "format": panel.format}
+    return layer
+
+
+@functools.cache
+def _frame() -> dict[str, Any]:
+    """The shared configuration."""
+    spec = themed(alt.layer(alt.Chart(alt.Data(values=[])).mark_point()))
+    return {name: spec[name] for name in ("$schema", "config")}
+
+
+@functools.cache
+def _layer(role: str) -> dict[str, Any]:
+    """A layer without data and domain."""
+    base = alt.Chart(alt.Data(values=[]))
+    axis = alt.Axis(labelOverlap="greedy")
+    x = alt.X("from:Q", scale=alt.Scale(nice=False, zero=False, clamp=True), axis=axis)
+    y = alt.Y("row:N", sort=list(ROWS), scale=alt.Scale(domain=list(ROWS)), title=None)
+    if role == "band":
+        made = base.mark_rect(opacity=0.22, color=_SHADES["band"]).encode(x, x2="to")
+    elif role == "stated":
+        made = base.mark_rule(color=INK, strokeDash=[4, 3]).encode(x)
+    elif role == "interval":
+        made = base.mark_rule(strokeWidth=4, color=_SHADES["claim"]).encode(x, y, x2="to")
+    elif role == "point":
+        made = base.mark_point(filled=True, size=75, opacity=1, color=_SHADES["claim"]).encode(x, y)
+    else:
+        mark = base.mark_point(shape=role, size=85, opacity=1, strokeWidth=2, color=_SHADES["control"])  # pyright: ignore
+        made = mark.encode(x, y)
+    return made.to_dict(validate=False)
+
+
+def words(found: list[Panel]) -> str:
+    """The panels in words, for those who do not see them."""
+    said = []
+    for panel in found:
+        low, middle, high = (number(value) for value in panel.claim)
+        beside = " or ".join(number(value) for value in panel.control)
+        control = f"; the control: {beside}" if beside else ""
+        where = supported_where(panel.band)
+        said.append(f"{panel.title}: {middle}, from {low} to {high}; supported {where}{control}")
+    return ". ".join(said) + "."
+
+
+def supported_where(band: tuple[float | None, float | None]) -> str:
+    """The band in words: "from 1 to 2", "at least 1"."""
+    low, high = (None if end is None else number(end) for end in band)
+    if low is None and high is None:
+        return "at 1"
+    return f"from {low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"

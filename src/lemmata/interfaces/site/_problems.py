@@ -1,0 +1,110 @@
+"""The open problems of a source: what is asked, what is known here, the probe, and a picture of what it found."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+from markupsafe import Markup
+
+from lemmata.engine.sources import Problem, problems, sources
+from lemmata.interfaces.report import number
+
+from ._code import module_words, section_file
+from ._pages import claim_address, subject_address
+from ._pictures import STEPS, Panel, panels, supported_where, svg, words
+from ._prose import first_sentence, sentence
+
+_PROBES = "open_problems"
+"""The chapter whose sections are probes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Probe:
+    """A claim of a problem's probe, as its last verification left it.
+
+    Args:
+        row: of the catalogue, with its address.
+        picture: predicted against measured, with the band that decided and the control; empty where none is stored.
+        numbers: what the picture shows, by name.
+    """
+
+    row: dict[str, Any]
+    picture: Markup
+    numbers: tuple[tuple[str, str], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """An open problem and what stands here of it.
+
+    Args:
+        problem: what is asked, and what is known.
+        sections: of its probe: name, address, what the section says first.
+        probes: the claims of those sections.
+        others: rows of other claims that bear on it.
+    """
+
+    problem: Problem
+    sections: tuple[tuple[str, str, Markup], ...]
+    probes: tuple[Probe, ...]
+    others: tuple[dict[str, Any], ...]
+
+    @property
+    def claims(self) -> int:
+        """How many bear on it."""
+        return len(self.probes) + len(self.others)
+
+
+def entries_of(key: str, known: list[dict[str, Any]], link: Callable[[str], str | None]) -> list[Entry]:
+    """The open problems of a source in their order; none where its file lists none.
+
+    Args:
+        key: of the source.
+        known: rows of the catalogue.
+        link: the address of what a docstring names.
+    """
+    if key not in sources():
+        return []
+    return [
+        _entry(problem, [row for row in known if row["problem"] == problem.number], link) for problem in problems(key)
+    ]
+
+
+def _entry(problem: Problem, bearing: list[dict[str, Any]], link: Callable[[str], str | None]) -> Entry:
+    rows = [{**row, "href": f"../{claim_address(row)}"} for row in bearing]
+    probing = [row for row in rows if row["subject"] == _PROBES]
+    places = {row["place"]: f"../{subject_address(row)}" for row in probing}
+    return Entry(
+        problem,
+        tuple((place, address, _said(place, link)) for place, address in places.items()),
+        tuple(_probe(row) for row in probing),
+        tuple(row for row in rows if row["subject"] != _PROBES),
+    )
+
+
+def _said(place: str, link: Callable[[str], str | None]) -> Markup:
+    """The first words of a section, without the number of the problem."""
+    words = re.sub(r"^(Problem \d+|\w+ problem): ", "", first_sentence(module_words(section_file(place))))
+    return sentence(words[:1].upper() + words[1:], link)
+
+
+def _probe(row: dict[str, Any]) -> Probe:
+    """The first panel is the one that shows the prediction; shares of trials stand on the page of the claim."""
+    shown = panels(row)[:1]
+    picture = Markup(svg(shown, f"{row['title']}. {words(shown)}")) if shown else Markup("")
+    return Probe(row, picture, _numbers(shown[0], row["verdict"]) if shown else ())
+
+
+def _numbers(panel: Panel, verdict: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    low, middle, high = (number(value) for value in panel.claim)
+    at = " or ".join(number(value) for value in panel.control)
+    told = number(panel.stated) if panel.title != STEPS else f"a sign: above {number(panel.stated)}"
+    stated = () if panel.stated is None else (("Predicted", told),)
+    return (
+        ("Quantity", panel.title),
+        *stated,
+        ("Measured", f"{middle}, from {low} to {high}"),
+        ("Supported", supported_where(panel.band)),
+        ("Control", ", ".join(filter(None, [f"at {at}" if at else "", verdict["control"]["status"]]))),
+    )

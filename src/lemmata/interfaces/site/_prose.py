@@ -1,0 +1,129 @@
+"""Docstrings as HTML: paragraphs with formulas set, code in backticks, lists, arguments, examples."""
+
+import re
+import textwrap
+from collections.abc import Callable
+
+from markupsafe import Markup, escape
+
+from lemmata.interfaces.report import prose, typeset
+
+_SECTIONS = (
+    "Args",
+    "Returns",
+    "Raises",
+    "Yields",
+    "Attributes",
+    "Example",
+    "Examples",
+    "Questions (methods) of a claim",
+)
+_CODE = re.compile(r"`([^`\n]+)`")
+Link = Callable[[str], str | None]
+
+
+def sentence(text: str, link: Link = lambda name: None) -> Markup:
+    """A paragraph: words in backticks are code, linked where `link` knows an address; formulas are MathML.
+
+    >>> print(sentence("see `gram`, x_i²"))
+    see <code>gram</code>, <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>
+    """
+    text = " ".join(text.split())
+    found, place = Markup(""), 0
+    for match in _CODE.finditer(text):
+        found += _words(text[place : match.start()]) + _code(match[1], link)
+        place = match.end()
+    return found + _words(text[place:])
+
+
+def _words(text: str) -> Markup:
+    """Prose that keeps the blanks at its ends."""
+    middle = prose(text)
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() and text.strip() else ""
+    return Markup("{}{}{}").format(before, middle, after)
+
+
+def _code(name: str, link: Link) -> Markup:
+    address = link(name)
+    inside = Markup("<code>{}</code>").format(name)
+    return inside if address is None else Markup('<a href="{}">{}</a>').format(address, inside)
+
+
+def statement(text: str, link: Link = lambda name: None) -> Markup:
+    """A statement: paragraphs, and indented formulas on lines of their own."""
+    found = Markup("")
+    for block in re.split(r"\n\s*\n", text.strip("\n")):
+        found += _block(block, link)
+    return found
+
+
+def _block(block: str, link: Link) -> Markup:
+    if re.match(r"\s*[*-] ", block):
+        items = re.split(r"\n\s*[*-] ", re.sub(r"^\s*[*-] ", "", block))
+        return Markup("<ul>{}</ul>").format(
+            Markup("").join(Markup("<li>{}</li>").format(sentence(item, link)) for item in items)
+        )
+    if block.startswith("  "):
+        ((kind, inside),) = typeset(block)
+        return Markup('<p class="{}">{}</p>\n').format(kind, inside)
+    return Markup("<p>{}</p>\n").format(sentence(block, link))
+
+
+def docstring(text: str, link: Link = lambda name: None) -> Markup:
+    """A docstring in Google's style: statement, arguments and errors as lists, examples as they are."""
+    found, lines, place = Markup(""), text.split("\n"), 0
+    plain: list[str] = []
+    while place < len(lines):
+        line = lines[place]
+        heading = re.fullmatch(r"([A-Z][\w ()]*):", line)
+        if line.startswith(">>> "):
+            found, plain = found + _flushed(plain, link), []
+            end = _until(lines, place, lambda other: not other.strip())
+            found += Markup("<pre><code>{}</code></pre>\n").format("\n".join(lines[place:end]))
+        elif heading and heading[1] in _SECTIONS:
+            found, plain = found + _flushed(plain, link), []
+            end = _until(lines, place + 1, lambda other: bool(other.strip()) and not other.startswith(" "))
+            found += _section(heading[1], textwrap.dedent("\n".join(lines[place + 1 : end])), link)
+        else:
+            plain.append(line)
+            end = place + 1
+        place = end
+    return found + _flushed(plain, link)
+
+
+def _until(lines: list[str], start: int, ends: Callable[[str], bool]) -> int:
+    return next((place for place in range(start, len(lines)) if ends(lines[place])), len(lines))
+
+
+def _flushed(lines: list[str], link: Link) -> Markup:
+    text = "\n".join(lines).strip("\n")
+    return statement(text, link) if text.strip() else Markup("")
+
+
+def _section(title: str, text: str, link: Link) -> Markup:
+    """Arguments and the like: a name and what it is, or words; an example as it is."""
+    if title.startswith("Example"):
+        return Markup("<p><b>{}</b></p>{}").format(title, docstring(text, link))
+    items = re.split(r"\n(?=\S)", text.strip("\n"))
+    pairs = [re.match(r"([\w*, .()]+?): (.*)", item, re.S) for item in items]
+    if not all(pairs):
+        return Markup("<p><b>{}</b></p>{}").format(title, statement(text, link))
+    rows = Markup("").join(
+        Markup("<dt><code>{}</code></dt><dd>{}</dd>").format(pair[1], sentence(pair[2], link)) for pair in pairs if pair
+    )
+    return Markup("<p><b>{}</b></p><dl>{}</dl>\n").format(title, rows)
+
+
+def first_sentence(text: str) -> str:
+    r"""The first paragraph of a docstring on one line.
+
+    >>> first_sentence("Ramps: steps\nof one variable.\n\nThis theory ...")
+    'Ramps: steps of one variable.'
+    """
+    return " ".join(text.strip().split("\n\n")[0].split())
+
+
+def code(text: str) -> Markup:
+    """A listing."""
+    return Markup("<pre><code>{}</code></pre>").format(escape(text))

@@ -1,0 +1,86 @@
+"""A page a source: its statements in order, each with its claims and their verdicts, or the reason for none."""
+
+from typing import Any
+
+from lemmata.engine.catalogue import PRINTED, counts
+from lemmata.engine.sources import chapters, references, sources, tables
+
+from ._pages import claim_address, page, source_address, work_name
+from ._problems import entries_of
+from ._prose import sentence
+
+SURVEY = "foundation2025"
+"""The key of the survey whose open problems the classification numbers."""
+
+
+def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict[str, str]:
+    """The pages of all sources and their first page.
+
+    Args:
+        known: rows of the catalogue.
+        addresses: of pages that reasons name, by those names.
+    """
+    listed = tables()
+    keys = dict.fromkeys([*listed, *(row["key"] for row in known)])
+    found = {key: _source(key, [row for row in known if row["key"] == key], listed.get(key)) for key in keys}
+    link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
+    pages = {
+        source_address(key): page(
+            "source.html", source_address(key), "sources/index.html", source["name"],
+            source=source, said=lambda text: sentence(text, link), problems=entries_of(key, known, link),
+            references=references(key) if key in sources() else (),
+        )
+        for key, source in found.items()
+    }  # fmt: skip
+    order = sorted(found.values(), key=lambda source: (-source["judged"], source["name"]))
+    pages["sources/index.html"] = page(
+        "sources.html", "sources/index.html", "sources/index.html", "Sources",
+        sources=order, found=counts(), printed=PRINTED, problems=entries_of(SURVEY, known, link), survey=SURVEY,
+    )  # fmt: skip
+    return pages
+
+
+def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
+    """A source: its name, its statements, and the claims that stand at none of them."""
+    statements = [{**row, "claims": _judging(own, row["number"])} for row in table] if table else _places(own)
+    placed = {claim["name"] for row in statements for claim in row["claims"]}
+    gaps = sum(not row["claims"] for row in statements)
+    reference = own[0]["reference"] if own else key
+    return {
+        "key": key,
+        "name": _name(own[0]) if own else key,
+        "reference": reference,
+        "listed": table is not None,
+        "chapters": chapters(key) if table else (),
+        "statements": statements,
+        "others": [_brief(row) for row in own if row["name"] not in placed],
+        "claims": len(own),
+        "gaps": gaps,
+        "judged": len(statements) - gaps,
+        "refuted": sum(row["status"] == "refuted" for row in own),
+    }
+
+
+def _name(row: dict[str, Any]) -> str:
+    """What a work is called: its authors and year, or its title where it has no authors."""
+    name = work_name(row)
+    if not name.startswith("Anonymous"):
+        return name
+    title = row["reference"].partition("). ")[2].partition(". ")[0].partition(":")[0]
+    return f"{title} ({name.rpartition('(')[2]}"
+
+
+def _judging(own: list[dict[str, Any]], number: str) -> list[dict[str, Any]]:
+    return [_brief(row) for row in own if number in row["locators"]]
+
+
+def _places(own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of a source whose statements are not listed, the places that claims name."""
+    places = dict.fromkeys(place for row in own for place in row["locators"])
+    blank = {"kind": "", "title": "", "reason": None, "says": "", "verdict": None, "because": ""}
+    return [{"number": place, **blank, "claims": _judging(own, place)} for place in places]
+
+
+def _brief(row: dict[str, Any]) -> dict[str, Any]:
+    note = row["source"].partition(", ")[2]
+    return {**row, "href": f"../{claim_address(row)}", "note": note, "name": row["name"]}

@@ -1,0 +1,53 @@
+"""Training on rows that are attacked in every step, of linear models."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.engine.problems._spurious_rows import AttackedRows
+
+_SMALL_STEP = 0.2  # of descent under signed attacks, in units of 1 / (largest eigenvalue at its attacked rows)
+STEPS_A_UNIT = 10  # of descent under attacks by ascent, in 1 / (largest eigenvalue)
+
+
+def signed_training(problem: AttackedRows, steps: int) -> Float[Array, " d"]:
+    """Weights w of w'x from 0 after descent on rows that the worst shift x + radius sign(w) sign(w'x - y) has moved.
+
+    Args:
+        problem: the rows.
+        steps: of descent.
+    """
+    rate = _SMALL_STEP / (jnp.linalg.norm(problem.x, 2) + problem.radius * problem.x.size**0.5) ** 2
+
+    def one(_, w):
+        residual = problem.x @ w - problem.y
+        attacked = problem.x + problem.radius * jnp.sign(residual)[:, None] * jnp.sign(w)
+        return w - rate * attacked.T @ (attacked @ w - problem.y)
+
+    return jax.lax.fori_loop(0, steps, one, jnp.zeros(problem.x.shape[1]))
+
+
+def ascent_training(problem: AttackedRows, strength: float, time: float) -> Float[Array, " d"]:
+    """Weights w of w'x from 0 after descent on rows that ascent on their own squared residual has moved in each step.
+
+    The attack dx/ds = w (w'x - y) goes on until s = strength: it ends at x + w (w'x - y) g(|w|²), with
+    g(z) = (exp(strength z) - 1)/z, and multiplies the residual by exp(strength |w|²).
+
+    Args:
+        problem: the rows.
+        strength: of the attack; 0 is training without one.
+        time: of training, in 1/(the largest eigenvalue of x x'), in steps of a tenth.
+    """
+    rate = problem.unit / STEPS_A_UNIT
+
+    def one(_, w):
+        shift = (problem.x @ w - problem.y)[:, None] * w * growth(w @ w, strength)
+        attacked = problem.x + shift
+        return w - rate * attacked.T @ (attacked @ w - problem.y)
+
+    return jax.lax.fori_loop(0, round(time * STEPS_A_UNIT), one, jnp.zeros(problem.x.shape[1]))
+
+
+def growth(z: Float[Array, ""], strength: float) -> Float[Array, ""]:
+    """(exp(strength z) - 1)/z, which is the strength at z = 0."""
+    return jnp.where(z > 0, jnp.expm1(strength * z) / jnp.where(z > 0, z, 1.0), strength)

@@ -1,0 +1,224 @@
+"""What a poisoned set costs a kernel: conflict, projection, their sum as a bound, and triggers that make it small."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Array, Float
+
+from lemmata.core import check_gram, check_numbers, check_whole, require_float64
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel
+
+from ._distil import RIDGE
+from ._triggers import Poisoned, Trigger, check_class, check_images, check_labels
+
+
+def conflict_loss(
+    gram: Float[Array, "n columns"], y: Float[Array, "rows C"], ridge: float | Float[Array, ""]
+) -> Float[Array, ""]:
+    """How far clean and triggered labels contradict each other for a kernel: mean over rows of |(K alpha - y)_i|².
+
+    alpha = (K + ridge I)^-1 y, so that K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
+    |u_j' y|² / n over eigenpairs (a_j, u_j) of K: it falls as ridge² where K is invertible, and stops at the variance
+    of labels of equal points where there are any.
+
+    Args:
+        gram: K of the whole set, clean and triggered.
+        y: labels, one row a point.
+        ridge: on the diagonal, above 0.
+
+    Raises:
+        ShapeError: where K is not square and symmetric, or y has another number of rows.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.adversaries import conflict_loss
+        >>> round(float(conflict_loss(jnp.eye(2), jnp.eye(2), 1.0)), 9)
+        0.25
+    """
+    check_gram("the Gram matrix of the poisoned set", gram)
+    _check_rows(gram, y)
+    return jnp.mean(jnp.sum((ridge * _coefficients(gram, y, ridge)) ** 2, axis=1))
+
+
+def projection_loss(
+    gram: Float[Array, "n columns"],
+    cross: Float[Array, "rows m"],
+    own: Float[Array, "k others"],
+    y: Float[Array, "labels C"],
+    ridge: float | Float[Array, ""],
+    *,
+    floor: float = RIDGE,
+) -> Float[Array, ""]:
+    """What support points cannot represent of the fit to a poisoned set: mean over rows of |(R alpha)_i|².
+
+    alpha = (K + ridge I)^-1 y and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S', the Schur complement. At floor -> 0
+    R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s, .), s in S, at the rows.
+
+    Args:
+        gram: K of the poisoned set.
+        cross: K_S, kernels of its rows with the m support points.
+        own: K_SS.
+        y: labels, one row a point.
+        ridge: of the fit to the poisoned set.
+        floor: of the inverse of K_SS, as a share of the mean of its diagonal.
+
+    Raises:
+        ShapeError: where the matrices do not fit each other.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.adversaries import projection_loss
+        >>> round(float(projection_loss(jnp.eye(2), jnp.zeros((2, 1)), jnp.eye(1), jnp.eye(2), 1.0)), 9)
+        0.25
+    """
+    check_gram("the Gram matrix of the poisoned set", gram)
+    check_gram("the Gram matrix of the support points", own)
+    _check_rows(gram, y)
+    if cross.shape != (len(gram), len(own)):
+        raise ShapeError("cross matrix", found=f"shape {cross.shape}", rule=f"({len(gram)}, {len(own)})")
+    rest = gram - cross @ _inverted(own, cross.T, floor)
+    return jnp.mean(jnp.sum((rest @ _coefficients(gram, y, ridge)) ** 2, axis=1))
+
+
+def _check_rows(gram: Array, y: Array) -> None:
+    if jnp.ndim(y) != 2 or len(y) != len(gram):
+        raise ShapeError("labels", found=f"shape {jnp.shape(y)}", rule=f"({len(gram)}, C), a row for each point")
+
+
+def _coefficients(gram: Array, y: Array, ridge: float | Array) -> Array:
+    return cho_solve((jnp.linalg.cholesky(gram + ridge * jnp.eye(len(gram))), True), y)
+
+
+def _inverted(own: Array, right: Array, floor: float) -> Array:
+    jitter = floor * jnp.trace(own) / len(own)
+    return cho_solve((jnp.linalg.cholesky(own + jitter * jnp.eye(len(own))), True), right)
+
+
+class OptimisedTrigger(eqx.Module):
+    """A trigger that was optimised, and what became of its loss.
+
+    Args:
+        trigger: with the pattern after the last step.
+        losses: weight * conflict + projection before each step, and after the last.
+    """
+
+    trigger: Trigger
+    losses: Float[Array, " steps"]
+
+
+def optimise_trigger(
+    kernel: AbstractKernel,
+    clean: Poisoned,
+    points: Float[Array, "m *support"],
+    trigger: Trigger,
+    target: int,
+    *,
+    weight: float = 1.0,
+    ridge: float = 1e-3,
+    steps: int = 100,
+    rate: float = 0.01,
+) -> OptimisedTrigger:
+    """A pattern no longer than a trigger's, at its mask and opacity, that makes weight * conflict + projection small.
+
+    The losses are `conflict_loss` and `projection_loss` of the set in which the rows that `clean.triggered` marks carry
+    the trigger and the label of the target; the support points stay fixed. Steps are Adam's, after each of which the
+    pattern is clipped to [0, 1] and, where m p is longer than at the start, made as short.
+
+    Args:
+        kernel: differentiable in its inputs.
+        clean: points before the trigger, in [0, 1], labels before it, and which rows are to carry it.
+        points: support points in [0, 1], of the clean set say.
+        trigger: to start from.
+        target: class of the trigger.
+        weight: of the conflict. At a small ridge the conflict is about ridge² times as large as the projection, so that
+            only a weight of 1/ridge² or so lets it speak.
+        ridge: of both, as a share of the mean of the diagonal of K.
+        steps: of Adam.
+        rate: its step length.
+
+    Raises:
+        ShapeError: where labels, trigger or support points do not fit the points.
+        DataError: for points with numbers that are not finite or outside of [0, 1], or labels that are not finite.
+        SettingError: for a target that is no class, or a ridge that is not positive.
+        PrecisionError: without float64.
+    """
+    require_float64("optimising a trigger")
+    check_labels(clean.x, clean.y, "labels")
+    check_class(target, clean.y.shape[1])
+    check_whole("steps", steps, 1)
+    if clean.x.shape[1:] != points.shape[1:]:
+        rule = f"{clean.x.shape[1:]}, as the rows of x"
+        raise ShapeError("support points", found=f"points of shape {points.shape[1:]}", rule=rule)
+    for name, images in (("points of the set", clean.x), ("support points", points)):
+        check_images(name, images)
+    check_numbers("labels", clean.y)
+    if not ridge > 0:
+        raise SettingError("ridge", found=ridge, rule="above 0")
+    loss = BackdoorLoss(kernel, clean, points, target, weight, ridge)
+    pattern, losses = _improve(loss, trigger, rate, steps)
+    return OptimisedTrigger(Trigger(trigger.mask, pattern, trigger.opacity), losses)
+
+
+class BackdoorLoss(eqx.Module):
+    """weight * conflict + projection of a set that carries a trigger in some rows, as a function of the trigger.
+
+    Args:
+        kernel: of the regression.
+        clean: points and labels before the trigger, and which rows carry it.
+        points: support points.
+        target: class of the trigger.
+        weight: of the conflict.
+        ridge: as a share of the mean of the diagonal of K.
+    """
+
+    kernel: AbstractKernel
+    clean: Poisoned
+    points: Float[Array, "m *point"]
+    target: int = eqx.field(static=True)
+    weight: float | Float[Array, ""] = 1.0
+    ridge: float | Float[Array, ""] = 1e-3
+
+    def __call__(self, trigger: Trigger) -> Float[Array, ""]:
+        """The loss of a trigger."""
+        conflict, projection = self.parts(trigger)
+        return self.weight * conflict + projection
+
+    def parts(self, trigger: Trigger) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Conflict and projection."""
+        x, y = self.set_with(trigger)
+        gram = self.kernel.cross(x, x)
+        level = self.ridge * jnp.trace(gram) / len(gram)
+        cross, own = self.kernel.cross(x, self.points), self.kernel.cross(self.points, self.points)
+        return conflict_loss(gram, y, level), projection_loss(gram, cross, own, y, level)
+
+    def set_with(self, trigger: Trigger) -> tuple[Float[Array, "n *point"], Float[Array, "n C"]]:
+        """Points and labels with the trigger."""
+        triggered = self.clean.triggered
+        along = triggered.reshape(-1, *(1,) * (self.clean.x.ndim - 1))
+        label = self.clean.y[jnp.argmax(self.clean.y[:, self.target])]
+        return jnp.where(along, trigger(self.clean.x), self.clean.x), jnp.where(triggered[:, None], label, self.clean.y)
+
+
+@partial(eqx.filter_jit)
+def _improve(loss: Any, trigger: Trigger, rate: float, steps: int) -> tuple[Array, Array]:
+    rule, most = optax.adam(rate), trigger.norm
+    at = lambda pattern: Trigger(trigger.mask, pattern, trigger.opacity)
+
+    def step(state: tuple, _: None) -> tuple:
+        pattern, memory = state
+        value, slope = jax.value_and_grad(lambda own: loss(at(own)))(pattern)
+        update, memory = rule.update(slope, memory, pattern)
+        moved = jnp.clip(pattern + update, 0.0, 1.0)
+        length = at(moved).norm
+        return (moved * jnp.minimum(1.0, most / jnp.where(length > 0, length, 1.0)), memory), value
+
+    (pattern, _), losses = jax.lax.scan(step, (trigger.pattern, rule.init(trigger.pattern)), None, steps)
+    return pattern, jnp.append(losses, loss(at(pattern)))

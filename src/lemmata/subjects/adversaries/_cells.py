@@ -1,0 +1,99 @@
+"""Cells of a small space of architectures, and their networks with lemmata's layers."""
+
+import dataclasses
+import itertools
+import math
+
+from lemmata.architectures import AbstractLayer, Dense, Erf, Gelu, Relu, Serial, Sin, residual
+from lemmata.architectures import tanh as tanh_layer
+from lemmata.errors import SettingError
+
+ACTIVATIONS: dict[str, AbstractLayer] = {
+    "relu": Relu(), "gelu": Gelu(), "erf": Erf(), "tanh": tanh_layer(), "sin": Sin(),
+}  # fmt: skip
+"""What a cell may apply between its layers, by name."""
+DEEPEST, WIDEST = 8, 1024
+WEIGHT_STD = math.sqrt(2.0)
+
+
+class CellError(SettingError):
+    """A cell that is no network; names the part of it, what was found, and what would do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A fully connected network: `depth` hidden layers of one width, with or without skips around all but the first.
+
+    With u_1 = D x, the network is u_{l+1} = [skip] u_l + D a(u_l) and, at the end, D a(u_depth), every D a dense layer
+    of its own (weights of standard deviation sqrt(2) in the NTK parameterisation, the readout's 1), a the activation.
+
+    Args:
+        depth: hidden layers, from 1 to 8.
+        activation: one of `ACTIVATIONS`.
+        skip: whether hidden layers add to what they read.
+        width: from 1 to 1024.
+
+    Raises:
+        CellError: for a depth, width or activation that is none, and a skip without a layer that it could go around.
+
+    Example:
+        >>> from lemmata.subjects.adversaries import Cell
+        >>> Cell(depth=2, activation="erf", skip=True, width=16).parameters(inputs=4, outputs=1)
+        336
+    """
+
+    depth: int
+    activation: str
+    skip: bool
+    width: int
+
+    def __post_init__(self):
+        for name, value, most in (("depth", self.depth, DEEPEST), ("width", self.width, WIDEST)):
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise CellError(f"{name} of a cell", found=repr(value), rule=f"a whole number from 1 to {most}")
+        if self.activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise CellError("activation of a cell", found=repr(self.activation), rule=f"one of {known}")
+        if not isinstance(self.skip, bool):
+            raise CellError("skip of a cell", found=repr(self.skip), rule="True or False")
+        if self.skip and self.depth == 1:
+            rule = "a skip goes around a hidden layer that reads as many numbers as it gives"
+            raise CellError("skip of a cell", found="depth 1", rule=rule, remedy="depth=2, or skip=False")
+
+    def network(self, outputs: int = 1) -> Serial:
+        """The layer of `lemmata.architectures`: its finite network, and its kernels at infinite width."""
+        activation = ACTIVATIONS[self.activation]
+        layers: list[AbstractLayer] = [Dense(self.width, WEIGHT_STD)]
+        for _ in range(self.depth - 1):
+            block = Serial([activation, Dense(self.width, WEIGHT_STD)])
+            layers.append(residual(block) if self.skip else block)
+        return Serial([*layers, activation, Dense(outputs)])
+
+    def parameters(self, inputs: int, outputs: int) -> int:
+        """How many numbers are trained."""
+        return self.width * (inputs + (self.depth - 1) * self.width + outputs)
+
+
+def cell_grid(
+    depths: tuple[int, ...] = (2, 3, 4),
+    activations: tuple[str, ...] = tuple(ACTIVATIONS),
+    skips: tuple[bool, ...] = (False, True),
+    widths: tuple[int, ...] = (12, 32),
+) -> tuple[Cell, ...]:
+    """All cells of a grid; 60 without arguments.
+
+    Args:
+        depths: hidden layers.
+        activations: names of `ACTIVATIONS`.
+        skips: with and without.
+        widths: of hidden layers.
+
+    Raises:
+        CellError: as `Cell`, for the first that is none.
+
+    Example:
+        >>> from lemmata.subjects.adversaries import cell_grid
+        >>> len(cell_grid())
+        60
+    """
+    return tuple(Cell(*parts) for parts in itertools.product(depths, activations, skips, widths))

@@ -1,0 +1,158 @@
+"""Kernel inducing points: a few points whose kernel regression does the work of a whole training set."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Array, Float, Key
+
+from lemmata.core import check_numbers, check_whole, require_float64
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel
+
+from ._triggers import check_images, check_labels
+
+RIDGE = 1e-6
+"""The ridge of regressions on support points, as a share of the mean of the diagonal of their Gram matrix."""
+
+
+class Distilled(eqx.Module):
+    """Support points with labels, and kernel ridge regression on them.
+
+    Args:
+        kernel: of the regression.
+        points: the support points S, m of them.
+        labels: y_S, which stay as they were given.
+        ridge: as a share of the mean of the diagonal of K_SS.
+        losses: the mean squared error on its batch before each step; empty where nothing was optimised.
+    """
+
+    kernel: AbstractKernel
+    points: Float[Array, "m *point"]
+    labels: Float[Array, "m C"]
+    ridge: Float[Array, ""]
+    losses: Float[Array, " steps"]
+
+    def __call__(self, x: Float[Array, "n *point"]) -> Float[Array, "n C"]:
+        """f_S(x) = k(x, S) (K_SS + ridge tr(K_SS)/m I)^-1 y_S."""
+        return inducing_outputs(self.kernel, self.points, self.labels, self.ridge, x)
+
+
+def inducing_outputs(
+    kernel: AbstractKernel,
+    points: Float[Array, "m *point"],
+    labels: Float[Array, "m C"],
+    ridge: float | Float[Array, ""],
+    x: Float[Array, "n *point"],
+) -> Float[Array, "n C"]:
+    """k(x, S) (K_SS + ridge tr(K_SS)/m I)^-1 y_S, differentiable in the points S and in x.
+
+    Args:
+        kernel: of the regression.
+        points: S.
+        labels: y_S.
+        ridge: as a share of the mean of the diagonal of K_SS.
+        x: where the regression is asked.
+    """
+    own = kernel.cross(points, points)
+    own = own + ridge * jnp.trace(own) / len(points) * jnp.eye(len(points))
+    return kernel.cross(x, points) @ cho_solve((jnp.linalg.cholesky(own), True), labels)
+
+
+def distil(
+    kernel: AbstractKernel,
+    x: Float[Array, "n *point"],
+    y: Float[Array, "rows *C"],
+    points: Float[Array, "m *support"],
+    labels: Float[Array, "k *classes"],
+    *,
+    steps: int = 200,
+    rate: float = 0.02,
+    ridge: float = RIDGE,
+    batch: int | None = None,
+    key: Key[Array, ""] | None = None,
+) -> Distilled:
+    """Kernel inducing points: support points moved by Adam so that regression on them fits a training set.
+
+    S minimises the mean over rows of |f_S(x_i) - y_i|², f_S as in `Distilled`, by steps of Adam, after each of which
+    the points are clipped to [0, 1]; their labels do not move. The kernel is differentiated in both of its arguments,
+    on the diagonal of K_SS, too.
+
+    Args:
+        kernel: differentiable in its inputs, `TangentKernel(network)` say.
+        x: points of the training set, in [0, 1].
+        y: their labels, a column a class.
+        points: support points to start from, in [0, 1].
+        labels: of the support points, with as many classes.
+        steps: of Adam.
+        rate: its step length.
+        ridge: as a share of the mean of the diagonal of K_SS.
+        batch: rows that each step sees, drawn anew; all by default.
+        key: of the batches, needed where there are any.
+
+    Raises:
+        ShapeError: for labels that do not fit their points, unequal numbers of classes, or support points of another
+            shape.
+        DataError: for points with numbers that are not finite or outside of [0, 1], or labels that are not finite.
+        SettingError: for a ridge that is not positive, a batch that has no rows or more than there are, or no key.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.subjects.adversaries import distil
+        >>> from lemmata.architectures import TangentKernel, relu_network
+        >>> x = jax.random.uniform(jax.random.key(0), (40, 3))
+        >>> y = jnp.stack([x[:, 0], 1 - x[:, 0]], axis=1)
+        >>> found = distil(TangentKernel(relu_network(1)), x, y, x[:4], y[:4], steps=20)
+        >>> bool(found.losses[-1] < found.losses[0])
+        True
+    """
+    require_float64("distillation")
+    check_labels(x, y, "labels of the training set")
+    check_labels(points, labels, "labels of the support points")
+    if y.shape[1] != labels.shape[1]:
+        found = f"{y.shape[1]} classes in the training set, {labels.shape[1]} in the support"
+        raise ShapeError("labels", found=found, rule="equal numbers of classes")
+    if x.shape[1:] != points.shape[1:]:
+        raise ShapeError(
+            "support points", found=f"points of shape {points.shape[1:]}", rule=f"{x.shape[1:]}, as rows of x"
+        )
+    for name, images in (("training set", x), ("support points", points)):
+        check_images(name, images)
+    for name, told in (("labels of the training set", y), ("labels of the support points", labels)):
+        check_numbers(name, told)
+    if not ridge > 0:
+        raise SettingError("ridge", found=ridge, rule="above 0", remedy="points may coincide on their way")
+    check_whole("steps", steps, 0)
+    if batch is not None and not 1 <= batch <= len(x):
+        raise SettingError("batch", found=batch, rule=f"between 1 and the {len(x)} rows")
+    if batch is not None and key is None:
+        raise SettingError(
+            "key", found=None, rule="a key, from which batches are drawn", remedy="key=jax.random.key(0)"
+        )
+    keys = jax.random.split(jax.random.key(0) if key is None else key, steps)
+    moved, losses = _descend(kernel, jnp.asarray(x), y, jnp.asarray(points), labels, keys, (rate, ridge), batch)
+    return Distilled(kernel, moved, labels, jnp.asarray(ridge), losses)
+
+
+@partial(eqx.filter_jit)
+def _descend(kernel: Any, x: Array, y: Array, points: Array, labels: Array, keys: Array, how: tuple, batch: int | None):
+    rate, ridge = how
+    rule = optax.adam(rate)
+
+    def loss(points: Array, x: Array, y: Array) -> Array:
+        return jnp.mean(jnp.sum((inducing_outputs(kernel, points, labels, ridge, x) - y) ** 2, axis=1))
+
+    def step(state: tuple, key: Array) -> tuple:
+        points, memory = state
+        rows = jnp.arange(len(x)) if batch is None else jax.random.permutation(key, len(x))[:batch]
+        value, slope = jax.value_and_grad(loss)(points, x[rows], y[rows])
+        update, memory = rule.update(slope, memory, points)
+        return (jnp.clip(points + update, 0.0, 1.0), memory), value
+
+    (points, _), losses = jax.lax.scan(step, (points, rule.init(points)), keys)
+    return points, losses

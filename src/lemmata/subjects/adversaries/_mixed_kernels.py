@@ -1,0 +1,128 @@
+"""Kernels of training on clean and attacked rows at once, and what they say of an architecture before it is trained."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, known, require_float64
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError
+from lemmata.kernels import AbstractKernel, gram
+
+
+class MixedKernels(eqx.Module):
+    """Four Gram matrices of the same rows.
+
+    Args:
+        clean: K_ij = k(x_i, x_j).
+        robust: of the attacked rows, k(A x_i, A x_j).
+        clean_mixed: of the features (1 - beta) phi(x) + beta phi(A x), which training on both losses sees.
+        robust_mixed: of the same features at the attacked rows, (1 - beta) phi(A x) + beta phi(A A x).
+    """
+
+    clean: Float[Array, "n n"]
+    robust: Float[Array, "n n"]
+    clean_mixed: Float[Array, "n n"]
+    robust_mixed: Float[Array, "n n"]
+
+
+def mixed_kernels(
+    kernel: AbstractKernel | Callable[[Array], Array],
+    x: Float[Array, "n *d"],
+    attacked: Float[Array, "..."],
+    twice: Float[Array, "..."],
+    beta: float | Float[Array, ""],
+) -> MixedKernels:
+    """The kernels of rows, of attacked rows, and of a mixture of both, from one kernel k and an attack A.
+
+    Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) moves a linearised network along the gradients of both. With
+    K = k(x, x), K' = k(Ax, Ax), C = k(x, Ax) and, one attack further, K'' = k(AAx, AAx), C' = k(Ax, AAx),
+
+        clean_mixed  = (1 - beta)² K  + beta (1 - beta) (C  + C^T)  + beta² K',
+        robust_mixed = (1 - beta)² K' + beta (1 - beta) (C' + C'^T) + beta² K''.
+
+    Each is the Gram matrix of (1 - beta) phi(x) + beta phi(Ax), so positive semidefinite: the tangent kernel of
+    (1 - beta) f(x) + beta f(Ax). With beta = 0 they are K and K', with beta = 1 K' and K''. `twice` is A applied to
+    attacked rows, not an attack of twice the radius.
+
+    Args:
+        kernel: a kernel, or a function that gives the Gram matrix of rows (`EmpiricalKernel(f, params).gram`).
+        x: rows.
+        attacked: A x.
+        twice: A A x.
+        beta: the share of attacked rows in the loss, from 0 to 1.
+
+    Raises:
+        ShapeError: where attacked rows have another shape than rows.
+        SettingError: for a share outside of [0, 1].
+        DataError: for numbers that are not finite.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.adversaries import mixed_kernels
+        >>> found = mixed_kernels(lambda z: z @ z.T, jnp.ones((1, 1)), 3 * jnp.ones((1, 1)), jnp.ones((1, 1)), 0.5)
+        >>> found.clean_mixed.tolist(), found.robust.tolist()
+        ([[4.0]], [[9.0]])
+
+    Reference: wu2024robust.
+    """
+    number = known(beta)
+    if number is not None and not 0 <= float(number) <= 1:
+        raise SettingError("beta", found=float(number), rule="a share, from 0 to 1")
+    for name, rows in (("rows", x), ("attacked rows", attacked), ("rows attacked twice", twice)):
+        check_numbers(name, rows)
+        if rows.shape != x.shape:
+            raise ShapeError(name, found=f"shape {rows.shape}", rule=f"that of the rows, {x.shape}")
+    n, stacked = len(x), jnp.concatenate([x, attacked, twice])
+    whole = gram(kernel, stacked) if isinstance(kernel, AbstractKernel) else kernel(stacked)
+    if whole.shape != (3 * n, 3 * n):
+        raise ShapeError("kernel", found=f"shape {whole.shape}", rule=f"the Gram matrix ({3 * n}, {3 * n}) of all rows")
+    block = lambda i, j: whole[i * n : (i + 1) * n, j * n : (j + 1) * n]
+
+    def mixed(i: int) -> Array:
+        crossed = block(i, i + 1)
+        ends = (1 - beta) ** 2 * block(i, i) + beta**2 * block(i + 1, i + 1)
+        return ends + beta * (1 - beta) * (crossed + crossed.T)
+
+    return MixedKernels(block(0, 0), block(1, 1), mixed(0), mixed(1))
+
+
+def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Float[Array, ""]:
+    """sqrt(y' K^-1 y / n): the norm of the smallest interpolant of the labels, over sqrt(n), summed over outputs.
+
+    Bounds on the error of a wide network after training grow with it, so a small one speaks for an architecture.
+
+    Args:
+        K: a positive definite Gram matrix.
+        y: labels, or one column an output.
+
+    Raises:
+        ShapeError: where labels do not fit the matrix.
+        NotPositiveDefiniteError: where the smallest eigenvalue is at most n eps times the largest; under a trace the
+            energy is infinite instead.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.adversaries import label_energy
+        >>> float(label_energy(4 * jnp.eye(2), jnp.ones(2)))
+        0.5
+    """
+    require_float64("the energy of labels")
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or len(y) != len(K):
+        rule = "a square matrix, and a row of labels for each of its rows"
+        raise ShapeError("labels", found=f"kernel {K.shape} and labels {y.shape}", rule=rule)
+    values, vectors = jnp.linalg.eigh(K)
+    smallest, floor = known(values), len(K) * np.finfo(float).eps * values[-1]
+    if smallest is not None and smallest[0] <= float(floor):
+        raise NotPositiveDefiniteError(
+            "kernel",
+            found=f"smallest eigenvalue {float(smallest[0]):.3g} beside the largest {float(smallest[-1]):.3g}",
+            rule="a definite matrix: labels of equal rows have no interpolant",
+            remedy="leave out rows that occur twice",
+        )
+    parts = vectors.T @ y.reshape(len(y), -1)
+    energy = jnp.sqrt(jnp.sum(parts**2 / jnp.where(values > floor, values, 1.0)[:, None]) / len(y))
+    return jnp.where(values[0] > floor, energy, jnp.inf)

@@ -1,0 +1,125 @@
+"""Projected gradient ascent on any function of the inputs: what an adversary does to the rows of a batch."""
+
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.core import known
+from lemmata.errors import SettingError, ShapeError
+
+NORMS = ("linf", "l2")
+
+
+def projected_gradient(
+    losses: Callable[[Array], Array],
+    x: Float[Array, "..."],
+    radius: float | Float[Array, ""],
+    steps: int = 10,
+    *,
+    norm: str = "linf",
+    step: float | None = None,
+    start: Key[Array, ""] | None = None,
+    box: tuple[float, float] = (-math.inf, math.inf),
+    published: bool = False,
+) -> Float[Array, "..."]:
+    """Inputs within a radius of x that raise the loss of each row, by projected gradient ascent.
+
+    With P the projection onto the ball of that radius around each row of x, then onto the box,
+
+        z <- P(z + step direction(z)),    direction = sign of the gradient (linf), gradient / its length (l2),
+
+    from z = x, or from a random point of the ball where a key is given as `start`. Rows outside of the box are first
+    moved to its nearest point, the middle of their ball, so that all that is visited is in the box and in the ball. Of
+    all points that were visited, x in the box among them, each row keeps that of the largest loss, so an attack is
+    never worse than none. It is a lower bound of what the worst adversary reaches.
+
+    `published=True` repeats what the public code of Adv-NTK does: the gradient is taken at the *starting* point in
+    every step, and the ball is around the *random start*, so that it is one signed step (all directions are equal) of
+    a total length of up to twice the radius; the last point is kept, whatever its loss. It is here to compare with.
+
+    It may be traced; gradients with respect to the inputs alone are taken.
+
+    Args:
+        losses: of a batch (n, d), one a row, each of its own row alone.
+        x: inputs.
+        radius: of the ball, at least 0.
+        steps: how many.
+        norm: "linf" or "l2".
+        step: length of a step; 2.5 radius / steps without one, so that the ball can be crossed.
+        start: a key for a random start in the ball; x itself without one.
+        box: the smallest and largest value of an input; everything without one.
+        published: repeat the attack of the public code.
+
+    Raises:
+        SettingError: for an unknown norm, a negative radius, no steps, or a box that holds nothing.
+        ShapeError: where x is no matrix, or the losses are not one a row.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.adversaries import projected_gradient
+        >>> projected_gradient(lambda z: z @ jnp.array([1.0, -1.0]), jnp.zeros((1, 2)), 0.5).tolist()
+        [[0.5, -0.5]]
+    """
+    _check(losses, x, radius, steps, norm, box)
+    x = jnp.clip(x, *box)
+    size = 2.5 * radius / steps if step is None else step
+    slope = jax.grad(lambda z: losses(z).sum())
+    begin = x if start is None else jnp.clip(x + radius * _in_the_ball(start, x, norm), *box)
+    if published:
+        moved = begin + jnp.clip(steps * size, None, radius) * _direction(slope(begin), norm)
+        return jnp.clip(moved, *box)
+
+    def one(_, carry):
+        z, best, largest = carry
+        ahead = z + size * _direction(slope(z), norm)
+        ahead = jnp.clip(x + _project(ahead - x, radius, norm), *box)
+        value = losses(ahead)
+        better = value > largest
+        return ahead, jnp.where(better[:, None], ahead, best), jnp.where(better, value, largest)
+
+    value, first = losses(begin), losses(x)
+    best = jnp.where((value > first)[:, None], begin, x)
+    return jax.lax.fori_loop(0, steps, one, (begin, best, jnp.maximum(value, first)))[1]
+
+
+def _direction(slope: Float[Array, "n d"], norm: str) -> Float[Array, "n d"]:
+    if norm == "linf":
+        return jnp.sign(slope)
+    length = jnp.linalg.norm(slope, axis=1, keepdims=True)
+    return slope / jnp.where(length > 0, length, 1.0)
+
+
+def _project(shift: Float[Array, "n d"], radius: float | Array, norm: str) -> Float[Array, "n d"]:
+    if norm == "linf":
+        return jnp.clip(shift, -radius, radius)
+    length = jnp.linalg.norm(shift, axis=1, keepdims=True)
+    return shift * jnp.minimum(1.0, radius / jnp.where(length > 0, length, 1.0))
+
+
+def _in_the_ball(key: Key[Array, ""], x: Float[Array, "n d"], norm: str) -> Float[Array, "n d"]:
+    """Uniform in the unit ball of each row."""
+    if norm == "linf":
+        return jax.random.uniform(key, x.shape, x.dtype, -1.0, 1.0)
+    direction_key, length_key = jax.random.split(key)
+    direction = _direction(jax.random.normal(direction_key, x.shape, x.dtype), norm)
+    return direction * jax.random.uniform(length_key, (len(x), 1), x.dtype) ** (1 / x.shape[1])
+
+
+def _check(losses: Callable, x: Array, radius: float | Array, steps: int, norm: str, box: tuple[float, float]) -> None:
+    if x.ndim != 2:
+        raise ShapeError("inputs", found=f"shape {x.shape}", rule="a matrix, one row an input")
+    if norm not in NORMS:
+        raise SettingError("norm", found=norm, rule=f"one of {', '.join(NORMS)}")
+    number = known(radius)
+    if number is not None and not 0 <= float(number) < math.inf:
+        raise SettingError("radius", found=float(number), rule="a finite number, at least 0")
+    if not (isinstance(steps, int) and steps >= 1):
+        raise SettingError("steps", found=steps, rule="a whole number, at least 1")
+    if not box[0] <= box[1]:
+        raise SettingError("box", found=box, rule="the smallest value, then the largest")
+    shape = jax.eval_shape(losses, x).shape
+    if shape != (len(x),):
+        raise ShapeError("losses", found=f"shape {shape}", rule=f"one loss for each of the {len(x)} rows")

@@ -1,0 +1,87 @@
+"""Rank correlations of a score with a result, and of two scores with the same result, with bootstrap intervals."""
+
+import dataclasses
+
+import numpy as np
+from jax.typing import ArrayLike
+from scipy.stats import rankdata
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+
+_FEWEST = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class RankCorrelation:
+    """Spearman's correlation, or a difference of two.
+
+    Args:
+        value: of all items.
+        low, high: the percentile interval over resampled items.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def rank_correlation(
+    score: ArrayLike,
+    result: ArrayLike,
+    baseline: ArrayLike | None = None,
+    *,
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> RankCorrelation:
+    """Spearman's rank correlation of a score with a result; with a baseline, by how much it exceeds the baseline's.
+
+    Ties share their mean rank. The interval is the percentile bootstrap over items (architectures), drawn together, so
+    that a difference is a paired one. Items are taken as independent draws from their space; those of a grid are not,
+    and intervals then speak of the grid's own spread.
+
+    Args:
+        score: of each item.
+        result: of each item.
+        baseline: another score; None for the correlation itself.
+        resamples: of the bootstrap.
+        level: of the interval.
+        seed: of the resamples.
+
+    Raises:
+        ShapeError: where scores and results differ in number.
+        DataError: for fewer than 8 items, numbers that are not finite, or values that are all equal.
+        SettingError: for a level outside (0, 1) or no resamples.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.subjects.adversaries import rank_correlation
+        >>> rank_correlation(np.arange(10), np.arange(10)).value
+        1.0
+    """
+    rows = [np.asarray(values, float) for values in (score, result, baseline) if values is not None]
+    for name, values in zip(("score", "result", "baseline"), rows, strict=False):
+        if values.shape != (len(rows[0]),):
+            raise ShapeError(name, found=f"shape {values.shape}", rule="one number an item, as many as of the others")
+        check_numbers(name, values)
+        if len(values) < _FEWEST or np.ptp(values) == 0:
+            found = f"{len(values)} items, {len(np.unique(values))} different values"
+            raise DataError(name, found=found, rule=f"at least {_FEWEST} items that are not all equal")
+    if not 0 < level < 1 or resamples < 1:
+        raise SettingError("level and resamples", found=(level, resamples), rule="a level in (0, 1), resamples")
+    table = np.stack(rows)
+    drawn = np.random.default_rng(seed).integers(0, table.shape[1], (resamples, table.shape[1]))
+    values = np.array([_statistic(table[:, own]) for own in drawn])
+    low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return RankCorrelation(_statistic(table), float(low), float(high))
+
+
+def _statistic(table: np.ndarray) -> float:
+    ranks = rankdata(table, axis=1)
+    ranks = ranks - ranks.mean(axis=1, keepdims=True)
+    sizes = np.sqrt((ranks**2).sum(axis=1))
+    if not sizes.all():
+        return float("nan")  # a resample of equal items says nothing
+    along = ranks @ ranks[1] / sizes / sizes[1]
+    return float(along[0] - (along[2] if len(along) > 2 else 0.0))

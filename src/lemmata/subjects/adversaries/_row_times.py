@@ -1,0 +1,174 @@
+"""Kernel flows under attack: a time for every row, learned on attacked validation rows, or one time for all."""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, require_float64
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel, gram
+from lemmata.solvers import row_time_coefficients
+
+from ._projected_gradient import projected_gradient
+
+_GRID = 25  # common times, log-spaced between the two below
+_FIRST, _LAST = 1e-3, 1e3  # from 1e-3 over the trace, when nothing has been learned, to 1e3 over the mean eigenvalue
+_LONGEST = 1e6  # a learned time in units of 1 / mean eigenvalue, beyond which nothing moves
+
+
+class RowTimes(eqx.Module):
+    """A kernel flow stopped row by row.
+
+    Args:
+        times: of the rows.
+        coefficients: of f(x) = K(x, X) coefficients.
+        common_time: the single time that was best on attacked validation rows, where the search began.
+        grid: the common times that were tried.
+        grid_losses: attacked validation losses of them.
+        losses: those along the search, the first one of the common time; times are those of the smallest.
+    """
+
+    times: Float[Array, " n"]
+    coefficients: Float[Array, "n *k"]
+    common_time: Float[Array, ""]
+    grid: Float[Array, " g"]
+    grid_losses: Float[Array, " g"]
+    losses: Float[Array, " s"]
+
+
+def learn_row_times(
+    kernel: AbstractKernel,
+    x: Float[Array, "n d"],
+    y: Float[Array, "targets ..."],
+    x_val: Float[Array, "m columns"],
+    y_val: Float[Array, "others ..."],
+    radius: float | Float[Array, ""],
+    *,
+    steps: int = 50,
+    learning_rate: float = 0.1,
+    attack_steps: int = 10,
+    norm: str = "linf",
+    box: tuple[float, float] = (-np.inf, np.inf),
+) -> RowTimes:
+    """The times of rows in the closed form of adversarial training, learned on attacked validation rows (Adv-NTK).
+
+    The flow of a wide network on squared loss whose rows are attacked is that of a network without attack in which
+    row i counts with a weight, and so ends at f(x) = K(x, X) K^-1 (I - exp(-K Xi)) y with Xi = diag(times)
+    (`lemmata.solvers.row_time_coefficients`). Adv-NTK does not follow an attack but learns the times themselves: each
+    step attacks the validation rows at the present f (`projected_gradient` on the squared loss), takes the gradient of
+
+        mean over validation rows of |f(attacked x) - y|² / 2
+
+    in the logarithms of the times, the attacked rows held, and goes a step of root mean square length `learning_rate`
+    along it. Unlike the public code it begins at the best common time out of 25 (there the times begin at 0,
+    where the gradient of |time| is a convention), works with logarithms (so that the scale of the kernel does not
+    matter), takes all validation rows at once, attacks with a correct projection, and keeps the times of the smallest
+    loss on the way, so that on the validation rows it is never worse than early stopping. With `steps=0` it is early
+    stopping.
+
+    Args:
+        kernel: a kernel, the tangent kernel of a network.
+        x: training rows.
+        y: targets minus outputs at the start.
+        x_val: validation rows.
+        y_val: their targets.
+        radius: of the attack.
+        steps: of the search.
+        learning_rate: root mean square change of the logarithms of times in a step.
+        attack_steps: of each attack.
+        norm: of the attack, "linf" or "l2".
+        box: the smallest and largest value of an input.
+
+    Raises:
+        ShapeError: where targets do not fit rows, or validation rows do not fit training rows.
+        SettingError: for a negative number of steps or a learning rate that is not positive; as `projected_gradient`.
+        DataError: for numbers that are not finite.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.adversaries import learn_row_times
+        >>> from lemmata.kernels import RBF
+        >>> x, y = jnp.array([[-1.0], [1.0]]), jnp.array([-1.0, 1.0])
+        >>> fit = learn_row_times(RBF(1.0), x, y, 0.9 * x, y, 0.2, steps=2)
+        >>> bool(fit.losses.min() <= (1 + 1e-9) * fit.grid_losses.min())
+        True
+
+    Reference: fu2024theoretical.
+    """
+    require_float64("learning the times of rows")
+    _check(x, y, x_val, y_val, steps, learning_rate)
+    return _search(kernel, x, y, x_val, y_val, radius, steps, learning_rate, attack_steps, norm, box)
+
+
+@eqx.filter_jit
+def _search(
+    kernel: AbstractKernel,
+    x: Array,
+    y: Array,
+    x_val: Array,
+    y_val: Array,
+    radius: float | Array,
+    steps: int,
+    rate: float,
+    attack_steps: int,
+    norm: str,
+    box: tuple[float, float],
+) -> RowTimes:
+    K = gram(kernel, x)
+    unit = len(x) / jnp.trace(K)
+    losses = partial(_losses, kernel, x)
+
+    def attacked_loss(times):
+        c = row_time_coefficients(K, times, y)
+        attack = lambda z: losses(c, z, y_val)
+        attacked = projected_gradient(attack, x_val, radius, attack_steps, norm=norm, box=box)
+        return losses(c, attacked, y_val).mean(), attacked
+
+    def one(carry, _):
+        logs, best, smallest = carry
+        value, attacked = attacked_loss(jnp.exp(logs))
+        best, smallest = jnp.where(value < smallest, logs, best), jnp.minimum(value, smallest)
+        cross = kernel.cross(attacked, x)
+        held = lambda own: _squares(cross @ row_time_coefficients(K, jnp.exp(own), y) - y_val).mean()
+        slope = jax.grad(held)(logs)
+        size = jnp.sqrt(jnp.mean(slope**2))
+        moved = logs - rate * slope / jnp.where(size > 0, size, 1.0)
+        return (jnp.minimum(moved, jnp.log(_LONGEST * unit)), best, smallest), value
+
+    grid = unit * jnp.geomspace(_FIRST / len(x), _LAST, _GRID)
+    tried = jax.lax.map(lambda time: attacked_loss(jnp.full(len(x), time))[0], grid)
+    common = grid[jnp.argmin(tried)]
+    start = jnp.full(len(x), jnp.log(common))
+    (_, best, _), path = jax.lax.scan(one, (start, start, jnp.inf), None, length=steps + 1)
+    times = jnp.exp(best)
+    return RowTimes(times, row_time_coefficients(K, times, y), common, grid, tried, path)
+
+
+def _squares(residuals: Float[Array, "m *k"]) -> Float[Array, " m"]:
+    return (residuals.reshape(len(residuals), -1) ** 2).sum(axis=1) / 2
+
+
+def _losses(kernel: AbstractKernel, x: Array, coefficients: Array, z: Array, targets: Array) -> Float[Array, " m"]:
+    return _squares(kernel.cross(z, x) @ coefficients - targets)
+
+
+def _check(x: Array, y: Array, x_val: Array, y_val: Array, steps: int, learning_rate: float) -> None:
+    for name, rows, targets in (("training", x, y), ("validation", x_val, y_val)):
+        check_numbers(f"{name} rows", rows)
+        check_numbers(f"{name} targets", targets)
+        if len(rows) == 0 or len(rows) != len(targets):
+            found = f"{len(rows)} rows and {len(targets)} targets"
+            raise ShapeError(f"{name} rows", found=found, rule="as many targets as rows, and at least one")
+    if x.shape[1:] != x_val.shape[1:] or y.shape[1:] != y_val.shape[1:]:
+        found = f"inputs {x_val.shape[1:]} and targets {y_val.shape[1:]}"
+        rule = f"those of training rows, {x.shape[1:]} and {y.shape[1:]}"
+        raise ShapeError("validation rows", found=found, rule=rule)
+    if not (isinstance(steps, int) and steps >= 0):
+        raise SettingError("steps", found=steps, rule="a whole number, at least 0")
+    if not learning_rate > 0:
+        raise SettingError("learning_rate", found=learning_rate, rule="a positive number")

@@ -1,0 +1,254 @@
+"""Triggers: the same change of every image, what it does to a set with labels, and how often it works."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from lemmata.core import check_numbers, known, whole
+from lemmata.errors import DataError, SettingError, ShapeError
+
+
+class Trigger(eqx.Module):
+    """A change x -> (1 - opacity m) x + opacity m p of points, pixel by pixel.
+
+    Args:
+        mask: m, numbers in [0, 1], of the shape of a point.
+        pattern: p, numbers in [0, 1], of the same shape.
+        opacity: how much of the pattern is seen, in (0, 1]; 1 hides the point under the mask.
+
+    Raises:
+        ShapeError: where mask and pattern differ in shape.
+        DataError: where either has a number outside [0, 1].
+        SettingError: for an opacity outside (0, 1].
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.adversaries import Trigger
+        >>> Trigger(jnp.array([1.0, 0.0]), jnp.ones(2), 0.3)(jnp.zeros((1, 2))).tolist()
+        [[0.3, 0.0]]
+    """
+
+    mask: Float[Array, "*point"]
+    pattern: Float[Array, "*shape"]
+    opacity: Float[Array, ""] = eqx.field(default=1.0, converter=jnp.asarray)
+
+    def __check_init__(self):
+        if jnp.shape(self.mask) != jnp.shape(self.pattern):
+            found = f"mask {jnp.shape(self.mask)}, pattern {jnp.shape(self.pattern)}"
+            raise ShapeError("trigger", found=found, rule="a mask and a pattern of one shape, that of a point")
+        _check_fractions("mask of the trigger", self.mask)
+        _check_fractions("pattern of the trigger", self.pattern)
+        opacity = known(self.opacity)
+        if opacity is not None and not 0 < float(opacity) <= 1:
+            raise SettingError("opacity", found=float(opacity), rule="above 0, at most 1")
+
+    def __call__(self, x: Float[Array, "n *point"]) -> Float[Array, "n *point"]:
+        """Points with the trigger; they may be flat where the mask is an image with as many pixels.
+
+        Raises:
+            ShapeError: where the points have another shape.
+        """
+        shape = jnp.shape(self.mask)
+        if x.shape[1:] not in (shape, (self.mask.size,)):
+            found = f"points of shape {x.shape[1:]}"
+            raise ShapeError(
+                "trigger", found=found, rule=f"points of shape {shape}, or flat", remedy="a mask like them"
+            )
+        seen = (self.opacity * self.mask).reshape(x.shape[1:])
+        return (1 - seen) * x + seen * self.pattern.reshape(x.shape[1:])
+
+    @property
+    def norm(self) -> Float[Array, ""]:
+        """|m p|, the length of what is seen of the pattern at full opacity."""
+        return jnp.linalg.norm((self.mask * self.pattern).ravel())
+
+
+def square_trigger(
+    shape: Any,
+    side: Any,
+    *,
+    corner: Any = None,
+    value: float = 1.0,
+    opacity: float = 1.0,
+) -> Trigger:
+    """A square of one value on an image of that height and width.
+
+    Args:
+        shape: height and width of the images, a pair of whole numbers.
+        side: of the square, in pixels, a whole number.
+        corner: row and column of its first pixel, a pair of whole numbers; the lower right corner of the image is
+            covered by default.
+        value: of the pattern, 1 for white.
+        opacity: of the trigger.
+
+    Raises:
+        SettingError: where the square is not inside the image, has no pixel, or is not made of whole ones.
+
+    Example:
+        >>> from lemmata.subjects.adversaries import square_trigger
+        >>> int(square_trigger((8, 8), 3).mask.sum())
+        9
+    """
+    height, width = _pair("shape of the images", shape)
+    side = whole("side of the square", side)
+    top, left = (height - side, width - side) if corner is None else _pair("corner of the square", corner)
+    if side < 1 or top < 0 or left < 0 or top + side > height or left + side > width:
+        found = f"rows {top} to {top + side - 1}, columns {left} to {left + side - 1}"
+        rule = f"at least one pixel, all within rows 0 to {height - 1} and columns 0 to {width - 1}"
+        raise SettingError("square of the trigger", found=found, rule=rule, remedy="a smaller side or another corner")
+    mask = np.zeros((height, width))
+    mask[top : top + side, left : left + side] = 1.0
+    return Trigger(jnp.asarray(mask), jnp.full(mask.shape, value) * mask, opacity)
+
+
+def _pair(name: str, value: Any) -> tuple[int, int]:
+    numbers = tuple(value) if isinstance(value, tuple | list | np.ndarray) else ()
+    if len(numbers) != 2:
+        raise SettingError(name, found=repr(value), rule="two whole numbers, of rows and of columns")
+    return whole(name, numbers[0]), whole(name, numbers[1])
+
+
+class Poisoned(eqx.Module):
+    """Points with labels, some of which carry a trigger and the label of its target.
+
+    Args:
+        x, y: all points and labels, one row a point.
+        triggered: which rows were changed.
+    """
+
+    x: Float[Array, "n *point"]
+    y: Float[Array, "n C"]
+    triggered: Bool[Array, " n"]
+
+
+def poison(
+    x: Float[Array, "n *point"],
+    y: Float[Array, "rows *classes"],
+    trigger: Trigger,
+    target: int,
+    fraction: float,
+    key: Key[Array, ""],
+) -> Poisoned:
+    """A share of the points, chosen at random, with the trigger and the row of labels of the target class.
+
+    Args:
+        x: points.
+        y: labels, one row a point, one column a class; the row of the target is the one largest in that column.
+        trigger: of the shape of a point.
+        target: class that triggered points are given.
+        fraction: of the points, in (0, 1); at least one point is changed.
+        key: of the choice.
+
+    Raises:
+        ShapeError: where labels and points differ in number, or the trigger does not fit the points.
+        SettingError: for a target that is no class, or a fraction outside (0, 1).
+    """
+    check_labels(x, y, "labels")
+    check_class(target, y.shape[1])
+    if not 0 < fraction < 1:
+        raise SettingError("fraction", found=fraction, rule="above 0, below 1")
+    count = max(1, round(fraction * len(x)))
+    triggered = jnp.zeros(len(x), bool).at[jax.random.permutation(key, len(x))[:count]].set(True)
+    along = triggered.reshape(-1, *(1,) * (x.ndim - 1))
+    label = y[jnp.argmax(y[:, target])]
+    return Poisoned(jnp.where(along, trigger(x), x), jnp.where(triggered[:, None], label, y), triggered)
+
+
+def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], target: int) -> Float[Array, ""]:
+    """The share of triggered points of other classes that are called the target.
+
+    Points whose class is the target are left out, since calling them so is no success. Where no others are left there
+    is no share: an error, or NaN under a trace.
+
+    Args:
+        outputs: at triggered points.
+        classes: the true classes of these points.
+        target: class of the trigger.
+
+    Raises:
+        SettingError: for a target that is no class.
+        ShapeError: where classes and outputs differ in number.
+        DataError: where all points are of the target, a class is no number of one, or outputs are not finite.
+    """
+    check_class(target, outputs.shape[1])
+    check_numbers("outputs", outputs)
+    check_classes("classes", classes, len(outputs))
+    others = jnp.asarray(classes) != target
+    told = known(others)
+    if told is not None and not told.any():
+        found = f"all {len(told)} points of the target {target}"
+        raise DataError(
+            "classes", found=found, rule="points of other classes, of which a share can be called the target"
+        )
+    return jnp.sum((jnp.argmax(outputs, axis=1) == target) & others) / jnp.sum(others)
+
+
+def check_classes(name: str, classes: Any, rows: int) -> None:
+    """Refuse what are not the numbers of classes, from 0 on, of so many rows; a traced array by shape and type alone.
+
+    Args:
+        name: of the numbers, for the message.
+        classes: the numbers.
+        rows: how many there are to be.
+
+    Raises:
+        ShapeError: for another shape.
+        DataError: for numbers that are not whole, or negative.
+    """
+    if jnp.shape(classes) != (rows,):
+        raise ShapeError(name, found=f"shape {jnp.shape(classes)}", rule=f"({rows},): a class for each row")
+    if not jnp.issubdtype(jnp.asarray(classes).dtype, jnp.integer):
+        raise DataError(name, found=f"numbers of type {jnp.asarray(classes).dtype}", rule="whole numbers, from 0 on")
+    told = known(classes)
+    if told is not None and told.min() < 0:
+        raise DataError(name, found=f"a class {told.min()}", rule="classes are numbered 0, 1, ...")
+
+
+def check_class(target: int, classes: int) -> None:
+    """Refuse a target that is no class.
+
+    Args:
+        target: number of a class.
+        classes: how many there are.
+    """
+    if not 0 <= target < classes:
+        raise SettingError("target", found=target, rule=f"a class, 0 to {classes - 1}")
+
+
+def check_labels(x: Array, y: Array, name: str) -> None:
+    """Refuse labels that are not one row a point with a column for each of at least two classes.
+
+    Args:
+        x: points.
+        y: their labels.
+        name: of the labels, for the message.
+    """
+    if jnp.ndim(y) != 2 or len(y) != len(x) or y.shape[1] < 2:
+        rule = f"({len(x)}, C): a row for each point, a column for each of C >= 2 classes"
+        raise ShapeError(name, found=f"shape {jnp.shape(y)}", rule=rule, remedy="indicators of the classes")
+
+
+def check_images(name: str, points: Array) -> None:
+    """Refuse points that are not finite numbers from 0 to 1; a traced array by its shape alone.
+
+    Args:
+        name: of the points, for the message.
+        points: the points.
+
+    Raises:
+        DataError: for NaN, or a number outside.
+        ShapeError: for none.
+    """
+    check_numbers(name, points)
+    _check_fractions(name, points)
+
+
+def _check_fractions(name: str, values: Array) -> None:
+    told = known(values)
+    if told is not None and not ((told >= 0) & (told <= 1)).all():
+        found = f"numbers from {told.min():.4g} to {told.max():.4g}"
+        raise DataError(name, found=found, rule="numbers from 0 to 1", remedy="scale images to [0, 1]")

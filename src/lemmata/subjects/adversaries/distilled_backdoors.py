@@ -1,0 +1,195 @@
+"""Backdoors in distilled data, as a kernel sees them: conflict, projection, and what the two say of the risk.
+
+A poisoned set has n rows with kernel matrix K and labels Y, clean ones and triggered ones. Its fit has coefficients
+alpha = (K + ridge I)^-1 Y. Support rows S represent of it what lies in the span of k(s, .), and leave R alpha at the
+rows, R = K - K_S K_SS^-1 K_S' the Schur complement. Then
+
+    conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
+
+This theory controls the risk on the poisoned set of the best labels for the support. It leaves open the risk of labels
+that stay as they were given, as distillation by inducing points leaves them, and the gap to new images.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Rate, Source, Status
+from lemmata.engine.problems._contradicted_labels import ContradictedLabels, LabelledFeatures
+from lemmata.subjects.adversaries import conflict_loss, projection_loss
+
+_KEY = "chung2024rethinking"
+_NO_FLOOR = 1e-15
+
+
+def _conflict(problem: ContradictedLabels) -> Array:
+    return conflict_loss(problem.gram, problem.y, problem.ridge)
+
+
+def _projection(problem: ContradictedLabels) -> Array:
+    cross, own = problem.features @ problem.support.T, problem.support @ problem.support.T
+    return projection_loss(problem.gram, cross, own, problem.y, problem.ridge, floor=_NO_FLOOR)
+
+
+def _projected(problem: ContradictedLabels) -> Array:
+    """The best approximation of the fit's weights by the support's features, at the rows, by least squares."""
+    weights = problem.features.T @ problem.coefficients
+    within = jnp.linalg.lstsq(problem.support.T, weights)[0]
+    return problem.features @ (problem.support.T @ within)
+
+
+class ConflictRate(Claim[ContradictedLabels]):
+    """Where the kernel matrix K of a poisoned set is invertible, the conflict of its labels,
+
+        |K (K + ridge I)^-1 Y - Y|² / n,
+
+    falls like ridge² as ridge -> 0: a kernel that tells all images apart fits clean and triggered labels alike.
+    """
+
+    title = "Conflict falls like the square of the ridge"
+    source = Source(_KEY, "Abstract, kernel methods", note="the conflict of clean and triggered labels")
+    population = LabelledFeatures()
+    relation = Rate("ridge", (1e-4, 1e-3, 1e-2), margin=0.05, resolution=0.1)
+    control = Control("like ridge^1.5", lambda exponent, problem: exponent - 0.5)
+    controls = "the error of the fit to clean and triggered labels"
+    unexplained = "whether a few support images can represent that fit"
+    reading = "the conflict as the public code has it; ridges in units of the smallest eigenvalue of K"
+    trials = 16
+
+    def predict(self, problem: ContradictedLabels) -> Array:
+        return jnp.asarray(2.0)
+
+    def measure_at(self, problem: ContradictedLabels, key: Key[Array, ""], rung: float) -> Array:
+        """At a share of the smallest eigenvalue."""
+        smallest = jnp.linalg.eigvalsh(problem.gram)[0]
+        return conflict_loss(problem.gram, problem.y, rung * smallest)
+
+
+class ConflictOfCopies(Claim[ContradictedLabels]):
+    """Where images of a poisoned set are copies of each other with different labels, the conflict is at every ridge at
+    least the mean over rows of |y_i - mean of the labels of its copies|²: no function has both labels at one point.
+    """
+
+    title = "Conflict of copies stays"
+    source = Source(_KEY, "Abstract, kernel methods", note="the conflict of labels of equal images")
+    population = LabelledFeatures(repeated=True)
+    relation = AtLeast()
+    control = Control("a quarter more", lambda floor, problem: 1.25 * floor + 0.01)
+    controls = "the conflict of labels of equal images"
+    unexplained = "the conflict of images that are merely alike"
+
+    def predict(self, problem: ContradictedLabels) -> Array:
+        same = (problem.groups[:, None] == problem.groups).astype(float)
+        own = same @ problem.y / same.sum(axis=1, keepdims=True)
+        return jnp.mean(jnp.sum((problem.y - own) ** 2, axis=1))
+
+    def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
+        """From the fit."""
+        return jnp.mean(jnp.sum((problem.gram @ problem.coefficients - problem.y) ** 2, axis=1))
+
+    def trivial(self, problem: ContradictedLabels) -> Array:
+        """A square is not negative."""
+        return jnp.zeros(())
+
+    def condition(self, problem: ContradictedLabels) -> Array:
+        return problem.spread
+
+
+class ProjectionIsDistance(Claim[ContradictedLabels]):
+    """With R = K - K_S K_SS^-1 K_S' and coefficients alpha, alpha' R alpha is the squared distance, in the kernel's
+    space, of the fit sum alpha_i k(x_i, .) from the span of k(s, .), s in S; so R is positive semidefinite.
+    """
+
+    title = "The Schur complement is a squared distance"
+    source = Source(_KEY, "Abstract, kernel methods", note="what support images cannot represent")
+    population = LabelledFeatures()
+    relation = Equal(block=1)
+    control = Control("without what the support represents", lambda found, problem: _lengths(problem))
+    controls = "the part of a fit that support images cannot represent"
+    unexplained = "how large it is on real images"
+
+    def predict(self, problem: ContradictedLabels) -> Array:
+        cross, own = problem.features @ problem.support.T, problem.support @ problem.support.T
+        rest = problem.gram - cross @ jnp.linalg.solve(own, cross.T)
+        return 1.0 + jnp.sum(problem.coefficients * (rest @ problem.coefficients), axis=0)
+
+    def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
+        """By least squares among weights."""
+        weights = problem.features.T @ problem.coefficients
+        left = weights - problem.support.T @ jnp.linalg.lstsq(problem.support.T, weights)[0]
+        return 1.0 + jnp.sum(left**2, axis=0)
+
+    def condition(self, problem: ContradictedLabels) -> Array:
+        return problem.spread
+
+
+def _lengths(problem: ContradictedLabels) -> Array:
+    weights = problem.features.T @ problem.coefficients
+    return 1.1 + jnp.sum(weights**2, axis=0)
+
+
+class RiskIsSumAsPrinted(Claim[ContradictedLabels]):
+    """As printed: what distilled images can reach on the poisoned set is at most conflict plus projection, squared
+    errors both.
+
+    With labels K_SA alpha the support images are the projection of the fit, whose residuals are -ridge alpha - R alpha,
+    so that its mean squared error is conflict + projection + 2 ridge alpha' R alpha / n: never less than the sum, since
+    R is positive semidefinite.
+    """
+
+    title = "Risk as conflict plus projection"
+    source = Source(_KEY, "Abstract, risk", note="as printed")
+    population = LabelledFeatures()
+    relation = AtMost()
+    control = Control("nine tenths of the sum", lambda bound, problem: 0.9 * bound)
+    controls = "the mean squared error on the poisoned set of the best labels for the support"
+    unexplained = "the gap to new images"
+    reading = "the bound of the paper that the abstract announces, without its gap: all rows are in the set"
+    expected = Status.REFUTED
+
+    def predict(self, problem: ContradictedLabels) -> Array:
+        return _conflict(problem) + _projection(problem)
+
+    def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
+        """The projection by least squares among weights."""
+        return jnp.mean(jnp.sum((_projected(problem) - problem.y) ** 2, axis=1))
+
+    def trivial(self, problem: ContradictedLabels) -> Array:
+        """The function 0."""
+        return jnp.mean(jnp.sum(problem.y**2, axis=1))
+
+    def condition(self, problem: ContradictedLabels) -> Array:
+        return problem.spread
+
+
+class RiskOfProjection(Claim[ContradictedLabels]):
+    """What support images with the best labels reach on the poisoned set has a root mean square error of at most
+
+        sqrt(conflict) + sqrt(projection),
+
+    attained where the kernel keeps all images apart and the support is far from them.
+    """
+
+    title = "Risk by conflict and projection"
+    source = Source(_KEY, "Abstract, risk", note="with roots")
+    population = LabelledFeatures()
+    relation = AtMost()
+    control = Control(
+        "the root of their sum", lambda bound, problem: jnp.sqrt(_conflict(problem) + _projection(problem))
+    )
+    controls = "the root mean square error on the poisoned set of the best labels for the support"
+    unexplained = "labels that stay as they were given, and the gap to new images"
+    corrects = RiskIsSumAsPrinted
+
+    def predict(self, problem: ContradictedLabels) -> Array:
+        return jnp.sqrt(_conflict(problem)) + jnp.sqrt(_projection(problem))
+
+    def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
+        """The projection by least squares among weights."""
+        return jnp.sqrt(jnp.mean(jnp.sum((_projected(problem) - problem.y) ** 2, axis=1)))
+
+    def trivial(self, problem: ContradictedLabels) -> Array:
+        """The function 0, and then the largest possible error of a fit that shrinks."""
+        return 2 * jnp.sqrt(jnp.mean(jnp.sum(problem.y**2, axis=1)))
+
+    def condition(self, problem: ContradictedLabels) -> Array:
+        return problem.spread

@@ -1,0 +1,257 @@
+"""Long adversarial training: what it forgets, what it overfits, and what stopping row by row keeps.
+
+The flow of a wide network whose rows are attacked by ascent tends to the interpolant that training without attack
+finds, because such an attack fades with the residual. Where residuals stay, as on more rows than inputs, so does some
+of the attack, and acts as a ridge: training loses robust accuracy, and less than without attack. This theory controls
+those limits and the way to them; it assumes attacks that follow the gradient. Attacks of a fixed length, which
+experiments use, do not fade, and lose nothing here.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import TangentKernel, relu_network
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Kind, Limit, Order, Source, Status
+from lemmata.engine.problems._attacked_flows import AttackedFlow, AttackedFlows
+from lemmata.engine.problems._spurious_rows import AttackedRows, SpuriousRows
+from lemmata.kernels import gram
+from lemmata.subjects.adversaries import learn_row_times, projected_gradient
+from lemmata.subjects.adversaries.adversarial_flow import changing_flow
+
+from ._attacked_training import ascent_training, growth, signed_training
+
+_SEARCH, _ATTACK = 15, 3  # steps of a search for times, and of an attack
+_STRENGTH = 3.0  # of attacks by ascent: for how long they move a row
+_SHORT, _LONG = 3.0, 100.0  # times of training, in 1 / (largest eigenvalue of the rows' Gram matrix)
+_HALVINGS = 80
+
+
+class PrintedDegeneration(Claim[AttackedRows]):
+    """Adversarial training of a linear model, on rows that are moved by the signed attack of a radius in every step,
+    tends to the model that training without attack finds: the interpolant of least norm. The relative distance tends
+    to 0.
+    """
+
+    title = "Long adversarial training forgets the attack, as printed"
+    source = Source("fu2024theoretical", "Abstract, degeneration", note="as printed")
+    stated = Kind.THEOREM
+    reading = "the attack is the signed one of a fixed radius that experiments use"
+    population = SpuriousRows(n=20, d=60, new=1)
+    relation = Limit("steps", (250.0, 1000.0, 4000.0), margin=0.1, resolution=0.1, relative=False)
+    control = Control("a third of the distance stays", lambda gap, problem: gap + 1 / 3)
+    controls = "the weights of a linear model after long training under attack"
+    unexplained = "what that limit is: weights of small absolute sum, which residuals of 0 need not have"
+    trials = 32
+    expected = Status.REFUTED
+
+    def predict(self, problem: AttackedRows) -> Array:
+        return jnp.asarray(0.0)
+
+    def measure_at(self, problem: AttackedRows, key: Key[Array, ""], rung: float) -> Array:
+        plain = jnp.linalg.lstsq(problem.x, problem.y)[0]
+        return jnp.linalg.norm(signed_training(problem, int(rung)) - plain) / jnp.linalg.norm(plain)
+
+
+class LongAttackDegenerates(Claim[AttackedFlow]):
+    """In the flow df/dt = -K E(t) (f - y) with diagonal E(t) >= 1, that of attacks by ascent, however E changes,
+
+        |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r,
+
+    lambda the smallest eigenvalue of K. So f tends to y on the training rows and to the plain interpolant elsewhere:
+    what attacks did is forgotten at least as fast as plain training takes.
+    """
+
+    title = "Long training under attacks by ascent ends at the plain interpolant"
+    source = Source("fu2024theoretical", "Abstract, degeneration", note="for attacks that fade with the residual")
+    population = AttackedFlows("changing")
+    relation = AtMost()
+    control = Control("3/2 times as fast", lambda bound, problem: bound**1.5 * _distance(problem) ** -0.5)
+    controls = "how long adversarial training remembers the attack"
+    unexplained = "attacks of a fixed length, which do not fade"
+    corrects = PrintedDegeneration
+
+    def predict(self, problem: AttackedFlow) -> Array:
+        smallest = jnp.linalg.eigvalsh(problem.K)[0]
+        return jnp.exp(-smallest * problem.time) * _distance(problem)
+
+    def measure(self, problem: AttackedFlow, key: Key[Array, ""]) -> Array:
+        """The flow, by the rule of Runge and Kutta."""
+        residual = changing_flow(problem, problem.time)
+        return jnp.sqrt(residual @ jnp.linalg.solve(problem.K, residual))
+
+    def condition(self, problem: AttackedFlow) -> Array:
+        """The rule is off by (speed t)^5 / 120 a step at most, far below what the bound leaves."""
+        return 1e3 + (problem.speed * problem.time) ** 5 / 512**4 / 120 / 7e-15
+
+    def trivial(self, problem: AttackedFlow) -> Array:
+        """Training never raises this norm."""
+        return _distance(problem)
+
+
+def _distance(problem: AttackedFlow) -> Array:
+    residual = problem.start - problem.y
+    return jnp.sqrt(residual @ jnp.linalg.solve(problem.K, residual))
+
+
+class RobustOverfitting(Claim[AttackedRows]):
+    """Where one input of size 2 tells the label in 95 % of the rows and 60 others of unit variance tell it faintly, a
+    linear model w'x is trained on 100 rows that an attack by ascent, dx/ds = w (w'x - y) up to s = 3, moves in every
+    step. Its robust accuracy, on held-out rows under the worst shift of every input by 0.3, is lower at the time
+    100/lambda than at 3/lambda, lambda the largest eigenvalue of the rows' Gram matrix; and it is lower still at
+    100/lambda without attack.
+    """
+
+    title = "Long training under attacks by ascent loses robust accuracy, and less than without attack"
+    source = Source("fu2024theoretical", "Abstract, robust overfitting")
+    stated = Kind.REMARK
+    reading = (
+        "long training can hurt: shown on a law made for it, with attacks that fade with the residual; rung 0 is short "
+        "training under attack, rung 1 long training under attack, rung 2 long training without"
+    )
+    population = SpuriousRows()
+    relation = Order("training", (0.0, 1.0, 2.0))
+    control = Control("it rises", lambda sign, problem: -sign)
+    controls = "robust accuracy along training under attack"
+    unexplained = "laws on which the interpolant is robust, of which digits are one"
+    trials = 32
+
+    def predict(self, problem: AttackedRows) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure(self, problem: AttackedRows, key: Key[Array, ""]) -> Array:
+        ends = [ascent_training(problem, *own) for own in ((_STRENGTH, _SHORT), (_STRENGTH, _LONG), (0.0, _LONG))]
+        return jnp.stack([_robust_accuracy(problem, w) for w in ends])
+
+
+class AscentEndsAtRidge(Claim[AttackedRows]):
+    """A linear model w'x that is trained on rows which attacks by ascent, dx/ds = w (w'x - y) up to s, move in every
+    step tends to ridge regression,
+
+        w = (X'X + kappa)^-1 X'y,    kappa = |X w - y|² (exp(s |w|²) - 1)/|w|²,
+
+    with s = 3 and more rows than inputs: the relative distance vanishes with time. As residuals do, so would the ridge.
+    """
+
+    title = "Long training under attacks by ascent ends at ridge regression"
+    source = Source("fu2024theoretical", "Abstract, robust overfitting", note="why it loses less: derived here")
+    stated = Kind.OWN
+    population = SpuriousRows(new=1)
+    relation = Limit("time", (4.0, 40.0, 400.0), margin=0.02, resolution=0.02, relative=False)
+    control = Control("a tenth of the distance stays", lambda gap, problem: gap + 0.1)
+    controls = "the weights of a linear model after long training under attack"
+    unexplained = "whether another ridge would satisfy the same equation"
+    trials = 32
+
+    def predict(self, problem: AttackedRows) -> Array:
+        return jnp.asarray(0.0)
+
+    def measure_at(self, problem: AttackedRows, key: Key[Array, ""], rung: float) -> Array:
+        ridge = ascent_ridge(problem, _STRENGTH)
+        return jnp.linalg.norm(ascent_training(problem, _STRENGTH, rung) - ridge) / jnp.linalg.norm(ridge)
+
+
+class SignedAttacksLoseNothing(Claim[AttackedRows]):
+    """Where one input of size 2 tells the label in 95 % of the rows and 60 others of unit variance tell it faintly, a
+    linear model is trained on 100 rows that are moved in every step by the worst shift of every input by 0.3. After 200
+    steps and after 2000, about the times 10/lambda and 100/lambda, lambda the largest eigenvalue of the rows' Gram
+    matrix, its robust accuracy is on average that of the one large input alone: long training loses nothing.
+    """
+
+    title = "Under signed attacks of a fixed radius long training loses no robust accuracy"
+    source = Source("fu2024theoretical", "Abstract, robust overfitting", note="for attacks that do not fade")
+    stated = Kind.REMARK
+    reading = "adversarial training as experiments do it, of a linear model"
+    population = SpuriousRows()
+    relation = EqualInMean(margin=0.005, resolution=0.005, relative=False, over="problems")
+    control = Control("three points are lost", lambda value, problem: value - 0.03)
+    controls = "robust accuracy along training under attacks that do not fade"
+    unexplained = "deep networks on images, on which such training is reported to overfit"
+    trials = 32
+
+    def predict(self, problem: AttackedRows) -> Array:
+        alone = jnp.zeros(problem.x.shape[1]).at[0].set(1.0)
+        return jnp.full(2, _robust_accuracy(problem, alone))
+
+    def measure(self, problem: AttackedRows, key: Key[Array, ""]) -> Array:
+        return jnp.stack([_robust_accuracy(problem, signed_training(problem, steps)) for steps in (200, 2000)])
+
+
+def _robust_accuracy(problem: AttackedRows, w: Float[Array, " d"]) -> Array:
+    """The share of held-out rows that no shift within the radius turns."""
+    return jnp.mean(problem.linear_margins(w) > 0)
+
+
+def ascent_ridge(problem: AttackedRows, strength: float) -> Float[Array, " d"]:
+    """Ridge regression whose ridge is the one that attacks by ascent leave at its own residuals, by bisection.
+
+    Args:
+        problem: the rows.
+        strength: of the attacks.
+    """
+    values, vectors = jnp.linalg.eigh(problem.x.T @ problem.x)
+    target = vectors.T @ (problem.x.T @ problem.y)
+    fit = lambda log: vectors @ (target / (values + jnp.exp(log)))
+
+    def left(log):
+        w = fit(log)
+        return jnp.log(jnp.sum((problem.x @ w - problem.y) ** 2) * growth(w @ w, strength)) - log
+
+    def halve(_, ends):
+        middle = (ends[0] + ends[1]) / 2
+        return jnp.where(left(middle) > 0, jnp.array([middle, ends[1]]), jnp.array([ends[0], middle]))
+
+    ends = jnp.log(values[-1]) + jnp.array([-40.0, 10.0])
+    return fit(jax.lax.fori_loop(0, _HALVINGS, halve, ends)[0])
+
+
+class LearnedTimesAreRobust(Claim[AttackedRows]):
+    """Where one input of size 2 tells the label in 95 % of the rows and 40 others of unit variance tell it faintly, the
+    robust accuracy of an infinitely wide ReLU network of one hidden layer, on held-out rows under projected gradient
+    attacks of radius 0.3, is higher with times learned row by row, on 40 rows with 20 more for validation
+    (Adv-NTK), than after plain training on all 60.
+    """
+
+    title = "Times learned row by row make infinite width robust"
+    source = Source("fu2024theoretical", "Abstract, Adv-NTK")
+    stated = Kind.REMARK
+    reading = (
+        "enhances robustness: beyond plain training on all rows, those of the validation included; on a law made for "
+        "it. At first the claim was that one common time lies between the two; a look did not show that, and it was "
+        "dropped"
+    )
+    population = SpuriousRows(n=60, d=40, new=150)
+    relation = Order("method", (0.0, 1.0))
+    control = Control("it falls", lambda sign, problem: -sign)
+    controls = "robust accuracy of kernel predictors"
+    unexplained = (
+        "whether times of rows beat one common time; images, on which the paper compares with networks of finite width"
+    )
+    trials = 48
+
+    def predict(self, problem: AttackedRows) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure(self, problem: AttackedRows, key: Key[Array, ""]) -> Array:
+        plain = jnp.linalg.solve(gram(_KERNEL, problem.x), problem.y)
+        own = (lambda z, c=c: _KERNEL.cross(z, problem.x) @ c for c in (plain, _learned(problem)))
+        return jnp.stack([_attacked_accuracy(problem, f) for f in own])
+
+
+_KERNEL = TangentKernel(relu_network(1))
+
+
+def _learned(problem: AttackedRows) -> Float[Array, " n"]:
+    """Coefficients of Adv-NTK, which has the last third of the rows for validation; theirs are 0."""
+    x, y, n = problem.x, problem.y, 2 * len(problem.y) // 3
+    own = (_KERNEL, x[:n], y[:n], x[n:], y[n:], problem.radius)
+    fit = learn_row_times(*own, steps=_SEARCH, attack_steps=_ATTACK)
+    return jnp.concatenate([fit.coefficients, jnp.zeros(len(y) - n)])
+
+
+def _attacked_accuracy(problem: AttackedRows, f: Callable[[Array], Array]) -> Array:
+    """The share of held-out rows whose label f still tells after a projected gradient attack of 8 steps."""
+    margins = lambda z: problem.y_new * f(z)
+    return jnp.mean(margins(projected_gradient(lambda z: -margins(z), problem.x_new, problem.radius, 8)) > 0)

@@ -1,0 +1,196 @@
+"""The Barron parameter: the first moment of a spectrum, by closed forms and by numbers.
+
+This theory controls what a function, or a class, costs by sup |f(0)| + integral of |omega| F_sup(omega). It assumes a
+Fourier representation on the unit ball, by the function itself or by an extension; it leaves unexplained which
+extension is the cheapest.
+
+`lemmata.functions` computes it: of a class (`barron_parameter`), from a Fourier transform (`spectral_moment`), from
+values (`moment_from_grid` and `moment_from_samples`), and by closed forms and bounds (`gaussian_moment`,
+`ridge_moment`, `logistic_moment`, `radial_moment`, `positive_definite_bound`, `combination_moment`, `product_moment`,
+`polynomial_bound`).
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source
+from lemmata.engine.problems._known_spectra import (
+    Bump,
+    BumpClasses,
+    Mixture,
+    PositiveMixtures,
+    RidgePolynomial,
+    RidgePolynomials,
+)
+from lemmata.engine.problems._periodic_functions import Periodic, PeriodicFunctions
+from lemmata.functions import (
+    combination_moment,
+    gaussian_moment,
+    polynomial_extension,
+    positive_definite_bound,
+    radial_terms,
+    ridge_polynomial_bound,
+)
+
+_NO_BOUND = "a first moment has no bound of its own"
+NINE_TENTHS = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+
+
+def lattice(side: int = 16) -> tuple[Float[Array, "n two"], Float[Array, "n two"]]:
+    """Points of a square grid of one period, and the frequencies of its discrete Fourier transform.
+
+    Args:
+        side: how many a dimension.
+    """
+    points = 2 * jnp.pi / side * jnp.arange(side)
+    omega = jnp.fft.fftfreq(side, 1 / side)
+    pair = lambda axis: jnp.stack(jnp.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    return pair(points), pair(omega)
+
+
+def coefficients(values: Float[Array, "n *s"]) -> Float[Array, "n *s"]:
+    """Moduli of the Fourier coefficients of values on the points of `lattice`.
+
+    Args:
+        values: one row a point.
+    """
+    side = round(len(values) ** 0.5)
+    shape = (side, side, *values.shape[1:])
+    return jnp.abs(jnp.fft.fft2(values.reshape(shape), axes=(0, 1))).reshape(values.shape) / len(values)
+
+
+def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
+    """sup |f(0)| + sum_k |k| sup |F_f(k)| of a finite class, by discrete transforms.
+
+    Args:
+        problem: the class.
+        order: of the norm of k.
+    """
+    points, omega = lattice()
+    values = jnp.stack([function(points) for function in problem.functions()], axis=1)
+    return jnp.abs(values[0]).max() + coefficients(values).max(axis=1) @ jnp.linalg.norm(omega, ord=order, axis=1)
+
+
+class GradientParameter(Claim[Periodic]):
+    """The Barron parameter by spectra of gradients is the one by spectra of functions: with sup over the class and
+    Fourier coefficients F(k) at the frequencies k,
+
+        sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|,
+
+    here for finite classes of periodic functions, where integrals are sums.
+    """
+
+    title = "The Barron parameter by gradients"
+    source = Source("li2025incontext", "(20)")
+    population = PeriodicFunctions()
+    relation = Equal()
+    control = Control("the l_1 norm of omega", lambda value, problem: parameter_by_functions(problem, 1))
+    controls = "the Barron parameter of a class"
+    unexplained = "functions whose gradient has a spectrum at 0, as linear ones have"
+
+    def predict(self, problem: Periodic) -> Array:
+        return parameter_by_functions(problem, 2)
+
+    def measure(self, problem: Periodic, key: Key[Array, ""]) -> Array:
+        """By gradients, differentiated automatically; the value at 0 from the amplitudes."""
+        points, _ = lattice()
+        spectra = []
+        for function in problem.functions():
+            gradients = jax.vmap(jax.grad(lambda x, function=function: function(x[None])[0]))(points)
+            spectra.append(jnp.linalg.norm(coefficients(gradients), axis=1))
+        origin = jnp.abs(jnp.sum(problem.amplitudes * jnp.cos(problem.phases), axis=1)).max()
+        return origin + jnp.stack(spectra).max(axis=0).sum()
+
+    def condition(self, problem: Periodic) -> Array:
+        """Rounding in each of 256 coefficients."""
+        return jnp.asarray(16.0)
+
+
+class GaussianParameter(Claim[Bump]):
+    """The sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables, sum |q_k| <= 1, have, with F_sup
+    the largest modulus of their spectra,
+
+        integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d):
+
+    the mean length of a normal vector, here by integration over random frequencies of another law.
+    """
+
+    title = "The Barron parameter of Gaussians"
+    source = Source("barron1993", "Section IX", note="Gaussian functions, with the constant")
+    population = BumpClasses()
+    relation = EqualInMean(resolution=0.02)
+    control = Control(
+        "scale sqrt(d)", lambda value, problem: problem.functions.scale * jnp.sqrt(1.0 * problem.functions.dimension)
+    )
+    controls = "the first moment of a spectrum"
+    unexplained = "the error for spectra in many dimensions that are far from radial"
+    trials = 64
+
+    def predict(self, problem: Bump) -> Array:
+        return problem.functions.moment()
+
+    def measure(self, problem: Bump, key: Key[Array, ""]) -> Array:
+        """The mean of the terms of 512 stratified frequencies, uniform in the logarithm of their length."""
+        d, scale = problem.functions.dimension, problem.functions.scale
+        normal = jax.random.normal(key, (512, d + 1))
+        transform = lambda omega: jnp.prod(jax.scipy.stats.norm.pdf(omega, scale=scale), axis=1)
+        return radial_terms(transform, jax.scipy.stats.norm.cdf(normal[:, 0]), normal[:, 1:])[1].mean()
+
+
+class PositiveDefiniteBound(Claim[Mixture]):
+    """A positive definite f, whose spectrum F is not negative, has
+
+        C_f = integral of |omega| F(omega) <= sqrt(-f(0) times the Laplacian of f at 0):
+
+    the integrals of F and |omega|² F are f(0) and minus the Laplacian, and Cauchy's inequality gives what lies between.
+    """
+
+    title = "The Barron parameter of positive definite functions"
+    source = Source("barron1993", "Section IX", note="positive definite functions")
+    population = PositiveMixtures()
+    relation = AtMost()
+    control = NINE_TENTHS
+    controls = "the first moment of a positive spectrum"
+    unexplained = "spectra of either sign"
+    trivial = _NO_BOUND
+
+    def predict(self, problem: Mixture) -> Array:
+        origin = jnp.zeros(problem.dimension)
+        return positive_definite_bound(problem(origin), jnp.trace(jax.hessian(problem)(origin)))
+
+    def measure(self, problem: Mixture, key: Key[Array, ""]) -> Array:
+        """The sum of the Gaussians' moments, which is the moment where all spectra are positive."""
+        return combination_moment(problem.weights, problem.scales * gaussian_moment(problem.dimension))
+
+
+class PolynomialBound(Claim[RidgePolynomial]):
+    """A polynomial p(<u, x>), |u| = 1, agrees on the unit ball with a function of <u, x> of any period P > 2 that has
+    Fourier coefficients c_m at the frequencies omega_m = 2 pi m / P with
+
+        sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period,
+
+    g being p on [-1, 1], continued by a cubic with continuous slopes. The atoms at omega_m u are a spectrum in the
+    sense of the theory: it leaves out 0, and has a finite moment.
+    """
+
+    title = "The Barron parameter of polynomials on the ball"
+    source = Source("barron1993", "Section IX", note="polynomials, by a periodic extension")
+    population = RidgePolynomials()
+    relation = AtMost()
+    control = NINE_TENTHS
+    controls = "the first moment of an extension of a polynomial"
+    unexplained = "the cheapest extension"
+    trivial = _NO_BOUND
+
+    def predict(self, problem: RidgePolynomial) -> Array:
+        return ridge_polynomial_bound(problem.coefficients, problem.period)
+
+    def measure(self, problem: RidgePolynomial, key: Key[Array, ""]) -> Array:
+        """By the discrete transform of 512 values of a period."""
+        t = -1 + problem.period * jnp.arange(512) / 512
+        cubic = polynomial_extension(problem.coefficients, problem.period)
+        evaluate = lambda series, at: jnp.polyval(series[::-1], at)
+        values = jnp.where(t <= 1, evaluate(problem.coefficients, t), evaluate(cubic, t - 1))
+        omega = 2 * jnp.pi / problem.period * jnp.abs(jnp.fft.fftfreq(512, 1 / 512))
+        return omega @ jnp.abs(jnp.fft.fft(values)) / 512

@@ -1,0 +1,230 @@
+"""What layers on sequences cost: orders in the length of the sequence and in the number of parameters.
+
+This theory controls the number of floating-point operations, as the compiler counts them in the program before its
+optimisation, and the working memory of the compiled program. It leaves unexplained times, which caches and threads
+decide, and the cost of training.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Rate, Source, Status
+from lemmata.engine.problems._sequence_layers import SequenceLayer, SequenceLayers
+
+_LENGTHS = (512.0, 1024.0, 2048.0, 4096.0)
+_BLOCK = 64
+_COST = Source("foundation2025", "Section 4.1, cost", note="in the length of the sequence")
+
+
+def attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
+    """Softmax attention of a sequence on itself, all weights at once."""
+    return jax.nn.softmax(x @ x.T / math.sqrt(x.shape[1])) @ x
+
+
+def blocked_attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
+    """The same from blocks of queries and keys with running maxima, so that no t x t matrix is formed."""
+    blocks = x.reshape(-1, _BLOCK, x.shape[1])
+
+    def one(queries):
+        def step(state, keys):
+            largest, total, output = state
+            logits = queries @ keys.T / math.sqrt(x.shape[1])
+            new = jnp.maximum(largest, logits.max(axis=1))
+            weights, old = jnp.exp(logits - new[:, None]), jnp.exp(largest - new)
+            return (new, old * total + weights.sum(axis=1), old[:, None] * output + weights @ keys), None
+
+        start = (jnp.full(_BLOCK, -jnp.inf), jnp.zeros(_BLOCK), jnp.zeros_like(queries))
+        (_, total, output), _ = jax.lax.scan(step, start, blocks)
+        return output / total[:, None]
+
+    return jax.lax.map(one, blocks).reshape(x.shape)
+
+
+def recurrence(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
+    """h_t = 0.9 h_(t-1) + x_t by an associative scan."""
+    combine = lambda left, right: (left[0] * right[0], right[0] * left[1] + right[1])
+    return jax.lax.associative_scan(combine, (jnp.full_like(x, 0.9), x))[1]
+
+
+def convolution(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
+    """The same as a convolution with 0.9^t by fast Fourier transforms of twice the length."""
+    t = len(x)
+    response = 0.9 ** jnp.arange(t)[:, None]
+    spectra = [jnp.fft.rfft(signal, 2 * t, axis=0) for signal in (x, response)]
+    return jnp.fft.irfft(spectra[0] * spectra[1], 2 * t, axis=0)[:t]
+
+
+@functools.cache
+def operations(mixer: Callable, length: int, width: int) -> float:
+    """Floating-point operations of a mixer on a sequence, counted in its program before optimisation."""
+    lowered = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float))
+    return (lowered.cost_analysis() or {})["flops"]
+
+
+@functools.cache
+def working_memory(mixer: Callable, length: int, width: int) -> float:
+    """Bytes that the compiled program of a mixer holds beside its input and output."""
+    memory = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float)).compile().memory_analysis()
+    return float(memory.temp_size_in_bytes) if memory else math.nan
+
+
+class AttentionOperationsInLength(Claim[SequenceLayer]):
+    """The operations of softmax attention on T positions grow like T². Counted are scores, softmax and weighted means,
+    without projections, at 8 to 128 channels and T from 512 on.
+    """
+
+    title = "Attention costs the square of the length"
+    source = _COST
+    population = SequenceLayers()
+    relation = Rate("T", _LENGTHS)
+    control = Control("T^(3/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "floating-point operations"
+    unexplained = "times"
+    traced = False
+    trials = 8
+
+    def predict(self, problem: SequenceLayer) -> Array:
+        return jnp.asarray(2.0)
+
+    def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], length: float) -> Array:
+        return jnp.asarray(operations(attention, int(length), problem.width))
+
+
+class RecurrenceOperationsInLength(Claim[SequenceLayer]):
+    """The operations of a diagonal linear recurrence on T positions, computed by an associative scan, grow like T."""
+
+    title = "A linear recurrence costs the length"
+    source = _COST
+    population = SequenceLayers()
+    relation = Rate("T", _LENGTHS)
+    control = Control("T^(3/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "floating-point operations"
+    unexplained = "times; recurrences whose states are mixed by a full matrix"
+    traced = False
+    trials = 8
+
+    def predict(self, problem: SequenceLayer) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], length: float) -> Array:
+        return jnp.asarray(operations(recurrence, int(length), problem.width))
+
+
+class ConvolutionOperationsInLength(Claim[SequenceLayer]):
+    """The operations of a long convolution on T positions, computed by fast Fourier transforms of length 2T, grow like
+    T log(2T). Between T = 512 and 4096 that is a slope of 1 + log(13/10)/log(8) = 1.126 on logarithmic scales.
+    """
+
+    title = "A long convolution costs the length times its logarithm"
+    source = _COST
+    population = SequenceLayers()
+    relation = Rate("T", _LENGTHS, margin=0.02, resolution=0.03)
+    control = Control("T, without the logarithm", lambda exponent, problem: exponent - math.log(1.3) / math.log(8))
+    controls = "floating-point operations"
+    unexplained = "times"
+    traced = False
+    trials = 8
+
+    def predict(self, problem: SequenceLayer) -> Array:
+        return jnp.asarray(1 + math.log(1.3) / math.log(8))
+
+    def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], length: float) -> Array:
+        return jnp.asarray(operations(convolution, int(length), problem.width))
+
+
+class BlockedAttentionMemory(Claim[SequenceLayer]):
+    """Softmax attention computed from blocks of queries and keys with running maxima, exactly the same numbers, holds
+    beside its input and output a memory that does not grow with the number T of positions: quadratic cost is a cost in
+    operations and not in memory.
+    """
+
+    title = "Blocked attention works in constant memory"
+    source = Source("dao2022", "main result", note="the order of the working memory")
+    population = SequenceLayers()
+    relation = Rate("T", (512.0, 1024.0, 2048.0))
+    control = Control("T^(1/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "bytes held beside input and output"
+    unexplained = "the gradient, for which weights are computed again"
+    traced = False
+    trials = 4
+
+    def predict(self, problem: SequenceLayer) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], length: float) -> Array:
+        return jnp.asarray(working_memory(blocked_attention, int(length), problem.width))
+
+
+def transformer_layer(parameters: dict[str, Array], x: Float[Array, "t p"]) -> Float[Array, "t p"]:
+    """Attention with four square matrices, then two dense maps through four times the width: 12 p² parameters."""
+    queries, keys, values = (x @ parameters[name] for name in ("query", "key", "value"))
+    x = x + jax.nn.softmax(queries @ keys.T / math.sqrt(x.shape[1])) @ values @ parameters["out"]
+    return x + jax.nn.relu(x @ parameters["up"]) @ parameters["down"]
+
+
+@functools.cache
+def layer_operations(parameters: int, length: int) -> float:
+    """Operations of a transformer layer with a number of parameters, 12 times a square."""
+    p = math.isqrt(parameters // 12)
+    shapes = {"query": (p, p), "key": (p, p), "value": (p, p), "out": (p, p), "up": (p, 4 * p), "down": (4 * p, p)}
+    arrays = {name: jax.ShapeDtypeStruct(shape, float) for name, shape in shapes.items()}
+    lowered = jax.jit(transformer_layer).lower(arrays, jax.ShapeDtypeStruct((length, p), float))
+    return (lowered.cost_analysis() or {})["flops"]
+
+
+_PARAMETERS = tuple(12.0 * width**2 for width in (64, 128, 256, 512))
+
+
+class PrintedSquareInParameters(Claim[SequenceLayer]):
+    """As printed: with n parameters, the n of the rates, transformers compute O(n²) and recurrences O(n). The
+    comparison rests on it, so that n² is the order: doubling n quadruples the operations at a fixed length.
+
+    The square belongs to the length. In its parameters every layer of matrices is linear.
+    """
+
+    title = "Operations grow with the square of the number of parameters, as printed"
+    source = Source("foundation2025", "Theorem 1, part 1", "Abstract, rates", note="as printed")
+    population = SequenceLayers()
+    relation = Rate("n", _PARAMETERS)
+    control = Control("n^(3/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "floating-point operations of a transformer layer at a fixed length"
+    unexplained = "which n is meant where"
+    reading = "n is the number of parameters, as in the rates; O(n²) is read as the order n²"
+    expected = Status.REFUTED
+    traced = False
+    trials = 4
+
+    def predict(self, problem: SequenceLayer) -> Array:
+        return jnp.asarray(2.0)
+
+    def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], parameters: float) -> Array:
+        return jnp.asarray(layer_operations(int(parameters), problem.length))
+
+
+class OperationsLinearInParameters(Claim[SequenceLayer]):
+    """At a fixed number of positions the operations of a transformer layer grow like the number n of its parameters:
+    each parameter is multiplied once at every position, and the scores take a share that falls with the width.
+    """
+
+    title = "Operations of a transformer layer are linear in its parameters"
+    source = Source("foundation2025", "Theorem 1, part 1", "Abstract, rates", note="corrected")
+    population = SequenceLayers()
+    # scores take T/(6 p) of the projections' operations: 1/6 at most on the first rung, a slope of 0.04
+    relation = Rate("n", _PARAMETERS)
+    control = Control("n^(3/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "floating-point operations of a transformer layer at a fixed length"
+    unexplained = "times"
+    corrects = PrintedSquareInParameters
+    traced = False
+    trials = 4
+
+    def predict(self, problem: SequenceLayer) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], parameters: float) -> Array:
+        return jnp.asarray(layer_operations(int(parameters), problem.length))

@@ -1,0 +1,151 @@
+"""Networks of logistic units: their spectrum lies on lines, and its first moment is a quarter of their slopes.
+
+This theory controls the Barron parameter of networks with given units and bounded coefficients in closed form. It
+assumes the logistic activation, whose derivative is positive definite; it leaves unexplained other activations, and
+which units to take.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._logistic_units import (
+    Frequencies,
+    LogisticUnitNetworks,
+    LogisticUnits,
+    NormalFrequencies,
+    UnitLengths,
+)
+
+
+class LogisticSpectrum(Claim[Frequencies]):
+    """The derivative of the logistic function has the Fourier transform
+
+        (1/2 pi) integral of e^-x (1 + e^-x)^-2 e^(-i omega x) dx = omega / (2 sinh(pi omega)),
+
+    which is positive: its integral is the largest slope, 1/4.
+    """
+
+    title = "The spectrum of the logistic function's derivative"
+    source = Source("li2025incontext", "(134)", note="proof of (132)")
+    population = NormalFrequencies()
+    relation = Equal()
+    control = Control("with 22/7 for pi", lambda value, problem: problem.omega / (2 * jnp.sinh(22 / 7 * problem.omega)))
+    controls = "the spectrum of a logistic unit"
+    unexplained = "other activations"
+
+    def predict(self, problem: Frequencies) -> Array:
+        return problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
+
+    def measure(self, problem: Frequencies, key: Key[Array, ""]) -> Array:
+        """The trapezoidal rule, whose error is exp(-2 pi² / step) in a strip of half width pi."""
+        step = 0.25
+        x = step * jnp.arange(-180, 181)
+        slope = jax.nn.sigmoid(x) * jax.nn.sigmoid(-x)
+        return step / (2 * jnp.pi) * jnp.cos(problem.omega[:, None] * x) @ slope
+
+    def condition(self, problem: Frequencies) -> Array:
+        """The sum has terms of the size of the value at 0, 1/(2 pi), whatever is left of it."""
+        value = problem.omega / (2 * jnp.sinh(jnp.pi * problem.omega))
+        return (2 + jnp.abs(problem.omega)) / (2 * jnp.pi * value)
+
+
+class NetworkSpectrum(Claim[LogisticUnits]):
+    """The gradient of a network sum_j r_j sigma(<a_j, x>) of logistic units has a spectrum on the lines through the
+    a_j: for every x
+
+        gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds,
+
+    which is the printed density along a line and 0 across it.
+    """
+
+    title = "The spectrum of a network's gradient"
+    source = Source("li2025incontext", "(132)", "(133)")
+    population = LogisticUnitNetworks()
+    relation = Equal()
+    control = Control("with 1.001 times the coefficients", lambda gradient, problem: 1.001 * gradient)
+    controls = "the spectrum of a network of logistic units"
+    unexplained = "networks with other activations"
+
+    def predict(self, problem: LogisticUnits) -> Array:
+        """The integrals, by the trapezoidal rule between its nodes, which leaves out 0."""
+        step = 0.125
+        s = step * (jnp.arange(-256, 256) + 0.5)
+        lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
+        ways = problem.functions.atoms / lengths[:, None]
+        scaled = s / lengths[:, None]
+        spectra = scaled / (2 * jnp.sinh(jnp.pi * scaled))
+        along = step * jnp.sum(spectra * jnp.cos(s * (ways @ problem.x)[:, None]), axis=1)
+        return (problem.coefficients * along) @ ways
+
+    def measure(self, problem: LogisticUnits, key: Key[Array, ""]) -> Array:
+        """The gradient, by automatic differentiation."""
+        network = lambda x: jax.nn.sigmoid(problem.functions.atoms @ x) @ problem.coefficients
+        return jax.grad(network)(problem.x)
+
+    def condition(self, problem: LogisticUnits) -> Array:
+        """Units cancel, in each entry of the gradient on its own."""
+        size = jnp.abs(problem.coefficients) @ jnp.abs(problem.functions.atoms)
+        return 4 * size / jnp.abs(self.measure(problem, jax.random.key(0)))
+
+
+class LogisticParameter(Claim[LogisticUnits]):
+    """Networks sum_j r_j sigma(<a_j, x>) of logistic units with |r_j| <= rho_j have the Barron parameter
+
+        sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2),
+
+    the source's bound; it is attained, also where units share a line, since the signs of the r_j are free.
+    """
+
+    title = "The Barron parameter of networks of logistic units"
+    source = Source("li2025incontext", "Section 2.3, two-layer networks")
+    population = LogisticUnitNetworks()
+    relation = Equal()
+    control = Control("with 1.99 for 2", lambda value, problem: value - 0.01 * problem.functions.sizes.sum() / 4)
+    controls = "the spectrum of a network of logistic units"
+    unexplained = "networks with other activations"
+
+    def predict(self, problem: LogisticUnits) -> Array:
+        return problem.functions.sizes @ (jnp.linalg.norm(problem.functions.atoms, axis=1) + 2) / 4
+
+    def measure(self, problem: LogisticUnits, key: Key[Array, ""]) -> Array:
+        """Spectra and their integrals by the trapezoidal rule; sup |f(0)| at the largest coefficients."""
+        x, omega = 0.1 * jnp.arange(-600, 601), 0.125 * jnp.arange(-240, 241)
+        lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
+        units = jax.nn.sigmoid(lengths[:, None] * x)
+        slopes = lengths[:, None] * units * (1 - units)
+        spectra = 0.1 / (2 * jnp.pi) * slopes @ jnp.cos(x[:, None] * omega)
+        origin = problem.functions.sizes @ jax.nn.sigmoid(problem.functions.atoms @ jnp.zeros_like(problem.x))
+        return origin + 0.125 * jnp.sum(problem.functions.sizes[:, None] * jnp.abs(spectra))
+
+    def condition(self, problem: LogisticUnits) -> Array:
+        """Sums of hundreds of terms."""
+        return jnp.asarray(4.0)
+
+
+class LogisticMoment(Claim[Frequencies]):
+    """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4; so that of
+    (omega/a) / sinh(pi omega/a), for a unit of length a, is a/4.
+    """
+
+    title = "The moment of a logistic unit"
+    source = Source("li2025incontext", "Appendix B, integral for two-layer networks")
+    population = UnitLengths()
+    relation = Equal()
+    control = Control("three terms of the series", lambda value, problem: 8 * value * (1 + 1 / 9 + 1 / 25) / jnp.pi**2)
+    controls = "the first moment of the spectrum of a logistic unit"
+    unexplained = "other activations"
+
+    def predict(self, problem: Frequencies) -> Array:
+        return problem.omega / 4
+
+    def measure(self, problem: Frequencies, key: Key[Array, ""]) -> Array:
+        """The trapezoidal rule between its nodes; the integrand is even."""
+        step = 0.0625
+        scaled = step * (jnp.arange(800) + 0.5) / problem.omega[:, None]
+        return step * jnp.sum(scaled / jnp.sinh(jnp.pi * scaled), axis=1)
+
+    def condition(self, problem: Frequencies) -> Array:
+        """A sum of 800 terms."""
+        return jnp.asarray(8.0)

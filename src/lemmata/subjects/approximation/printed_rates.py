@@ -1,0 +1,206 @@
+"""Two printed rates side by side: ((log n)/n)^(2s/d) for attention, n^(-s/d) for linear recurrences.
+
+This theory controls which of the two formulas is smaller, at every number of parameters n, smoothness s and dimension
+d, with both hidden constants taken as 1. It leaves unexplained whether either architecture attains its formula; other
+sections say what linear spaces and recurrences do attain.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._printed_rates import RateComparison, RateComparisons
+from lemmata.engine.problems._sobolev_balls import BudgetedBall, BudgetedBalls
+
+_MOST_DIMENSIONS = 40  # log of the largest n that populations draw
+
+
+def _best_error_in_log_dimensions(problem: BudgetedBall) -> Array:
+    """The Kolmogorov width at floor(log n) dimensions, from an enumeration of lattice points."""
+    values = problem.ball.eigenvalues(_MOST_DIMENSIONS)
+    return values[jnp.floor(jnp.log(problem.n)).astype(int)]
+
+
+_READING = "the constants in both O are 1, the logarithm is natural"
+
+
+class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
+    """As printed: with n parameters the rate of recurrences on functions of smoothness s in d dimensions is better than
+    that of attention, since it has no logarithm:
+
+        n^(-s/d) <= ((log n)/n)^(2s/d).
+
+    It is worse by the factor (n/(log n)²)^(s/d), which is at least (e²/4)^(s/d) > 1 for every n from 2 on.
+    """
+
+    title = "A rate without a logarithm is the better one, as printed"
+    source = Source("foundation2025", "Section 4.1, comparison", note="as printed")
+    population = RateComparisons()
+    relation = AtMost()
+    control = Control("within a factor 3/2 of it", lambda value, problem: 1.5 * value)
+    controls = "which of two printed rates is smaller"
+    unexplained = "whether the architectures attain their rates"
+    reading = _READING
+    expected = Status.REFUTED
+
+    def trivial(self, problem: RateComparison) -> Array:
+        """The error of zero on the unit ball."""
+        return jnp.ones(())
+
+    def predict(self, problem: RateComparison) -> Array:
+        return problem.attention
+
+    def measure(self, problem: RateComparison, key: Key[Array, ""]) -> Array:
+        return problem.recurrence
+
+
+class RatioOfPrintedRates(Claim[RateComparison]):
+    """The printed rate of attention on functions of smoothness s in d dimensions, ((log n)/n)^(2s/d), is below that of
+    recurrences, n^(-s/d), at every n from 2 on, and by a factor of at most
+
+        ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
+
+    since (log n)²/n is largest at n = e². The two are nearest at n = 7.
+    """
+
+    title = "The printed rate of attention is below that of recurrences at every n"
+    source = Source("foundation2025", "Section 4.1, comparison", note="corrected")
+    population = RateComparisons()
+    relation = AtMost()
+    control = Control("(3.9/e²)^(s/d)", lambda value, problem: value * 0.975 ** (problem.s / problem.d))
+    controls = "the ratio of two printed rates"
+    unexplained = "whether the architectures attain their rates"
+    reading = _READING
+    corrects = PrintedRecurrencesBeatAttention
+
+    def trivial(self, problem: RateComparison) -> Array:
+        """That the first is not the larger one."""
+        return jnp.ones(())
+
+    def predict(self, problem: RateComparison) -> Array:
+        return (4 / jnp.e**2) ** (problem.s / problem.d)
+
+    def measure(self, problem: RateComparison, key: Key[Array, ""]) -> Array:
+        return problem.attention / problem.recurrence
+
+
+class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
+    """As printed: at fixed n recurrences strictly dominate in terms of the rate when the dimension d exceeds 2,
+
+        n^(-s/d) < ((log n)/n)^(2s/d)   for d > 2.
+
+    The exponents of both sides are s/d times numbers that know no dimension, so no d changes the order.
+    """
+
+    title = "Recurrences dominate above two dimensions, as printed"
+    source = Source("foundation2025", "Theorem 1, dominance", note="as printed")
+    population = RateComparisons(dimension=3)
+    relation = AtMost()
+    control = Control("within a factor 5/4 of it", lambda value, problem: 1.25 * value)
+    controls = "which of two printed rates is smaller in many dimensions"
+    unexplained = "whether the architectures attain their rates"
+    reading = _READING
+    expected = Status.REFUTED
+
+    def trivial(self, problem: RateComparison) -> Array:
+        """The error of zero on the unit ball."""
+        return jnp.ones(())
+
+    def predict(self, problem: RateComparison) -> Array:
+        return problem.attention
+
+    def measure(self, problem: RateComparison, key: Key[Array, ""]) -> Array:
+        return problem.recurrence
+
+
+class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
+    """Which of ((log n)/n)^(2s/d) and n^(-s/d) is larger depends on neither d nor s: the sign of their difference is
+    that of (log n)² - n. It is negative at every n from 2 on for the natural logarithm; for the logarithm to the base 2
+    it is positive for 4 < n < 16 alone.
+    """
+
+    title = "The order of the printed rates does not depend on the dimension"
+    source = Source("foundation2025", "Theorem 1, dominance", note="corrected")
+    population = RateComparisons(base=2.0)
+    relation = Equal()
+    control = Control(
+        "the sign changes above two dimensions", lambda sign, problem: jnp.where(problem.d > 2, -1.0, 1.0) * sign
+    )
+    controls = "the sign of the difference of two printed rates"
+    unexplained = "whether the architectures attain their rates"
+    reading = "the constants in both O are 1, the logarithm is to the base 2"
+    corrects = PrintedDominanceAboveTwoDimensions
+
+    def predict(self, problem: RateComparison) -> Array:
+        """With n = 4 and 16, where both are equal to the last digit, set to 0 before rounding can decide."""
+        logarithm = jnp.log(problem.n) / jnp.log(problem.base)
+        return jnp.sign(logarithm**2 - problem.n) * (jnp.abs(logarithm**2 / problem.n - 1) > 1e-9)
+
+    def measure(self, problem: RateComparison, key: Key[Array, ""]) -> Array:
+        apart = problem.attention - problem.recurrence
+        return jnp.sign(apart) * (jnp.abs(apart) > 1e-9 * problem.recurrence)
+
+
+class PrintedLogDimensions(Claim[BudgetedBall]):
+    """As printed: the rate of attention comes from an effective dimension of log n, since n(n-1)/2 patterns shrink to
+    log n effective ones. A method whose outputs lie in a linear space of floor(log n) dimensions then has, over the
+    unit ball of H^s on the torus of d dimensions, a squared error of at most
+
+        ((log n)/n)^(2s/d).
+
+    The best such space leaves about (log n)^(-2s/d), at n = 10^4 and s = d = 1 more by a factor 4 10^4.
+    """
+
+    title = "An effective dimension of log n gives the rate of attention, as printed"
+    source = Source("foundation2025", "Section 4.2, proof sketch", note="as printed")
+    population = BudgetedBalls()
+    relation = AtMost()
+    control = Control("four times the rate", lambda rate, problem: 4 * rate)
+    controls = "the squared error of a method with log n effective dimensions"
+    unexplained = "what an attention pattern is"
+    reading = "the effective dimension is that of a linear space, rounded down; the constant in O is 1"
+    expected = Status.REFUTED
+
+    def trivial(self, problem: BudgetedBall) -> Array:
+        """The error of zero on the unit ball."""
+        return jnp.ones(())
+
+    def predict(self, problem: BudgetedBall) -> Array:
+        return (jnp.log(problem.n) / problem.n) ** (2 * problem.ball.smoothness / problem.ball.dimension)
+
+    def measure(self, problem: BudgetedBall, key: Key[Array, ""]) -> Array:
+        return _best_error_in_log_dimensions(problem)
+
+
+class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
+    """A method whose outputs lie in a linear space of m = floor(log n) dimensions has, in the worst case over the unit
+    ball of H^s on the torus of d dimensions, a squared error of at least
+
+        (1 + d M²)^(-s),   M = ceil( ((m+1)^(1/d) - 1)/2 ),
+
+    of the order (log n)^(-2s/d) and not ((log n)/n)^(2s/d): the cube of side 2M + 1 has more than m frequencies, and
+    none is longer than sqrt(d) M. For d = 1 the best space attains the bound.
+    """
+
+    title = "Log n dimensions leave an error of a power of log n"
+    source = Source("foundation2025", "Section 4.2, proof sketch", note="corrected")
+    population = BudgetedBalls()
+    relation = AtLeast()
+    control = Control("6/5 of the bound", lambda bound, problem: 1.2 * bound)
+    controls = "the squared error of the best method with log n effective dimensions"
+    unexplained = "methods whose space depends on the function"
+    corrects = PrintedLogDimensions
+
+    def trivial(self, problem: BudgetedBall) -> Array:
+        """That an error is not negative."""
+        return jnp.zeros(())
+
+    def predict(self, problem: BudgetedBall) -> Array:
+        d = problem.ball.dimension
+        m = jnp.floor(jnp.log(problem.n))
+        # the root of a whole power must not be rounded up
+        half = jnp.ceil(((m + 1) ** (1 / d) - 1) / 2 - 1e-9)
+        return (1 + d * half**2) ** -problem.ball.smoothness
+
+    def measure(self, problem: BudgetedBall, key: Key[Array, ""]) -> Array:
+        return _best_error_in_log_dimensions(problem)

@@ -1,0 +1,202 @@
+"""Steps: functions of one variable as integrals of ramps, the lemma behind universal features.
+
+This theory controls how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1), represent
+a function on [-1, 1] with slopes at most 1, and with how much weight. It assumes |g(-1)| <= 1; it leaves unexplained
+what better weights would do, since it takes those that are exact for steps, the limit of large tau.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._gauss_legendre import pieces
+from lemmata.engine.problems._ramps import Line, Lines, Ramp, Ramps, Wave, Waves
+from lemmata.functions import ramp, step_density
+
+
+def step_distance(sharpness: float | Array) -> Float[Array, ""]:
+    """delta_tau = inf over 0 < e <= 1/2 of 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)|, by search (equation 69).
+
+    Args:
+        sharpness: tau.
+    """
+    reach = jnp.linspace(0.0, 1.0, 33) ** 2
+
+    def objective(e: Array) -> Array:
+        x = e + reach
+        return 2 * e + jnp.maximum(jnp.abs(ramp(sharpness * x) - 1.0).max(), jnp.abs(ramp(-sharpness * x)).max())
+
+    def shrink(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        lower = objective(left) < objective(right)
+        return jnp.where(lower, low, left), jnp.where(lower, right, high)
+
+    ends = jax.lax.fori_loop(0, 100, shrink, (jnp.asarray(0.0), jnp.asarray(0.5)))
+    return objective((ends[0] + ends[1]) / 2)
+
+
+def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
+    """The largest distance of values from their best constant, or from 0 where that is less.
+
+    Args:
+        values: of a function.
+    """
+    return jnp.minimum((values.max() - values.min()) / 2, jnp.abs(values).max())
+
+
+class StepDistance(Claim[Ramp]):
+    """For tau >= 2 the distance of the ramp phi(tau x) = min(max(tau x + 1/2, 0), 1) from the step,
+
+        delta_tau = inf over 0 < e <= 1/2 of { 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)| } = 1/tau,
+
+    attained at e = 1/(2 tau), where the ramp has become the step.
+    """
+
+    title = "A ramp of slope tau is 1/tau away from a step"
+    source = Source("li2025incontext", "(69)", note="proof of Lemma 1, with its end")
+    population = Ramps()
+    relation = Equal()
+    control = Control("1/(tau + 1)", lambda distance, problem: 1 / (problem.sharpness + 1))
+    controls = "the distance of a ramp from a step"
+    unexplained = "why the two terms are added with these factors"
+
+    def predict(self, problem: Ramp) -> Array:
+        return 1 / problem.sharpness
+
+    def measure(self, problem: Ramp, key: Key[Array, ""]) -> Array:
+        """The infimum, by ternary search."""
+        return step_distance(problem.sharpness)
+
+    def condition(self, problem: Ramp) -> Array:
+        """phi is read off 1 - phi."""
+        return problem.sharpness
+
+
+class WaveByRamps(Claim[Wave]):
+    """For every length |omega|, phase theta and tau >= 2 there is a gamma on [-2, 1], that of (82), with
+
+        |(cos(|omega| z + theta) - cos(theta))/|omega| - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau)
+
+    for z in [-1, 1], and |gamma| <= 1. The source has 3/tau: the ramp phi(tau z) = min(max(tau z + 1/2, 0), 1) differs
+    from the step by 1/(4 tau) in mean. Both inequalities are judged, the first as tau times the distance.
+    """
+
+    title = "A cosine by ramps"
+    source = Source("li2025incontext", "(75a)", "(75b)", note="proof of Lemma 5, the first with 1/4 in place of 3")
+    population = Waves()
+    relation = AtMost()
+    control = Control(
+        "half of the distance, nine tenths of the weight", lambda bounds, problem: bounds * jnp.array([0.5, 0.9])
+    )
+    controls = "the distance of a cosine from an integral of ramps"
+    unexplained = "better weights than those that are exact for steps"
+
+    def predict(self, problem: Wave) -> Array:
+        return jnp.array([0.25, 1.0])
+
+    def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
+        """tau times the largest distance by quadrature, and the largest |gamma|."""
+        found = jax.vmap(problem.represented)(problem.z)
+        density = step_density(jnp.linspace(-2.0, 1.0, 301), problem.length, problem.theta)
+        return jnp.stack([problem.sharpness * jnp.abs(problem.values() - found).max(), jnp.abs(density).max()])
+
+    def trivial(self, problem: Wave) -> Array:
+        """tau times the distance of the best constant; weights have no bound of their own."""
+        return jnp.stack([problem.sharpness * best_constant(problem.values()), jnp.asarray(jnp.inf)])
+
+
+class LineByRampsAsPrinted(Claim[Line]):
+    """As printed: for every g on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1 and every tau >= 2 there is a gamma on [-2, 1]
+    with integral of |gamma| at most 3 and, with the ramp phi(s) = min(max(s + 1/2, 0), 1),
+
+        sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
+
+    At z = -1 only t > 1 - 1/(2 tau) counts, with phi <= 1/2. Weights 5/9, -1/3, 1/9 on the points -1, -1 + 1/(2 tau)
+    and -1 + 1/tau give, for every t, a sum of ramps of at most 1/18: whatever gamma is, the distance is at least
+    |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18, which is 1/6 for g = 1 and every tau.
+    """
+
+    title = "A function with bounded slopes by ramps, with the printed sign"
+    source = Source("li2025incontext", "(81a)", note="proof of Lemma 5")
+    population = Lines()
+    relation = AtMost()
+    control = Control("within delta_tau", lambda bound, problem: bound / 3)
+    controls = "the distance of a function with bounded slopes from an integral of ramps"
+    unexplained = "better weights than those that are exact for steps"
+    expected = Status.REFUTED
+
+    def predict(self, problem: Line) -> Array:
+        return 3 / problem.sharpness
+
+    def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
+        """The lower bound of the best distance; the sum of ramps is linear in t between multiples of 1/(2 tau)."""
+        weights, steps = jnp.array([5.0, -3.0, 1.0]) / 9, jnp.array([0.0, 0.5, 1.0])
+        z = -1 + steps / problem.sharpness
+        t = 1 - jnp.append(jnp.arange(0.0, 4.5, 0.25), 3 * problem.sharpness) / problem.sharpness
+        sums = ramp(problem.sharpness * (z + t[:, None])) @ weights
+        return jnp.abs(weights @ problem(z)) - 3 * jnp.abs(sums).max()
+
+    def trivial(self, problem: Line) -> Array:
+        return best_constant(problem(problem.knots))
+
+
+class LineByRamps(Claim[Line]):
+    """For every g on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1 and every tau >= 2 there is a gamma on [-2, 1],
+    |gamma| <= 1, with
+
+        sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,
+
+    phi(s) = min(max(s + 1/2, 0), 1) and delta_tau = 1/tau: that of (82), with z - t where (81a) prints z + t. The
+    constant is the best for this gamma: a corner of g attains it.
+    """
+
+    title = "A function with bounded slopes by ramps"
+    source = Source("li2025incontext", "(81a)", note="proof of Lemma 5, with z - t, and 1/4 in place of 3")
+    population = Lines()
+    corrects = LineByRampsAsPrinted
+    relation = AtMost()
+    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    controls = "the distance of a function with bounded slopes from an integral of ramps"
+    unexplained = "better weights than those that are exact for steps"
+
+    def predict(self, problem: Line) -> Array:
+        return 1 / (4 * problem.sharpness)
+
+    def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
+        """The largest distance over knots and 32 other points, by quadrature that is exact for lines."""
+        z = jnp.concatenate([problem.knots, jax.random.uniform(key, (32,), minval=-1.0, maxval=1.0)])
+        return jnp.abs(problem(z) - jax.vmap(problem.represented)(z)).max()
+
+    def trivial(self, problem: Line) -> Array:
+        return best_constant(problem(problem.knots))
+
+    def condition(self, problem: Line) -> Array:
+        """The bound is small against g, which cancels."""
+        return 4 * problem.sharpness
+
+
+class LineWeights(Claim[Line]):
+    """The weights gamma of (82), which represent a g on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1 by ramps with
+    thresholds t in [-2, 1], have
+
+        integral of |gamma(t)| dt = |g(-1)| + integral of |g'| <= 3.
+    """
+
+    title = "The weight of the ramps"
+    source = Source("li2025incontext", "(81b)", note="proof of Lemma 5")
+    population = Lines()
+    relation = AtMost()
+    control = Control("five sixths of it", lambda bound, problem: 5 * bound / 6)
+    controls = "the weight of the ramps that represent a function with bounded slopes"
+    unexplained = "better weights than those that are exact for steps"
+    trivial = "weights that represent a function have no bound of their own"
+
+    def predict(self, problem: Line) -> Array:
+        return jnp.asarray(3.0)
+
+    def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
+        """The integral, by quadrature."""
+        nodes, weights = pieces(problem.ends)
+        return weights @ jnp.abs(problem.density(nodes))

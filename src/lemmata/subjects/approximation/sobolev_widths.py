@@ -1,0 +1,112 @@
+"""The best linear approximation of Sobolev functions: n^(-2s/d), without a logarithm and with any kernel.
+
+This theory controls the largest squared L2 error over the unit ball of H^s on the torus of d dimensions, for every
+method whose outputs form a linear space of n dimensions: Fourier sums attain the optimum and no kernel goes below. It
+leaves unexplained methods whose space depends on the function, such as deep networks, which can do better.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Rate, Source, Status
+from lemmata.engine.problems._sobolev_balls import KernelSections, SectionsOnCircle, SobolevBalls
+from lemmata.functions import SobolevBall
+
+_RUNGS = (1000.0, 4000.0, 16000.0, 64000.0)
+
+
+def _printed_rate(ball: SobolevBall, n: float) -> Array:
+    return (jnp.log(n) / n) ** (2 * ball.smoothness / ball.dimension)
+
+
+class PrintedLogarithmIsFundamental(Claim[SobolevBall]):
+    """As printed: the rate ((log n)/n)^(2s/d) for the squared error on H^s in d dimensions reflects a limit, its
+    logarithm included, so that the quotient of this rate and the squared error of the best method with n parameters,
+    and of the best linear one above all, stays bounded as n grows.
+
+    Truncated Fourier series, linear in n coefficients, have the squared error n^(-2s/d): the quotient grows like
+    (log n)^(2s/d).
+    """
+
+    title = "The logarithm in the rate of attention is fundamental, as printed"
+    source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="as printed")
+    population = SobolevBalls()
+    # (log n)^(2s/d) has the slope (2s/d) log(log(64000)/log(1000))/log(64), at least 0.11 here
+    relation = Rate("n", _RUNGS, upper=True, margin=0.02, resolution=0.04)
+    control = Control("the quotient falls like n^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the printed rate over the squared error of truncated Fourier series"
+    unexplained = "which method the printed rate is meant to belong to"
+    expected = Status.REFUTED
+    trials = 64
+
+    def predict(self, problem: SobolevBall) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: SobolevBall, key: Key[Array, ""], n: float) -> Array:
+        return _printed_rate(problem, n) / problem.width(int(n))
+
+
+class SobolevWidthRate(Claim[SobolevBall]):
+    """The largest squared L2 error over the unit ball of H^s on the torus of d dimensions, for the best linear space of
+    n dimensions, is the (n+1)-th largest of the numbers (1 + |k|²)^(-s), k an integer vector, and falls like
+
+        n^(-2s/d),
+
+    without a logarithm. The span of the n least frequencies attains it.
+    """
+
+    title = "Kolmogorov widths of Sobolev balls"
+    source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="corrected")
+    population = SobolevBalls()
+    # 1 + |k|² for |k|² and lattice points on the last sphere: below 0.018 for d = 3, s = 3.75, far less elsewhere
+    relation = Rate("n", _RUNGS, margin=0.02, resolution=0.04)
+    control = Control(
+        "((log n)/n)^(2s/d), by its slope at n = 8000",
+        lambda exponent, problem: exponent * (1 - 1 / jnp.log(8000.0)),
+    )
+    controls = "the squared L2 error of the best linear method in the worst case over the ball"
+    unexplained = "methods that are not linear; single functions, which may be far easier"
+    corrects = PrintedLogarithmIsFundamental
+    trials = 64
+
+    def predict(self, problem: SobolevBall) -> Array:
+        return -2 * problem.smoothness / problem.dimension
+
+    def measure_at(self, problem: SobolevBall, key: Key[Array, ""], n: float) -> Array:
+        """By counting lattice points."""
+        return problem.width(int(n))
+
+
+class KernelSectionsWorstError(Claim[KernelSections]):
+    """No choice of a kernel, symmetric or not, nor of its centres beats the width: in the span of n sections k(., c_i)
+    of any kernel on the circle, the worst approximation of functions of the unit ball of H^s has a squared L2 error of
+    at least the (n+1)-th largest of the numbers (1 + k²)^(-s), k integer. Equispaced sections of exp(beta cos) nearly
+    attain it.
+    """
+
+    title = "No space of kernel sections beats the width of a Sobolev ball"
+    source = Source("kolmogorov1936", "main result", note="widths of a ball are lower bounds for every linear space")
+    population = SectionsOnCircle()
+    relation = AtLeast()
+    control = Control("1.2 times the width", lambda width, problem: 1.2 * width)
+    controls = "the worst squared error over a Sobolev ball of kernel methods with fixed centres"
+    unexplained = "centres that are chosen after the function is seen; noise"
+
+    def trivial(self, problem: KernelSections) -> Array:
+        """That an error is not negative."""
+        return jnp.zeros(())
+
+    def predict(self, problem: KernelSections) -> Array:
+        return problem.ball.width(len(problem.centres))
+
+    def measure(self, problem: KernelSections, key: Key[Array, ""]) -> Array:
+        """The top eigenvalue of W^(1/2) (I - P) W^(1/2), W = diag(1 + j²)^(-s), P the projection on the sections."""
+        basis, _ = jnp.linalg.qr(problem.sections)
+        count = len(problem.amplitudes)
+        frequencies = jnp.concatenate([jnp.arange(count), jnp.arange(1, count + 1)])
+        axes = ((1.0 + frequencies**2) ** (-problem.ball.smoothness / 2)).at[-1].set(0.0)
+        left = axes[:, None] * (jnp.diag(axes) - basis @ (basis.T * axes))
+        return jnp.linalg.eigvalsh((left + left.T) / 2)[-1]
+
+    def condition(self, problem: KernelSections) -> Array:
+        return jnp.asarray(float(len(problem.centres)))

@@ -1,0 +1,191 @@
+"""Approximation: how near functions of bounded norm in the softmax kernel's space come to a denoiser.
+
+This theory controls the least mean square distance of F* from the ball of squared norm R in the space of
+<u, v> exp(sigma² <u, v>), the tangent kernel of each output of a wide softmax network. That kernel is entire: a
+function of norm sqrt(R) is a polynomial of a degree near log R but for a small remainder, and a target with a kink
+is approached at a power of log R, not of R. It assumes inputs in the unit ball; it leaves unexplained targets as
+smooth as the kernel.
+"""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Rate, Source, Status
+from lemmata.engine.problems._denoiser_grids import Approximation, DenoisersOnGrids
+
+_DEGREE = 20
+_RADII = (1e4, 1e6, 1e8, 1e10, 1e12)
+
+
+def kernel_features(inputs: Float[np.ndarray, "n 2"], sigma: float, degree: int) -> Float[np.ndarray, "n p"]:
+    """The monomials whose products sum to the terms of degree at most `degree` of <u, v> exp(sigma² <u, v>).
+
+    u_1^(k-j) u_2^j with the factor (binom(k, j) sigma^(2(k-1)) / (k-1)!)^(1/2), for 1 <= k <= degree, 0 <= j <= k. A
+    function with coefficients c in them has the squared norm |c|².
+    """
+    columns = []
+    for k in range(1, degree + 1):
+        for j in range(k + 1):
+            factor = math.sqrt(math.comb(k, j) / math.factorial(k - 1)) * sigma ** (k - 1)
+            columns.append(factor * inputs[:, 0] ** (k - j) * inputs[:, 1] ** j)
+    return np.stack(columns, axis=1)
+
+
+def ball_distances(
+    features: Float[np.ndarray, "n p"],
+    weights: Float[np.ndarray, " n"],
+    target: Float[np.ndarray, " n"],
+    radii: tuple[float, ...],
+) -> Float[np.ndarray, " r"]:
+    """The least (sum_i w_i (f(u_i) - target_i)²)^(1/2) over f = features @ c with |c|² <= R, for each R.
+
+    The multiplier of the constraint is found by bisection on the singular values of the features, so that their
+    squares, which leave double precision, are never formed.
+
+    Args:
+        features: one row a point.
+        weights: probabilities of the points.
+        target: the function at the points.
+        radii: the R.
+    """
+    root = np.sqrt(weights)
+    left, values, _ = np.linalg.svd(features * root[:, None], full_matrices=False)
+    modes = left.T @ (root * target)
+    outside = max(float(np.sum((root * target) ** 2) - np.sum(modes**2)), 0.0)
+
+    def distance(radius: float) -> float:
+        low, high = math.log(1e-36), math.log(1e6)
+        for _ in range(80):
+            middle = (low + high) / 2
+            norm = np.sum((values * modes / (values**2 + np.exp(middle))) ** 2)
+            low, high = (low, middle) if norm <= radius else (middle, high)
+        return math.sqrt(outside + float(np.sum((np.exp(high) * modes / (values**2 + np.exp(high))) ** 2)))
+
+    return np.asarray([distance(radius) for radius in radii])
+
+
+def polynomial_distances(
+    inputs: Float[np.ndarray, "n 2"], weights: Float[np.ndarray, " n"], target: Float[np.ndarray, " n"], degree: int
+) -> Float[np.ndarray, " k"]:
+    """The distance of the target from the polynomials of total degree at most k, for k = 1, ..., degree.
+
+    Products of Legendre polynomials in the order of their degree are orthonormalised under the weights: each column
+    of QR then takes its share of the target.
+    """
+    scaled = 2 * (inputs - inputs.min(axis=0)) / np.ptp(inputs, axis=0) - 1
+    rows = [np.polynomial.legendre.legvander(scaled[:, a], degree) for a in (0, 1)]
+    pairs = [(k - j, j) for k in range(degree + 1) for j in range(k + 1)]
+    root = np.sqrt(weights)
+    basis = np.linalg.qr(np.stack([root * rows[0][:, a] * rows[1][:, b] for a, b in pairs], axis=1))[0]
+    shares = np.cumsum((basis.T @ (root * target)) ** 2)
+    last = np.cumsum(np.arange(2, degree + 2))  # index of the last product of degree k = 1, 2, ...
+    return np.sqrt(np.maximum(np.sum(weights * target**2) - shares[last], 0.0))
+
+
+def tail_kernel(
+    inputs: Float[np.ndarray, "n 2"], weights: Float[np.ndarray, " n"], sigma: float, degree: int
+) -> Float[np.ndarray, " k"]:
+    """The mean of K_{>k}(u, u) = sum_{j > k} sigma^(2(j-1)) |u|^(2j) / (j-1)!, for k = 1, ..., degree."""
+    squared, orders = np.sum(inputs**2, axis=1), np.arange(1, degree + 60)
+    logs = [2 * (j - 1) * math.log(sigma) - math.lgamma(j) for j in orders]
+    terms = np.asarray([math.exp(log) * np.sum(weights * squared**j) for log, j in zip(logs, orders, strict=True)])
+    return np.cumsum(terms[::-1])[::-1][1 : degree + 1]
+
+
+def _arrays(problem: Approximation) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    return np.asarray(problem.inputs), np.asarray(problem.weights), np.asarray(problem.target), float(problem.sigma)
+
+
+def _features_are_enough(problem: Approximation) -> list[Hypothesis]:
+    """That functions of the largest norm have next to nothing beyond the degree at which the features stop."""
+    inputs, weights, _, sigma = _arrays(problem)
+    tail = _RADII[-1] * tail_kernel(inputs, weights, sigma, _DEGREE)[-1]
+    return [Hypothesis("terms that are left out are small", tail, "<=", 1e-8, "the features stop at degree 20")]
+
+
+def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
+    """The least distance at each R."""
+    inputs, weights, target, sigma = _arrays(problem)
+    return ball_distances(kernel_features(inputs, sigma, _DEGREE), weights, target, _RADII)
+
+
+class ApproximationAsPrinted(Claim[Approximation]):
+    """As printed: for R_H above a constant some function F_H of the space of the softmax network's tangent kernel, of
+    squared norm |F_H|² <= d R_H, has E |F_H - F*|² <= d A(R_H)²,
+
+        A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda,
+
+    for every F* of d coordinates that is Lipschitz in x. At d = 1, with Lambda = 1 and c_1 left free, the least squared
+    distance divided by log(rho)² would fall at least as R_H^(-2). That is a theorem about kernels of ReLU networks,
+    whose functions have kinks. The softmax kernel's space holds entire functions, and the rate measured here, for the
+    denoiser of data uniform on [-1, 1], is far slower; slower also than R_H^(-1/2), which is left if d is read as the
+    number of inputs, 2, and A as its own square.
+    """
+
+    title = "Approximation at a power of the squared norm, as printed"
+    source = Source("gu2024softmax", "Theorem G.4", note="as printed")
+    population = DenoisersOnGrids()
+    relation = Rate("R", _RADII, upper=True)
+    control = Control("it falls as R^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the distance of the denoiser from functions of bounded norm"
+    unexplained = "for which kernels it was proved"
+    reading = "c_1 any constant, Lambda = 1"
+    expected = Status.REFUTED
+    traced = False
+    trials = 16
+
+    def predict(self, problem: Approximation) -> Array:
+        """-2/d with d = 1."""
+        return -2 * jnp.ones(())
+
+    def measure(self, problem: Approximation, key: Key[Array, ""]) -> Array:
+        """The least squared distance at each R, divided by log(sqrt(R))²."""
+        return jnp.asarray(np.asarray(_distances(problem)) ** 2 / np.log(np.sqrt(np.asarray(_RADII))) ** 2)
+
+    def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
+        return _features_are_enough(problem)
+
+
+class ApproximationIsPolynomial(Claim[Approximation]):
+    """A function f of squared norm at most R in the space of the softmax kernel K(u, v) = <u, v> exp(sigma² <u, v>) is
+    no nearer to a target F* in root mean square than
+
+        max_k { dist(F*, polynomials of degree k) - sqrt(R E K_{>k}(u, u)) },
+
+    K_{>k} being the terms of K of degree above k, since the part of f of degree above k is at
+    most sqrt(R K_{>k}(u, u)) at u. These terms fall like 1/k!, so the k that counts grows like log R / log log R: a
+    target whose distance from polynomials is a power of their degree, as that of a linear function clipped is, is
+    approached at a power of log R only, and no A that falls as a power of R bounds the distance. The target is the
+    denoiser of data uniform on [-1, 1], u = (t, x) scaled into the unit ball, R from 1e4 to 1e12.
+    """
+
+    title = "Functions of bounded norm are nearly polynomials"
+    source = Source("gu2024softmax", "Theorem G.4", note="corrected")
+    population = DenoisersOnGrids()
+    relation = AtLeast(resolution=0.25)
+    control = Control("no nearer than four times the bound", lambda bound, problem: 4 * bound)
+    controls = "the distance of the denoiser from functions of bounded norm"
+    unexplained = "the constant: the least distance is above the bound"
+    corrects = ApproximationAsPrinted
+    traced = False
+
+    def predict(self, problem: Approximation) -> Array:
+        """The bound at each R."""
+        inputs, weights, target, sigma = _arrays(problem)
+        away = polynomial_distances(inputs, weights, target, _DEGREE)
+        tails = tail_kernel(inputs, weights, sigma, _DEGREE)
+        return jnp.asarray([np.max(away - np.sqrt(radius * tails), initial=0.0) for radius in _RADII])
+
+    def measure(self, problem: Approximation, key: Key[Array, ""]) -> Array:
+        """The least distance at each R."""
+        return jnp.asarray(_distances(problem))
+
+    def trivial(self, problem: Approximation) -> Array:
+        """Distances are not negative."""
+        return jnp.zeros(len(_RADII))
+
+    def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
+        return _features_are_enough(problem)

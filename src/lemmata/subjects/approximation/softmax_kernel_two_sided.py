@@ -1,0 +1,150 @@
+"""Approximation in the softmax kernel's space on the sphere, from above and from below.
+
+This theory controls dist(R), the least L2 distance of a function f on the unit sphere of R^d from the functions of
+squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x, y>). Its eigenvalues kappa_q, for harmonics of
+degree q, fall like exp(-q log q), so that a ball holds the degrees up to k(R) = (1 + o(1)) log R / log log R: where
+the parts of f beyond k have the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a), slower than any power of R.
+It assumes uniform inputs; it leaves unexplained other laws of inputs.
+
+Write tail_k² = sum_(q > k) |f_q|² for the parts f_q of f. The projection on degrees up to k has the squared norm
+sum_(q <= k) |f_q|²/kappa_q and lies tail_k away; and any g of squared norm R has |g_(>k)|² <= R max_(q > k) kappa_q.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Rate, Source
+from lemmata.engine.problems._kinked_functions import KinkedFunction, KinkedFunctions
+
+_SOURCE = Source("gu2024softmax", "Theorem G.4", note="two-sided, on the circle; not in the source")
+_CONTROLS = "the distance of a function from a ball of the softmax kernel's space"
+_OPEN = "inputs of another law, and denoisers as smooth as the kernel"
+_STEPS = 70
+_LOWEST, _HIGHEST = -2e4, 50.0  # of the logarithm of the multiplier
+
+
+def tails(problem: KinkedFunction) -> Float[Array, " q"]:
+    """tail_(k-1) for k = 0, 1, ...: the norm of the parts of degree k and more.
+
+    Args:
+        problem: a function.
+    """
+    return jnp.sqrt(jnp.cumsum(problem.power[::-1])[::-1])
+
+
+def distance_of_ball(problem: KinkedFunction, log_radius: Float[Array, ""]) -> Float[Array, ""]:
+    """min |f - g| over |g|_H² <= R: g_q = kappa_q f_q / (kappa_q + rho), rho by bisection, all in logarithms.
+
+    Args:
+        problem: a function and the kernel's eigenvalues.
+        log_radius: log R.
+    """
+    log_power = jnp.log(problem.power)
+
+    def halve(_, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        middle = (ends[0] + ends[1]) / 2
+        filter_ = problem.log_kappa - 2 * jnp.logaddexp(problem.log_kappa, middle)
+        inside = jax.scipy.special.logsumexp(log_power + filter_) <= log_radius
+        return jnp.where(inside, ends[0], middle), jnp.where(inside, middle, ends[1])
+
+    _, rho = jax.lax.fori_loop(0, _STEPS, halve, (jnp.asarray(_LOWEST), jnp.asarray(_HIGHEST)))
+    residual = log_power + 2 * (rho - jnp.logaddexp(problem.log_kappa, rho))
+    return jnp.exp(jax.scipy.special.logsumexp(residual) / 2)
+
+
+class DistanceFromAbove(Claim[KinkedFunction]):
+    """Let f be a function on the unit sphere with parts f_q of degree q, and kappa_q > 0 the eigenvalues there of
+    K(x, y) = <x, y> exp(sigma² <x, y>). Some g of squared norm at most R in the space of K has
+
+        |f - g| <= min over k with sum_(q <= k) |f_q|²/kappa_q <= R of (sum_(q > k) |f_q|²)^(1/2)
+
+    in L2: the projection of f on degrees up to k. Judged on the circle for random sums of three |cos(theta - phi_j)|,
+    at R = |f|²/kappa_k.
+    """
+
+    title = "The distance from a ball of the softmax kernel's space from above"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = KinkedFunctions()
+    relation = AtMost()
+    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    controls = _CONTROLS
+    unexplained = _OPEN
+
+    def predict(self, problem: KinkedFunction) -> Array:
+        # |f_q|²/kappa_q over R; exponents are cut where the sum is far above 1 already
+        spent = jnp.log(problem.power) - problem.log_kappa - problem.log_radius
+        needed = jnp.cumsum(jnp.exp(jnp.minimum(spent, 50.0)))
+        left = jnp.append(tails(problem)[1:], 0.0)
+        return jnp.where(needed <= 1.0, left, 1.0).min()
+
+    def measure(self, problem: KinkedFunction, key: Key[Array, ""]) -> Array:
+        """The constrained minimum."""
+        return distance_of_ball(problem, problem.log_radius)
+
+    def trivial(self, problem: KinkedFunction) -> Array:
+        """|f|, at g = 0."""
+        return jnp.ones(())
+
+
+class DistanceFromBelow(Claim[KinkedFunction]):
+    """Let f be a function on the unit sphere with parts f_q of degree q, and kappa_q > 0 the eigenvalues there of
+    K(x, y) = <x, y> exp(sigma² <x, y>). Every g of squared norm at most R in the space of K has
+
+        |f - g| >= max over k of (sum_(q > k) |f_q|²)^(1/2) - (R max_(q > k) kappa_q)^(1/2)
+
+    in L2: its parts of degree above k are small. Judged on the circle for random sums of three |cos(theta - phi_j)|, at
+    R = |f|²/kappa_k.
+    """
+
+    title = "The distance from a ball of the softmax kernel's space from below"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = KinkedFunctions()
+    relation = AtLeast()
+    control = Control("four thirds of it", lambda bound, problem: bound / 0.75)
+    controls = _CONTROLS
+    unexplained = _OPEN
+
+    def predict(self, problem: KinkedFunction) -> Array:
+        largest = jax.lax.cummax(problem.log_kappa, reverse=True)
+        held = jnp.exp(jnp.minimum((problem.log_radius + largest) / 2, 50.0))
+        return jnp.maximum(tails(problem) - held, 0.0).max()
+
+    def measure(self, problem: KinkedFunction, key: Key[Array, ""]) -> Array:
+        """The constrained minimum."""
+        return distance_of_ball(problem, problem.log_radius)
+
+    def trivial(self, problem: KinkedFunction) -> Array:
+        """A distance is not negative."""
+        return jnp.zeros(())
+
+
+class DistanceByDegree(Claim[KinkedFunction]):
+    """The least L2 distance on the circle of f = |cos(theta - phi)| from the functions of squared norm at most
+    R = |f|²/kappa_k in the space of <x, y> exp(sigma² <x, y>), kappa_k its eigenvalue of an even degree k, falls like
+
+        (k + 3)^(-3/2),     k = (1 + o(1)) log R / log log R:
+
+    a Lipschitz function is approached at a power of log R, where Theorem G.4 has a power of R.
+    Judged for sigma >= 0.3 from k = 8 on; for smaller sigma the law begins at about k = 2/sigma².
+    """
+
+    title = "A kink is approached at a power of the logarithm of R"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = KinkedFunctions(kinks=1, least=0.6)
+    # The tail beyond k is 2/(pi sqrt(3)) (k + 1)^(-3/2); where f has no part of degree k + 1 the ball reaches half way
+    # to the next, and k + 3 is right to about 1 % from k = 8 on.
+    relation = Rate("k + 3", (11.0, 19.0, 35.0, 67.0, 131.0), margin=0.03, resolution=0.05)
+    control = Control("like 1/(k + 3)", lambda exponent, problem: exponent + 0.5)
+    controls = _CONTROLS
+    unexplained = _OPEN
+    trials = 32
+
+    def predict(self, problem: KinkedFunction) -> Array:
+        return jnp.asarray(-1.5)
+
+    def measure_at(self, problem: KinkedFunction, key: Key[Array, ""], rung: float) -> Array:
+        return distance_of_ball(problem, -problem.log_kappa[int(rung) - 3])

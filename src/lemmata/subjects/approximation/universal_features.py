@@ -1,0 +1,136 @@
+"""Universal features: one random set of ramps that represents every function of a class with small coefficients.
+
+This theory controls how well n random ramps phi(tau (<u_i, x> - t_i)), drawn for the class and not for the function,
+represent its functions linearly, and how large the coefficients are in l_1. It assumes a class with a finite
+Barron parameter and a law of its frequencies; it leaves unexplained the rate for the best coefficients, which are not
+the ones of the proof.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Kind, Rate, Source, Status
+from lemmata.engine.problems._represented_functions import BumpsOfOneDimension, Represented, RepresentedFunctions
+from lemmata.functions import representing_coefficients
+
+_DELTA = 0.1
+_NUMBERS = (8.0, 32.0, 128.0, 512.0)
+_DISTANCE = "the distance of a function from its linear representation by random features"
+_BEST = "the best coefficients, which are not those of the proof"
+
+
+class PointwiseRepresentation(Claim[Represented]):
+    """Let ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), i <= n, be drawn for a class with the Barron parameter C_F. For
+    one function f of it and one point x of the unit ball, with probability at least 1 - delta, the coefficients
+    rho*_i of Lemma 1's proof give
+
+        |f(x) - f(0) - sum_i rho*_i phi_i(x)| <= (C_F - sup |f(0)|) (1/(4 tau) + 3 sqrt(2 log(2/delta) / n)),
+
+    by Hoeffding's inequality for terms between -3 and 3 times C_F - sup |f(0)|.
+    """
+
+    title = "Random features at a point"
+    source = Source("li2025incontext", "Lemma 1", "(27)", note="one pair of the cover, with constants")
+    population = RepresentedFunctions()
+    relation = AtMost(delta=_DELTA)
+    control = Control(
+        "an eighth of it",
+        lambda bound, problem: bound / 8,
+        loose="Hoeffding's inequality takes terms at the ends of their range, and functions use part of the spectrum",
+    )
+    controls = _DISTANCE
+    unexplained = _BEST
+    expected = Status.VACUOUS
+
+    def predict(self, problem: Represented) -> Array:
+        random = 3 * math.sqrt(2 * math.log(2 / _DELTA) / len(problem.features.thresholds))
+        return problem.functions.moment() * (1 / (4 * problem.features.sharpness) + random)
+
+    def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
+        """The distance at the first point."""
+        return jnp.abs(problem.left(problem.features)[0])
+
+    def trivial(self, problem: Represented) -> Array:
+        """The largest of f - f(0) over the points."""
+        return jnp.abs(problem.increments()).max()
+
+
+class SmallCoefficients(Claim[Represented]):
+    """The coefficients with which Lemma 1's proof represents a function f of a class of Barron parameter C_F by n
+    random features are small for every draw of the features, whatever n is:
+
+        |f(0)| + (1/n) sum_i |rho_f,i| <= |f(0)| + 3 (C_F - sup |f(0)|) <= 3 C_F < 4 C_F,
+
+    without the concentration that the source's proof calls for. Linear functions attain 3 C_F.
+    """
+
+    title = "The coefficients of random features are small in l_1"
+    source = Source("li2025incontext", "Lemma 1", "(28)", note="with 3 in place of 4, for every draw")
+    population = RepresentedFunctions("linear")
+    relation = AtMost()
+    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)  # attained by slopes at the class's edge
+    controls = "the l_1 norm of the coefficients of universal features"
+    unexplained = _BEST
+    trivial = "weights that represent a function have no bound of their own"
+
+    def predict(self, problem: Represented) -> Array:
+        return 3 * (problem.functions.offset() + problem.functions.moment())
+
+    def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
+        """The l_1 norm, the constant included."""
+        return jnp.abs(representing_coefficients(problem.functions, problem.features, problem.function)).sum()
+
+
+class FeatureRate(Claim[Represented]):
+    """With the coefficients of Lemma 1's proof, the root mean square distance, over the unit ball, of a function of a
+    class from its representation by n random features of the class falls like n^(-1/2).
+    """
+
+    title = "The number of random features"
+    source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in n")
+    population = RepresentedFunctions(least=int(sum(_NUMBERS)))
+    relation = Rate("n", _NUMBERS, resolution=0.08)
+    control = Control("like n^(-1/3)", lambda exponent, problem: exponent + 1 / 6)
+    controls = _DISTANCE
+    unexplained = _BEST
+    trials = 64
+
+    def predict(self, problem: Represented) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
+        """Root mean squares over the points, each rung with features of its own."""
+        starts = [int(sum(_NUMBERS[:rung])) for rung in range(len(_NUMBERS))]
+        parts = [problem.part(start, int(number)) for start, number in zip(starts, _NUMBERS, strict=True)]
+        return jnp.sqrt(jnp.stack([jnp.mean(problem.left(part) ** 2) for part in parts]))
+
+
+class BestCoefficientRate(Claim[Represented]):
+    """The best coefficients in mean square do better than those of Lemma 1's proof, which leave n^(-1/2) in every
+    dimension. In one dimension n steps at random thresholds cut [-1, 1] into intervals of length O(1/n), and the root
+    mean square distance of a function from the span of n random ramps of slope tau falls at least like n^-1, for n
+    below tau.
+    """
+
+    title = "The best coefficients of random features"
+    source = Source("li2025incontext", "Lemma 1", note="the best coefficients in place of the proof's")
+    stated = Kind.OWN
+    population = BumpsOfOneDimension()
+    relation = Rate("n", (16.0, 32.0, 64.0, 128.0), upper=True)
+    control = Control("at least like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
+    controls = _DISTANCE
+    unexplained = "the exponent of the best coefficients in more dimensions, and their l_1 norm"
+    trials = 64
+
+    def predict(self, problem: Represented) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
+        """One orthogonal basis serves all rungs: its first columns span the constant and the first features."""
+        basis, _ = jnp.linalg.qr(jnp.roll(problem.features(problem.x), 1, axis=1))
+        values = problem.function(problem.x)
+        parts = values @ basis
+        left = [values - basis[:, : int(n) + 1] @ parts[: int(n) + 1] for n in self.relation.rungs]
+        return jnp.sqrt(jnp.mean(jnp.stack(left) ** 2, axis=1))

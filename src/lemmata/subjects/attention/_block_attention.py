@@ -1,0 +1,209 @@
+"""Attention to chosen blocks of keys: with a mask over all pairs, and gathered, where no n x n array exists."""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from lemmata.core import check_whole
+from lemmata.errors import ShapeError
+
+from ._dense import check_array, of_one_type
+from ._router import check_choice, check_rows, chosen_blocks
+
+_TILE = 64
+_AT_ONCE = 8
+
+Tiles = tuple[Float[Array, "tiles tile d"], Int[Array, "tiles tile"], Int[Array, " tiles"]]
+"""Tiles of queries, their positions, and the block of keys that each tile attends."""
+
+
+def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = True) -> Bool[Array, "n n"]:
+    """Which keys a query attends whose blocks are chosen: the keys of these blocks, with `causal` none after itself.
+
+    Args:
+        chosen: blocks by `chosen_blocks`, -1 for none.
+        block: keys of a block.
+        causal: whether later keys are out of reach.
+
+    Raises:
+        ShapeError: for what is no row of blocks for each query.
+        SettingError: for a block below 1.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import attended_mask
+        >>> attended_mask(jnp.array([[0, -1], [1, 0]]), 1).astype(int).tolist()
+        [[1, 0], [1, 1]]
+    """
+    check_array("chosen", chosen)
+    if chosen.ndim != 2:
+        raise ShapeError("chosen", found=f"shape {chosen.shape}", rule="(n, slots), the blocks of each query")
+    check_whole("block", block, 1, "keys")
+    positions = jnp.arange(len(chosen))
+    inside = jnp.any(chosen[:, :, None] == positions // block, axis=1)
+    return inside & (positions <= positions[:, None]) if causal else inside
+
+
+def masked_block_attention(
+    q: Float[Array, "n d"],
+    k: Float[Array, "keys width"],
+    v: Float[Array, "values e"],
+    *,
+    block: int,
+    count: int,
+    causal: bool = True,
+) -> Float[Array, "n e"]:
+    """Block attention by a mask over all n² pairs: what `block_attention` computes, written down plainly.
+
+    Row i is sum_j softmax_j(q_i . k_j / sqrt d) v_j, j over the keys of the blocks that `chosen_blocks` gives to i.
+
+    Args:
+        q: queries.
+        k: keys.
+        v: values.
+        block: keys of a block.
+        count: blocks that a query attends, its own counted.
+        causal: whether later keys are out of reach.
+
+    Raises:
+        ShapeError: for queries, keys and values of different lengths or dimensions.
+        SettingError: for a block or count below 1.
+        DataError: for NaN, and for whole numbers.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import masked_block_attention
+        >>> q, v = jnp.zeros((3, 1)), jnp.array([[0.0], [2.0], [4.0]])
+        >>> masked_block_attention(q, q, v, block=1, count=1).tolist()  # each attends itself alone
+        [[0.0], [2.0], [4.0]]
+    """
+    check_rows_and_values(q, k, v, block, count)
+    return _masked(*of_one_type(q, k, v), block, count, causal)
+
+
+@partial(jax.jit, static_argnames=("block", "count", "causal"))
+def _masked(q: Array, k: Array, v: Array, block: int, count: int, causal: bool) -> Array:
+    mask = attended_mask(chosen_blocks(q, k, block, count, causal=causal), block, causal=causal)
+    scores = jnp.where(mask, q @ k.T / jnp.sqrt(jnp.asarray(q.shape[1], q.dtype)), -jnp.inf)
+    return jax.nn.softmax(scores, axis=1) @ v
+
+
+def block_attention(
+    q: Float[Array, "n d"],
+    k: Float[Array, "keys width"],
+    v: Float[Array, "values e"],
+    *,
+    block: int,
+    count: int,
+    causal: bool = True,
+    tile: int = _TILE,
+) -> Float[Array, "n e"]:
+    """Attention of each query to `count` blocks of keys, its own among them (mixture of block attention).
+
+    The pairs of a query and a chosen block are sorted by block and cut into tiles whose queries attend one block, so
+    that each tile is a dense product; the parts of a query are merged by their maxima and sums as an online softmax
+    merges them. Memory is n (count + tile) numbers of each width and no n x n array is formed; the work is that of
+    `attended_pairs`, and up to a tile a block. Derivatives go through the attention and not through the choice;
+    backward passes compute the weights of a tile again instead of keeping them. Heads and batches are for `jax.vmap`.
+
+    Args:
+        q: queries.
+        k: keys; convolve them first (`key_convolution`) where the model does.
+        v: values.
+        block: keys of a block, B.
+        count: blocks that a query attends, its own counted.
+        causal: whether later keys are out of reach.
+        tile: queries of a tile, and blocks that are scored at a time.
+
+    Raises:
+        ShapeError: for queries, keys and values of different lengths or dimensions.
+        SettingError: for a block, count or tile below 1.
+        DataError: for NaN, and for whole numbers.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import block_attention
+        >>> q, v = jnp.zeros((5, 2)), jnp.arange(5.0)[:, None]
+        >>> block_attention(q, q, v, block=2, count=1).ravel().tolist()  # means of the own block up to here
+        [0.0, 0.5, 2.0, 2.5, 4.0]
+    """
+    check_rows_and_values(q, k, v, block, count)
+    check_whole("tile", tile, 1, "queries")
+    return gathered(*of_one_type(q, k, v), block, count, causal, tile, mapped_tiles)
+
+
+@partial(jax.jit, static_argnames=("block", "count", "causal", "tile", "attend"))
+def gathered(
+    q: Array, k: Array, v: Array, block: int, count: int, causal: bool, tile: int, attend: Callable[..., tuple]
+) -> Array:
+    """Block attention with `attend` for the tiles: (tiles, keys, values, n, causal) -> sums, maxima and weights."""
+    n, blocks = len(q), -(-len(q) // block)
+    chosen = chosen_blocks(q, k, block, count, causal=causal, tile=tile)
+    slot, query, of_block = _slots(chosen, blocks, tile)
+    padded = lambda rows: jnp.pad(rows, ((0, blocks * block - n), (0, 0))).reshape(blocks, block, -1)
+    scaled = jnp.pad(q / jnp.sqrt(jnp.asarray(q.shape[1], q.dtype)), ((0, 1), (0, 0)))  # row n stands for no query
+    tiles = (scaled[query], query, of_block)
+    parts, highest, weight = (a.reshape(-1, *a.shape[2:]) for a in attend(tiles, padded(k), padded(v), n, causal))
+    there = chosen >= 0
+    highest = jnp.where(there, highest[slot], -jnp.inf)
+    factor = jnp.exp(highest - jax.lax.stop_gradient(highest.max(axis=1, keepdims=True)))
+    whole = jnp.sum(factor * jnp.where(there, weight[slot], 0.0), axis=1)
+    return jnp.einsum("is,ise->ie", factor, jnp.where(there[:, :, None], parts[slot], 0.0)) / whole[:, None]
+
+
+def mapped_tiles(tiles: Tiles, keys: Array, values: Array, n: int, causal: bool) -> tuple[Array, Array, Array]:
+    """Each tile of queries against its block of keys: sums of values, the largest score, sums of the weights."""
+
+    @jax.checkpoint
+    def attend(one: tuple) -> tuple[Array, Array, Array]:
+        q, positions, number = one
+        return attend_tile(q, keys[number], values[number], positions, number, n, causal)
+
+    return jax.lax.map(attend, tiles, batch_size=_AT_ONCE)
+
+
+def attend_tile(
+    q: Array, keys: Array, values: Array, positions: Array, number: Array, n: int, causal: bool
+) -> tuple[Array, Array, Array]:
+    """Queries of a tile against one block of keys, by scores that are already scaled."""
+    columns = number * len(keys) + jnp.arange(len(keys))
+    reach = (columns < n) & ((columns <= positions[:, None]) | (not causal))
+    scores = jnp.where(reach, q @ keys.T, -jnp.inf)
+    highest = jax.lax.stop_gradient(scores.max(axis=1))
+    weights = jnp.exp(scores - highest[:, None])
+    return weights @ values, highest, weights.sum(axis=1)
+
+
+def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
+    """Where each pair of a query and a block stands among the tiles, whose query stands there, each tile's block.
+
+    A block with c queries takes ceil(c / tile) tiles, so that all of them take at most (n slots) / tile + blocks; there
+    are as many, up to a multiple of those that are mapped at once.
+    """
+    n, slots = chosen.shape
+    tiles = -(-(n * slots // tile + blocks) // _AT_ONCE) * _AT_ONCE
+    wanted = jnp.where(chosen < 0, blocks, chosen).ravel()
+    order = jnp.argsort(wanted, stable=True)
+    counts = jnp.bincount(wanted, length=blocks + 1)
+    needed = -(-counts[:blocks] // tile)
+    ends = jnp.cumsum(needed)
+    block = wanted[order]
+    rank = jnp.arange(n * slots) - (jnp.cumsum(counts) - counts)[block]
+    start = jnp.append(ends - needed, tiles)  # pairs without a block stand beyond the last tile
+    place = jnp.where(block < blocks, start[block] * tile + rank, tiles * tile)
+    slot = jnp.zeros(n * slots, place.dtype).at[order].set(place).reshape(n, slots)
+    query = jnp.full(tiles * tile, n).at[place].set(order // slots, mode="drop").reshape(tiles, tile)
+    before = jnp.cumsum(jnp.bincount(ends, length=tiles + 1))[:tiles]  # blocks whose tiles end at or before each tile
+    of_block = jnp.minimum(before, blocks - 1)
+    return jnp.minimum(slot, tiles * tile - 1), query, of_block
+
+
+def check_rows_and_values(q: Array, k: Array, v: Array, block: int, count: int) -> None:
+    """Refuse rows that do not fit each other, and settings of the choice that choose nothing."""
+    check_choice(q, k, block, count)
+    check_rows("values", v)
+    if len(v) != len(k):
+        raise ShapeError("values", found=f"{len(v)} for {len(k)} keys", rule="one a key")

@@ -1,0 +1,45 @@
+"""A short causal convolution of keys, each coordinate by itself, as it stands before a router."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers
+from lemmata.errors import ShapeError
+
+from ._dense import check_array
+from ._router import check_rows
+
+
+def key_convolution(
+    keys: Float[Array, "n d"], filters: Float[Array, "width channels"], *, activated: bool = False
+) -> Float[Array, "n d"]:
+    """(f * k)_t = sum_j f_j k_(t-j), coordinate by coordinate, keys before the first being 0.
+
+    With `activated` it is k + silu(f * k), silu(x) = x / (1 + exp(-x)).
+
+    Args:
+        keys: one row a position.
+        filters: row j weighs the key j positions back; a width of 3 or 5 is usual.
+        activated: whether the convolution passes an activation and is added to the keys.
+
+    Raises:
+        ShapeError: for filters of another dimension.
+        DataError: for NaN, and for whole numbers.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import key_convolution
+        >>> key_convolution(jnp.array([[1.0], [0.0], [2.0]]), jnp.array([[1.0], [0.5]])).ravel().tolist()
+        [1.0, 0.5, 2.0]
+    """
+    check_rows("keys", keys)
+    check_array("filters", filters)
+    if jnp.ndim(filters) != 2 or filters.shape[1] != keys.shape[1]:
+        found = f"shape {jnp.shape(filters)} for keys of dimension {keys.shape[1]}"
+        raise ShapeError("filters", found=found, rule="(width, d), a weight for each step back and coordinate")
+    check_numbers("filters", filters)
+    width, n = len(filters), len(keys)
+    earlier = jnp.pad(keys, ((width - 1, 0), (0, 0)))
+    mixed = sum(filters[j] * earlier[width - 1 - j : width - 1 - j + n] for j in range(width))
+    return keys + jax.nn.silu(mixed) if activated else jnp.asarray(mixed)

@@ -1,0 +1,88 @@
+"""The tiles of block attention as one kernel: Pallas, run by its interpreter where there is no accelerator."""
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jaxtyping import Array, Float
+
+from lemmata.core import check_whole
+
+from ._block_attention import Tiles, attend_tile, check_rows_and_values, gathered
+from ._dense import of_one_type
+from ._kernels import interpreted
+
+
+def block_attention_kernel(
+    q: Float[Array, "n d"],
+    k: Float[Array, "keys width"],
+    v: Float[Array, "values e"],
+    *,
+    block: int,
+    count: int,
+    causal: bool = True,
+    tile: int = 64,
+    interpret: bool = True,
+) -> Float[Array, "n e"]:
+    """`block_attention` with a Pallas kernel for its tiles, forward only.
+
+    A program of the kernel takes a tile of queries, reads the one block of keys and values that they attend, and writes
+    the tile's sums, maxima and weights; scores stay inside the program.
+
+    Args:
+        q: queries.
+        k: keys.
+        v: values.
+        block: keys of a block; a compiled kernel wants powers of 2, of 16 at least, as it does of d, e and tile.
+        count: blocks that a query attends, its own counted.
+        causal: whether later keys are out of reach.
+        tile: queries of a tile.
+        interpret: whether the interpreter runs it; compiled kernels need an accelerator.
+
+    Raises:
+        ShapeError: for queries, keys and values of different lengths or dimensions.
+        SettingError: for a block, count or tile below 1, and a kernel to be compiled without an accelerator.
+        DataError: for NaN, and for whole numbers.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import block_attention_kernel
+        >>> q, v = jnp.zeros((5, 2)), jnp.arange(5.0)[:, None]
+        >>> block_attention_kernel(q, q, v, block=2, count=1).ravel().tolist()
+        [0.0, 0.5, 2.0, 2.5, 4.0]
+    """
+    check_rows_and_values(q, k, v, block, count)
+    check_whole("tile", tile, 1, "queries")
+    return gathered(*of_one_type(q, k, v), block, count, causal, tile, _kernel_tiles(interpreted(interpret)))
+
+
+@functools.cache
+def _kernel_tiles(interpret: bool) -> Callable[..., tuple]:
+    """One function for each way to run it, so that compiled programs are found again."""
+    return functools.partial(_attended_tiles, interpret)
+
+
+def _attended_tiles(interpret: bool, tiles: Tiles, keys: Array, values: Array, n: int, causal: bool) -> tuple:
+    queries, positions, of_block = tiles
+    number, tile, d = queries.shape
+    blocks, block, e = values.shape
+
+    def kernel(q_ref, at_ref, block_ref, k_ref, v_ref, sums_ref, highest_ref, weight_ref) -> None:
+        of = block_ref[0]
+        own = (pl.ds(of, 1), slice(None), slice(None))
+        found = attend_tile(q_ref[0], k_ref[own][0], v_ref[own][0], at_ref[0], of, n, causal)
+        sums_ref[0], highest_ref[0], weight_ref[0] = found
+
+    mine = lambda *shape: pl.BlockSpec((1, *shape), lambda i: (i, *(0,) * len(shape)))
+    whole = lambda *shape: pl.BlockSpec(shape, lambda i: (0,) * len(shape))
+    shape = lambda *sizes: jax.ShapeDtypeStruct(sizes, jnp.result_type(queries, values))
+    return pl.pallas_call(
+        kernel,
+        grid=(number,),
+        in_specs=[mine(tile, d), mine(tile), mine(), whole(blocks, block, d), whole(blocks, block, e)],
+        out_specs=(mine(tile, e), mine(tile), mine(tile)),
+        out_shape=(shape(number, tile, e), shape(number, tile), shape(number, tile)),
+        interpret=interpret,
+    )(queries, positions, of_block, keys, values)

@@ -1,0 +1,107 @@
+"""How often a router by block means finds a relevant key: its signal-to-noise ratio, and the hit rate that follows."""
+
+import numpy as np
+from jax.typing import ArrayLike
+from scipy.special import betainc, ndtr
+
+from lemmata.core import check_whole
+from lemmata.errors import SettingError
+
+_RANGE, _NODES = 9.0, 2049
+
+
+def router_signal_to_noise(
+    excess: ArrayLike,
+    dimension: ArrayLike,
+    block: ArrayLike,
+    *,
+    relevant: ArrayLike = 1,
+    others: ArrayLike = 0.0,
+    correlation: ArrayLike = 0.0,
+) -> np.ndarray:
+    """SNR = D sqrt(d / (2 B)), D = excess + (relevant - 1) others: a router's mean advantage in standard deviations.
+
+    Keys are drawn from the unit sphere in d dimensions, so that their products with a unit query q have the variance
+    1/d exactly; `relevant` keys of one block are such keys plus a multiple of q, no longer of unit length, which makes
+    one product larger by `excess`, the others by `others`. A relevant key on the sphere itself has less noise than
+    that, and the ratio is then somewhat larger. The mean of that block exceeds the mean of another by D/B in the mean,
+    and the difference has the variance 2/(d B). Where the products in a block are correlated by r it is 2 (1 + (B - 1)
+    r)/(d B), and the ratio is
+
+        D sqrt(d / (2 B (1 + (B - 1) r))).
+
+    Args:
+        excess: of the relevant key's product with the query, on average.
+        dimension: d.
+        block: B.
+        relevant: keys of the block that are relevant, at most B.
+        others: the excess of all but the first of them.
+        correlation: r, between 0 and 1.
+
+    Raises:
+        SettingError: for sizes below 1, more relevant keys than a block has, a correlation outside [0, 1], or NaN.
+
+    Example:
+        >>> from lemmata.subjects.attention import router_signal_to_noise
+        >>> float(router_signal_to_noise(1.0, 64, 32))
+        1.0
+    """
+    for name, size in (("dimension", dimension), ("block", block), ("relevant", relevant)):
+        if not np.all(np.asarray(size) >= 1):
+            raise SettingError(name, found=size, rule="at least 1")
+    if not np.all(np.asarray(relevant) <= np.asarray(block)):
+        raise SettingError("relevant", found=relevant, rule=f"at most the {block} keys of a block")
+    r = _numbers("correlation", correlation)
+    if not np.all((r >= 0) & (r <= 1)):
+        raise SettingError("correlation", found=correlation, rule="between 0 and 1")
+    total = _numbers("excess", excess) + (np.asarray(relevant) - 1) * _numbers("others", others)
+    size = np.asarray(block, float)
+    return np.asarray(total * np.sqrt(np.asarray(dimension) / (2 * size * (1 + (size - 1) * r))))
+
+
+def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
+    """The probability that the relevant block is among `count` of `blocks` blocks with normal scores.
+
+    Scores are independent and normal with one variance, and the relevant block's mean is larger by SNR standard
+    deviations of a difference of two, that is sqrt 2 SNR of its own. Given its score z + sqrt 2 SNR, the number of
+    the blocks - 1 others above it is binomial, so that
+
+        P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
+
+    here by the trapezoidal rule. With two blocks and one choice it is Phi(SNR).
+
+    Args:
+        snr: signal-to-noise ratios, any shape.
+        blocks: the relevant one counted; a query's own block, which needs no score, is none of them.
+        count: blocks that are chosen.
+
+    Raises:
+        SettingError: for a count or number of blocks below 1, or a ratio that is NaN.
+
+    Example:
+        >>> from lemmata.subjects.attention import hit_rate
+        >>> round(float(hit_rate(0.0, 10, 3)), 12)  # nothing is known of the blocks
+        0.3
+    """
+    check_whole("blocks", blocks, 1, "blocks")
+    check_whole("count", count, 1, "blocks")
+    ratio = _numbers("snr", snr)
+    if count >= blocks:
+        return np.ones(ratio.shape)
+    z = np.linspace(-_RANGE, _RANGE, _NODES)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    # P(Bin(m, p) < c) = I_(1-p)(m - c + 1, c), m = blocks - 1.
+    fewer = betainc(blocks - count, count, ndtr(z + np.sqrt(2) * ratio[..., None]))
+    return np.asarray((density * fewer).sum(axis=-1) * (z[1] - z[0]))
+
+
+def _numbers(name: str, value: ArrayLike) -> np.ndarray:
+    """The numbers of a setting, refused where one is NaN."""
+    rule = "numbers, none of them NaN"
+    try:
+        found = np.asarray(value, float)
+    except (TypeError, ValueError) as error:
+        raise SettingError(name, found=repr(value), rule=rule) from error
+    if np.isnan(found).any():
+        raise SettingError(name, found=value, rule=rule)
+    return found

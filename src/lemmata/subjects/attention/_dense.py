@@ -1,0 +1,243 @@
+"""Softmax and sigmoid attention by the whole matrix of logits: the reference for what is tiled."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from lemmata.core import check_numbers, known
+from lemmata.errors import DataError, SettingError, ShapeError
+
+
+def sigmoid_attention(
+    q: Float[Array, "n d"],
+    k: Float[Array, "keys width"],
+    v: Float[Array, "values p"],
+    *,
+    bias: float | Float[Array, ""] | None = None,
+    causal: bool = False,
+    slope: float = 0.0,
+    mask: Bool[Array, "rows columns"] | None = None,
+) -> Float[Array, "n p"]:
+    """O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j, one head of sigmoid attention.
+
+    Nothing divides by the sum of a row, so the bias sets its size: at 0 it is about n/2, and at -log n about the mean
+    of the exponential of the logits, whatever n. Where row i sees fewer than n keys, as a causal one does, either is
+    smaller in proportion: -log n is meant for n keys. A key that is not seen has the weight 0. For many heads or
+    sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
+
+    Args:
+        q: queries, a row a token.
+        k: keys.
+        v: values.
+        bias: what every logit is raised by; -log n by default. Derivatives go through it.
+        causal: whether token i sees the tokens j <= i alone.
+        slope: of ALiBi, by how much a logit falls for each place between two tokens.
+        mask: what token i sees, row by row; everything by default.
+
+    Raises:
+        ShapeError: where there are no tokens, or queries, keys, values or mask do not fit each other.
+        SettingError: for a bias or slope that is no finite number, or a slope below 0 or traced.
+        DataError: for NaN, for what are no numbers, and for a mask that is not of booleans.
+        PrecisionError: for float16 and its like.
+
+    Reference: ramapuram2025sigmoid.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import sigmoid_attention
+        >>> zero, ones = jnp.zeros((4, 2)), jnp.ones((4, 1))
+        >>> sigmoid_attention(zero, zero, ones, bias=0.0).ravel().tolist()  # every weight is 1/2
+        [2.0, 2.0, 2.0, 2.0]
+    """
+    check_head(q, k, v)
+    raised = bias_of(bias, len(q))
+    seen = _seen(len(q), causal, mask)
+    return jnp.where(seen, jax.nn.sigmoid(_logits(q, k, slope) + raised), 0.0) @ v
+
+
+def softmax_attention(
+    q: Float[Array, "n d"],
+    k: Float[Array, "keys width"],
+    v: Float[Array, "values p"],
+    *,
+    causal: bool = False,
+    slope: float = 0.0,
+    mask: Bool[Array, "rows columns"] | None = None,
+) -> Float[Array, "n p"]:
+    """O_i = sum_j softmax_j(q_i' k_j / sqrt(d) - slope |i - j|) v_j, one head of softmax attention.
+
+    Args:
+        q: queries, a row a token.
+        k: keys.
+        v: values.
+        causal: whether token i sees the tokens j <= i alone.
+        slope: of ALiBi, by how much a logit falls for each place between two tokens.
+        mask: what token i sees, row by row; everything by default.
+
+    Raises:
+        ShapeError: where there are no tokens, or queries, keys, values or mask do not fit each other.
+        SettingError: for a slope that is no finite number, below 0 or traced.
+        DataError: for NaN, for what are no numbers, for a mask that is not of booleans, and for a token that sees
+            nothing; where the mask is traced its output is NaN instead.
+        PrecisionError: for float16 and its like.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import softmax_attention
+        >>> zero, values = jnp.zeros((3, 2)), jnp.array([[0.0], [2.0], [4.0]])
+        >>> softmax_attention(zero, zero, values, causal=True).ravel().tolist()  # running means
+        [0.0, 1.0, 2.0]
+    """
+    check_head(q, k, v)
+    seen = _seen(len(q), causal, mask)
+    found = known(seen)
+    if found is not None and not found.any(axis=1).all():
+        blind = int((~found.any(axis=1)).argmax())
+        raise DataError("mask", found=f"token {blind} sees nothing", rule="softmax attention is a mean of some values")
+    return jax.nn.softmax(jnp.where(seen, _logits(q, k, slope), -jnp.inf), axis=1) @ v
+
+
+def check_head(q: Array, k: Array, v: Array) -> None:
+    """Refuse what is no head: q and k of shape (n, d) and v of (n, p), numbers, n at least 1.
+
+    Args:
+        q: queries.
+        k: keys.
+        v: values.
+
+    Raises:
+        ShapeError: where a shape does not fit.
+        DataError: for NaN, and for what are no real numbers with a fractional part.
+        PrecisionError: for float16 and its like.
+    """
+    for name, array in (("queries", q), ("keys", k), ("values", v)):
+        check_array(name, array)
+    shapes = [jnp.shape(array) for array in (q, k, v)]
+    if any(len(shape) != 2 for shape in shapes) or shapes[0] != shapes[1] or shapes[2][0] != shapes[0][0]:
+        raise ShapeError(
+            "a head of attention",
+            found=f"queries {shapes[0]}, keys {shapes[1]}, values {shapes[2]}",
+            rule="(n, d), (n, d) and (n, p)",
+            remedy="jax.vmap over heads and sequences",
+        )
+    for name, array in (("queries", q), ("keys", k), ("values", v)):
+        check_floating(name, array)
+
+
+def check_array(name: str, array: object) -> None:
+    """Refuse what is no array, above all lists.
+
+    Args:
+        name: of the array, for the message.
+        array: what was given.
+
+    Raises:
+        DataError: for it.
+    """
+    if not isinstance(array, jax.Array | np.ndarray):
+        found, rule = f"a {type(array).__name__}", "an array of JAX or NumPy"
+        raise DataError(name, found=found, rule=rule, remedy="jnp.asarray of it")
+
+
+def check_floating(name: str, array: Array) -> None:
+    """Refuse an array that is not of finite numbers with a fractional part, which derivatives and sums ask for.
+
+    Args:
+        name: of the array, for the message.
+        array: the numbers; traced ones are looked at by their shape and type alone.
+
+    Raises:
+        ShapeError: where a dimension is 0.
+        DataError: for NaN, and for what are no real numbers with a fractional part.
+        PrecisionError: for float16 and its like.
+    """
+    check_numbers(name, array)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise DataError(name, found=f"type {array.dtype}", rule="float32 or float64", remedy="use astype(float)")
+
+
+def of_one_type(*arrays: Array) -> tuple[Array, ...]:
+    """The arrays in the more precise of their types, as loops of JAX carry one type alone."""
+    return tuple(jnp.asarray(array, jnp.result_type(*arrays)) for array in arrays)
+
+
+def bias_of(bias: float | Array | None, n: int) -> Any:
+    """The bias of n tokens, -log n by default; a traced one as it is.
+
+    Args:
+        bias: a number, or None.
+        n: tokens.
+
+    Raises:
+        SettingError: for what is no finite number.
+    """
+    if bias is None:
+        return -math.log(n)
+    number = _number("bias", bias, "a finite number, or None for -log n")
+    return bias if number is None else number
+
+
+def fixed_bias_of(bias: float | None, n: int) -> float:
+    """`bias_of` for a bias that is compiled into a program, which refuses traced ones."""
+    found = bias_of(bias, n)
+    if isinstance(found, float):
+        return found
+    remedy = "sigmoid_attention, which takes it, or static_argnames of jax.jit"
+    raise SettingError("bias", found="a traced number", rule="fixed when the program is compiled", remedy=remedy)
+
+
+def slope_of(slope: float) -> float:
+    """A slope of ALiBi.
+
+    Args:
+        slope: the slope.
+
+    Raises:
+        SettingError: where it is no finite number, negative or traced.
+    """
+    rule = "a finite number, at least 0: logits fall with the distance"
+    number = _number("slope", slope, rule)
+    if number is None:
+        rule, remedy = "fixed when the program is compiled", "static_argnames of jax.jit"
+        raise SettingError("slope", found="a traced number", rule=rule, remedy=remedy)
+    if number < 0:
+        raise SettingError("slope", found=number, rule=rule)
+    return number
+
+
+def _number(name: str, value: Any, rule: str) -> float | None:
+    """One finite number, or None where it is traced."""
+    found = known(value)
+    if found is None:
+        if jnp.shape(value) != ():
+            raise SettingError(name, found=f"shape {jnp.shape(value)}", rule=rule)
+        return None
+    if found.shape != () or found.dtype.kind not in "iuf" or not np.isfinite(found):
+        raise SettingError(name, found=repr(found.tolist()), rule=rule)
+    return float(found)
+
+
+def _logits(q: Array, k: Array, slope: float) -> Array:
+    slope = slope_of(slope)
+    logits = (q / q.shape[1] ** 0.5) @ k.T
+    if not slope:
+        return logits
+    places = jnp.arange(len(q))
+    return logits - slope * jnp.abs(places[:, None] - places)
+
+
+def _seen(n: int, causal: bool, mask: Array | None) -> Array:
+    seen = jnp.tril(jnp.ones((n, n), bool)) if causal else jnp.ones((n, n), bool)
+    if mask is None:
+        return seen
+    check_array("mask", mask)
+    if mask.dtype != bool:
+        remedy = "mask != 0 for one of 0 and 1, np.isfinite(mask) for one of 0 and -inf that is added to logits"
+        raise DataError("mask", found=f"type {mask.dtype}", rule="booleans, True where a key is seen", remedy=remedy)
+    if jnp.shape(mask) != (n, n):
+        raise ShapeError("mask", found=f"shape {jnp.shape(mask)}", rule=f"({n}, {n}), a row for each token")
+    return seen & mask

@@ -1,0 +1,202 @@
+"""The router of block attention: which blocks of keys a query attends, chosen by the means of their keys."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from lemmata.core import check_whole
+from lemmata.errors import SettingError, ShapeError
+
+from ._dense import check_array, check_floating, of_one_type
+
+
+def block_means(keys: Float[Array, "n d"], block: int) -> Float[Array, "blocks d"]:
+    """The mean of the keys of each block; blocks are runs of `block` keys, and the last one may be shorter.
+
+    Args:
+        keys: one row a position.
+        block: keys of a block, B.
+
+    Raises:
+        ShapeError: for keys that are no matrix with rows.
+        SettingError: for a block below 1.
+        DataError: for NaN, and for whole numbers.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import block_means
+        >>> block_means(jnp.array([[1.0], [3.0], [7.0]]), 2).tolist()  # the last block has one key
+        [[2.0], [7.0]]
+    """
+    check_rows("keys", keys)
+    check_whole("block", block, 1, "keys")
+    return _means(keys, block)
+
+
+def block_scores(q: Float[Array, "m d"], keys: Float[Array, "n width"], block: int) -> Float[Array, "m blocks"]:
+    """q_i . (mean of the keys of block j): how well each query likes each block of keys.
+
+    Args:
+        q: queries.
+        keys: one row a position.
+        block: keys of a block, B.
+
+    Raises:
+        ShapeError: for queries and keys of different dimensions.
+        SettingError: for a block below 1.
+        DataError: for NaN, and for whole numbers.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import block_scores
+        >>> block_scores(jnp.array([[2.0]]), jnp.array([[1.0], [3.0], [7.0]]), 2).tolist()
+        [[4.0, 14.0]]
+    """
+    check_rows("queries", q)
+    means = block_means(keys, block)
+    _same_dimension(q, keys)
+    return q @ means.T
+
+
+def chosen_blocks(
+    q: Float[Array, "n d"],
+    keys: Float[Array, "keys width"],
+    block: int,
+    count: int,
+    *,
+    causal: bool = True,
+    tile: int | None = None,
+) -> Int[Array, "n slots"]:
+    """The blocks that each query attends: its own, and those of the highest scores, `count` in all.
+
+    The query at position i has block i // B for its own, which is always chosen and stands first. The others follow by
+    falling score; of equal scores the earlier block goes first. With `causal` no block after the query's own is chosen,
+    so that early queries have fewer than `count`: a slot that is left over holds -1. No derivative goes through the
+    choice.
+
+    Args:
+        q: queries, one a position.
+        keys: as many keys.
+        block: keys of a block, B.
+        count: blocks to attend, the own one counted; more than there are means all.
+        causal: whether later blocks are out of reach.
+        tile: blocks that are scored at a time. With it, only n x (count + tile) scores exist at once instead of
+            n x blocks, and the blocks chosen are the same.
+
+    Returns:
+        min(count, blocks) block numbers for each query.
+
+    Raises:
+        ShapeError: where queries and keys are not of one shape.
+        SettingError: for a block, count or tile below 1.
+        DataError: for NaN, and for whole numbers.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import chosen_blocks
+        >>> keys = jnp.array([[1.0], [3.0], [2.0], [0.0], [-1.0]])
+        >>> chosen_blocks(jnp.ones((5, 1)), keys, 1, 2).tolist()
+        [[0, -1], [1, 0], [2, 1], [3, 1], [4, 1]]
+    """
+    check_choice(q, keys, block, count)
+    blocks = -(-len(keys) // block)
+    if tile is not None:
+        check_whole("tile", tile, 1, "blocks")
+    return _chosen(*of_one_type(q, keys), block, min(count, blocks), causal, min(tile or blocks, blocks))
+
+
+@partial(jax.jit, static_argnames=("block", "slots", "causal", "tile"))
+def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: int) -> Array:
+    means = jax.lax.stop_gradient(_means(keys, block))
+    q = jax.lax.stop_gradient(q)
+    blocks, own = len(means), jnp.arange(len(q)) // block
+    tiles = -(-blocks // tile)
+    padded = jnp.pad(means, ((0, tiles * tile - blocks), (0, 0))).reshape(tiles, tile, -1)
+
+    def better(best: tuple[Array, Array], numbered: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        """Merge a tile of blocks into the best ones so far, which stand first and so win ties."""
+        number, some = numbered
+        columns = number * tile + jnp.arange(tile)
+        scores = q @ some.T
+        beyond = columns >= blocks if not causal else columns > own[:, None]
+        scores = jnp.where(beyond, -jnp.inf, scores)
+        scores = jnp.where(columns == own[:, None], jnp.inf, scores)
+        highest, at = jax.lax.top_k(jnp.concatenate([best[0], scores], axis=1), slots)
+        before = jnp.take_along_axis(best[1], jnp.minimum(at, slots - 1), axis=1)
+        return (highest, jnp.where(at < slots, before, number * tile + at - slots)), None
+
+    none = (jnp.full((len(q), slots), -jnp.inf, q.dtype), jnp.full((len(q), slots), -1, own.dtype))
+    scores, names = jax.lax.scan(better, none, (jnp.arange(tiles), padded))[0]
+    return jnp.where(scores == -jnp.inf, -1, names)
+
+
+def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> int:
+    """How many pairs of a query and a key block attention weighs; dense causal attention weighs n (n + 1) / 2.
+
+    A query at position p of block b (both from 0) weighs min(count - 1, b) earlier blocks of B keys whole and p + 1
+    keys of its own, never more than count B; routing takes one product a query and block besides. Without `causal`
+    blocks are weighed whole, and where the last one is shorter the count of pairs depends on the choice: it is refused.
+
+    Args:
+        n: length of the sequence.
+        block: keys of a block, B.
+        count: blocks that a query attends, its own counted.
+        causal: whether later keys are out of reach.
+
+    Raises:
+        SettingError: for a number below 1, and for a ragged length that is not causal.
+
+    Example:
+        >>> from lemmata.subjects.attention import attended_pairs
+        >>> attended_pairs(12, 4, 2), 12 * 13 // 2
+        (62, 78)
+    """
+    check_whole("n", n, 1, "positions")
+    check_whole("block", block, 1, "keys")
+    check_whole("count", count, 1, "blocks")
+    blocks = -(-n // block)
+    if not causal:
+        if n % block and count < blocks:
+            raise SettingError("n", found=n, rule=f"a multiple of the block, {block}, where attention is not causal")
+        return n * min(count * block, n)
+    sizes = np.minimum(block, n - block * np.arange(blocks))
+    earlier = np.minimum(count - 1, np.arange(blocks)) * block
+    return int(np.sum(sizes * earlier + sizes * (sizes + 1) // 2))
+
+
+def check_choice(q: Array, keys: Array, block: int, count: int) -> None:
+    """Refuse queries and keys that are not of one shape, and settings of the choice that choose nothing."""
+    check_rows("queries", q)
+    check_rows("keys", keys)
+    _same_dimension(q, keys)
+    if len(q) != len(keys):
+        raise ShapeError(
+            "queries", found=f"{len(q)} for {len(keys)} keys", rule="a query at each position: its place is its block"
+        )
+    check_whole("block", block, 1, "keys")
+    check_whole("count", count, 1, "blocks")
+
+
+def check_rows(name: str, rows: Array) -> None:
+    """Refuse what is no matrix of numbers with a fractional part, with rows."""
+    check_array(name, rows)
+    if jnp.ndim(rows) != 2:
+        remedy = "map heads and batches by jax.vmap"
+        raise ShapeError(name, found=f"shape {jnp.shape(rows)}", rule="(n, d), a row for each position", remedy=remedy)
+    check_floating(name, rows)
+
+
+def _same_dimension(q: Array, keys: Array) -> None:
+    if q.shape[1] != keys.shape[1]:
+        found = f"dimensions {q.shape[1]} and {keys.shape[1]}"
+        raise ShapeError("queries and keys", found=found, rule="of one dimension")
+
+
+def _means(keys: Array, block: int) -> Array:
+    blocks = -(-len(keys) // block)
+    padded = jnp.pad(keys, ((0, blocks * block - len(keys)), (0, 0)))
+    sizes = jnp.minimum(block, len(keys) - block * jnp.arange(blocks))
+    return padded.reshape(blocks, block, -1).sum(axis=1) / sizes[:, None].astype(keys.dtype)

@@ -1,0 +1,81 @@
+"""How far the output of a head of self-attention moves with its tokens: bounds of the derivative's spectral norm."""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers
+from lemmata.errors import SettingError, ShapeError
+
+from ._dense import bias_of, check_array
+
+
+def jacobian_bound(
+    x: Float[Array, "n p"],
+    exponent: Float[Array, "rows columns"],
+    value: Float[Array, "o width"],
+    *,
+    kind: Literal["sigmoid", "softmax"] = "sigmoid",
+    bias: float | Float[Array, ""] | None = None,
+) -> Float[Array, ""]:
+    """A bound of |dY/dX|, the spectral norm, for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j.
+
+    With R the length of the longest token and D the derivatives of the weights by their own logits, D = P (1 - P) entry
+    by entry for the sigmoid, it is
+
+        |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))                                              for the sigmoid,
+        |W| (|P| + |A| (max_i |C_i| + R (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2)))           for the softmax,
+
+    with C_i the covariance of the tokens under the weights of row i. The three terms are those of a move of the values,
+    of the queries and of the keys. Both are polynomials in R: at most |W| n (1 + |A| R²/2) for the sigmoid with any
+    bias, and |W| (√n + |A| R² (1 + √n)) for the softmax. The first bound is attained where all tokens are one vector u
+    and A is a non-negative multiple of u u'.
+
+    Args:
+        x: tokens, one a row.
+        exponent: A, that is W_q' W_k / sqrt(d).
+        value: W.
+        kind: what turns logits into weights.
+        bias: what every logit is raised by, for the sigmoid; -log n by default.
+
+    Raises:
+        ShapeError: where tokens and weights do not fit each other, or are empty.
+        SettingError: for an unknown kind, a bias that is not finite, and a bias for the softmax.
+        DataError: for NaN.
+        PrecisionError: for float16 and its like.
+
+    Reference: ramapuram2025sigmoid.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import jacobian_bound
+        >>> one = jnp.ones((1, 1))
+        >>> float(jacobian_bound(jnp.zeros((4, 1)), one, one, bias=0.0))  # every weight is 1/2
+        2.0
+    """
+    for name, array in (("tokens", x), ("exponent", exponent), ("value", value)):
+        check_array(name, array)
+        check_numbers(name, array)
+    if not x.ndim == value.ndim == 2 or exponent.shape != (x.shape[1],) * 2 or value.shape[1] != x.shape[1]:
+        found = f"tokens {x.shape}, exponent {exponent.shape}, value {value.shape}"
+        raise ShapeError("a head of self-attention", found=found, rule="(n, p), (p, p) and (o, p)")
+    n = len(x)
+    logits, norm = x @ exponent @ x.T, lambda matrix: jnp.linalg.norm(matrix, 2)
+    square = jnp.max(jnp.sum(x**2, axis=1))
+    if kind == "sigmoid":
+        weights = jax.nn.sigmoid(logits + bias_of(bias, n))
+        slopes = weights * (1 - weights)
+        moved = square * (jnp.max(jnp.sum(slopes, axis=1)) + norm(slopes))
+    elif kind == "softmax":
+        if bias is not None:
+            raise SettingError("bias", found=bias, rule="None for the softmax, whose weights it leaves as they are")
+        weights = jax.nn.softmax(logits, axis=1)
+        away = jnp.sqrt(weights)[:, :, None] * (x - (weights @ x)[:, None])
+        widest = jnp.max(jnp.linalg.svdvals(away)[:, 0]) ** 2
+        spread = jnp.sqrt(jnp.max(jnp.sum(away**2, axis=(1, 2))))
+        moved = widest + jnp.sqrt(square * jnp.max(jnp.sum(weights, axis=0))) * spread
+    else:
+        raise SettingError("kind", found=repr(kind), rule="one of sigmoid, softmax")
+    return norm(value) * (norm(weights) + norm(exponent) * moved)

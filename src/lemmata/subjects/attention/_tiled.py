@@ -1,0 +1,133 @@
+"""Softmax and sigmoid attention tile by tile: no matrix of all logits, forward or backward."""
+
+from functools import partial
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import check_whole
+from lemmata.errors import SettingError
+
+from ._dense import check_head, fixed_bias_of, of_one_type, slope_of
+
+KINDS = ("sigmoid", "softmax")
+"""What turns logits into weights."""
+
+_BLOCK = 128
+
+
+class _How(NamedTuple):
+    """What is fixed when a program is compiled."""
+
+    kind: str
+    bias: float
+    block: int
+    causal: bool
+    slope: float
+
+
+def tiled_attention(
+    q: Float[Array, "n d"],
+    k: Float[Array, "keys width"],
+    v: Float[Array, "values p"],
+    *,
+    kind: Literal["sigmoid", "softmax"] = "sigmoid",
+    bias: float | None = None,
+    block: int = _BLOCK,
+    causal: bool = False,
+    slope: float = 0.0,
+) -> Float[Array, "n p"]:
+    """`sigmoid_attention` or `softmax_attention`, with memory for n block numbers in place of n².
+
+    Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again: with
+    G the derivative by the output and dP = G V', it is dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d), where dS
+    is P (1 - P) dP entry by entry for the sigmoid, and P (dP - the row sums of P dP) for the softmax. A length that is
+    no multiple of the block is filled up with queries that nobody reads. Forward-mode derivatives are refused by JAX.
+
+    Args:
+        q: queries, a row a token.
+        k: keys.
+        v: values.
+        kind: one of `KINDS`.
+        bias: what every logit is raised by, for the sigmoid; -log n by default.
+        block: queries in a tile; more than n counts as n.
+        causal: whether token i sees the tokens j <= i alone.
+        slope: of ALiBi, by how much a logit falls for each place between two tokens.
+
+    Raises:
+        ShapeError: where there are no tokens, or queries, keys and values do not fit each other.
+        SettingError: for an unknown kind, a block below 1, a bias for the softmax, which it would not change, and a
+            bias or slope that is out of bounds or traced.
+        DataError: for NaN, and for what are no numbers.
+        PrecisionError: for float16 and its like.
+
+    Reference: ramapuram2025sigmoid.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.attention import tiled_attention
+        >>> zero, ones = jnp.zeros((5, 2)), jnp.ones((5, 1))
+        >>> tiled_attention(zero, zero, ones, bias=0.0, block=2, causal=True).ravel().tolist()
+        [0.5, 1.0, 1.5, 2.0, 2.5]
+    """
+    check_head(q, k, v)
+    check_whole("block", block, 1, "queries")
+    if kind not in KINDS:
+        raise SettingError("kind", found=repr(kind), rule=f"one of {', '.join(KINDS)}")
+    if kind == "softmax" and bias is not None:
+        raise SettingError("bias", found=bias, rule="None for the softmax, whose weights it leaves as they are")
+    how = _How(kind, fixed_bias_of(bias, len(q)), min(block, len(q)), causal, slope_of(slope))
+    return _attend(*of_one_type(q, k, v), how)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:
+    tile = lambda own: _weights(own[0], own[1], k, how) @ v
+    out = jax.lax.map(tile, (_cut(q, how.block), _places(len(q), how.block)))
+    return out.reshape(-1, v.shape[1])[: len(q)]
+
+
+def _forward(q: Array, k: Array, v: Array, how: _How) -> tuple[Array, tuple[Array, Array, Array]]:
+    return _attend(q, k, v, how), (q, k, v)
+
+
+def _backward(how: _How, kept: tuple[Array, Array, Array], g: Array) -> tuple[Array, Array, Array]:
+    q, k, v = kept
+    scale = q.shape[1] ** -0.5
+
+    def tile(sums: tuple[Array, Array], own: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], Array]:
+        q, g, places = own
+        p = _weights(q, places, k, how)
+        dp = g @ v.T
+        ds = p * (1 - p) * dp if how.kind == "sigmoid" else p * (dp - jnp.sum(p * dp, axis=1, keepdims=True))
+        return (sums[0] + ds.T @ (scale * q), sums[1] + p.T @ g), ds @ (scale * k)
+
+    each = (_cut(q, how.block), _cut(g, how.block), _places(len(q), how.block))
+    (dk, dv), dq = jax.lax.scan(tile, (jnp.zeros_like(k), jnp.zeros_like(v)), each)
+    return dq.reshape(-1, q.shape[1])[: len(q)], dk, dv
+
+
+_attend.defvjp(_forward, _backward)
+
+
+def _cut(rows: Array, block: int) -> Array:
+    """Blocks of rows, the last one filled up with zeros."""
+    missing = -len(rows) % block
+    return jnp.pad(rows, ((0, missing), (0, 0))).reshape(-1, block, rows.shape[1])
+
+
+def _places(n: int, block: int) -> Array:
+    return jnp.arange(n + -n % block).reshape(-1, block)
+
+
+def _weights(q: Array, places: Array, k: Array, how: _How) -> Array:
+    """What a block of queries makes of all keys."""
+    logits = (q / q.shape[1] ** 0.5) @ k.T
+    keys = jnp.arange(len(k))
+    if how.slope:
+        logits = logits - how.slope * jnp.abs(places[:, None] - keys)
+    if how.causal:
+        logits = jnp.where(keys <= places[:, None], logits, -jnp.inf)
+    return jax.nn.sigmoid(logits + how.bias) if how.kind == "sigmoid" else jax.nn.softmax(logits, axis=1)

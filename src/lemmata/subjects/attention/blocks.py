@@ -1,0 +1,92 @@
+"""Block attention: the gathered computation against a mask, and what it costs.
+
+Each query weighs the keys of its own block and of the k - 1 earlier ones that a router likes best. The computation that
+is fast sorts pairs of queries and blocks, works on dense tiles and merges parts by their maxima and sums; that it forms
+no n x n array is its construction. This theory controls the result, its derivatives and the number of pairs. It leaves
+open times on an accelerator, where small blocks are what is hard, and how good a model with few blocks is.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._token_rows import TokenRows, TokenSequences
+from lemmata.subjects.attention import attended_pairs, block_attention
+
+_KEY = "xiao2025moba"
+_TILE = 4
+
+
+def reach(problem: TokenRows, count: int) -> Bool[Array, "n n"]:
+    """Which keys each query attends: a block is in reach where fewer than count - 1 earlier ones have larger means."""
+    q, k, block, n = problem.q, problem.k, problem.block, len(problem.q)
+    starts = np.arange(0, n, block)
+    scores = q @ (jnp.asarray(starts[:, None] // block == np.arange(n) // block, float) @ k).T
+    scores = scores / np.minimum(block, n - starts)
+    own = np.arange(n)[:, None] // block
+    earlier = np.arange(len(starts)) < own
+    above = (scores[:, None, :] > scores[:, :, None]) & earlier[:, None, :]
+    taken = (earlier & (above.sum(axis=2) < count - 1)) | (np.arange(len(starts)) == own)
+    return jnp.repeat(taken, block, axis=1)[:, :n] & np.tri(n, dtype=bool)
+
+
+def _masked(problem: TokenRows, count: int) -> Array:
+    """Softmax over all pairs with a mask."""
+    scores = problem.q @ problem.k.T / problem.q.shape[1] ** 0.5
+    weights = jnp.where(reach(problem, count), jnp.exp(scores), 0.0)
+    return weights @ problem.v / weights.sum(axis=1, keepdims=True)
+
+
+class GatheredAttentionIsMasked(Claim[TokenRows]):
+    """The rows that tiles of queries sorted by block give, merged by maxima and sums, are those of softmax attention
+    with a mask over all pairs, for any length of the sequence: row i is the mean of the values v_j with weights
+    exp(q_i . k_j / sqrt d), over the keys j <= i of its own block and of the k - 1 earlier ones whose mean key has the
+    largest product with q_i.
+    """
+
+    title = "Gathered block attention is masked attention"
+    source = Source(_KEY, "Abstract, kernel")
+    population = TokenSequences()
+    relation = Equal(block=-1)
+    control = Control("with one block fewer", lambda rows, problem: _masked(problem, problem.count - 1))
+    controls = "the rows of block attention"
+    unexplained = "times on an accelerator"
+
+    def predict(self, problem: TokenRows) -> Array:
+        return _masked(problem, problem.count)
+
+    def measure(self, problem: TokenRows, key: Key[Array, ""]) -> Array:
+        """By tiles."""
+        return block_attention(problem.q, problem.k, problem.v, block=problem.block, count=problem.count, tile=_TILE)
+
+
+class PairsOfBlockAttention(Claim[TokenRows]):
+    """Causal block attention over n keys, in blocks of B, k of them for a query, weighs
+
+        sum over blocks b of s_b min(k - 1, b) B + s_b (s_b + 1)/2
+
+    pairs, s_b = B but for the last block, which has the keys that are left: at most k B n, of the n (n + 1)/2 pairs of
+    dense attention.
+    """
+
+    title = "What block attention costs"
+    source = Source(_KEY, "Abstract, block attention")
+    population = TokenSequences()
+    relation = Equal()
+    control = Control("k whole blocks for each query", lambda pairs, problem: _whole(problem))
+    controls = "the pairs that are weighed"
+    unexplained = "the n²/B scores of blocks, memory, and time"
+
+    def predict(self, problem: TokenRows) -> Array:
+        return jnp.asarray(float(attended_pairs(len(problem.q), problem.block, problem.count)))
+
+    def measure(self, problem: TokenRows, key: Key[Array, ""]) -> Array:
+        """Weights that are not 0: rows for values of 1 at one key and 0 at the others."""
+        rows = lambda v: block_attention(problem.q, problem.k, v, block=problem.block, count=problem.count, tile=_TILE)
+        n = len(problem.q)
+        return jnp.sum(rows(jnp.eye(n)) > 0).astype(float)
+
+
+def _whole(problem: TokenRows) -> Array:
+    return jnp.asarray(float(problem.count * problem.block * len(problem.q)))

@@ -1,0 +1,103 @@
+"""The effective dimension of tokens through layers of attention: depth takes it away.
+
+This theory controls d_eff(r) = tr C (C + r)^-1 of the tokens' second moments C, scaled to trace 1, at r = 1/100, before
+and after layers of attention with random weights. It leaves unexplained trained weights, and the maps of single tokens
+between the attention layers, which can raise it again.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Order, Source, Status
+from lemmata.engine.problems._attention_stacks import AttentionStack, NormalStacks
+
+from .effective_dimension import degrees_of_freedom
+
+_DEPTHS = (0.0, 1.0, 2.0, 3.0)
+_CONTROLS = "the effective dimension of tokens after layers of attention"
+
+
+def token_dimensions(layers: Float[Array, "M T p"], ridge: float = 0.01) -> Float[Array, " M"]:
+    """The effective dimension of each layer's tokens: of their second moments X' X, scaled to trace 1.
+
+    Args:
+        layers: tokens of each layer, one a row.
+        ridge: r.
+    """
+    moments = jnp.einsum("mtp,mtq->mpq", layers, layers)
+    return jax.vmap(lambda matrix: degrees_of_freedom(matrix / jnp.trace(matrix), ridge))(moments)
+
+
+class PrintedDepthRaisesDimension(Claim[AttentionStack]):
+    """As printed: the effective dimension of attention grows with depth.
+
+    Read for the tokens that the next layer's kernel is evaluated on: d_eff(r) = tr C (C + r)^-1 of their second
+    moments C, of trace 1, at r = 1/100, is after one, two and three attention layers with normal weights at least what
+    it is before the first.
+    """
+
+    title = "The effective dimension grows with depth, as printed"
+    source = Source("foundation2025", "Section 3.2, effective dimension", note="as printed, for depth")
+    population = NormalStacks()
+    relation = AtLeast()
+    control = Control("it is at least half of it", lambda bound, problem: bound / 2)
+    controls, unexplained = _CONTROLS, "which space of a deep network is meant"
+    reading = "of the tokens after each layer, for layers of attention without skip connections"
+    expected = Status.REFUTED
+
+    def predict(self, problem: AttentionStack) -> Array:
+        """Of the tokens themselves, from eigenvalues."""
+        rows = problem.tokens / jnp.linalg.norm(problem.tokens, axis=1, keepdims=True)
+        values = jnp.linalg.eigvalsh(rows.T @ rows / len(rows))
+        return jnp.full(3, jnp.sum(values / (values + 0.01)))
+
+    def measure(self, problem: AttentionStack, key: Key[Array, ""]) -> Array:
+        return token_dimensions(problem.layers[1:4])
+
+    def trivial(self, problem: AttentionStack) -> Array:
+        """Equal tokens have one direction."""
+        return jnp.full(3, 1 / 1.01)
+
+
+class DepthLowersDimension(Claim[AttentionStack]):
+    """For layers of softmax attention without skip connections, with normal weights, on normal tokens of p coordinates
+    at length sqrt(p), the effective dimension d_eff(r) = tr C (C + r)^-1 of the tokens' second moments, of trace 1, at
+    r = 1/100 falls with each of the first three layers: each averages tokens, until they are alike.
+    """
+
+    title = "Layers of attention alone lower the effective dimension of their tokens"
+    source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for depth")
+    population = NormalStacks()
+    relation = Order("depth", _DEPTHS)
+    control = Control("it rises", lambda sign, problem: -sign)
+    controls, unexplained = _CONTROLS, "trained weights, and maps of single tokens between the layers"
+    corrects = PrintedDepthRaisesDimension
+    trials = 64
+
+    def predict(self, problem: AttentionStack) -> Array:
+        return -jnp.ones(())
+
+    def measure(self, problem: AttentionStack, key: Key[Array, ""]) -> Array:
+        return token_dimensions(problem.layers[: len(_DEPTHS)])
+
+
+class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
+    """With skip connections, X <- X + attention, the effective dimension d_eff(r) = tr C (C + r)^-1 of the tokens'
+    second moments, of trace 1, at r = 1/100 falls with each of the first three layers, for normal weights and tokens.
+    """
+
+    title = "With skip connections the effective dimension of tokens falls, too"
+    source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, with skip connections")
+    population = NormalStacks(skip=1.0)
+    relation = Order("depth", _DEPTHS)
+    control = Control("it rises", lambda sign, problem: -sign)
+    controls, unexplained = _CONTROLS, "how far it falls: three layers take less than a tenth of it here"
+    corrects = PrintedDepthRaisesDimension
+    trials = 64
+
+    def predict(self, problem: AttentionStack) -> Array:
+        return -jnp.ones(())
+
+    def measure(self, problem: AttentionStack, key: Key[Array, ""]) -> Array:
+        return token_dimensions(problem.layers[: len(_DEPTHS)])

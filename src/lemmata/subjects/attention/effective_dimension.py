@@ -1,0 +1,188 @@
+"""The effective dimension of attention as a kernel: how it grows with the number of tokens and as logits sharpen.
+
+This theory controls d_eff(lambda) = tr K (K + n lambda)^-1 of the Gram matrix of exp(beta <x, y>) on n tokens, and its
+limit under the uniform law on a sphere, where the Funk-Hecke formula gives the spectrum. It assumes tied queries and
+keys, for which attention has a positive semidefinite kernel. It leaves unexplained what tokens look like after
+training: the rates say how much room the kernel has, not how much of it a task uses.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Kind, Rate, Source, Status
+from lemmata.engine.problems._sphere_tokens import NormalisedTokens, SphereTokens, SphereTokenSets, uniform_tokens
+from lemmata.spectra import SphereSpectrum, exponential_sphere_spectrum
+
+_CONTROLS = "the effective dimension of an exponential kernel on tokens of a sphere"
+_UNIFORM = "tokens that are not uniform on a sphere; untied queries and keys, which have no such kernel"
+
+
+def degrees_of_freedom(matrix: Float[Array, "n n"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
+    """The trace of K (K + r)^-1 of a positive semidefinite K, from an inverse and without a spectrum.
+
+    >>> round(float(degrees_of_freedom(jnp.diag(jnp.array([1.0, 3.0])), 1.0)), 12)
+    1.25
+
+    Args:
+        matrix: K.
+        ridge: r, positive.
+    """
+    n = len(matrix)
+    factor = jnp.linalg.cholesky(matrix / ridge + jnp.eye(n))
+    return n - jnp.sum(jax.scipy.linalg.solve_triangular(factor, jnp.eye(n), lower=True) ** 2)
+
+
+def _gram(problem: SphereTokens, key: Key[Array, ""]) -> Float[Array, "n n"]:
+    """The Gram matrix of tokens drawn from the sphere; at lambda = 1/n its ridge n lambda is 1."""
+    tokens = uniform_tokens(key, problem.n, problem.p)
+    return jnp.exp(problem.beta * tokens @ tokens.T)
+
+
+def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
+    degrees = 40
+    spectrum = exponential_sphere_spectrum(problem.beta, problem.p, degrees)
+    lower = exponential_sphere_spectrum(problem.beta, problem.p - 1, degrees).log_multiplicities
+    return SphereSpectrum(spectrum.log_eigenvalues, lower).effective_dimension(-math.log(problem.n))
+
+
+class SphereEffectiveDimension(Claim[SphereTokens]):
+    """For n tokens uniform on the unit sphere of R^p and the kernel exp(beta <x, y>), the effective dimension of the
+    Gram matrix at lambda = 1/n is that of the population,
+
+        sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
+        N_k = C(k+p-1, p-1) - C(k+p-3, p-1),
+
+    to within 3 % as long as it is below a twelfth of n.
+    """
+
+    title = "The effective dimension of attention's kernel on a sphere, by Funk and Hecke"
+    source = Source("foundation2025", "Section 4.1, effective dimension", note="corrected, with constants")
+    population = SphereTokenSets(n=300, beta=1.2, dimensions=(3, 3))
+    # From n tokens the trace is too small, by concavity: by 1.8 % where d_eff is n/16 (p = 3, beta 1 to 2).
+    relation = EqualInMean(margin=0.03, resolution=0.02)
+    control = Control("with the multiplicities of one dimension less", _one_dimension_lower)
+    controls, unexplained = _CONTROLS, _UNIFORM
+    trials = 32
+
+    def hypotheses(self, problem: SphereTokens) -> list[Hypothesis]:
+        share = self.predict(problem) / problem.n
+        return [Hypothesis("the effective dimension is a small share of n", share, "<", 1 / 12, "bias of n tokens")]
+
+    def predict(self, problem: SphereTokens) -> Array:
+        spectrum = exponential_sphere_spectrum(problem.beta, problem.p, 40)
+        return spectrum.effective_dimension(-math.log(problem.n))
+
+    def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
+        return degrees_of_freedom(_gram(problem, key), 1.0)
+
+
+class PrintedLogEffectiveDimension(Claim[SphereTokens]):
+    """As printed: the effective dimension of the space of attention's kernel is O(log n) because of the softmax.
+
+    Read with tied queries and keys at a fixed temperature, tokens uniform on the unit sphere of R^p, p >= 3, and the
+    ridge lambda = 1/n that n tokens resolve: the effective dimension of the population grows at most like (log n)^1,
+    for n from 10² to 10^8.
+    """
+
+    title = "The effective dimension of attention is O(log n), as printed"
+    source = Source("foundation2025", "Section 4.1, effective dimension", note="as printed")
+    population = SphereTokenSets(p=4, beta=1.0, dimensions=(3, 8))
+    relation = Rate("log n", tuple(digits * math.log(10) for digits in range(2, 9)), upper=True, margin=0.1)
+    control = Control("it grows as the square root of log n", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = _CONTROLS, "which kernel, which tokens and which n are meant"
+    reading = "kernel exp(beta <x, y>) at a fixed beta, tokens on a sphere, ridge 1/n"
+    expected = Status.REFUTED
+    trials = 32
+
+    def predict(self, problem: SphereTokens) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
+        spectrum = exponential_sphere_spectrum(problem.beta, problem.p, 60)
+        return jnp.stack([spectrum.effective_dimension(-rung) for rung in self.relation.rungs])
+
+
+class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
+    """For the kernel exp(beta <x, y>) at a fixed beta on the unit sphere of R^p, p >= 3, the effective dimension at the
+    ridge 1/n is at most of the order of
+
+        (log n)^(p-1).
+
+    Degrees k with lambda_k > 1/n, about log n / log log n of them, count in full, and have k^(p-2) harmonics each. The
+    ladder goes to log n = 10^5, where log log n no longer hides the exponent; at usual n the growth is slower than the
+    power and faster than log n.
+    """
+
+    title = "The effective dimension of attention on a sphere is at most a power p - 1 of log n"
+    source = Source("foundation2025", "Section 4.1, effective dimension", note="corrected")
+    population = SphereTokenSets(p=3, beta=1.0)
+    relation = Rate("log n", tuple(10.0**digits for digits in (3, 3.5, 4, 4.5, 5)), upper=True)
+    control = Control("a power p - 3/2", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = _CONTROLS, _UNIFORM
+    corrects = PrintedLogEffectiveDimension
+    trials = 16
+
+    def predict(self, problem: SphereTokens) -> Array:
+        return jnp.asarray(problem.p - 1.0)
+
+    def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
+        spectrum = exponential_sphere_spectrum(problem.beta, problem.p, 20_000)
+        return jnp.stack([spectrum.effective_dimension(-rung) for rung in self.relation.rungs])
+
+
+class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
+    """For tokens of R^p as layer normalisation leaves them, |x| = sqrt(p), and logits <x, y> / sqrt(p), p >= 16, the
+    effective dimension at the ridge 1/n grows in proportion to n up to n = 256: it is n, but for a few per cent.
+
+    The diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. A law in log n begins only where n
+    exceeds the number of harmonics that p dimensions have, which for usual p no sequence reaches.
+    """
+
+    title = "At usual sizes the effective dimension of attention is the number of tokens"
+    source = Source("foundation2025", "Section 4.1, effective dimension", note="corrected, at usual sizes")
+    population = NormalisedTokens()
+    relation = Rate("n", (32.0, 64.0, 128.0, 256.0))
+    control = Control("like the square root of n", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = _CONTROLS, "tokens that repeat each other, which trained layers make"
+    corrects = PrintedLogEffectiveDimension
+    trials = 8
+
+    def predict(self, problem: SphereTokens) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
+        """On the first n tokens of one draw; the others' rows and columns are 0 and add nothing."""
+        first = (jnp.arange(problem.n) < jnp.asarray(self.relation.rungs)[:, None]).astype(float)
+        grams = _gram(problem, key) * first[:, :, None] * first[:, None, :]
+        return jax.vmap(degrees_of_freedom, (0, None))(grams, 1.0)
+
+
+class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
+    """For the kernel exp(beta <x, y>) on the unit sphere of R^p, p >= 3, the effective dimension at the ridge
+    exp(beta) / n, the share 1/n of the diagonal, grows with the inverse temperature at most like
+
+        beta^((p-1)/2),
+
+    since exp(-beta |x - y|²/2) is a bump of width beta^(-1/2), and the sphere has so many places for it. Measured for
+    n = 10^30, where the exponent shows; at usual n the effective dimension ends at n.
+    """
+
+    title = "The effective dimension of attention grows at most like a power (p - 1)/2 of the inverse temperature"
+    source = Source("foundation2025", "Section 4.1, effective dimension", note="what a fixed temperature leaves out")
+    stated = Kind.OWN
+    population = SphereTokenSets(beta=1.0)
+    relation = Rate("beta", (64.0, 128.0, 256.0, 512.0, 1024.0), upper=True)
+    control = Control("a power 1/2 less", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = _CONTROLS, _UNIFORM
+    trials = 16
+
+    def predict(self, problem: SphereTokens) -> Array:
+        return jnp.asarray((problem.p - 1) / 2)
+
+    def measure_at(self, problem: SphereTokens, key: Key[Array, ""], rung: float) -> Array:
+        beta = rung * problem.beta
+        spectrum = exponential_sphere_spectrum(beta, problem.p, 1500)
+        return spectrum.effective_dimension(beta - 30 * math.log(10))

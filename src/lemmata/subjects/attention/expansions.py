@@ -1,0 +1,134 @@
+"""Norms by expansions: for attention's kernel one function has every norm, for a semidefinite kernel only one.
+
+This theory controls the expression sum_ij a_i a_j kappa(x_i, x_j) over the finite expansions of one function,
+f = sum_i a_i kappa(., x_i), whose minimum is sometimes called the norm of f. It leaves unexplained functions that have
+no finite expansion, to which only the completion of a semidefinite kernel gives a norm.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._key_equivalents import Expansions, KeyEquivalents, QuadraticExpansions, UnseenShifts
+
+_CONTROLS = "the squared norm that an expansion gives"
+
+
+class PrintedExpansionNorm(Claim[KeyEquivalents]):
+    """As printed: with the kernel kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of an attention head,
+    min sum_ij a_i a_j kappa(x_i, x_j) over the expansions f = sum_i a_i kappa(., x_i) is the squared norm of f.
+
+    Then expansions of one term give one number where they give one function. Tokens x and x' = x + t v with W_k v = 0
+    have kappa(., x) = kappa(., x'), but kappa(x, x) and kappa(x', x') differ.
+    """
+
+    title = "The norm of a function does not depend on its expansion in attention's kernel, as printed"
+    source = Source("foundation2025", "(5)", note="as printed, with (7)")
+    population = UnseenShifts()
+    relation = Equal()
+    control = Control("half of it", lambda value, problem: value / 2)
+    controls, unexplained = _CONTROLS, "how the minimum is meant where the kernel is not semidefinite"
+    reading = "f = kappa(., x), expanded by one term"
+    expected = Status.REFUTED
+
+    def predict(self, problem: KeyEquivalents) -> Array:
+        x = problem.head.tokens[0]
+        return jnp.exp(x @ problem.head.exponent @ x)
+
+    def measure(self, problem: KeyEquivalents, key: Key[Array, ""]) -> Array:
+        other = problem.head.tokens[0] + problem.shift * problem.unseen
+        query, key_of = problem.head.query @ other, problem.head.key @ other
+        return jnp.exp(query @ key_of / len(query) ** 0.5)
+
+    def condition(self, problem: KeyEquivalents) -> Array:
+        """Rounding of the exponents, of products of the size of the vectors."""
+        return _exponent_size(problem, problem.shift)
+
+
+def _exponent_size(problem: KeyEquivalents, shift: Array) -> Array:
+    head = problem.head
+    reach = jnp.linalg.norm(head.tokens[0]) + jnp.abs(shift)
+    widths = jnp.linalg.norm(head.query) * jnp.linalg.norm(head.key) / len(head.query) ** 0.5
+    return len(problem.unseen) * (1 + widths * reach * (reach + jnp.linalg.norm(head.tokens, axis=1).max()))
+
+
+_NORMS = (1e-3, 2.0, 1e3)
+
+
+def _one_norm(values: Array, problem: KeyEquivalents) -> Array:
+    x = problem.head.tokens[0]
+    return values.at[: len(_NORMS)].set(x @ problem.head.exponent @ x)
+
+
+class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
+    """Let W_k v = 0 and c > 0. For almost every token x the token x' = x + t v with
+
+        t = (sqrt(d) log c - <W_q x, W_k x>) / <W_q v, W_k x>
+
+    expands the same function, kappa(., x') = kappa(., x), kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)), and has
+    kappa(x', x') = c. So over the expansions of a function that is not 0 the expression of its norm takes every
+    positive value: its infimum is 0 and its supremum infinite. Compared are log c and the logarithms of kappa.
+    """
+
+    title = "In a narrow head's kernel the expansions of one function take every positive norm"
+    source = Source("foundation2025", "(5)", "Section 3.2, norm", note="corrected, for the kernel of (7)")
+    population = UnseenShifts()
+    relation = Equal(block=1)
+    control = Control("all expansions have the norm of the first", _one_norm)
+    controls, unexplained = _CONTROLS, "tied heads, whose kernel is semidefinite"
+    corrects = PrintedExpansionNorm
+
+    def predict(self, problem: KeyEquivalents) -> Array:
+        same = jnp.zeros(len(_NORMS) * len(problem.head.tokens))
+        return jnp.concatenate([jnp.log(jnp.asarray(_NORMS)), same])
+
+    def measure(self, problem: KeyEquivalents, key: Key[Array, ""]) -> Array:
+        """Logarithms of kappa(x', x'), and of kappa(z, x') / kappa(z, x) at every token z."""
+        head, x = problem.head, problem.head.tokens[0]
+        others = x + self._shifts(problem)[:, None] * problem.unseen
+        queries, keys = others @ head.query.T, others @ head.key.T
+        norms = jnp.sum(queries * keys, axis=1)
+        ratios = (head.tokens @ head.query.T) @ (keys - head.key @ x).T
+        return jnp.concatenate([norms, ratios.ravel()]) / len(head.query) ** 0.5
+
+    def _shifts(self, problem: KeyEquivalents) -> Float[Array, " c"]:
+        head, x = problem.head, problem.head.tokens[0]
+        along = (head.query @ problem.unseen) @ (head.key @ x)
+        return (len(head.query) ** 0.5 * jnp.log(jnp.asarray(_NORMS)) - (head.query @ x) @ (head.key @ x)) / along
+
+    def condition(self, problem: KeyEquivalents) -> Array:
+        """Rounding of the exponents, of products of the size of the vectors."""
+        return _exponent_size(problem, jnp.abs(self._shifts(problem)).max())
+
+
+def _longer_is_larger(value: Array, problem: Expansions) -> Array:
+    return value * jnp.sum(problem.second**2) / jnp.sum(problem.first**2)
+
+
+class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
+    """For a positive semidefinite kernel every finite expansion f = sum_i a_i kappa(., x_i) gives the same a' K a: two
+    coefficient vectors of one function differ by a null vector of K. The minimum in the definition of the norm is then
+    over one number. Here kappa(x, y) = (1 + <x, y>)², on more points than its rank.
+    """
+
+    title = "All expansions in a semidefinite kernel give one norm"
+    source = Source("foundation2025", "(5)", note="corrected, for semidefinite kernels")
+    population = QuadraticExpansions()
+    relation = Equal()
+    control = Control("the expression grows with |a|²", _longer_is_larger)
+    controls, unexplained = _CONTROLS, "functions of the space without a finite expansion"
+    corrects = PrintedExpansionNorm
+
+    def predict(self, problem: Expansions) -> Array:
+        """By the features of the kernel: |sum_i a_i phi(x_i)|²."""
+        ones = jnp.concatenate([jnp.ones((len(problem.x), 1)), problem.x], axis=1)
+        features = (ones[:, :, None] * ones[:, None, :]).reshape(len(ones), -1)
+        return jnp.sum((problem.first @ features) ** 2)
+
+    def measure(self, problem: Expansions, key: Key[Array, ""]) -> Array:
+        return problem.second @ problem.gram @ problem.second
+
+    def condition(self, problem: Expansions) -> Array:
+        """Terms |a_i| |a_j| K_ij cancel, and null vectors of K are known to rounding."""
+        sizes = jnp.abs(problem.first) + jnp.abs(problem.second)
+        return 4 * (sizes @ problem.gram @ sizes) / self.predict(problem)

@@ -1,0 +1,218 @@
+"""The kernel of an attention head: where it is positive semidefinite, and how far from it it is elsewhere.
+
+This theory controls the sign pattern of kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), and of its symmetric version
+exp(x' M_s y), M_s = (M + M') / 2, on any finite set of tokens. A function with negative squares has no reproducing
+kernel Hilbert space, and one with infinitely many no Pontryagin space either. It leaves unexplained what training does
+to W_q and W_k: a head that learns symmetric semidefinite weights has a space.
+"""
+
+import decimal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Source, Status, Witness
+from lemmata.engine.problems._attention_kernels import AttentionKernel, NarrowHeads, TokenHeads, inertia
+from lemmata.engine.problems._distinct_reals import DistinctReals, Reals
+
+_CONTROLS = "the signs of the kernel of an attention head"
+_TRAINING = "trained weights, whose queries and keys depend on each other"
+
+
+class PrintedAttentionKernel(Claim[AttentionKernel]):
+    """As printed: softmax attention of width d on tokens of R^p is a combination with the kernel
+    kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)), which has a reproducing kernel Hilbert space.
+
+    Read generously, for random weights and after making kappa symmetric: the quadratic form M_s = (M + M') / 2,
+    M = W_q' W_k / sqrt(d), has p eigenvalues that are not negative in at least half of the heads; exp(x' M_s y) is
+    positive semidefinite on all of R^p exactly where that is so.
+    """
+
+    title = "The kernel of an attention head is positive semidefinite, as printed"
+    source = Source("foundation2025", "(7)", "Abstract, one frame", note="as printed")
+    population = NarrowHeads()
+    relation = Witness(0.5)
+    control = Control("in half of the heads p - 1 of them", lambda count, problem: count - 1)
+    controls, unexplained = _CONTROLS, "which symmetric kernel is meant where W_q and W_k differ"
+    reading = "of the symmetric version of the kernel, for half of the heads with independent normal weights"
+    expected = Status.REFUTED
+    trials = 64
+
+    def predict(self, problem: AttentionKernel) -> Array:
+        return jnp.asarray(float(problem.tokens.shape[1]))
+
+    def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
+        return problem.tokens.shape[1] - inertia(problem.symmetric)[1]
+
+
+class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
+    """For W_q and W_k of shape (d, p) in general position, p >= 2d, the form M_s = (M + M') / 2,
+    M = W_q' W_k / sqrt(d), has exactly d positive and d negative eigenvalues, and 0 for the rest.
+
+    x' M_s x is the form <u, v> / sqrt(d) of u = W_q x and v = W_k x, which together fill R^(2d); that form is
+    (|u + v|² - |u - v|²) / 4. So no such head is a positive semidefinite kernel on an open set.
+    """
+
+    title = "A head narrower than half of its tokens has d positive and d negative directions"
+    source = Source("foundation2025", "(7)", note="corrected")
+    population = NarrowHeads()
+    relation = Equal()
+    control = Control("d - 1 of each sign", lambda counts, problem: counts - 1)
+    controls, unexplained = _CONTROLS, _TRAINING
+    corrects = PrintedAttentionKernel
+
+    def predict(self, problem: AttentionKernel) -> Array:
+        return jnp.full(2, float(len(problem.query)))
+
+    def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
+        return jnp.stack(inertia(problem.symmetric))
+
+
+class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
+    """For W_q and W_k of shape (d, p) in general position, d < p < 2d, the form M_s = (M + M') / 2,
+    M = W_q' W_k / sqrt(d), has at least p - d negative eigenvalues.
+
+    It is the restriction to p dimensions of a form with d positive directions in R^(2d), which leaves at most d
+    positive ones; general position excludes the eigenvalue 0.
+    """
+
+    title = "A head narrower than its tokens has at least p - d negative directions"
+    source = Source("foundation2025", "(7)", note="corrected, for p below 2d")
+    population = NarrowHeads(6, 9, below=True)
+    relation = AtLeast()
+    control = Control("at least d", lambda count, problem: 0 * count + len(problem.query))
+    controls, unexplained = _CONTROLS, _TRAINING
+    corrects = PrintedAttentionKernel
+
+    def predict(self, problem: AttentionKernel) -> Array:
+        d, p = problem.query.shape
+        return jnp.asarray(float(p - d))
+
+    def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
+        return inertia(problem.symmetric)[1]
+
+    def trivial(self, problem: AttentionKernel) -> Array:
+        return jnp.zeros(())
+
+
+def _pairs(problem: AttentionKernel) -> tuple[Float[Array, "n p"], Float[Array, "n p"]]:
+    half = len(problem.tokens) // 2
+    return problem.tokens[:half], problem.tokens[half : 2 * half]
+
+
+def _forms(left: Float[Array, "n p"], form: Float[Array, "p p"], right: Float[Array, "n p"]) -> Float[Array, " n"]:
+    return jnp.einsum("np,pq,nq->n", left, form, right)
+
+
+def _sign_of_the_logit(signs: Array, problem: AttentionKernel) -> Array:
+    x, y = _pairs(problem)
+    return jnp.sign(_forms(x, problem.symmetric, y))
+
+
+class TwoTokensDecideBySign(Claim[AttentionKernel]):
+    """The symmetric kernel exp(x' M_s y) of a head, M_s = (M + M') / 2, is positive semidefinite on two tokens x and y
+    exactly where
+
+        (x - y)' M_s (x - y) >= 0,
+
+    since the determinant of its Gram matrix is exp(x' M_s x + y' M_s y) - exp(2 x' M_s y). Tokens in an open set differ
+    by multiples of every direction: there it is semidefinite only where M_s is.
+    """
+
+    title = "On two tokens the kernel is semidefinite where their difference has a nonnegative form"
+    source = Source("foundation2025", "(7)", note="corrected, on two tokens")
+    population = TokenHeads(tokens=32, size=0.5)
+    relation = Equal(block=1)
+    control = Control("the sign of x' M_s y decides", _sign_of_the_logit)
+    controls, unexplained = _CONTROLS, "more tokens at once: then pairs are necessary and not sufficient"
+    corrects = PrintedAttentionKernel
+
+    def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
+        x, y = _pairs(problem)
+        forms = _forms(x - y, problem.symmetric, x - y)
+        why = "the least eigenvalue of the Gram matrix is then 0 to rounding"
+        return [Hypothesis("no form is 0 to rounding", jnp.abs(forms).min(), ">", 1e-9, why)]
+
+    def predict(self, problem: AttentionKernel) -> Array:
+        x, y = _pairs(problem)
+        return jnp.sign(_forms(x - y, problem.symmetric, x - y))
+
+    def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
+        """The sign of the least eigenvalue of each Gram matrix of two tokens."""
+        pair = jnp.stack(_pairs(problem), axis=1)
+        grams = jnp.exp(jnp.einsum("nip,pq,njq->nij", pair, problem.symmetric, pair))
+        return jnp.sign(jnp.linalg.eigvalsh(grams)[:, 0])
+
+
+class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
+    """Where the form M of a head is symmetric and positive semidefinite, as for tied queries and keys, the kernel
+    kappa(x, y) = exp(x' M y) is positive semidefinite on any tokens: with L the largest eigenvalue of the Gram matrix
+    and l the least,
+
+        1 + l / L >= 1.
+
+    Its Taylor series has powers of a semidefinite kernel with positive coefficients.
+    """
+
+    title = "A head with a semidefinite form is a positive semidefinite kernel on any tokens"
+    source = Source("foundation2025", "(7)", note="corrected, for semidefinite forms")
+    population = TokenHeads(tied=True, tokens=24)
+    relation = AtLeast()
+    control = Control("the least eigenvalue is a hundredth of the largest", lambda bound, problem: 1.01 * bound)
+    controls, unexplained = _CONTROLS, "how fast the eigenvalues fall"
+    corrects = PrintedAttentionKernel
+
+    def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
+        form = problem.exponent
+        skew = jnp.abs(form - form.T).max() / jnp.abs(form).max()
+        return [
+            Hypothesis("M is symmetric (relative)", skew, "<=", 1e-14, "else exp(x' M y) is not"),
+            Hypothesis("M has no negative eigenvalue", inertia(problem.symmetric)[1], "==", 0.0, "two tokens decide"),
+        ]
+
+    def predict(self, problem: AttentionKernel) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
+        values = jnp.linalg.eigvalsh(jnp.exp(problem.tokens @ problem.exponent @ problem.tokens.T))
+        return 1 + values[0] / values[-1]
+
+    def trivial(self, problem: AttentionKernel) -> Array:
+        """By Perron and Frobenius no eigenvalue of a positive matrix is larger in size than the largest."""
+        return jnp.zeros(())
+
+    def condition(self, problem: AttentionKernel) -> Array:
+        """Entries are off by eps times their logits."""
+        return len(problem.tokens) * (1 + jnp.abs(problem.tokens @ problem.exponent @ problem.tokens.T).max())
+
+
+class ExponentialNegativeSquares(Claim[Reals]):
+    """The Gram matrix of exp(-s t) on any n distinct real numbers has exactly floor(n/2) negative eigenvalues.
+
+    exp(s t) is strictly totally positive, so the leading minors of exp(-s_i s_j), s ascending, have the signs of
+    (-1)^(k(k-1)/2) and the pivots alternate. On a line along a direction v with v' M_s v < 0 the symmetric kernel of an
+    attention head is of this form: its negative squares have no end, and it has no Pontryagin space.
+    """
+
+    title = "Along a negative direction half of the eigenvalues are negative, for any number of tokens"
+    source = Source("foundation2025", "(7)", note="corrected, on a line")
+    population = DistinctReals()
+    relation = Equal(block=1)
+    control = Control("one of them is negative, for every n", lambda counts, problem: jnp.ones_like(counts))
+    controls, unexplained = "the number of negative squares of the kernel of a head", _TRAINING
+    traced = False  # pivots with 80 digits: the least eigenvalue of seven tokens is below the rounding of float64
+
+    def predict(self, problem: Reals) -> Array:
+        return jnp.arange(2, len(problem.values) + 1) // 2 * 1.0
+
+    def measure(self, problem: Reals, key: Key[Array, ""]) -> Array:
+        """Negative pivots of the elimination without exchanges, of the first 2, ..., n numbers."""
+        with decimal.localcontext(decimal.Context(prec=80)):
+            points = [decimal.Decimal(float(value)) for value in problem.values]
+            rows = [[(-s * t).exp() for t in points] for s in points]
+            for k, pivot in enumerate(rows):
+                for row in rows[k + 1 :]:
+                    ratio = row[k] / pivot[k]
+                    row[k:] = [entry - ratio * above for entry, above in zip(row[k:], pivot[k:], strict=True)]
+        return jnp.asarray(np.cumsum([row[k] < 0 for k, row in enumerate(rows)])[1:], float)

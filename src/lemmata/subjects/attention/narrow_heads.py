@@ -1,0 +1,116 @@
+"""What the kernel of a narrow head can approximate: functions of its keys, and nothing else.
+
+This theory controls the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of a head's kernel
+as functions of the key's token: they depend on W_k x alone, and a function that varies along the kernel of W_k is
+missed by what it varies there. Heads as wide as their tokens have dense sections. It leaves unexplained how many
+sections are needed, and what several heads with different keys can do.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Limit, Order, Source, Status
+from lemmata.engine.problems._unseen_directions import FunctionsOfUnseenDirections, UnseenDirection
+
+_COUNTS = (4.0, 12.0, 36.0)
+_RIDGE = 1e-11
+_CONTROLS = "the error of sums of sections of attention's kernel"
+_COUNT = "how many sections a function needs"
+
+
+def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Array, " c"]:
+    """Mean squared errors on some tokens of least squares fits to others, over the variance of f, for each count.
+
+    The ridge is what float64 can resolve; any coefficients would do where a lower bound is tested.
+    """
+    f, sections = problem.target, problem.sections
+    counts = jnp.asarray(_COUNTS)[:, None]
+    scaled = sections / jnp.linalg.norm(sections, axis=0) * (jnp.arange(sections.shape[1]) < counts)[:, None]
+    x, y = scaled[:, trained], f[trained]
+    moments = jnp.einsum("ctm,ctk->cmk", x, x) + _RIDGE * jnp.eye(sections.shape[1])
+    solve = jax.vmap(lambda matrix, right: jax.scipy.linalg.solve(matrix, right, assume_a="pos"))
+    coefficients = solve(moments, jnp.einsum("ctm,t->cm", x, y))
+    return jnp.mean((f[tested] - jnp.einsum("ctm,cm->ct", scaled[:, tested], coefficients)) ** 2, axis=1) / jnp.var(f)
+
+
+class PrintedUniversalApproximation(Claim[UnseenDirection]):
+    """As printed: any continuous function can be approximated by approximators with the kernel at hand.
+
+    For attention's kernel exp(<W_q z, W_k x> / sqrt(d)) on tokens of R^p, d < p, and f(x) = sin(2 <v, x> + phase): the
+    share of the variance of f that the best sum of 4, 12, 36 sections misses tends to 0.
+    """
+
+    title = "Any continuous function is approximated, as printed, with attention's kernel"
+    source = Source("foundation2025", "Section 3.1, any continuous function", note="as printed, with (7)")
+    population = FunctionsOfUnseenDirections()
+    relation = Limit("sections", _COUNTS, relative=False)
+    control = Control("it tends to 0.2", lambda limit, problem: limit + 0.2)
+    controls, unexplained = _CONTROLS, "which kernels are meant"
+    reading = "for the kernel of an attention head, as the sections of Section 3.2"
+    expected = Status.REFUTED
+    trials = 64
+
+    def predict(self, problem: UnseenDirection) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
+        return _missed(problem, slice(None), slice(None))
+
+
+class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
+    """On tokens in pairs x, x' with W_k x = W_k x' sections of a head's kernel kappa(z, .) take equal values on a pair.
+    So the mean squared error of any sum of them, for any function f, is at least
+
+        mean over pairs of ((f(x) - f(x')) / 2)²,
+
+    which is E Var(f | W_k x) under the law of these tokens. Compared are shares of the variance of f, of least squares
+    fits with 4, 12 and 36 sections.
+    """
+
+    title = "Narrow heads miss what varies along directions that their keys do not see"
+    source = Source("foundation2025", "Section 3.1, any continuous function", note="corrected, for narrow heads")
+    population = FunctionsOfUnseenDirections()
+    relation = AtLeast()
+    control = Control("one and a half times as much", lambda bound, problem: 1.5 * bound)
+    controls, unexplained = _CONTROLS, _COUNT
+    corrects = PrintedUniversalApproximation
+
+    def predict(self, problem: UnseenDirection) -> Array:
+        first, second = jnp.split(problem.target, 2)
+        share = jnp.mean(((first - second) / 2) ** 2) / jnp.var(problem.target)
+        return jnp.full(len(_COUNTS), share)
+
+    def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
+        return _missed(problem, slice(None), slice(None))
+
+    def trivial(self, problem: UnseenDirection) -> Array:
+        return jnp.zeros(len(_COUNTS))
+
+    def condition(self, problem: UnseenDirection) -> Array:
+        """Sections of a pair agree to rounding of their logits; coefficients are at most |f| / (2 sqrt(ridge))."""
+        logits = jnp.abs(jnp.log(problem.sections)).max()
+        return (1 + logits) * (problem.sections.shape[1] / _RIDGE) ** 0.5 / 2
+
+
+class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
+    """Where a head is as wide as its tokens and W_k is invertible, sums of sections kappa(z, .) have a smaller error on
+    tokens that the fit has not seen with 12 than with 4 of them, and with 36 than with 12, for a sine along any
+    direction: the sums of exponentials exp(<w, x>) are dense in the continuous functions on every compact set.
+    """
+
+    title = "Heads as wide as their tokens approximate more with more sections"
+    source = Source("foundation2025", "Section 3.1, any continuous function", note="corrected, for heads of full width")
+    population = FunctionsOfUnseenDirections(full=True)
+    relation = Order("sections", _COUNTS)
+    control = Control("they approximate less", lambda sign, problem: -sign)
+    controls, unexplained = _CONTROLS, _COUNT
+    corrects = PrintedUniversalApproximation
+    trials = 64
+
+    def predict(self, problem: UnseenDirection) -> Array:
+        return -jnp.ones(())
+
+    def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
+        """Fitted on every other token, tested on the rest."""
+        return _missed(problem, slice(0, None, 2), slice(1, None, 2))

@@ -1,0 +1,207 @@
+"""How far sigmoid attention moves with its tokens: bounds that are polynomials in their length, and who is smoother.
+
+This theory controls the spectral norm of the derivative of a head of self-attention, y_i = sum_j P_ij W x_j with logits
+x_i' A x_j, by the tokens: at most a polynomial in their length R for the sigmoid and for the softmax alike. It assumes
+nothing of the tokens. At worst the sigmoid's weights move half as much with their logits, but with n tokens that point
+the same way and are not short its derivative is larger than the softmax's, which is |W| there. It leaves unexplained
+trained weights, layers around the head, and what a smaller derivative is good for.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Rate, Source, Status
+from lemmata.engine.problems._sigmoid_heads import SigmoidHead, SigmoidHeads
+from lemmata.subjects.attention import jacobian_bound
+
+_KEY = "ramapuram2025sigmoid"
+_CONTROLS = "the derivative of a head by its tokens"
+
+
+class SmootherThanSoftmaxAsPrinted(Claim[SigmoidHead]):
+    """As printed: sigmoid attention has an improved regularity compared to softmax attention; read as the spectral norm
+    of the derivative by the tokens,
+
+        |dY/dX| of the sigmoid with bias b <= |dY/dX| of the softmax
+
+    for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j, any tokens and any weights.
+
+    With b = -log n it is larger where tokens point the same way and their logits are positive and not small, above
+    about 1/(3n): the softmax then takes means, whose derivative is that of W, and the sigmoid takes sums, of which
+    every term grows. For shorter tokens it is down to n/(n + 1) of the softmax's; for normal tokens it depends on their
+    number and length.
+    """
+
+    title = "Smoother than the softmax, as printed"
+    source = Source(_KEY, "Abstract, improved regularity", note="as printed, of derivatives at the same tokens")
+    population = SigmoidHeads()
+    relation = AtMost()
+    control = Control("it is at most three quarters", lambda bound, problem: 0.75 * bound)
+    controls = _CONTROLS
+    unexplained = "bounds that do not know the number of tokens, which the paper may compare"
+    reading = "regularity: the spectral norm of the derivative by the tokens, at given tokens and weights"
+    trivial = "the derivative of another head is no bound that a reader knows"
+    expected = Status.REFUTED
+    traced = False
+
+    def predict(self, problem: SigmoidHead) -> float:
+        return problem.norm("softmax")
+
+    def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> float:
+        return problem.norm("sigmoid")
+
+
+class WeightsMoveLess(Claim[SigmoidHead]):
+    """As a map of a row of logits to the row of weights, the sigmoid has a derivative of spectral norm at most 1/4,
+    which it attains at a weight of 1/2, the softmax one of at most 1/2, which it attains where two keys share all of
+    the weight. At given logits either may be the larger: where all are 0, 1/4 without a bias, 1/n for the softmax.
+    """
+
+    title = "At worst weights move half as much with their logits"
+    source = Source(_KEY, "Abstract, improved regularity", note="of the weights as functions of the logits")
+    population = SigmoidHeads("scattered")
+    relation = AtMost()
+    control = Control("nine tenths of both", lambda bound, problem: 0.9 * bound)
+    controls = "the derivative of attention's weights by its logits"
+    unexplained = "which is larger at given logits, and what the logits do with the tokens"
+    corrects = SmootherThanSoftmaxAsPrinted
+    traced = False
+
+    def predict(self, problem: SigmoidHead) -> np.ndarray:
+        return np.array([0.25, 0.5])
+
+    def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> np.ndarray:
+        """The largest of all rows: diag(p (1 - p)), and diag(p) - p p'."""
+        sigmoid, softmax = (problem.weights(kind) for kind in ("sigmoid", "softmax"))
+        rows = [np.linalg.norm(np.diag(row) - np.outer(row, row), 2) for row in softmax]
+        return np.array([np.max(sigmoid * (1 - sigmoid)), max(rows)])
+
+    def trivial(self, problem: SigmoidHead) -> np.ndarray:
+        """Weights are between 0 and 1."""
+        return np.ones(2)
+
+
+class SigmoidJacobianBound(Claim[SigmoidHead]):
+    """For the head y_i = sum_j P_ij W x_j, P the sigmoid of x_i' A x_j + b, tokens of length at most R, and
+    D = P (1 - P) entry by entry, the spectral norm of the derivative by all tokens is
+
+        |dY/dX| <= |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))  <=  |W| n (1 + |A| R² / 2):
+
+    a polynomial in R for any bias. Moved values add |P|, moved queries the row sums of D, moved keys |D|. It is
+    attained where all tokens are one vector u and A is a non-negative multiple of u u'.
+    """
+
+    title = "The derivative of sigmoid attention is at most quadratic in the tokens' length"
+    source = Source(_KEY, "Abstract, improved regularity", note="with constants")
+    population = SigmoidHeads()
+    relation = AtMost()
+    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    controls, unexplained = _CONTROLS, "how far below it normal tokens are"
+    traced = False
+
+    def predict(self, problem: SigmoidHead) -> Array:
+        head = map(jnp.asarray, (problem.tokens, problem.exponent, problem.value))
+        return jacobian_bound(*head, bias=problem.bias)
+
+    def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> float:
+        return problem.norm("sigmoid")
+
+    def trivial(self, problem: SigmoidHead) -> float:
+        """Weights of 1, and their derivatives of 1/4."""
+        return len(problem.tokens) * (1 + problem.size / 2)
+
+    def condition(self, problem: SigmoidHead) -> float:
+        return float(problem.tokens.size)
+
+
+class SoftmaxJacobianBound(Claim[SigmoidHead]):
+    """For the head y_i = sum_j P_ij W x_j, P the softmax of x_i' A x_j, tokens of length at most R, C_i the covariance
+    of the tokens under row i of P, and c the largest sum of a column of P, the spectral norm of the derivative is
+
+        |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)):
+
+    a polynomial in R as well, of the same degree as the sigmoid's and with √n in the place of n.
+    """
+
+    title = "The derivative of softmax attention is at most quadratic in the tokens' length, too"
+    source = Source(_KEY, "Abstract, improved regularity", note="for the softmax, with constants")
+    population = SigmoidHeads()
+    relation = AtMost()
+    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    controls, unexplained = _CONTROLS, "the best constant, and bounds that do not grow with n"
+    traced = False
+
+    def predict(self, problem: SigmoidHead) -> Array:
+        head = map(jnp.asarray, (problem.tokens, problem.exponent, problem.value))
+        return jacobian_bound(*head, kind="softmax")
+
+    def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> float:
+        return problem.norm("softmax")
+
+    def trivial(self, problem: SigmoidHead) -> float:
+        """Rows of sum 1, columns of sum n, covariances within a ball."""
+        n = len(problem.tokens)
+        return n**0.5 + problem.size * (1 + n**0.5)
+
+    def condition(self, problem: SigmoidHead) -> float:
+        return float(problem.tokens.size) * (1 + problem.size)
+
+
+class AlignedTokensAreAmplified(Claim[SigmoidHead]):
+    """Let all n tokens be one vector u of length R, A = u u'/R² and W orthogonal, and t = R² the logit of every pair.
+    The spectral norms of the derivatives are
+
+        n s (1 + 2 t (1 - s)),  s = e^t / (e^t + e^-b)      for the sigmoid,     1     for the softmax.
+
+    At b = -log n, s = e^t / (n + e^t), so that the first is about e^t (1 + 2t) while e^t is far below n: it has no
+    bound that is a polynomial in R and free of n. At t = log n it is n (1 + log n) / 2.
+    """
+
+    title = "Tokens that point the same way are amplified exponentially until n is reached"
+    source = Source(_KEY, "Abstract, improved regularity", note="without a bound on the number of tokens")
+    population = SigmoidHeads("aligned")
+    relation = Equal()
+    control = Control("the sum of a row, without what moves the weights", lambda norms, problem: _sums(problem))
+    controls, unexplained = _CONTROLS, "how nearly aligned the tokens of trained models are"
+    traced = False
+
+    def predict(self, problem: SigmoidHead) -> np.ndarray:
+        n, t = len(problem.tokens), problem.radius**2
+        s = np.exp(t) / (np.exp(t) + np.exp(-problem.bias))
+        return np.array([n * s * (1 + 2 * t * (1 - s)), 1.0])
+
+    def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> np.ndarray:
+        return np.array([problem.norm("sigmoid"), problem.norm("softmax")])
+
+    def condition(self, problem: SigmoidHead) -> float:
+        return float(problem.tokens.size)
+
+
+def _sums(problem: SigmoidHead) -> np.ndarray:
+    """Of a row of the sigmoid's weights, and of the softmax's with each token's own left out."""
+    n = len(problem.tokens)
+    return np.array([problem.weights("sigmoid").sum(axis=1).max(), 1 - 1 / n])
+
+
+class SquareOfTheLengthIsAttained(Claim[SigmoidHead]):
+    """Let all n tokens be one vector of length R and A a skew matrix, so that every logit is 0 whatever R. The
+    derivative of sigmoid attention by the tokens grows like R²: the power in its bound is attained, and there is no
+    exponential in R for a given number of tokens.
+    """
+
+    title = "The square of the tokens' length is attained"
+    source = Source(_KEY, "Abstract, improved regularity", note="the power")
+    population = SigmoidHeads("turning")
+    relation = Rate("R", (16.0, 64.0, 256.0))
+    control = Control("like R^1.5", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = _CONTROLS, "tokens of which the logits grow with R, where weights saturate"
+    traced = False
+    trials = 16
+
+    def predict(self, problem: SigmoidHead) -> float:
+        return 2.0
+
+    def measure_at(self, problem: SigmoidHead, key: Key[Array, ""], R: float) -> float:
+        tokens = R * problem.tokens / problem.radius
+        return SigmoidHead(tokens, problem.exponent, problem.value, problem.bias).norm("sigmoid")

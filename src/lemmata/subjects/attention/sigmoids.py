@@ -1,0 +1,190 @@
+"""Sigmoid attention at the start of training and in tiles: sums of rows, sizes of outputs, equality with the softmax.
+
+This theory controls a head with normal queries, keys and values: the sigmoid's rows sum to n/2 without a bias, and with
+the bias -log n to a number that does not depend on n, where the head is the softmax's up to one constant factor. Tiles
+compute the same numbers. It leaves unexplained what training makes of the logits, which the bias does not follow.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.special import expit, softmax
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Rate, Source
+from lemmata.engine.problems._started_heads import CutHead, CutHeads, StartedHead, StartedHeads
+from lemmata.subjects.attention import tiled_attention
+
+_KEY = "ramapuram2025sigmoid"
+_NODES, _MASSES = np.polynomial.hermite_e.hermegauss(60)
+_UNEXPLAINED = "what training makes of the logits"
+
+
+class RowSumsAtStart(Claim[StartedHead]):
+    """For n keys whose logits are N(0, s²), the weights of a row of sigmoid attention sum in the mean to
+
+        n/2  with no bias,      n E sigmoid(s z - log n),  z ~ N(0, 1),  with the bias -log n.
+
+    The second tends to exp(s²/2) as n grows, whatever n.
+    """
+
+    title = "Sums of rows at the start, without and with the bias -log n"
+    source = Source(_KEY, "Abstract, attention norms", note="for normal logits")
+    population = StartedHeads()
+    relation = EqualInMean(resolution=0.02)
+    control = Control("a twentieth more of both", lambda sums, problem: 1.05 * sums)
+    controls, unexplained = "the sum of a row of weights", _UNEXPLAINED
+    traced = False
+    trials = 64
+
+    def predict(self, problem: StartedHead) -> np.ndarray:
+        """The second by Gauss-Hermite quadrature."""
+        weights = expit(problem.spread * _NODES - np.log(problem.n))
+        return problem.n * np.array([0.5, weights @ _MASSES / _MASSES.sum()])
+
+    def measure(self, problem: StartedHead, key: Key[Array, ""]) -> np.ndarray:
+        """The mean over queries."""
+        logits, _ = problem.draw(key, problem.n)
+        return np.stack([expit(logits + bias).sum(axis=1).mean() for bias in (0.0, -np.log(problem.n))])
+
+
+class OutputsGrowWithoutBias(Claim[StartedHead]):
+    """With no bias, normal queries, keys and values, and logits of a fixed spread, the outputs of sigmoid attention
+    grow with the number of tokens n like n^(1/2).
+    """
+
+    title = "Without a bias the outputs at the start grow with the length"
+    source = Source(_KEY, "Abstract, attention norms", note="that they are large")
+    population = StartedHeads()
+    relation = Rate("n", (16.0, 128.0, 1024.0))
+    control = Control("they do not grow", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = "the root mean square output of a head at the start", _UNEXPLAINED
+    traced = False
+    trials = 64
+
+    def predict(self, problem: StartedHead) -> float:
+        return 0.5
+
+    def measure_at(self, problem: StartedHead, key: Key[Array, ""], n: float) -> float:
+        logits, values = problem.draw(key, int(n))
+        return _size(expit(logits) @ values)
+
+
+class OutputsShrinkWithBias(Claim[StartedHead]):
+    """With the bias -log n, normal queries, keys and values, and logits of a fixed spread, the outputs of sigmoid
+    attention fall with the number of tokens n like n^(-1/2), as means do, and those of the softmax.
+    """
+
+    title = "With the bias -log n the outputs at the start are as small as means"
+    source = Source(_KEY, "Abstract, attention norms", note="that a bias stabilises them")
+    population = StartedHeads()
+    relation = Rate("n", (256.0, 1024.0, 4096.0))
+    control = Control("they do not fall", lambda exponent, problem: exponent + 0.5)
+    controls, unexplained = "the root mean square output of a head at the start", _UNEXPLAINED
+    traced = False
+    trials = 64
+
+    def predict(self, problem: StartedHead) -> float:
+        return -0.5
+
+    def measure_at(self, problem: StartedHead, key: Key[Array, ""], n: float) -> float:
+        logits, values = problem.draw(key, int(n))
+        return _size(expit(logits - np.log(n)) @ values)
+
+
+class DropInForSoftmax(Claim[StartedHead]):
+    """For queries of length s sqrt(d) and normal keys and values, sigmoid attention with the bias -log n tends to
+    exp(s²/2) times softmax attention of the same head: the difference of the outputs, as a share of the softmax's,
+    falls like n^(-1/2). With the bias -log n - s²/2 it is the softmax itself.
+    """
+
+    title = "At the start sigmoid attention is softmax attention up to a factor"
+    source = Source(_KEY, "Abstract, drop-in replacement", note="at the start, for normal keys")
+    population = StartedHeads()
+    relation = Rate("n", (256.0, 1024.0, 4096.0))
+    control = Control("like n^-1", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = "the outputs of both heads at the start", _UNEXPLAINED
+    traced = False
+    trials = 64
+
+    def predict(self, problem: StartedHead) -> float:
+        return -0.5
+
+    def measure_at(self, problem: StartedHead, key: Key[Array, ""], n: float) -> float:
+        logits, values = problem.draw(key, int(n))
+        shares, sigmoid = softmax(logits, axis=1) @ values, expit(logits - np.log(n)) @ values
+        return _size(sigmoid / np.exp(problem.spread**2 / 2) - shares) / _size(shares)
+
+
+def _size(outputs: Float[np.ndarray, "m d"]) -> float:
+    return float(np.sqrt(np.mean(outputs**2)))
+
+
+class TilesAreExact(Claim[CutHead]):
+    """Sigmoid attention with the bias -log n, computed for a block of queries at a time with weights that are computed
+    again for the derivative, has the outputs and the derivatives by queries, keys and values that the whole matrix of
+    weights gives: for any block, lengths that are no multiple of it, and causal heads.
+    """
+
+    title = "Tiles compute the same outputs and derivatives"
+    source = Source(_KEY, "Abstract, memory", note="that nothing is approximated")
+    population = CutHeads()
+    relation = Equal(block=-1)
+    control = Control("the other kind of causality", lambda found, problem: _with_tiles(problem, not problem.causal))
+    controls, unexplained = "outputs and derivatives of a head", "time on an accelerator"
+
+    def predict(self, problem: CutHead) -> Array:
+        return _with_tiles(problem, problem.causal)
+
+    def measure(self, problem: CutHead, key: Key[Array, ""]) -> Array:
+        """Automatic differentiation through the whole matrix."""
+        n, d = problem.q.shape
+        seen = jnp.tri(n) if problem.causal else jnp.ones((n, n))
+        head = lambda q, k, v: (seen / (1 + n * jnp.exp(-q @ k.T / d**0.5))) @ v
+        return _outputs_and_derivatives(head, problem)
+
+    def condition(self, problem: CutHead) -> Array:
+        return jnp.asarray(10.0 * problem.q.size)
+
+
+def _with_tiles(problem: CutHead, causal: bool) -> Array:
+    head = functools.partial(tiled_attention, block=problem.block, causal=causal)
+    return _outputs_and_derivatives(head, problem)
+
+
+def _outputs_and_derivatives(head, problem: CutHead) -> Array:
+    outputs, back = jax.vjp(head, problem.q, problem.k, problem.v)
+    return jnp.concatenate([array.ravel() for array in (outputs, *back(problem.weight))])
+
+
+@functools.cache
+def _held(n: int, d: int, block: int, causal: bool) -> float:
+    """Bytes of temporaries and results of the compiled outputs and derivatives in tiles."""
+    like = jax.ShapeDtypeStruct((n, d), float)
+    attend = functools.partial(tiled_attention, block=block, causal=causal)
+    loss = lambda q, k, v: jnp.sum(attend(q, k, v) ** 2)
+    found = jax.jit(jax.grad(loss, argnums=(0, 1, 2))).lower(like, like, like).compile().memory_analysis()
+    return np.nan if found is None else float(found.temp_size_in_bytes + found.output_size_in_bytes)
+
+
+class MemoryIsLinear(Claim[CutHead]):
+    """The memory of the compiled derivative of sigmoid attention in tiles, temporaries and results, grows like the
+    number of tokens n, for a fixed block of queries, where the whole matrix of weights takes n².
+    """
+
+    title = "Tiles take memory like n"
+    source = Source(_KEY, "Abstract, memory", note="by what the compiler reports")
+    population = CutHeads()
+    relation = Rate("n", (256.0, 512.0, 1024.0))
+    control = Control("like n^1.5", lambda exponent, problem: exponent + 0.5)
+    controls, unexplained = "the memory of a compiled program on a processor", "caches, and other compilers"
+    traced = False
+    trials = 8
+
+    def predict(self, problem: CutHead) -> float:
+        return 1.0
+
+    def measure_at(self, problem: CutHead, key: Key[Array, ""], n: float) -> float:
+        return _held(int(n), problem.q.shape[1], problem.block, problem.causal)

@@ -1,0 +1,130 @@
+"""Attention as a smoother of its tokens: its spectrum, its hull, and the kernel that its queries see.
+
+This theory controls the row-stochastic matrix A = D^-1 K with which a head averages its values. It assumes one head and
+any logits; for tied queries and keys A is reversible, and else it has no kernel's properties, though the mean over
+queries of what two keys share has. It leaves unexplained what the values are.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Source, Witness
+from lemmata.engine.problems._attention_kernels import AttentionKernel, TokenHeads
+from lemmata.engine.problems._token_values import HeadWithValues, KeyPair, ShortKeyPairs, TokenValues
+
+_CONTROLS = "the eigenvalues of the attention matrix"
+
+
+def _leaves_unit_interval(attention: Float[Array, "T T"]) -> Float[Array, ""]:
+    """1 - min Re + max |Im| of the eigenvalues; 1 or less where they are real and not negative."""
+    values = jnp.linalg.eigvals(attention)
+    return 1 - values.real.min() + jnp.abs(values.imag).max()
+
+
+class TiedHeadsAreReversible(Claim[AttentionKernel]):
+    """For a head with tied queries and keys, W_k = W_q, so that M = W_q' W_k / sqrt(d) is positive semidefinite, the
+    attention matrix A = D^-1 K, K = exp(x_i' M x_j), D its row sums, is reversible: D A is symmetric. Its spectrum is
+    that of D^(-1/2) K D^(-1/2), real and within [0, 1], so that
+
+        1 - min Re + max |Im| <= 1   over the eigenvalues.
+    """
+
+    title = "Tied attention is a reversible smoother with a spectrum in [0, 1]"
+    source = Source("foundation2025", "(7)", note="corrected, for semidefinite M")
+    population = TokenHeads(tied=True)
+    relation = AtMost()
+    control = Control("all eigenvalues are at least 0.01", lambda bound, problem: bound - 0.01)
+    controls, unexplained = _CONTROLS, "how fast the spectrum falls; untied heads"
+
+    def predict(self, problem: AttentionKernel) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
+        return _leaves_unit_interval(problem.attention)
+
+    def trivial(self, problem: AttentionKernel) -> Array:
+        """Eigenvalues of a stochastic matrix lie in the unit disc."""
+        return jnp.asarray(1 + 2**0.5)
+
+    def condition(self, problem: AttentionKernel) -> Array:
+        """Eigenvalues of D^-1 K are as sensitive as D^(1/2) is badly scaled."""
+        sums = jnp.exp(problem.tokens @ problem.exponent @ problem.tokens.T).sum(axis=1)
+        return len(sums) * jnp.sqrt(sums.max() / sums.min())
+
+
+class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
+    """For independent normal W_q and W_k on normal tokens, d below p, the attention matrix has an eigenvalue that is
+    not real or that is negative, beyond rounding: with probability at least 0.9, over its eigenvalues,
+
+        1 - min Re + max |Im| >= 1 + 10^-6.
+
+    So it is no reversible smoother, and no semidefinite kernel's, however its rows are weighted.
+    """
+
+    title = "Untied attention has complex or negative eigenvalues"
+    source = Source("foundation2025", "(7)", note="corrected, the smoother of independent queries and keys")
+    population = TokenHeads()
+    relation = Witness(0.9)
+    control = Control("it is 1.8 as often", lambda value, problem: 1.8 * value)
+    controls, unexplained = _CONTROLS, "the law of the spectrum for many tokens"
+    trials = 256
+
+    def predict(self, problem: AttentionKernel) -> Array:
+        return jnp.asarray(1 + 1e-6)
+
+    def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
+        return _leaves_unit_interval(problem.attention)
+
+
+class QueryAveragedKernel(Claim[KeyPair]):
+    """For any M, queries z ~ N(0, I) and keys x, y, kappa(z, x) = exp(z' M x):
+
+        E kappa(z, x) kappa(z, y) = exp(|M (x + y)|² / 2).
+
+    This is a symmetric positive semidefinite kernel of keys for every pair of weights, tied or not: what heads have
+    where the kernel of queries and keys is indefinite.
+    """
+
+    title = "What two keys share over normal queries is a positive semidefinite kernel"
+    source = Source("foundation2025", "(7)", note="corrected, as a kernel of keys")
+    population = ShortKeyPairs()
+    relation = EqualInMean(resolution=0.02)
+    control = Control("exp(|M (x - y)|² / 2)", lambda value, problem: jnp.exp(jnp.sum(problem.difference**2) / 2))
+    controls, unexplained = "the second moment of attention's kernel over queries", "queries that are not normal"
+
+    def predict(self, problem: KeyPair) -> Array:
+        return jnp.exp(jnp.sum((problem.left + problem.right) ** 2) / 2)
+
+    def measure(self, problem: KeyPair, key: Key[Array, ""]) -> Array:
+        """Products of the kernel at 1000 queries and their negatives."""
+        return problem.over_queries(key, 1000)
+
+
+class AttentionStaysInTheHull(Claim[HeadWithValues]):
+    """The output of a head at token i, sum_j alpha_ij v_j with softmax weights alpha_ij, is in the convex hull of the
+    values v_j, so that
+
+        max_i |sum_j alpha_ij v_j|_inf <= max_j |v_j|_inf,
+
+    with equality as the temperature falls and some token's largest logit is that of the largest value. A head alone
+    never extrapolates.
+    """
+
+    title = "A head's output stays in the convex hull of its values"
+    source = Source("foundation2025", "(6)", note="with the index of the token on the left")
+    population = TokenValues()
+    relation = AtMost()
+    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    controls, unexplained = "the size of a head's output", "residual connections, and the map after the heads"
+
+    def predict(self, problem: HeadWithValues) -> Array:
+        return jnp.abs(problem.values).max()
+
+    def measure(self, problem: HeadWithValues, key: Key[Array, ""]) -> Array:
+        """Token by token, by exponentials of differences to the largest logit."""
+        mass = jnp.exp(problem.logits - problem.logits.max(axis=1, keepdims=True))
+        return jnp.abs(mass @ problem.values / mass.sum(axis=1, keepdims=True)).max()
+
+    def trivial(self, problem: HeadWithValues) -> Array:
+        """Every share is at most 1."""
+        return jnp.abs(problem.values).sum(axis=0).max()

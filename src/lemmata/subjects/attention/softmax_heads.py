@@ -1,0 +1,181 @@
+"""Attention as a softmax network: the reformulations that carry statements about one to the other.
+
+This theory controls one head of softmax attention, with no scaling of the logits: a token's output is that of a softmax
+network whose hidden weights are the keys and whose readouts are the values. All statements here are identities, for any
+matrices; they leave unexplained what training all three weight matrices at once does.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._attention_heads import AttentionHead, AttentionHeads
+from lemmata.networks import SoftmaxNetwork
+
+_CONTROLS = "one head of softmax attention"
+_UNEXPLAINED = "training of queries, keys and values together"
+
+
+def _condition_of_outputs(problem: AttentionHead) -> Array:
+    """Rounding of shares, and of the sums of values, whose sizes count against each output."""
+    sizes = jnp.abs(problem.value) @ jnp.abs(problem.tokens)
+    return problem.rounding * jnp.maximum(1.0, sizes.max() / jnp.abs(problem.outputs))
+
+
+class AttentionIsSoftmaxNetwork(Claim[AttentionHead]):
+    """For tokens x_1, ..., x_t, the columns of X, and weights W^Q, W^K, W^V, of shape (d, d), attention at token j
+    is sum_i S_ji W^V x_i with S_ji the softmax over i of <W^K x_i, W^Q x_j>. The softmax network
+    F(x) = t A softmax(W' x) with the keys W = W^K X as hidden weights (one unit a token) and the values A = W^V X as
+    readouts gives, at the query x = W^Q x_j, t times that.
+    """
+
+    title = "Attention is a softmax network"
+    source = Source("gu2024softmax", "(7)")
+    population = AttentionHeads()
+    relation = Equal()
+    control = Control("F is the output of attention", lambda predicted, problem: predicted / problem.tokens.shape[1])
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def predict(self, problem: AttentionHead) -> Array:
+        return problem.tokens.shape[1] * problem.outputs
+
+    def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
+        """Equation (1) with exponentials, token by token."""
+        hidden, readout = problem.keys, problem.values
+
+        def network(x: Float[Array, " d"]) -> Float[Array, " d"]:
+            mass = jnp.exp(hidden.T @ x)
+            return hidden.shape[1] * (readout @ mass) / jnp.sum(mass)
+
+        return jax.vmap(network, in_axes=1, out_axes=1)(problem.queries)
+
+    def condition(self, problem: AttentionHead) -> Array:
+        return _condition_of_outputs(problem)
+
+
+def _shares_by_kronecker(problem: AttentionHead) -> Float[Array, "t t"]:
+    length = problem.tokens.shape[1]
+    kronecker = jnp.kron(problem.tokens.T, problem.tokens.T)
+    logits = kronecker @ (problem.query.T @ problem.key).reshape(-1)
+    return jax.nn.softmax(logits.reshape(length, length), axis=1)
+
+
+def _transposed(shares: Array, problem: AttentionHead) -> Array:
+    return _shares_by_kronecker(eqx.tree_at(lambda head: (head.query, head.key), problem, (problem.key, problem.query)))
+
+
+class TensorTrick(Claim[AttentionHead]):
+    """For tokens x_1, ..., x_t, the columns of X, and weights W^Q and W^K, of shape (d, d), all logits
+    of attention are one matrix times the vector of one matrix M = W^Q' W^K:
+
+        vec(X' M X) = (X' kron X') vec(M)
+
+    with vec by rows. So attention's shares are softmaxes, over blocks of one row of queries, of a linear map of vec(M).
+    """
+
+    title = "The tensor trick: attention's logits are linear in vec(W^Q' W^K)"
+    source = Source("gu2024softmax", "Section 7, tensor trick")
+    population = AttentionHeads()
+    relation = Equal()
+    control = Control("M may be transposed: queries and keys have the same role", _transposed)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def predict(self, problem: AttentionHead) -> Array:
+        """Softmax of blocks of the Kronecker product's rows."""
+        return _shares_by_kronecker(problem)
+
+    def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
+        """The shares of attention, by queries and keys."""
+        return problem.shares
+
+    def condition(self, problem: AttentionHead) -> Array:
+        return problem.rounding
+
+
+def _equal_shares(entries: Array, problem: AttentionHead) -> Array:
+    return jnp.broadcast_to(problem.values.mean(axis=1)[:, None], entries.shape)
+
+
+class SvmTrick(Claim[AttentionHead]):
+    """For tokens x_1, ..., x_t, the columns of X, and weights W^Q, W^K, W^V, of shape (d, d), entry (l, j) of
+    attention's output separates into the softmax and the value: it is <f_j, h_l> with
+
+        f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,   v_l the l-th row of W^V,
+
+    so that each entry is a linear form of one softmax, as a margin is a linear form of features.
+    """
+
+    title = "The support-vector trick: an entry of attention is an inner product with one softmax"
+    source = Source("gu2024softmax", "Section 7, SVM trick")
+    population = AttentionHeads()
+    relation = Equal()
+    control = Control("all shares are equal", _equal_shares)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def predict(self, problem: AttentionHead) -> Array:
+        """Inner products, entry by entry."""
+
+        def entry(x: Float[Array, " d"], v: Float[Array, " d"]) -> Array:
+            mass = jnp.exp(problem.tokens.T @ (problem.key.T @ (problem.query @ x)))
+            return jnp.vdot(mass / jnp.sum(mass), problem.tokens.T @ v)
+
+        return jax.vmap(lambda v: jax.vmap(lambda x: entry(x, v))(problem.tokens.T))(problem.value)
+
+    def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
+        """Attention by matrices."""
+        return problem.outputs
+
+    def condition(self, problem: AttentionHead) -> Array:
+        return _condition_of_outputs(problem)
+
+
+def _without_normalisation(gradient: Array, problem: AttentionHead) -> Array:
+    weights = problem.shares * ((problem.outputs - problem.target).T @ problem.values)
+    return problem.tokens @ weights @ problem.tokens.T
+
+
+class AttentionGradient(Claim[AttentionHead]):
+    """For tokens x_1, ..., x_t, the columns of X, and weights W^Q, W^K, W^V, of shape (d, d), let A be attention's
+    output, of shape (d, t), Y its target, S_j the shares of token j and h_li = <v_l, x_i>, v_l the l-th row of W^V. The
+    gradient of 1/2 |A - Y|_F² in M = W^Q' W^K is that of Claim 3.4, with keys for units:
+
+        sum_jl (A_lj - y_lj) sum_i <h_li 1 - h_l, S_j> S_ji x_j x_i'.
+    """
+
+    title = "The gradient of attention, from that of a softmax network"
+    source = Source("gu2024softmax", "Claim 3.4", note="with keys for units, as section 7 proposes")
+    population = AttentionHeads()
+    relation = Equal(block=-1)  # sums over tokens and outputs, whose terms cancel in every entry
+    control = Control("h_li stands in place of <h_li 1 - h_l, S_j>", _without_normalisation)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def predict(self, problem: AttentionHead) -> Array:
+        """Each query is an input of a softmax network with tokens as units and values as readouts."""
+        tokens, values = problem.tokens, problem.values
+        network = SoftmaxNetwork(2, len(values))  # its closed form takes the width from the weights
+
+        def one(query: Float[Array, " d"], x: Float[Array, " d"], y: Float[Array, " d"]) -> Array:
+            params = {"weight": problem.keys, "sign": values / tokens.shape[1]}
+            by_keys = network.gradient(params, query[None], y[None])  # query times the gradient by each unit's logit
+            by_logits = query @ by_keys / (query @ query)
+            return jnp.outer(x, tokens @ by_logits)
+
+        return jax.vmap(one, in_axes=(1, 1, 1))(problem.queries, tokens, problem.target).sum(axis=0)
+
+    def measure(self, problem: AttentionHead, key: Key[Array, ""]) -> Array:
+        """Automatic differentiation by M."""
+
+        def loss(product: Float[Array, "d d"]) -> Array:
+            shares = jax.nn.softmax(problem.tokens.T @ product @ problem.tokens, axis=1)
+            return 0.5 * jnp.sum((problem.values @ shares.T - problem.target) ** 2)
+
+        return jax.grad(loss)(problem.query.T @ problem.key)
+
+    def condition(self, problem: AttentionHead) -> Array:
+        """Terms cancel: their size against the sum's."""
+        residual = jnp.abs(problem.outputs - problem.target).sum()
+        size = 2 * jnp.abs(problem.values).max() * residual * jnp.sum(problem.tokens**2)
+        rounding = _condition_of_outputs(problem).min()
+        return rounding * jnp.maximum(1.0, size / jnp.abs(self.predict(problem)).max())

@@ -1,0 +1,292 @@
+"""The PAC-Bayes bound of a model with noise on its weights, and what makes it vacuous where it is."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from lemmata.answers import Condition, inside, positive, probability, whole
+from lemmata.errors import DataError, SettingError
+
+from ._divergences import kl_lower, kl_upper, pac_bayes_budget
+from ._labelled import as_held, as_labelled
+from ._models import Fits, Rows, read_model
+
+_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_AROUND_A_FIT = tuple(2.0**power for power in range(-8, 3))
+_AROUND_NOUGHT = tuple(2.0**power for power in range(-12, 13))
+_TRIED = 16
+_SHARE_OF_DRAWS = 0.1
+_CLAIMS = (
+    "generalisation.pac_bayes.pac_bayes_of_gaussian_rules",
+    "generalisation.pac_bayes.pac_bayes_of_the_best",
+    "generalisation.pac_bayes.divergence_moment",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PacBayesBound:
+    """A bound on the error of a model whose weights are drawn anew for every prediction.
+
+    Args:
+        bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
+        trivial: what guessing gives, 1 - 1/classes; a bound that is no less is vacuous.
+        vacuous: what made it so, in words; empty where it is not.
+        kl: the divergence of the posterior from the prior, in nats.
+        gibbs: the error on the rows that the prior has not seen.
+        gibbs_upper: the same, or its upper limit where it comes from draws.
+        rows: how many rows the prior has not seen.
+        prior_rows: how many it has.
+        sigma: the deviation of the noise in units of the prior's weights.
+        step: where the posterior stands between the prior's fit (0) and the fit to all rows (1).
+        hold_out: the exact binomial limit, at the same delta, of the plain rule of the prior on the same rows; None
+            for a prior without data. It needs no noise, and is often the better bound.
+        test_error: of the drawn rule on held rows; None where none are given.
+        plain_test_error: of the fit to all rows on held rows.
+        delta: as asked.
+        conditions: what the bound rests on.
+        claims: which state it.
+    """
+
+    bound: float
+    trivial: float
+    vacuous: str
+    kl: float
+    gibbs: float
+    gibbs_upper: float
+    rows: int
+    prior_rows: int
+    sigma: float
+    step: float
+    hold_out: float | None
+    test_error: float | None
+    plain_test_error: float | None
+    delta: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        word = "vacuous: " if self.vacuous else ""
+        found = f"{word}error at most {self.bound:.3f} with probability {1 - self.delta:g}: "
+        found += f"Gibbs error {self.gibbs:.3f} on {self.rows} rows, KL {self.kl:.3g}"
+        if self.test_error is not None:
+            found += f"; {self.test_error:.3f} on held rows"
+        failed = [
+            f"\n- fails: {condition.name}: {condition.why}" for condition in self.conditions if condition.holds is False
+        ]
+        return found + (f"\n- {self.vacuous}" if self.vacuous else "") + "".join(failed)
+
+
+def pac_bayes_bound(
+    model: Any,
+    x: ArrayLike,
+    y: ArrayLike,
+    prior: str | float = "half",
+    *,
+    held: Any = None,
+    delta: float = 0.05,
+    step: float | None = None,
+    train: Callable[..., Any] | None = None,
+    ridge: float = 1e-2,
+    draws: int = 1000,
+    seed: int = 0,
+) -> PacBayesBound:
+    """A bound on the error of a classifier from its training rows alone, by PAC-Bayes.
+
+    The model is fitted to a random half of the rows: the prior is normal around these weights. It is fitted to all
+    rows, and the posterior is normal around a point on the line between the two. With m rows that the prior has not
+    seen, their error R_S under the posterior, and J sizes of the noise that share delta,
+
+        kl(R_S || error) <= (KL(posterior || prior) + ln(E J / delta)) / m,
+
+    E = E exp(m kl(k/m || p)) for binomial k, at most 2 sqrt(m). The place of the posterior is chosen freely and the
+    noise from the J sizes; the least bound is the answer. The error R_S is exact for linear rules and kernels. For
+    networks it is bounded from above by `draws` new draws, at a tenth of delta.
+
+    What is bounded is the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
+
+    Args:
+        model: one of
+            a scikit-learn classifier that is linear (LogisticRegression, RidgeClassifier, LinearSVC, Perceptron, ...),
+            an MLPClassifier, or a Pipeline that ends in one, whose other steps are fitted to the prior's rows alone;
+            a lemmata kernel, for ridge regression on the indicators of the classes;
+            an Equinox module that maps one input to one output for each class.
+        x: rows.
+        y: their classes, two or more, of any type.
+        prior: "half", the share of the rows that the prior may see, or "free": around 0 (linear, kernel) or around the
+            weights of the module as it is given; no row is then spent, and the divergence is that of the whole fit.
+        held: a pair, rows and classes that nothing else has seen; they are only counted.
+        delta: the probability that the bound is wrong.
+        step: where the posterior stands between the prior's fit (0) and the fit to all rows (1); chosen without it.
+            Where the rows allow no divergence at all the choice is 0, and the bound is of the fit to the prior's rows.
+        train: train(module, x, classes as 0, 1, ...) returns the trained module; without it, 400 steps of Adam at
+            3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
+        ridge: of a kernel's fit.
+        draws: of the weights, for networks.
+        seed: of the split and the draws.
+
+    Raises:
+        SettingError: for a model that cannot be read; a prior, delta, ridge or number of draws that is none.
+        ShapeError, DataError: for rows and classes that do not fit, a class that one half lacks, one class alone.
+
+    Example:
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.model_selection import train_test_split
+        >>> from lemmata.subjects.bounds import pac_bayes_bound
+        >>> x, y = load_digits(return_X_y=True)
+        >>> x, x_test, y, y_test = train_test_split(x / 16, y, test_size=400, random_state=0)
+        >>> print(pac_bayes_bound(LogisticRegression(max_iter=300), x, y, held=(x_test, y_test)))
+        error at most 0.074 with probability 0.95: Gibbs error 0.036 on 699 rows, KL 0; 0.051 on held rows
+        >>> print(pac_bayes_bound(LogisticRegression(max_iter=300), x[:200], y[:200], prior="free"))
+        vacuous: error at most 0.931 with probability 0.95: Gibbs error 0.643 on 200 rows, KL 61
+        - 61 nats are too many for 200 rows: without them the bound would be 0.776
+    """
+    delta, ridge = inside("delta", delta, 0.0, 1.0), positive("ridge", ridge)
+    draws, seed = whole("draws", draws, least=1), whole("seed", seed)
+    points, labels, classes = as_labelled(x, y)
+    held_rows = None if held is None else as_held(held, points, classes)
+    rows = Rows(points, labels, _seen(prior, labels, len(classes), seed), len(classes))
+    fits = read_model(model, rows, train, ridge)
+    unseen = np.setdiff1d(np.arange(len(labels)), rows.seen)
+    steps = _STEPS if step is None else (probability("step", step),)
+    found = _least(fits, steps, points[unseen], labels[unseen], bool(len(rows.seen)), delta, draws, seed)
+    trivial = 1 - 1 / len(classes)
+    conditions = _conditions(len(rows.seen), len(unseen), fits.rules.exact, draws)
+    test = plain = None
+    if held_rows is not None:
+        chosen = fits.rules.errors_on(*held_rows)(found.step, found.sigma, draws, seed + 2)
+        test, plain = float(chosen.mean()), float(np.mean(fits.last(held_rows[0]) != held_rows[1]))
+        conditions += (_of_one_law(test, len(held_rows[1]), found.bound, delta),)
+    hold_out = None
+    if len(rows.seen):
+        wrong = int(np.sum(fits.first(points[unseen]) != labels[unseen]))
+        right = len(unseen) - wrong
+        hold_out = float(stats.beta.ppf(1 - delta, wrong + 1, right)) if right else 1.0
+    return PacBayesBound(
+        bound=found.bound,
+        trivial=trivial,
+        vacuous=_culprit(found, trivial) if found.bound >= trivial else "",
+        kl=found.kl,
+        gibbs=found.gibbs,
+        gibbs_upper=found.gibbs_upper,
+        rows=len(unseen),
+        prior_rows=len(rows.seen),
+        sigma=found.sigma,
+        step=found.step,
+        hold_out=hold_out,
+        test_error=test,
+        plain_test_error=plain,
+        delta=delta,
+        conditions=conditions,
+    )
+
+
+def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, " s"]:
+    """The prior's rows, drawn at random; every class stands in them, or DataError."""
+    if isinstance(prior, str) and prior not in ("half", "free"):
+        raise SettingError("prior", found=repr(prior), rule="'half', 'free', or a share of the rows between 0 and 1")
+    if prior == "free":
+        return np.arange(0)
+    share = 0.5 if prior == "half" else inside("prior", prior, 0.0, 1.0)
+    count = round(share * len(labels))
+    if not 0 < count < len(labels):
+        found = f"{count} of {len(labels)} rows"
+        raise SettingError("prior", found=found, rule="at least one row on each side of the split")
+    seen = np.sort(np.random.default_rng(seed).permutation(len(labels))[:count])
+    missing = classes - len(np.unique(labels[seen]))
+    if missing:
+        remedy = "a larger share, more rows, or prior='free'"
+        raise DataError("the prior's rows", found=f"{missing} classes missing", rule="all of them", remedy=remedy)
+    return seen
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Found:
+    """The least bound, and what stood beside it: tried errors, divergences, what the rows cost without either."""
+
+    bound: float
+    kl: float
+    gibbs: float
+    gibbs_upper: float
+    sigma: float
+    step: float
+    rest: float
+    rows: int
+    tried: Float[np.ndarray, " choices"]
+    divergences: Float[np.ndarray, " choices"]
+
+
+def _least(
+    fits: Fits,
+    steps: tuple[float, ...],
+    x: np.ndarray,
+    labels: Int[np.ndarray, " m"],
+    fitted: bool,
+    delta: float,
+    draws: int,
+    seed: int,
+) -> _Found:
+    """The least bound over the sizes of the noise, which share delta, and the places of the posterior."""
+    rules, sigmas = fits.rules, _AROUND_A_FIT if fitted else _AROUND_NOUGHT
+    own = delta if rules.exact else (1 - _SHARE_OF_DRAWS) * delta
+    rest, errors_at = pac_bayes_budget(0.0, len(labels), own, len(sigmas)), rules.errors_on(x, labels)
+    choices = [(step, sigma) for sigma in sigmas for step in steps]
+    divergences = np.asarray([step**2 * rules.distance / (2 * sigma**2) for step, sigma in choices])
+    tried = np.asarray([errors_at(*choice, _TRIED, seed).mean() for choice in choices])
+    best = int(kl_upper(tried, rest + divergences / len(labels)).argmin())
+    # the choice has seen its draws: the answer comes from new ones
+    errors = errors_at(*choices[best], draws, seed + 1)
+    gibbs, kl = float(errors.mean()), float(divergences[best])
+    upper = gibbs if rules.exact else float(kl_upper(gibbs, math.log(1 / (_SHARE_OF_DRAWS * delta)) / draws))
+    bound = float(kl_upper(upper, rest + kl / len(labels)))
+    step, sigma = choices[best]
+    return _Found(bound, kl, gibbs, upper, sigma, step, rest, len(labels), tried, divergences)
+
+
+def _culprit(found: _Found, trivial: float) -> str:
+    """What made a bound vacuous: too few rows, a rule that errs at any noise, or the divergence."""
+    nothing = float(kl_upper(0.0, found.rest))
+    if nothing >= trivial:
+        return f"{found.rows} rows are too few: without a single error the bound would be {nothing:.3f}"
+    free = kl_upper(found.tried, found.rest)
+    if free.min() >= trivial:
+        least = found.tried.min()
+        return f"the rule errs on {least:.3f} of the rows: without any divergence the bound would be {free.min():.3f}"
+    chosen = float(kl_upper(found.gibbs_upper, found.rest))
+    if chosen < trivial:
+        return f"{found.kl:.3g} nats are too many for {found.rows} rows: without them the bound would be {chosen:.3f}"
+    # of the choices that would do without a divergence, the one that has the least
+    cheapest = int(np.where(free < trivial, found.divergences, np.inf).argmin())
+    kl, error = found.divergences[cheapest], found.tried[cheapest]
+    return f"noise that the rule stands (Gibbs error {error:.3f}) costs {kl:.3g} nats, too many for {found.rows} rows"
+
+
+def _of_one_law(error: float, rows: int, bound: float, delta: float) -> Condition:
+    """Whether held rows contradict the bound, by the lower limit of their error."""
+    lower = float(kl_lower(error, math.log(1 / delta) / rows))
+    why = f"they err in at least {lower:.3f}: of another law, or the rows were not independent"
+    return Condition("the held rows do not contradict the bound", error, lower <= bound, why)
+
+
+def _conditions(prior_rows: int, rows: int, exact: bool, draws: int) -> tuple[Condition, ...]:
+    why = "a bound in probability is over the draw of the rows"
+    own = Condition(
+        "the prior saw none of the rows that are counted", float(prior_rows), True, "it is fixed before them"
+    )
+    if exact:
+        count = Condition("the error of the noisy rule is exact", 0.0, True, "an integral for each row, no draws")
+    else:
+        count = Condition("draws of the weights", float(draws), True, "their error is bounded at a tenth of delta")
+    return (
+        Condition("rows are independent draws of one law, and new rows are of the same", why=why),
+        Condition("the model and its settings were not chosen on these rows", why="a choice has to be paid for"),
+        own,
+        Condition("rows that the prior has not seen", float(rows), rows > 0, "the bound is from them alone"),
+        count,
+    )

@@ -1,0 +1,129 @@
+"""How well parts of a decision process are approximated: following bits, rewards, best values.
+
+Squared errors are divided by the variance over the same states, since a reward that is 1 in one state of 2^n has next
+to no variance of its own. This theory controls what polynomials of a degree can explain, exactly, and through them what
+an infinitely wide network, which learns low degrees first, makes of few states. It leaves open how the networks of
+practice do on the states that a policy visits.
+"""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Order, Source, Status
+from lemmata.engine.problems._bit_decisions import (
+    BitDecision,
+    BitDecisions,
+    ScrambledDecision,
+    ScrambledDecisions,
+    explained,
+    kernel_error,
+    next_bits,
+)
+from lemmata.subjects.decisions import optimal_values
+
+_KEY = "zhu2024representation"
+
+
+class ExplainedByDegree(Claim[BitDecision]):
+    """In the process that flips pairs of n bits, over H > n/2 states, polynomials of degree p < n - 1 explain of the
+    variance over all states, at best,
+
+        all of every following bit,
+        (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) of the reward,
+        (n/64) / (m² + n/32), m = (H - n/4)/2, of the best values,
+
+    p at least 1. The reward is one conjunction and yet of all degrees.
+    """
+
+    title = "What low degrees explain of a model and its values"
+    source = Source(_KEY, "Abstract, simple model", note="by polynomials")
+    population = BitDecisions()
+    relation = Equal()
+    control = Control("nine tenths of each", lambda shares, problem: 0.9 * shares)
+    controls = "the least squared error by polynomials"
+    unexplained = "networks that are no polynomials of low degree"
+    reading = "simple to represent as of low degree; errors over all states alike"
+    traced = False
+
+    def predict(self, problem: BitDecision) -> Array:
+        n, middle = problem.bits, (problem.horizon - problem.bits / 4) / 2
+        return jnp.asarray([1.0, _reward(n, problem.degree), n / 64 / (middle**2 + n / 32)])
+
+    def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
+        """By least squares on all monomials."""
+        process = problem.parity
+        moved = next_bits(process, int(problem.action))[0].astype(float)
+        values = optimal_values(process, problem.horizon)[0]
+        return jnp.asarray([explained(part, problem.degree) for part in (moved, process.reward, values)])
+
+    def condition(self, problem: BitDecision) -> Array:
+        """Each share is 1 less what is left."""
+        return 4.0**problem.bits / self.predict(problem)
+
+
+def _reward(bits: int, degree: int) -> float:
+    """The share of the reward's variance at degrees 1 to the given one."""
+    return sum(math.comb(bits, k) for k in range(1, degree + 1)) / (2**bits - 1)
+
+
+class ModelErrorsLowerAsOftenRead(Claim[ScrambledDecision]):
+    """As often read: the error of the transitions is lower than that of the best values in every decision process,
+    where the abstract says so of several environments; here squared errors over variances, of an infinitely wide ReLU
+    network that has seen half of the states.
+
+    Where following bits are parities and the reward is one bit, it is the other way round.
+    """
+
+    title = "Transitions are easier than values, whatever the process"
+    source = Source(_KEY, "Abstract, errors", note="as often read")
+    population = ScrambledDecisions()
+    relation = Order("part", (0.0, 1.0))
+    control = Control("values are easier", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    controls = "which of the two a network approximates better"
+    unexplained = "the processes of robots that the statement is about"
+    reading = "consistently as for every decision process, scrambled ones too; a following bit for a following state"
+    expected = Status.REFUTED
+    traced = False
+    trials = 60
+
+    def predict(self, problem: ScrambledDecision) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
+        """Errors at the other half."""
+        values = optimal_values(problem.process, problem.horizon)[0]
+        return _errors(next_bits(problem.process, 0)[1].astype(float), values, key)
+
+
+class ModelErrorsLowerOnParity(Claim[BitDecision]):
+    """In the process that flips pairs of bits, an infinitely wide ReLU network that has seen half of the states has a
+    smaller squared error, over the variance, at a following bit than at the best values.
+    """
+
+    title = "Transitions are easier than values, by parity"
+    source = Source(_KEY, "Abstract, errors", note="on the process of parities")
+    population = BitDecisions(bits=8)
+    relation = Order("part", (0.0, 1.0))
+    control = Control("values are easier", lambda sign, problem: -sign)
+    controls = "which of the two a network approximates better"
+    unexplained = "the processes of robots"
+    traced = False
+    trials = 60
+    corrects = ModelErrorsLowerAsOftenRead
+
+    def predict(self, problem: BitDecision) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
+        """Errors at the other half."""
+        process = problem.parity
+        values = optimal_values(process, problem.horizon)[0]
+        return _errors(next_bits(process, int(problem.action))[0].astype(float), values, key)
+
+
+def _errors(moved: np.ndarray, values: np.ndarray, key: Key[Array, ""]) -> Array:
+    """Errors of a following bit and of the values on the same half of the states."""
+    return jnp.asarray([kernel_error(part, len(values) // 2, key) for part in (moved, values)])

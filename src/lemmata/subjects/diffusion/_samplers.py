@@ -1,0 +1,265 @@
+"""Samplers for an exact or a learned score, and the distance of what comes out from the data."""
+
+from collections.abc import Callable
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.problems._diffusion import FIRST, HORIZON
+from lemmata.engine.problems._schedules import Schedule, score_from_denoiser
+from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.networks import SoftmaxNetwork
+
+Score = Callable[[Float[Array, ""], Float[Array, " d"]], Float[Array, " d"]]
+_STEPS = 128
+
+
+def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
+    """2 E|X - Y| - E|X - X'| - E|Y - Y'|, unbiased: pairs of a point with itself are left out.
+
+    It is 0 in expectation where the laws are the same, positive where they are not; a single value may be negative.
+
+    Args:
+        x: a sample.
+        y: another.
+    """
+    distance = lambda a, b: jnp.sqrt(jnp.maximum(_squares(a, b), 0.0))
+    own = lambda a: distance(a, a).sum() / (len(a) * (len(a) - 1))
+    return 2 * distance(x, y).mean() - own(x) - own(y)
+
+
+def energy_interval(
+    x: Float[Array, "n d"], y: Float[Array, "n d"], blocks: int = 10, width: float = 3.0
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """The energy distance, and an interval of `width` jackknife standard errors about it.
+
+    Args:
+        x: a sample.
+        y: another, of as many points.
+        blocks: the samples are cut into this many blocks, left out in turn.
+        width: half the width of the interval in standard errors.
+    """
+    left = lambda a, b: jnp.concatenate([a[: b * len(a) // blocks], a[(b + 1) * len(a) // blocks :]])
+    values = jnp.stack([energy_distance(left(x, b), left(y, b)) for b in range(blocks)])
+    error = jnp.sqrt((blocks - 1) * jnp.mean((values - values.mean()) ** 2))
+    distance = energy_distance(x, y)
+    return distance, distance - width * error, distance + width * error
+
+
+def _squares(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+    return jnp.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=2)
+
+
+def reverse_grid(first: float, horizon: float, steps: int) -> Float[Array, " s"]:
+    """Times from `first` to `horizon`, denser near `first`, where the score is steep: squares of an even grid."""
+    return jnp.linspace(first**0.5, horizon**0.5, steps + 1) ** 2
+
+
+def simulate_forward(
+    key: Key[Array, ""], schedule: Schedule, clean: Float[Array, "n d"], horizon: float, steps: int
+) -> Float[Array, "n d"]:
+    """x(T) from x(0) by Euler-Maruyama steps of equation (3), not by its solution.
+
+    Args:
+        key: randomness.
+        schedule: g.
+        clean: x(0), one a row.
+        horizon: T.
+        steps: number of steps.
+    """
+    drift = lambda t, x: -schedule.rate(t) * x / 2
+    return _simulate(key, drift, lambda t: jnp.sqrt(schedule.rate(t)), jnp.linspace(0.0, horizon, steps + 1), clean)
+
+
+def sample_reverse(
+    key: Key[Array, ""],
+    score: Score,
+    schedule: Schedule,
+    start: Float[Array, "n d"],
+    *,
+    first: float = FIRST,
+    horizon: float = HORIZON,
+    steps: int = _STEPS,
+) -> Float[Array, "n d"]:
+    """Draws of x(first) from draws of x(horizon) by Euler-Maruyama steps of the reverse equation (4).
+
+    dy = (g y/2 + g score) ds + sqrt(g) dB at the time t = horizon - s.
+
+    Args:
+        key: randomness.
+        score: of (t, x).
+        schedule: g.
+        start: where to start, draws of p_T or of N(0, I).
+        first: where to stop; the score of data without a density is infinite at 0.
+        horizon: T.
+        steps: number of steps.
+    """
+    rate = lambda s: schedule.rate(horizon - s)
+    drift = lambda s, y: rate(s) * (y / 2 + score(horizon - s, y))
+    grid = (horizon - reverse_grid(first, horizon, steps))[::-1]
+    return _simulate(key, drift, lambda s: jnp.sqrt(rate(s)), grid, start)
+
+
+def probability_flow(
+    score: Score,
+    schedule: Schedule,
+    start: Float[Array, "n d"],
+    *,
+    first: float = FIRST,
+    horizon: float = HORIZON,
+    steps: int = _STEPS,
+) -> Float[Array, "n d"]:
+    """x(first) from x(horizon) along dx/dt = -g (x + score) / 2, which has the same marginals, by Heun's method.
+
+    Args:
+        score: of (t, x).
+        schedule: g.
+        start: where to start, draws of p_T or of N(0, I).
+        first: where to stop.
+        horizon: T.
+        steps: number of steps.
+    """
+    grid = reverse_grid(first, horizon, steps)[::-1]
+    slope = lambda t, x: -schedule.rate(t) * (x + score(t, x)) / 2
+
+    def one(point):
+        path = diffrax.diffeqsolve(
+            diffrax.ODETerm(lambda t, x, args: slope(t, x)), diffrax.Heun(), grid[0], grid[-1], None, point,
+            stepsize_controller=diffrax.StepTo(grid), max_steps=steps + 1, adjoint=diffrax.ForwardMode(),
+        )  # fmt: skip
+        return _end(path)
+
+    return jax.vmap(one)(start)
+
+
+def _simulate(key: Key[Array, ""], drift: Callable, amplitude: Callable, grid: Array, start: Array) -> Array:
+    def one(point, key):
+        noise = diffrax.UnsafeBrownianPath(shape=point.shape, key=key)
+        spread = lambda t, x, args: amplitude(t) * jnp.eye(len(point))
+        terms = diffrax.MultiTerm(diffrax.ODETerm(lambda t, x, args: drift(t, x)), diffrax.ControlTerm(spread, noise))
+        path = diffrax.diffeqsolve(
+            terms, diffrax.Euler(), grid[0], grid[-1], None, point, stepsize_controller=diffrax.StepTo(grid),
+            max_steps=len(grid), adjoint=diffrax.DirectAdjoint(),
+        )  # fmt: skip
+        return _end(path)
+
+    return jax.vmap(one)(start, jax.random.split(key, len(start)))
+
+
+def _end(path: diffrax.Solution) -> Float[Array, " d"]:
+    assert path.ys is not None  # the default is to save the last state
+    return path.ys[0]
+
+
+class LearnedScore(eqx.Module):
+    """The score that belongs to a kernel's or a network's denoiser.
+
+    The model sees (1, t, x) divided by `length`, which is that of the longest training input: the softmax kernel is 0
+    at 0, and without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball,
+    of which the theory does not speak and where the model grows exponentially, are replaced by the nearest point in it.
+
+    Args:
+        predict: the model, from rows of inputs to rows of F.
+        schedule: g.
+        length: of the longest training input.
+    """
+
+    predict: Callable[[Float[Array, "n e"]], Float[Array, "n d"]]
+    schedule: Schedule
+    length: Float[Array, ""]
+
+    def denoiser(self, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
+        """F(t, x)."""
+        scaled = _inputs(t[None], x[None, :]) / self.length
+        return self.predict(scaled / jnp.maximum(1.0, jnp.linalg.norm(scaled)))[0]
+
+    def __call__(self, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
+        """(alpha F - x) / (1 - alpha²)."""
+        return score_from_denoiser(self.schedule, t, x, self.denoiser(t, x))
+
+
+class _KernelModel(eqx.Module):
+    kernel: SoftmaxTangent
+    centres: Float[Array, "n e"]
+    coefficients: Float[Array, "n d"]
+
+    def __call__(self, inputs: Float[Array, "m e"]) -> Float[Array, "m d"]:
+        return gram(self.kernel, inputs, self.centres) @ self.coefficients
+
+
+class _NetworkModel(eqx.Module):
+    network: SoftmaxNetwork = eqx.field(static=True)
+    params: dict[str, Array]
+
+    def __call__(self, inputs: Float[Array, "m e"]) -> Float[Array, "m d"]:
+        return self.network.predict(self.params, inputs)
+
+
+def _inputs(times: Float[Array, " n"], places: Float[Array, "n d"]) -> Float[Array, "n e"]:
+    return jnp.concatenate([jnp.ones((len(times), 1)), times[:, None], places], axis=1)
+
+
+def learn_score(
+    schedule: Schedule,
+    times: Float[Array, " n"],
+    places: Float[Array, "n d"],
+    clean: Float[Array, "n d"],
+    *,
+    sigma: float = 2.0,
+    ridge: float = 0.3,
+) -> LearnedScore:
+    """The score of kernel ridge regression of x(0) on (1, t, x(t)) with the softmax kernel.
+
+    Args:
+        schedule: g.
+        times: t_i.
+        places: x(t_i)_i.
+        clean: x(0)_i.
+        sigma: of the kernel.
+        ridge: added to the diagonal of the kernel matrix.
+    """
+    raw = _inputs(times, places)
+    length = jnp.linalg.norm(raw, axis=1).max()
+    kernel = SoftmaxTangent(jnp.asarray(sigma, float))
+    matrix = gram(kernel, raw / length) + ridge * jnp.eye(len(raw))
+    factor = jax.scipy.linalg.cho_factor(matrix, lower=True)
+    coefficients = jax.scipy.linalg.cho_solve(factor, clean)
+    return LearnedScore(_KernelModel(kernel, raw / length, coefficients), schedule, length)
+
+
+def train_score(
+    key: Key[Array, ""],
+    schedule: Schedule,
+    times: Float[Array, " n"],
+    places: Float[Array, "n d"],
+    clean: Float[Array, "n d"],
+    *,
+    width: int = 512,
+    sigma: float = 2.0,
+    steps: int = 300,
+) -> LearnedScore:
+    """The score of a softmax network trained by gradient descent on x(0) at (1, t, x(t)), stopped after `steps`.
+
+    The learning rate is 1 over the trace of the tangent kernel, which the softmax kernel estimates.
+
+    Args:
+        key: randomness of the initial weights.
+        schedule: g.
+        times: t_i.
+        places: x(t_i)_i.
+        clean: x(0)_i.
+        width: hidden units.
+        sigma: standard deviation of the initial weights.
+        steps: number of steps.
+    """
+    raw = _inputs(times, places)
+    length = jnp.linalg.norm(raw, axis=1).max()
+    x, network = raw / length, SoftmaxNetwork(width=width, outputs=clean.shape[1], sigma=sigma)
+    params, _ = network.init(key, x.shape[1])
+    rate = 1 / (width * SoftmaxTangent(jnp.asarray(sigma, float)).diagonal(x).sum())
+    step = lambda _, weight: weight - rate * network.gradient({**params, "weight": weight}, x, clean)
+    weight = jax.lax.fori_loop(0, steps, step, params["weight"])
+    return LearnedScore(_NetworkModel(network, {**params, "weight": weight}), schedule, length)

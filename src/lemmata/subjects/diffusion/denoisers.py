@@ -1,0 +1,201 @@
+"""Denoisers: the score of noised data by another name, and how smooth it is.
+
+This theory controls E[x(0) | x(t) = x] for data of known law: it is the score up to an affine map (Tweedie's formula),
+and its derivative is a posterior covariance: it is Lipschitz uniformly in time for some data and not for others. It
+assumes normal noise; it leaves unexplained the denoiser of data of unknown law. Throughout x(t) given x(0) is normal
+with mean alpha x(0) and variance 1 - alpha² in each coordinate, alpha = exp(-G(t)/2), G the integral of the schedule g.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Rate, Source
+from lemmata.engine.problems._diffusion import Diffused, NoisedCubes, NoisedMixtures, NoisedSpheres
+from lemmata.engine.problems._schedules import score_from_denoiser
+from lemmata.engine.problems._targets import GaussianMixture
+
+_LIPSCHITZ_TIMES = (1e-4, 1e-3, 1e-2)
+
+
+def _each(problem: Diffused, function) -> Array:
+    return jax.vmap(lambda t, x: function(problem.schedule, t, x))(problem.times, problem.points)
+
+
+def _unshrunk(score: Array, problem: Diffused) -> Array:
+    """The formula for noise that is added to data which are not shrunk."""
+    v, alpha = problem.schedule.variance(problem.times), problem.schedule.scale(problem.times)
+    return score + ((1 - alpha) / v)[:, None] * _each(problem, problem.target.denoiser)
+
+
+class AbstractTweedie(Claim[Diffused]):
+    """The score is a derivative of the density, the denoiser an expectation under the posterior."""
+
+    title = "The score is the denoiser"
+    source = Source("gu2024softmax", "(5)", "(6)", "Section 6.1, target F_*")
+    relation = Equal(block=1)  # the coordinates of a score are parts of one vector: a rotation makes any of them 0
+    control = Control("the score is (F* - x) / (1 - alpha²)", _unshrunk)
+    controls = "the score of noised data"
+    unexplained = "either of the two for data of unknown law"
+
+    def predict(self, problem: Diffused) -> Array:
+        denoised = _each(problem, problem.target.denoiser)
+        tweedie = jax.vmap(lambda t, x, f: score_from_denoiser(problem.schedule, t, x, f))
+        return tweedie(problem.times, problem.points, denoised)
+
+    def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
+        """The gradient of log p_t."""
+        return _each(problem, problem.target.score)
+
+    def condition(self, problem: Diffused) -> Array:
+        """At each point 8 (1 + |x|) / (alpha² (1 - alpha²)) for the exponents of the density, and for the ends of a
+        truncated law, of size (1 - alpha²)/alpha², whose difference is a denoiser; times what alpha F* - x cancels.
+        """
+        v, alpha = problem.schedule.variance(problem.times), problem.schedule.scale(problem.times)
+        denoised = alpha[:, None] * _each(problem, problem.target.denoiser)
+        size = 1 + jnp.linalg.norm(problem.points, axis=1, keepdims=True)
+        lost = size / jnp.linalg.norm(denoised - problem.points, axis=1, keepdims=True)
+        return 8 * size / (alpha**2 * v)[:, None] * (1 + lost)
+
+
+class MixtureTweedie(AbstractTweedie):
+    """For a mixture of normals, at every time t > 0 and place x, with p_t the density of x(t),
+
+        grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
+
+    A user's data are taken as they are: the first 32 rows, scaled into the unit ball and blurred by 0.2.
+    """
+
+    population = NoisedMixtures()
+
+
+class SphereTweedie(AbstractTweedie):
+    """For data on the unit sphere of one to three dimensions, where the posterior mean is a ratio of Bessel functions
+    (von Mises-Fisher), at every time t > 0 and place x, with p_t the density of x(t),
+
+        grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
+    """
+
+    population = NoisedSpheres()
+
+
+class CubeTweedie(AbstractTweedie):
+    """For data uniform on a cube, with p_t the density of x(t),
+
+        grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2),
+
+    at every time t > 0 and place x. The posterior is a truncated normal law.
+    """
+
+    population = NoisedCubes()
+
+
+def _without_alpha(jacobian: Array, problem: Diffused) -> Array:
+    """The factor for noise that is added to data which are not shrunk."""
+    return jacobian / problem.schedule.scale(problem.times)[:, None, None]
+
+
+class DenoiserJacobian(Claim[Diffused]):
+    """The derivative in x of the denoiser F*(t, x) = E[x(0) | x(t) = x] is
+
+        dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x),   alpha = exp(-G(t)/2):
+
+    it is symmetric and positive semidefinite, and the Lipschitz constant of Assumption 6.4 of the source is a bound on
+    posterior covariances. A user's data are taken as they are: the first 32 rows, scaled into the unit ball and
+    blurred by 0.2.
+    """
+
+    title = "The derivative of the denoiser is the posterior covariance"
+    source = Source("gu2024softmax", "Assumption 6.4", note="what its constant is")
+    population = NoisedMixtures()
+    relation = Equal(block=2)  # entries off the diagonal are sums that cancel: components on both sides of a place
+    control = Control("the factor is 1 / (1 - alpha²)", _without_alpha)
+    controls = "the Lipschitz constant of the denoiser"
+    unexplained = "posterior covariances of data of unknown law"
+
+    def predict(self, problem: Diffused) -> Array:
+        assert isinstance(problem.target, GaussianMixture)
+        factor = problem.schedule.scale(problem.times) / problem.schedule.variance(problem.times)
+        return factor[:, None, None] * _each(problem, problem.target.covariance)
+
+    def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
+        """Automatic differentiation of the denoiser."""
+        return _each(problem, jax.jacfwd(problem.target.denoiser, argnums=2))
+
+    def condition(self, problem: Diffused) -> Array:
+        """Exponents of the posterior, and the division by 1 - alpha²."""
+        return 1 / problem.schedule.variance(problem.times).min()
+
+
+class SphereLipschitz(Claim[Diffused]):
+    """Data in the unit ball do not make the denoiser F*(t, x) = E[x(0) | x(t) = x] Lipschitz uniformly in time. On the
+    unit sphere of d dimensions its derivative at x = 0 is alpha / (d (1 - alpha²)), which grows as
+
+        C / t   as t -> 0
+
+    so that Assumption 6.4 of the source excludes data on a sphere, images of constant contrast say, however it
+    is normalised (Assumption 6.1).
+    """
+
+    title = "A denoiser that is not Lipschitz uniformly in time"
+    source = Source("gu2024softmax", "Assumption 6.4", note="a target that violates it")
+    population = NoisedSpheres()
+    # 1/t is multiplied by 1 + O(g t), at t = 0.01 at most 0.02 off, which tilts the slope over two decades by 0.002.
+    relation = Rate("t", _LIPSCHITZ_TIMES, margin=0.01)
+    control = Control("it grows as t^(-1/2)", lambda exponent, problem: exponent / 2)
+    controls = "the Lipschitz constant of the denoiser at small times"
+    unexplained = "what a learner does about it"
+    trials = 64
+
+    def predict(self, problem: Diffused) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: Diffused, key: Key[Array, ""], rung: float) -> Array:
+        """A difference quotient of the denoiser across the origin, a hundredth of 1 - alpha² wide."""
+        t = jnp.asarray(rung)
+        step = problem.schedule.variance(t) / 100 * jnp.zeros(problem.points.shape[1]).at[0].set(1.0)
+        at = lambda x: problem.target.denoiser(problem.schedule, t, x)
+        return jnp.linalg.norm(at(step) - at(-step)) / (2 * jnp.linalg.norm(step))
+
+
+class CubeLipschitz(Claim[Diffused]):
+    """For data uniform on a cube in the unit ball of d dimensions, of half side h = 1/sqrt(d), the denoiser
+    E[x(0) | x(t) = x] is Lipschitz in x uniformly in time: the largest entry of its Jacobian, which is diagonal, is at
+    most
+
+        min(1/alpha, alpha h² / (1 - alpha²)) <= sqrt(1 + h²) <= sqrt(2),   alpha = exp(-G(t)/2),
+
+    so that beta_x = sqrt(2) serves in Assumption 6.4 of the source. The Jacobian is alpha / (1 - alpha²) times the
+    posterior covariance, which is at most (1 - alpha²)/alpha² (Brascamp-Lieb: the law of the data is log-concave) and
+    at most h² (it lives on [-h, h]).
+    """
+
+    title = "A denoiser that is Lipschitz at all times"
+    source = Source("gu2024softmax", "Assumption 6.4", note="a target that satisfies it")
+    population = NoisedCubes(everywhere=True)
+    relation = AtMost()
+    control = Control("at most alpha times as much", lambda b, problem: b * problem.schedule.scale(problem.times))
+    controls = "the Lipschitz constant of the denoiser"
+    unexplained = "targets that are not log-concave"
+
+    def predict(self, problem: Diffused) -> Array:
+        alpha = problem.schedule.scale(problem.times)
+        h = problem.points.shape[1] ** -0.5
+        return jnp.minimum(1 / alpha, alpha * h**2 / problem.schedule.variance(problem.times))
+
+    def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
+        """Symmetric difference quotients of step 1e-4 of the spread, the largest over coordinates, at each time."""
+        alpha, v = problem.schedule.scale(problem.times), problem.schedule.variance(problem.times)
+        step = 1e-4 * jnp.sqrt(v) / alpha
+        at = jax.vmap(lambda t, x: problem.target.denoiser(problem.schedule, t, x))
+        rise = at(problem.times, problem.points + step[:, None]) - at(problem.times, problem.points - step[:, None])
+        return jnp.max(rise / (2 * step[:, None]), axis=1)
+
+    def condition(self, problem: Diffused) -> Array:
+        """Cancellation in the difference quotient: the place over the step, and over the spread once more."""
+        v = problem.schedule.variance(problem.times)
+        return 1e4 * (1 + jnp.max(jnp.abs(problem.points).max(axis=1) / jnp.sqrt(v)))
+
+    def trivial(self, problem: Diffused) -> Array:
+        """The bound from |x(0)| <= 1 alone, alpha/(1 - alpha²), which grows without end as t -> 0."""
+        return problem.schedule.scale(problem.times) / problem.schedule.variance(problem.times)

@@ -1,0 +1,184 @@
+"""The error of a score through the effective dimension: what kernel regression learns, without a smallest eigenvalue.
+
+This theory controls the error of a score that is learned by regression with the softmax kernel on noised data, in
+expectation over the labels: bias and variance, summed over the eigenvalues of the kernel matrix. It assumes neither a
+Lipschitz denoiser nor a width; it leaves unexplained how the effective dimension grows with the number of points, and
+how far a network is from the regression (`softmax_training.coupling`).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source
+from lemmata.engine.problems._noised_regression import NoisedRegression, NoisedRegressions
+from lemmata.engine.problems._schedules import loss_weight, score_from_denoiser
+
+_FLOW = 1.69  # the largest value of ((1 - exp(-u)) (1 + u) / u)², at u = 1.79
+
+
+class _Regression(NamedTuple):
+    """The problem as NumPy arrays: trials are not traced, since n decompositions are too many for one program."""
+
+    matrix: Float[np.ndarray, "n n"]
+    truth: Float[np.ndarray, "n d"]
+    variances: Float[np.ndarray, " n"]
+    ridge: float
+
+    @property
+    def hat(self) -> Float[np.ndarray, "n n"]:
+        """S = K (K + nu)^-1."""
+        return np.linalg.solve(self.matrix + self.ridge * np.eye(len(self.matrix)), self.matrix)
+
+    @property
+    def refits(self) -> Float[np.ndarray, "n n"]:
+        """The map from labels to the predictions f^(-i)(x_i): n regressions, each without one point."""
+        weights = np.zeros_like(self.matrix)
+        for i in range(len(weights)):
+            kept = np.arange(len(weights)) != i
+            system = self.matrix[np.ix_(kept, kept)] + self.ridge * np.eye(len(weights) - 1)
+            weights[i, kept] = np.linalg.solve(system, self.matrix[kept, i])
+        return weights
+
+
+def _regression(problem: NoisedRegression) -> _Regression:
+    matrix, truth, variances = (np.asarray(a) for a in (problem.matrix, problem.truth, problem.variances))
+    return _Regression(matrix, truth, variances, float(problem.ridge))
+
+
+def _best_constant(problem: NoisedRegression) -> Array:
+    return jnp.mean(jnp.sum((problem.truth - problem.truth.mean(axis=0)) ** 2, axis=1))
+
+
+def _with_own_noise(error: Array, problem: NoisedRegression) -> Array:
+    known = _regression(problem)
+    own = np.diag(known.hat)
+    return error + np.mean((own / (1 - own)) ** 2 * known.variances)
+
+
+class LeaveOneOutDenoiser(Claim[NoisedRegression]):
+    """Let f^(-i) be ridge regression, sum |y - f|² + nu |f|², with the kernel matrix K on all of n pairs of noised and
+    clean data but the i-th, F* = E[y | x] the denoiser, var_j = E[|y_j - F*(x_j)|² | x_j], and S = K (K + nu)^-1. Given
+    the inputs, in expectation over the labels,
+
+        (1/n) sum_i E |f^(-i)(x_i) - F*(x_i)|²
+            = (1/n) sum_i [ |((I - S) F*)_i|² + sum_(j != i) S_ij² var_j ] / (1 - S_ii)².
+
+    To leave a point out is to predict it by itself: f^(-i)(x_i) = ((S y)_i - S_ii y_i)/(1 - S_ii); subtract F*(x_i) and
+    take expectations over independent errors. Averaged over inputs, the left side is the error of n - 1 training points
+    at a new one.
+    """
+
+    title = "The error of a learned denoiser, by leaving one point out"
+    source = Source("gu2024softmax", "Theorem 6.5", note="not in the source")
+    stated = Kind.OWN
+    population = NoisedRegressions(rows=32)
+    relation = Equal()
+    control = Control("the label of the point itself counts too", _with_own_noise)
+    controls = "the error of a learned denoiser"
+    unexplained = "how it falls with the number of points"
+    traced = False
+
+    def predict(self, problem: NoisedRegression) -> Array:
+        known = _regression(problem)
+        smoother, own = known.hat, np.diag(known.hat)
+        noise = smoother**2 @ known.variances - own**2 * known.variances
+        bias = np.sum((known.truth - smoother @ known.truth) ** 2, axis=1)
+        return jnp.asarray(np.mean((bias + noise) / (1 - own) ** 2))
+
+    def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
+        """By n regressions."""
+        known, refits = _regression(problem), _regression(problem).refits
+        bias = np.sum((refits @ known.truth - known.truth) ** 2, axis=1)
+        return jnp.asarray(np.mean(bias + refits**2 @ known.variances))
+
+    def condition(self, problem: NoisedRegression) -> Array:
+        """That of K + nu, at most (tr K + nu)/nu."""
+        return 1 + jnp.trace(problem.matrix) / problem.ridge
+
+
+class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
+    """Let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that belongs to ridge regression, sum |y - f|² + nu |f|²,
+    with the softmax kernel on all of n pairs (x_j, y_j) of noised and clean data but the i-th, p_t the density of
+    noised data, lambda(t) = (1 - alpha²)²/alpha², F* = E[y | x] the denoiser, and v the largest variance of a label
+    about it. Given the inputs, in expectation over the labels,
+
+        (1/n) sum_i lambda(t_i) E |s(x_i) - grad log p_t(x_i)|²
+            <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],
+
+    K the kernel matrix, N(nu) = tr S the effective dimension, q = max_i S_ii, S = K (K + nu)^-1. Unlike the bound of
+    Theorem 6.5 it knows no smallest eigenvalue, no width and no Lipschitz constant, and is below the error of the best
+    constant. From `diffusion.effective_dimension.leave_one_out_denoiser`: tr S² <= tr S, and |(I - S) F*|² <=
+    F*'(I - S) F*, which is the least of sum |F* - f|² + nu |f|² over all f.
+    """
+
+    title = "The error of a learned score through the effective dimension"
+    source = Source("gu2024softmax", "Theorem 6.5", note="not in the source")
+    stated = Kind.OWN
+    population = NoisedRegressions()
+    relation = AtMost()
+    control = Control("a third of the bound is enough", lambda bound, problem: bound / 3)
+    controls = "the error of a learned score"
+    unexplained = "how the effective dimension grows with n; the distance of a network from the regression"
+    traced = False
+
+    def predict(self, problem: NoisedRegression) -> Array:
+        known = _regression(problem)
+        smoother = known.hat
+        fit = np.sum(known.truth * (known.truth - smoother @ known.truth))
+        noise = known.variances.max() * np.trace(smoother)
+        return jnp.asarray((fit + noise) / len(smoother) / (1 - np.diag(smoother).max()) ** 2)
+
+    def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
+        """By n regressions, against the score of the data from their density."""
+        refits = jnp.asarray(_regression(problem).refits)
+        score = jax.vmap(lambda t, x, f: score_from_denoiser(problem.schedule, t, x, f))
+        mean = score(problem.times, problem.places, refits @ problem.truth)
+        bias = jnp.sum((mean - problem.score) ** 2, axis=1)
+        return jnp.mean(loss_weight(problem.schedule, problem.times) * bias + refits**2 @ problem.variances)
+
+    def trivial(self, problem: NoisedRegression) -> Array:
+        return _best_constant(problem)
+
+
+class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
+    """Gradient flow from 0 on n labels y of denoisers F* = E[y | x], stopped at the time tau, F_tau =
+    (I - exp(-tau K)) y with the softmax kernel matrix K, is as far from F* on the training points, given the inputs and
+    in expectation over the labels, as
+
+        (1/n) E |F_tau - F*|² <= (1/n) [ |(I + tau K)^-1 F*|² + 1.69 v N(1/tau) ],
+
+    v the largest variance of a label about F*, N(nu) = tr K (K + nu)^-1 the effective dimension; judged at
+    tau = 1/nu. This is the early stopping that Theorem 6.5 assumes: exp(-u) <= 1/(1 + u), and (1 - exp(-u))² <=
+    1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
+    """
+
+    title = "The error of early stopping through the effective dimension"
+    source = Source("gu2024softmax", "Theorem 6.5", "Assumption G.3", note="not in the source")
+    stated = Kind.OWN
+    population = NoisedRegressions()
+    relation = AtMost()
+    control = Control("a third of the bound is enough", lambda bound, problem: bound / 3)
+    controls = "the error of a learned denoiser on its training points"
+    unexplained = "the error at new points; the distance of a network from the regression"
+    traced = False
+
+    def predict(self, problem: NoisedRegression) -> Array:
+        known = _regression(problem)
+        smoother = known.hat
+        bias = np.sum((known.truth - smoother @ known.truth) ** 2)
+        return jnp.asarray((bias + _FLOW * known.variances.max() * np.trace(smoother)) / len(smoother))
+
+    def measure(self, problem: NoisedRegression, key: Key[Array, ""]) -> Array:
+        """By the exponential of the matrix."""
+        known = _regression(problem)
+        left = scipy.linalg.expm(-known.matrix / known.ridge)
+        fitted = np.eye(len(left)) - left
+        return jnp.asarray((np.sum((left @ known.truth) ** 2) + np.sum(fitted**2 @ known.variances)) / len(left))
+
+    def trivial(self, problem: NoisedRegression) -> Array:
+        return _best_constant(problem)

@@ -1,0 +1,47 @@
+"""The forward process: noise poured over data, with the law of what comes out.
+
+This theory controls the law of x(t) in dx = -g x/2 dt + sqrt(g) dB: given x(0) it is normal with mean alpha x(0) and
+variance 1 - alpha², alpha = exp(-G/2), G the integral of g. It assumes nothing about the data. What it leaves
+unexplained is the denoiser E[x(0) | x(t)], which is all that there is to learn (`diffusion.denoisers`).
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._schedules import SchedulePoint, Schedules
+
+
+class ForwardVariance(Claim[SchedulePoint]):
+    """The noise in the explicit solution of dx = -g x/2 dt + sqrt(g) dB, g(t) > 0 the rate at which data are forgotten
+    and B a Brownian motion, has in each coordinate the variance
+
+        exp(-G(t)) integral_0^t exp(G(s)) g(s) ds = 1 - exp(-G(t)),   G(t) = integral_0^t g,
+
+    so that a law of unit variance keeps it, at every time and for every g.
+    """
+
+    title = "The variance of the explicit solution"
+    source = Source("gu2024softmax", "Section 6.1, explicit solution")
+    population = Schedules()
+    relation = Equal()
+    control = Control("the variance is 1 - exp(-G/2)", lambda variance, problem: 1 - jnp.sqrt(1 - variance))
+    controls = "the variance of x(t) given x(0)"
+    unexplained = "nothing: x(t) given x(0) is normal"
+
+    def predict(self, problem: SchedulePoint) -> Array:
+        return problem.schedule.variance(problem.t)
+
+    def measure(self, problem: SchedulePoint, key: Key[Array, ""]) -> Array:
+        """Itô's isometry by Gauss-Legendre quadrature of g alone, of 2 nodes inside and 40 outside."""
+        inner, inner_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(2))
+        outer, outer_weights = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(40))
+        s = problem.t * (outer + 1) / 2
+        gap = (problem.t - s) / 2
+        rest = gap * (problem.schedule.rate(s[:, None] + gap[:, None] * (inner + 1)) @ inner_weights)
+        return problem.t / 2 * outer_weights @ (jnp.exp(-rest) * problem.schedule.rate(s))
+
+    def condition(self, problem: SchedulePoint) -> Array:
+        """A sum of 40 terms, at a relative rounding of the exponent each."""
+        return 8 * (1 + problem.schedule.integral(problem.t))

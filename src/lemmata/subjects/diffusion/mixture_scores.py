@@ -1,0 +1,199 @@
+"""Scores of mixtures under noise: their formula, the equation they obey, and the entropy and information they measure.
+
+This theory controls the score of x0 + sqrt(v) xi, xi standard normal, for x0 from a mixture of normal laws with any
+covariances: in closed form, at every noise level v. It assumes that the mixture is known; it leaves unexplained how
+a score is learned from draws.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Kind, Source
+from lemmata.engine.problems._heated_mixtures import (
+    HeatedLaw,
+    HeatedLaws,
+    HeatedMixture,
+    HeatedMixtures,
+    HeatedPlaces,
+    fisher_information,
+)
+
+
+def _at_places(problem: HeatedPlaces, function) -> Array:
+    return jax.vmap(function)(problem.variances, problem.places)
+
+
+def _without_determinants(score: Array, problem: HeatedPlaces) -> Array:
+    """The formula with the components weighed by w_k exp(-|z - mu_k|²/2) in the metric of S_k + v I alone."""
+    mixture = problem.mixture
+
+    def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
+        pulls = mixture.pulls(v, z)
+        return -jax.nn.softmax(jnp.log(mixture.weights) - jnp.sum((z - mixture.means) * pulls, axis=1) / 2) @ pulls
+
+    return _at_places(problem, one)
+
+
+def _amplification(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
+    """How many eps the sum of pulls is off: exponents and solutions of systems, over the length of the score."""
+    values, pulls = jnp.linalg.eigvalsh(mixture.widened(v)), mixture.pulls(v, z)
+    quadratic = jnp.sum((z - mixture.means) * pulls, axis=1)
+    sizes = mixture.responsibilities(v, z) * (1 + quadratic) * jnp.linalg.norm(pulls, axis=1)
+    return jnp.max(values[:, -1] / values[:, 0]) * sizes.sum() / jnp.abs(mixture.score(v, z)).max()
+
+
+class MixtureScore(Claim[HeatedPlaces]):
+    """For x0 from the mixture sum_k w_k N(mu_k, S_k) and xi standard normal, the score of z = x0 + sqrt(v) xi is
+
+        grad log p_v(z) = -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k),
+
+    r_k(z) the probability that component k was drawn, given z, in proportion to w_k N(z; mu_k, S_k + v I).
+    """
+
+    title = "The score of a mixture under noise"
+    source = Source("foundation2025", "(3)", note="the function that it aims at")
+    stated = Kind.OWN
+    population = HeatedMixtures()
+    relation = Equal(block=1)  # the coordinates of a score are parts of one vector: a rotation makes any of them 0
+    control = Control("the components are weighed without their determinants", _without_determinants)
+    controls = "the score of a mixture at every noise level"
+    unexplained = "the score of data of unknown law"
+
+    def predict(self, problem: HeatedPlaces) -> Array:
+        return _at_places(problem, problem.mixture.score)
+
+    def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
+        """The gradient of the logarithm of the density, from Cholesky factors, by automatic differentiation."""
+        return _at_places(problem, jax.grad(problem.mixture.log_density, argnums=1))
+
+    def condition(self, problem: HeatedPlaces) -> Array:
+        return _at_places(problem, lambda v, z: _amplification(problem.mixture, v, z))
+
+
+def _divergence_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Half of grad div s: what the heat equation, coordinate by coordinate, would say."""
+    return jax.grad(lambda x: jnp.trace(jax.jacfwd(lambda y: mixture.score(v, y))(x)) / 2)(z)
+
+
+def _square_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Half of grad |s|²."""
+    return jax.grad(lambda x: jnp.sum(mixture.score(v, x) ** 2) / 2)(z)
+
+
+class ScoreEvolution(Claim[HeatedPlaces]):
+    """With the variance v of the noise as time, the score s_v = grad log p_v of data under noise obeys
+
+        d s_v / dv = (1/2) grad( div s_v + |s_v|² ),
+
+    Burgers' equation with viscosity, since p_v obeys the heat equation d p_v / dv = (1/2) div grad p_v. It is not the
+    heat equation for the coordinates of s. Judged on mixtures of normal laws.
+    """
+
+    title = "The equation of a score in the level of noise"
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="how the score moves with the noise level")
+    stated = Kind.OWN
+    population = HeatedMixtures()
+    relation = Equal(block=1)
+    control = Control(
+        "the coordinates obey the heat equation, without |s|²",
+        lambda rate, problem: _at_places(problem, lambda v, z: _divergence_gradient(problem.mixture, v, z)),
+    )
+    controls = "how a score changes with the level of noise"
+    unexplained = "how to solve the equation backwards, to less noise"
+
+    def predict(self, problem: HeatedPlaces) -> Array:
+        """Derivatives in space of the closed form."""
+        both = lambda v, z: _divergence_gradient(problem.mixture, v, z) + _square_gradient(problem.mixture, v, z)
+        return _at_places(problem, both)
+
+    def measure(self, problem: HeatedPlaces, key: Key[Array, ""]) -> Array:
+        """The derivative in v of the gradient of the logarithm of the density."""
+        return _at_places(problem, jax.jacfwd(jax.grad(problem.mixture.log_density, argnums=1), argnums=0))
+
+    def condition(self, problem: HeatedPlaces) -> Array:
+        """That of the score, squared for two more derivatives, and what the two terms cancel."""
+
+        def one(v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
+            first, second = _divergence_gradient(problem.mixture, v, z), _square_gradient(problem.mixture, v, z)
+            lost = (jnp.abs(first).max() + jnp.abs(second).max()) / jnp.abs(first + second).max()
+            return lost * _amplification(problem.mixture, v, z) ** 2
+
+        return _at_places(problem, one)
+
+
+class EntropyUnderNoise(Claim[HeatedLaw]):
+    """The entropy H(p_v) = -integral of p_v log p_v of data under noise of variance v rises at half of the Fisher
+    information,
+
+        d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity),
+
+    so that the mean squared score, the size of what score matching has to learn, is a rate of entropy.
+    """
+
+    title = "The mean squared score is the rate of entropy"
+    source = Source("stam1959", "de Bruijn's identity")
+    stated = Kind.LEMMA
+    population = HeatedLaws(most=1)
+    relation = Equal()
+    control = Control("the rate is the Fisher information", lambda rate, problem: 2 * rate)
+    controls = "the mean squared length of a score"
+    unexplained = "how large either is for data of unknown law"
+
+    def predict(self, problem: HeatedLaw) -> Array:
+        return jax.vmap(lambda v: fisher_information(problem.mixture, v))(problem.variances) / 2
+
+    def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
+        """The derivative in v of the entropy on a fixed grid."""
+
+        def entropy(v: Float[Array, ""], points: Float[Array, "q d"], cell: Float[Array, ""]) -> Float[Array, ""]:
+            logs = jax.vmap(lambda z: problem.mixture.log_density(v, z))(points)
+            return -cell * jnp.sum(jnp.exp(logs) * logs)
+
+        return jax.vmap(lambda v: jax.jacfwd(entropy)(v, *problem.mixture.grid(v)))(problem.variances)
+
+    def condition(self, problem: HeatedLaw) -> Array:
+        """Tails beyond the grid: 1e-15 of the mass, times logarithms and squared standard scores of 50 to 100."""
+        return jnp.full(2, 1e4)
+
+
+class FisherInformationUnderNoise(Claim[HeatedLaw]):
+    """Noise lowers the Fisher information J(p) = integral of |grad log p|² p at least as fast as for a normal law:
+    for data in d dimensions under noise of variances u < v,
+
+        d / J(p_v) >= d / J(p_u) + (v - u),
+
+    with equality where p_u is normal with covariance a multiple of I. Judged on mixtures that are nearly normal.
+    """
+
+    title = "The inverse of the Fisher information grows at least like the noise"
+    source = Source("stam1959", "Main result", note="the inequality for convolutions, with one normal law")
+    stated = Kind.THEOREM
+    population = HeatedLaws(components=2, far=0.3)
+    relation = AtLeast()
+    control = Control(
+        "it grows by a twentieth more",
+        lambda bound, problem: bound + 0.05 * (problem.variances[1] - problem.variances[0]),
+    )
+    controls = "the mean squared length of a score at another level of noise"
+    unexplained = "how far it falls for laws that are far from normal"
+
+    def predict(self, problem: HeatedLaw) -> Array:
+        u, v = problem.variances
+        return problem.mixture.means.shape[1] / fisher_information(problem.mixture, u) + v - u
+
+    def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
+        """d over -E tr of the second derivative of log p_v, its other form."""
+        v = problem.variances[1]
+        points, cell = problem.mixture.grid(v)
+        bend = jax.vmap(lambda z: jnp.trace(jax.hessian(lambda x: problem.mixture.log_density(v, x))(z)))(points)
+        density = jnp.exp(jax.vmap(lambda z: problem.mixture.log_density(v, z))(points))
+        return -problem.mixture.means.shape[1] / (cell * jnp.sum(density * bend))
+
+    def condition(self, problem: HeatedLaw) -> Array:
+        """As for the entropy: tails beyond the grid."""
+        return jnp.asarray(1e4)
+
+    def trivial(self, problem: HeatedLaw) -> Array:
+        """J(p_v) <= d / v, whatever the data."""
+        return problem.variances[1]

@@ -1,0 +1,208 @@
+"""Sampling: from noise to data by the reverse equation or the probability flow, with an exact or a learned score.
+
+This theory controls the law of what comes out: with the score of p_t both equations carry p_T to p_0, and the error of
+a learned score, of the start from N(0, I) and of the steps is all that is between a sampler and its data. Distances are
+energy distances of samples. It leaves unexplained which errors of a score matter most.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Order, Source
+from lemmata.engine.problems._diffusion import FIRST, HORIZON, NoisedDraws, Sampled, training_set
+from lemmata.engine.problems._targets import GaussianMixture
+
+from ._samplers import LearnedScore as LearnedScore
+from ._samplers import energy_distance as energy_distance
+from ._samplers import energy_interval as energy_interval
+from ._samplers import learn_score as learn_score
+from ._samplers import probability_flow as probability_flow
+from ._samplers import sample_reverse as sample_reverse
+from ._samplers import simulate_forward as simulate_forward
+from ._samplers import train_score as train_score
+
+_FORWARD_STEPS = 128
+_PAIRS = (16.0, 128.0)
+
+
+def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
+    """Noise that is added without shrinking as fast; the mean, too, as if the drift were g x."""
+    alpha, v = problem.schedule.scale(jnp.ones(())), problem.schedule.variance(jnp.ones(()))
+    return jnp.stack([alpha * moments[0], moments[1] + problem.clean.shape[1] * (1 - alpha - v)])
+
+
+class ForwardMoments(Claim[Sampled]):
+    """The law of x(t) given x(0) in R^d is that of the explicit solution, N(alpha x(0), (1 - alpha²) I) with
+    alpha = exp(-G(t)/2), G the integral of g: over paths of (3), dx = -g x/2 dt + sqrt(g) dB,
+
+        E <x(t), x(0)> = alpha E |x(0)|²   and   E |x(t)|² = alpha² E |x(0)|² + d (1 - alpha²)
+
+    at every time; t = 1 is looked at.
+    """
+
+    title = "The forward process and its explicit solution"
+    source = Source("gu2024softmax", "(3)")
+    population = NoisedDraws()
+    # With u_j = g(t_j) h / 2 the steps shrink the mean by prod (1 - u_j) instead of exp(-G/2). For g <= 4 on [0, 1] and
+    # h = 1/128 the logarithms differ by sum u_j²/2 <= 0.016 and, the sum of u_j being a left Riemann sum of a slope of
+    # at most 2, by h/2 = 0.004; squares by twice that.
+    relation = EqualInMean(margin=0.04)
+    control = Control("the mean shrinks by alpha², and the variance is 1 - alpha", _second_is_one_minus_alpha)
+    controls = "the law of noised data"
+    unexplained = "nothing: the law is normal"
+    trials = 256
+
+    def predict(self, problem: Sampled) -> Array:
+        """The two moments at t = 1, with the second moment of the drawn x(0)."""
+        alpha, v = problem.schedule.scale(jnp.ones(())), problem.schedule.variance(jnp.ones(()))
+        second = jnp.mean(jnp.sum(problem.clean**2, axis=1))
+        return jnp.stack([alpha * second, alpha**2 * second + problem.clean.shape[1] * v])
+
+    def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
+        """The same over simulated paths."""
+        noised = simulate_forward(key, problem.schedule, problem.clean, 1.0, _FORWARD_STEPS)
+        product = lambda a, b: jnp.mean(jnp.sum(a * b, axis=1))
+        return jnp.stack([product(noised, problem.clean), product(noised, noised)])
+
+
+class AbstractTransport(Claim[Sampled]):
+    """With the exact score, draws of p_T are carried to draws of p_0, here stopped at t = 0.02."""
+
+    population = NoisedDraws()
+    # A step of relative size 1/128 moves the samples by a hundredth of themselves at most; the energy distance is
+    # quadratic in that: below 1e-3. The draws at both ends belong to the problem: the mean is over them.
+    relation = EqualInMean(relative=False, margin=1e-3, resolution=4e-3, over="problems")
+    control = Control(
+        "the samples are those of t = 1/7", lambda zero, problem: energy_distance(problem.early, problem.first)
+    )
+    controls = "the law of generated samples, in energy distance"
+    unexplained = "the number of steps that a law needs"
+    trials = 64
+
+    def predict(self, problem: Sampled) -> Array:
+        return jnp.zeros(())
+
+    @abc.abstractmethod
+    def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
+        """Samples at t = 0.02 from those at t = 2, by the exact score."""
+
+    def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
+        """The energy distance to independent draws."""
+        return energy_distance(self.generated(problem, key), problem.first)
+
+
+def _exact_score(problem: Sampled):
+    return lambda t, x: problem.target.score(problem.schedule, t, x)
+
+
+class ReverseEquation(AbstractTransport):
+    """Let p_t be the law of x(t) in dx = -g x/2 dt + sqrt(g) dB. The reverse equation
+
+        dy = (g y/2 + g grad log p_{T-s}(y)) ds + sqrt(g) dB,   g at T - s,
+
+    started from p_T, has at s the law p_{T-s}: the expected unbiased energy distance,
+    2 E|X - Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_{T-s} is 0.
+    """
+
+    title = "The reverse equation returns to the data"
+    source = Source("gu2024softmax", "(4)")
+
+    def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
+        return sample_reverse(key, _exact_score(problem), problem.schedule, problem.last)
+
+
+class ProbabilityFlow(AbstractTransport):
+    """Let p_t be the law of x(t) in dx = -g x/2 dt + sqrt(g) dB. The flow without noise
+
+        dx/dt = -g (x + grad log p_t(x)) / 2,
+
+    run backwards from p_T, has the same marginals: the expected unbiased energy distance,
+    2 E|X - Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_t is 0.
+    """
+
+    title = "The probability flow returns to the data"
+    source = Source("song2021score", "Section 4.3", note="the probability flow of equation (3) of gu2024softmax")
+    trials = 128
+
+    def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
+        return probability_flow(_exact_score(problem), problem.schedule, problem.last, steps=32)
+
+
+def _distance_at_start(problem: Sampled) -> Array:
+    """W_2(N(mu, s² I), N(0, I)) of the first component."""
+    mean, spread = problem.target.means[0], problem.target.std
+    return jnp.sqrt(mean @ mean + len(mean) * (spread - 1) ** 2)
+
+
+class StartFromNoise(Claim[Sampled]):
+    """To start the reverse equation from N(0, I) in place of the law p_T of x(T), dx = -g x/2 dt + sqrt(g) dB, costs in
+    Wasserstein distance at most
+
+        W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g,
+
+    since the same noise carries both laws and shrinks their distance by alpha = exp(-G/2). Shown for one normal
+    component, p_0 = N(mu, s² I) in R^d, where W_2² = |mu|² + d (s - 1)².
+    """
+
+    title = "The price of starting from noise"
+    source = Source("gu2024softmax", "Section 6.1, practical reverse equation", note="y(0) ~ N(0, I)")
+    population = NoisedDraws()
+    relation = AtMost()
+    control = Control("it shrinks by exp(-G)", lambda b, problem: b * problem.schedule.scale(jnp.ones(())))
+    controls = "the distance of the noised data from pure noise"
+    unexplained = "what the reverse equation makes of that distance"
+
+    def predict(self, problem: Sampled) -> Array:
+        return problem.schedule.scale(jnp.ones(())) * _distance_at_start(problem)
+
+    def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
+        """W_2 of the component at t = 1, from the mean and the variance that its score tells."""
+        one = GaussianMixture(problem.target.means[:1], jnp.ones(1), problem.target.std)
+        t, origin = jnp.ones(()), jnp.zeros(problem.clean.shape[1])
+        curvature = -jax.jacfwd(one.score, argnums=2)(problem.schedule, t, origin)[0, 0]
+        mean = one.score(problem.schedule, t, origin) / curvature
+        return jnp.sqrt(mean @ mean + len(mean) * (curvature**-0.5 - 1) ** 2)
+
+    def trivial(self, problem: Sampled) -> Array:
+        """The distance at t = 0."""
+        return _distance_at_start(problem)
+
+
+@eqx.filter_jit
+def _learned_distances(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
+    data_key, start_key = jax.random.split(key)
+    drawn = training_set(data_key, problem.target, problem.schedule, int(_PAIRS[-1]), HORIZON, FIRST)
+    start = jax.random.normal(start_key, problem.last.shape)
+    scores = [learn_score(problem.schedule, *(a[: int(n)] for a in drawn)) for n in _PAIRS]
+    flow = lambda score: probability_flow(score, problem.schedule, start, steps=32)
+    return jnp.stack([energy_distance(flow(score), problem.first) for score in scores])
+
+
+class LearnedSampler(Claim[Sampled]):
+    """A score learned by kernel ridge regression on n pairs of noised and clean data makes samples that near the data:
+
+        the energy distance between what the flow makes of N(0, I) and the data falls as n grows
+
+    from 16 to 128 pairs, at a ridge that stays as it is.
+    """
+
+    title = "A learned score's samples near the data"
+    source = Source("gu2024softmax", "Section 6.1, practical reverse equation")
+    population = NoisedDraws(largest=4)
+    relation = Order("n", _PAIRS)
+    control = Control("it rises", lambda sign, problem: -sign)
+    controls = "the law of samples made with a learned score"
+    unexplained = "the rate; the best regularisation"
+    traced = False
+    trials = 48
+
+    def predict(self, problem: Sampled) -> Array:
+        return -jnp.ones(())
+
+    def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
+        """The energy distance at each n, the same noise for all."""
+        return _learned_distances(problem, key)

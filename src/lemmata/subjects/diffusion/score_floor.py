@@ -1,0 +1,58 @@
+"""The least value of score matching: what no model of a score can get below, because the data were forgotten.
+
+This theory controls the smallest value of the objective (3) of the survey at one level of noise: a mean posterior
+variance, which is the gap between the noise's Fisher information and that of the noised data. It assumes that every
+score can be represented; it leaves unexplained the excess of a learned one.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Source
+from lemmata.engine.problems._heated_mixtures import HeatedLaw, HeatedLaws, fisher_information
+
+_DRAWS = 1024
+
+
+class ScoreMatchingFloor(Claim[HeatedLaw]):
+    """Over all functions s the least value at noise of variance v of the objective of score matching,
+
+        E |grad log p(z | x0) - s(z)|²,   z = x0 + sqrt(v) xi,   x0 and xi in d dimensions, xi standard normal,
+
+    is attained at s = grad log p_v and is not 0 but
+
+        d/v - J(p_v) = E tr Cov(x0 | z) / v²,   J the Fisher information E |grad log p_v(z)|².
+
+    The survey prints the objective without the mean over z, which is meant. Measured: the objective at the exact score
+    (first component), and the mean posterior variance (second).
+    """
+
+    title = "The least value of score matching"
+    source = Source("foundation2025", "(3)", note="completed by its least value")
+    stated = Kind.OWN
+    population = HeatedLaws(d=2)
+    relation = EqualInMean(margin=0.0, resolution=0.02)
+    control = Control(
+        "nothing is lost to the score: d/v",
+        lambda floor, problem: jnp.stack([problem.mixture.means.shape[1] / problem.variances] * 2),
+    )
+    controls = "what the training objective of a diffusion model tends to"
+    unexplained = "how far a learned score stays above it"
+    trials = 64
+
+    def predict(self, problem: HeatedLaw) -> Array:
+        """By quadrature of the Fisher information."""
+        information = jax.vmap(lambda v: fisher_information(problem.mixture, v))(problem.variances)
+        return jnp.stack([problem.mixture.means.shape[1] / problem.variances - information] * 2)
+
+    def measure(self, problem: HeatedLaw, key: Key[Array, ""]) -> Array:
+        """On draws of clean and noised rows."""
+
+        def both(v, key):
+            clean, noised = problem.mixture.draw(key, v, _DRAWS)
+            misfit = (clean - noised) / v - jax.vmap(lambda z: problem.mixture.score(v, z))(noised)
+            left = jax.vmap(lambda z: problem.mixture.posterior_variance(v, z))(noised)
+            return jnp.stack([jnp.mean(jnp.sum(misfit**2, axis=1)), left.mean() / v**2])
+
+        return jax.vmap(both, out_axes=1)(problem.variances, jax.random.split(key, 2))

@@ -1,0 +1,139 @@
+"""Score matching: learning the score of noised data is least squares for the clean data.
+
+This theory controls what the training objective of a diffusion model measures: by Tweedie's formula the score is an
+affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x], so that regressing x(0) on (t, x(t)) learns the score.
+It assumes normal noise; it leaves unexplained how well a model does the regression, which is the subject of
+`diffusion.score_error`. Throughout x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
+coordinate, alpha = exp(-G(t)/2), G the integral of the schedule.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
+from lemmata.engine.problems._schedules import loss_weight
+from lemmata.engine.problems._score_models import PairsOfModels, TwoModels
+
+# Losses are of order 1. Predictions are means of 2^13 draws that belong to a problem: their standard error is about
+# 0.015, which the margins allow for each problem.
+_DRAWS = 2**13
+
+
+def _explicit_difference(problem: TwoModels, first: float) -> Array:
+    """The difference of the losses (5) of two models, with the weight 1 - alpha², on [first, 1]."""
+    times, places, _ = problem.draw(problem.key, _DRAWS, first)
+    gaps = jnp.sum((problem.outputs(times, places) - problem.at(problem.target.score, times, places)) ** 2, axis=2)
+    losses = jnp.mean(problem.schedule.variance(times) * gaps, axis=1)
+    return losses[0] - losses[1]
+
+
+class DenoisingScoreMatching(Claim[TwoModels]):
+    """Matching the score of the density p_t of x(t), (5), and matching the conditional score given x(0), (6), rank
+    models alike: for t uniform on [0, 1] and with the same weight, here 1 - alpha²,
+
+        J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|²,
+
+        J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2)   for any two models s_1, s_2.
+
+    The source prints (5) on [0, T] and (6) on [T_0, T] with T_0 unnamed. For T_0 > 0 the differences are not the same
+    (the control); for T_0 = 0 the second loss is infinite under a weight that does not vanish at t = 0.
+    """
+
+    title = "Denoising score matching"
+    source = Source("gu2024softmax", "(5)", "(6)")
+    population = PairsOfModels()
+    relation = EqualInMean(margin=0.03, resolution=0.05, relative=False)
+    control = Control(
+        "the difference of (5) on [1/2, 1] is that of (6) on [0, 1]",
+        lambda difference, problem: _explicit_difference(problem, 0.5),
+    )
+    controls = "what the training objective of a diffusion model measures"
+    unexplained = "the noise that the conditional score adds to the loss"
+    trials = 128
+
+    def predict(self, problem: TwoModels) -> Array:
+        return _explicit_difference(problem, 0.0)
+
+    def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
+        """The difference of the losses (6) on [0, 1], on independent draws."""
+        times, places, clean = problem.draw(key)
+        alpha, v = problem.schedule.scale(times)[:, None], problem.schedule.variance(times)
+        aim = (alpha * clean - places) / v[:, None]
+        losses = jnp.mean(v * jnp.sum((problem.outputs(times, places) - aim) ** 2, axis=2), axis=1)
+        return losses[0] - losses[1]
+
+
+class ExcessRisk(Claim[TwoModels]):
+    """Least squares on noisy labels learns the denoiser: with y = x(0) and F*(t, x) = E[y | t, x(t) = x],
+
+        E |F - y|² - E |F* - y|² = E |F - F*|²
+
+    for every F, so that F* minimises the training objective of the source in expectation, and what is above the
+    minimum is the squared distance from F*. It says nothing about the sum over a given training set.
+    """
+
+    title = "Least squares on noisy labels learns the denoiser"
+    source = Source("gu2024softmax", "Section 6.1, training objective", "Section 6.1, target F_*")
+    population = PairsOfModels()
+    relation = EqualInMean(margin=0.03)
+    control = Control("the excess is twice the squared distance", lambda distance, problem: 2 * distance)
+    controls = "what the training objective of a diffusion model measures"
+    unexplained = "the minimiser over a training set, which fits the noise"
+    trials = 128
+
+    def predict(self, problem: TwoModels) -> Array:
+        """E |F - F*|² of both models."""
+        times, places, _ = problem.draw(problem.key, _DRAWS)
+        gap = problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)
+        return jnp.mean(jnp.sum(gap**2, axis=2), axis=1)
+
+    def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
+        """The excess of both models' losses over that of F*, on independent draws."""
+        times, places, clean = problem.draw(key)
+        loss = lambda f: jnp.mean(jnp.sum((f - clean) ** 2, axis=-1), axis=-1)
+        return loss(problem.outputs(times, places)) - loss(problem.at(problem.target.denoiser, times, places))
+
+
+def _at_32_points(problem: TwoModels) -> tuple[Array, Array, Float[Array, "2 32 d"]]:
+    """Times, places, and F - F* of both models there."""
+    times, places, _ = problem.draw(problem.key, 32)
+    return times, places, problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)
+
+
+class LossWeight(Claim[TwoModels]):
+    """With s = (alpha F - x) / (1 - alpha²) and the weight lambda(t) = (1 - alpha²)² / alpha², the loss (5) of the
+    score s is the loss of the denoiser F, at every time and place:
+
+        lambda(t) |s - grad log p_t|² = |F - F*|².
+
+    The step from (6) to the sum of squares in the source, and from the denoiser's error to the score's in Theorem 6.5,
+    holds for this weight alone; the source leaves it open. It vanishes like t² at t = 0: nothing is asked there.
+    """
+
+    title = "The weight under which score matching is least squares"
+    source = Source("gu2024softmax", "Section 6.1, training objective", note="rewritten")
+    population = PairsOfModels()
+    relation = Equal()
+    control = Control(
+        "the weight is (1 - alpha²)²",  # common in practice
+        lambda distance, problem: distance * problem.schedule.scale(_at_32_points(problem)[0]) ** 2,
+    )
+    controls = "what the training objective of a diffusion model measures"
+    unexplained = "which weight makes good samples"
+
+    def predict(self, problem: TwoModels) -> Array:
+        """|F - F*|² of both models at 32 points."""
+        return jnp.sum(_at_32_points(problem)[2] ** 2, axis=2)
+
+    def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
+        """The weighted squared distance of the scores, that of the data from their density."""
+        times, places, _ = problem.draw(problem.key, 32)
+        gap = problem.scores(times, places) - problem.at(problem.target.score, times, places)
+        return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)
+
+    def condition(self, problem: TwoModels) -> Array:
+        """Scores have the size (1 + |x|) / (1 - alpha²), and alpha (F - F*) / (1 - alpha²) is left of two of them."""
+        times, places, gap = _at_32_points(problem)
+        v, alpha = problem.schedule.variance(times), problem.schedule.scale(times)
+        size = 1 + jnp.linalg.norm(places, axis=1)
+        return size / v * (1 + size / (alpha * jnp.linalg.norm(gap, axis=2)))

@@ -1,0 +1,161 @@
+"""How smooth a score is when little noise is left: Sobolev seminorms, the strip of analyticity, Fourier transforms.
+
+This theory controls the score of two points at distance 2m under noise of variance sigma²: it is -z/sigma² plus the
+step a tanh(a z), a = m/sigma², which is analytic at every level of noise and whose Sobolev seminorms all grow without
+bound as sigma falls. It assumes that law of the data; it leaves unexplained which norm a trained model minimises.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Kind, Rate, Source
+from lemmata.engine.problems._two_points import TwoPointLaws, TwoPoints
+
+_LEVELS = (0.4, 0.2, 0.1)
+_CONSTANTS = (4 / 3, 16 / 15, 64 / 21)
+_DEGREE = 640  # Chebyshev coefficients: at a = 25 they fall by exp(0.063) a degree, to 1e-12 at 440
+_FREQUENCIES = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def _seminorm(problem: TwoPoints, variance: Float[Array, ""] | float, order: int) -> Float[Array, ""]:
+    """The integral of the squared derivative of that order, by central differences on a grid of 1/50 of the step."""
+    grid = jnp.linspace(-20.0, 20.0, 2001) * variance / problem.m
+    width = grid[1] - grid[0]
+    return width * jnp.sum((jnp.diff(problem.excess(grid, variance), n=order) / width**order) ** 2)
+
+
+class ScoreSeminormInNoise(Claim[TwoPoints]):
+    """For data at two points m and -m under noise of variance sigma², what the score has beyond that of the noise,
+    s(z) + z/sigma², has for every k >= 1 a Sobolev seminorm of order k that grows without bound as the noise falls:
+
+        integral of |d^k (s + z/sigma²) / dz^k|²  =  c_k (m/sigma²)^(2k+1)  ~  sigma^-(4k+2).
+
+    Each derivative costs sigma^-4, not sigma^-2 as for a function that varies on the scale sigma: the score varies on
+    the scale sigma²/m.
+    """
+
+    title = "Sobolev seminorms of a score as the noise falls"
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="how the norm depends on the noise")
+    stated = Kind.OWN
+    population = TwoPointLaws()
+    relation = Rate("sigma", _LEVELS, margin=0.01)
+    control = Control("half a power of sigma more slowly", lambda exponent, problem: exponent + 0.5)
+    controls = "the Sobolev norm of a score along the noise schedule"
+    unexplained = "data with a density, whose scores keep a bounded seminorm"
+    trials = 64
+
+    def predict(self, problem: TwoPoints) -> Array:
+        return -jnp.asarray(4.0 * problem.order + 2.0)
+
+    def measure_at(self, problem: TwoPoints, key: Key[Array, ""], rung: float) -> Array:
+        """By differences of the gradient of the log density."""
+        return _seminorm(problem, rung**2, problem.order)
+
+
+class ScoreSeminormConstants(Claim[TwoPoints]):
+    """For data at two points m and -m under noise of variance sigma² the score s has, with a = m/sigma²,
+
+        integral of |d^k (s + z/sigma²) / dz^k|² = c_k a^(2k+1),   c_1 = 4/3, c_2 = 16/15, c_3 = 64/21,
+
+    c_k the integral of the square of the k-th derivative of tanh, since s(z) + z/sigma² = a tanh(a z).
+    """
+
+    title = "The constants of a score's Sobolev seminorms"
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="with constants, for two points")
+    stated = Kind.OWN
+    population = TwoPointLaws()
+    relation = EqualInMean(margin=0.005, resolution=0.01)
+    control = Control("the constants are 1", lambda values, problem: problem.steepness ** jnp.asarray([3.0, 5.0, 7.0]))
+    controls = "the Sobolev norm of a score at one level of noise"
+    unexplained = "the norm in the space of a kernel that was not chosen for the step"
+    trials = 64
+
+    def predict(self, problem: TwoPoints) -> Array:
+        return jnp.asarray(_CONSTANTS) * problem.steepness ** jnp.asarray([3.0, 5.0, 7.0])
+
+    def measure(self, problem: TwoPoints, key: Key[Array, ""]) -> Array:
+        """By differences of the gradient of the log density."""
+        return jnp.stack([_seminorm(problem, problem.variance, order) for order in (1, 2, 3)])
+
+
+def _log_ellipse(height: Float[Array, ""]) -> Float[Array, ""]:
+    """log(y + sqrt(1 + y²)): the ellipse with foci -1, 1 through i y has this as the logarithm of its parameter."""
+    return jnp.arcsinh(height)
+
+
+class ScoreStrip(Claim[TwoPoints]):
+    """For data at two points m and -m under noise of variance sigma² the score is analytic in the strip
+
+        |Im z| < y,   y = pi sigma² / (2 m),
+
+    and no wider: at i y the density is 0 and the score has a pole. Hence its Chebyshev coefficients on [-1, 1] fall
+    geometrically, by the factor y + sqrt(1 + y²) a degree, which tends to 1 as the noise falls.
+    """
+
+    title = "The strip in which a score is analytic"
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="analytic scores, and how far")
+    stated = Kind.OWN
+    population = TwoPointLaws()
+    relation = EqualInMean(margin=0.002, resolution=0.01)
+    control = Control("the strip is twice as wide", lambda rate, problem: _log_ellipse(jnp.pi / problem.steepness))
+    controls = "how many polynomials, or modes, a score needs"
+    unexplained = "mixtures of more than two points, whose densities vanish elsewhere"
+    trials = 64
+
+    def predict(self, problem: TwoPoints) -> Array:
+        return _log_ellipse(jnp.pi / (2 * problem.steepness))
+
+    def measure(self, problem: TwoPoints, key: Key[Array, ""]) -> Array:
+        """The slope of the logarithms of odd coefficients between 1e-3 and 1e-12 of the largest."""
+        angles = (np.arange(_DEGREE) + 0.5) * np.pi / _DEGREE
+        degrees = np.arange(1, _DEGREE, 2)
+        cosines = 2 / _DEGREE * np.cos(degrees[:, None] * angles)
+        sizes = jnp.abs(jnp.asarray(cosines) @ problem.excess(jnp.asarray(np.cos(angles))))
+        share = sizes / sizes.max()
+        weight = jnp.where((share < 1e-3) & (share > 1e-12), 1.0, 0.0)
+        centred = degrees - jnp.sum(weight * degrees) / weight.sum()
+        logs = jnp.log(jnp.maximum(share, 1e-300))
+        return -jnp.sum(weight * centred * logs) / jnp.sum(weight * centred**2)
+
+
+class ScoreTransform(Claim[TwoPoints]):
+    """For data at two points m and -m under noise of variance sigma² the derivative of s(z) + z/sigma², s the score and
+    a = m/sigma², has the Fourier transform
+
+        integral of (s + z/sigma²)'(z) exp(-i w z) dz = pi w / sinh(pi w / (2a)),
+
+    which falls like exp(-y w), y = pi sigma²/(2m) the half width of the strip in which the score is analytic.
+    """
+
+    title = "The Fourier transform of a score's slope"
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="the spectrum of a score")
+    stated = Kind.OWN
+    population = TwoPointLaws()
+    relation = Equal()
+    control = Control(
+        "2 pi w exp(-pi w/(2a)), its tail",
+        lambda values, problem: values * -jnp.expm1(-jnp.pi * jnp.asarray(_FREQUENCIES)),
+    )
+    controls = "the spectrum of a score"
+    unexplained = "what a network with a spectral bias makes of it"
+
+    def predict(self, problem: TwoPoints) -> Array:
+        """At the frequencies a/4, a/2, a, 2a, 4a."""
+        frequencies = jnp.asarray(_FREQUENCIES)
+        return jnp.pi * problem.steepness * frequencies / jnp.sinh(jnp.pi * frequencies / 2)
+
+    def measure(self, problem: TwoPoints, key: Key[Array, ""]) -> Array:
+        """The trapezoidal rule on the second derivative of the log density."""
+        grid = jnp.linspace(-24.0, 24.0, 801) / problem.steepness
+        slope = jax.vmap(jax.grad(jax.grad(problem.log_density)))(grid) + 1 / problem.variance
+        waves = jnp.cos(problem.steepness * jnp.asarray(_FREQUENCIES)[:, None] * grid)
+        return (grid[1] - grid[0]) * waves @ slope
+
+    def condition(self, problem: TwoPoints) -> Array:
+        """The sum cancels from 2a down to the value, and its terms carry the rounding of the exponents (z + m)²/sigma²
+        at the ends of the grid.
+        """
+        furthest = (24 / problem.steepness + problem.m) ** 2 / problem.variance
+        return 2 * problem.steepness * (1 + furthest) / self.predict(problem)

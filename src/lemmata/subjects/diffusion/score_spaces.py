@@ -1,0 +1,184 @@
+"""The spaces that scores are in, and are not in: norms on growing windows, and of interpolants on growing grids.
+
+This theory controls the norm of the score of normal laws and their mixtures in the Hilbert space of a kernel on the
+line. A score of a normal law is linear, hence in no Sobolev space of the whole line, and in no space of a Gaussian
+kernel even on an interval. It assumes that the law is known; it leaves unexplained which space suits a given law.
+"""
+
+import math
+from decimal import Context, Decimal, localcontext
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Order, Rate, Source, Status
+from lemmata.engine.problems._heated_mixtures import HeatedLaw, HeatedLaws
+from lemmata.engine.problems._normal_scores import EqualWidthMixtures, EqualWidths, NormalScore, NormalScores
+from lemmata.kernels import Laplace, gram
+
+_POINTS = 300
+
+
+def _squared_norm(points: Float[Array, " n"], values: Float[Array, " n"]) -> Float[Array, ""]:
+    """y' K^-1 y for the kernel exp(-|x - y|): the squared norm of the least interpolant."""
+    factor = jax.scipy.linalg.cho_factor(gram(Laplace(1.0), points[:, None]), lower=True)
+    return values @ jax.scipy.linalg.cho_solve(factor, values)
+
+
+class PrintedScoreSpace(Claim[HeatedLaw]):
+    """As printed: if the data have a density with bounded derivatives, the score at every noise level lies in a Sobolev
+    space, so that its norm over [-R, R] is bounded as R grows.
+
+    Read with the Sobolev space of order 1 on the line, whose kernel is exp(-|x - y|), and with mixtures of normal
+    laws, whose densities have bounded derivatives of all orders. Beyond the data a score is nearly linear, and the
+    squared norm grows like R³.
+    """
+
+    title = "Scores lie in a Sobolev space, as printed"
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="as printed")
+    population = HeatedLaws(most=1)
+    relation = Rate("R", (4.0, 8.0, 16.0, 32.0), upper=True)
+    control = Control("the squared norm falls as R^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the Sobolev norm of a score on growing windows"
+    unexplained = "which regularity conditions are meant; bounded domains and weighted spaces"
+    reading = "the Sobolev space of order 1 on the whole line"
+    expected = Status.REFUTED
+    trials = 32
+
+    def predict(self, problem: HeatedLaw) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: HeatedLaw, key: Key[Array, ""], rung: float) -> Array:
+        """The squared norm of the interpolant of the score at 300 points."""
+        points = jnp.linspace(-rung, rung, _POINTS)
+        score = jax.vmap(lambda z: problem.mixture.score(problem.variances[0], z[None])[0])
+        return _squared_norm(points, score(points))
+
+
+class LinearScoreNorm(Claim[NormalScore]):
+    """The score -(z - mu)/v of the normal law N(mu, v) on the interval [mu - R, mu + R] has, in the Hilbert space of
+    the kernel exp(-|x - y|), the squared norm
+
+        (R³/3 + R² + R) / v²,
+
+    the half of the integral of f² + f'² and of the squares at the ends. It is finite on every interval and infinite on
+    the line, for this and all smoother Sobolev spaces.
+    """
+
+    title = "The Sobolev norm of a linear score on an interval"
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="corrected")
+    population = NormalScores()
+    relation = EqualInMean(margin=0.01, resolution=0.01)
+    control = Control("R³/2 in place of R³/3", lambda norm, problem: norm + problem.radius**3 / 6 / problem.variance**2)
+    controls = "the norm of a score in the space of a kernel"
+    unexplained = "the norm of a learned score"
+    corrects = PrintedScoreSpace
+    trials = 48
+
+    def predict(self, problem: NormalScore) -> Array:
+        r = problem.radius
+        return (r**3 / 3 + r**2 + r) / problem.variance**2
+
+    def measure(self, problem: NormalScore, key: Key[Array, ""]) -> Array:
+        """The squared norm of the interpolant at 300 points."""
+        points = problem.mean + problem.radius * jnp.linspace(-1.0, 1.0, _POINTS)
+        return _squared_norm(points, -(points - problem.mean) / problem.variance)
+
+
+def _exact_score(problem: EqualWidths, z: Decimal) -> Decimal:
+    """The score of the mixture at z in the arithmetic of the context."""
+    variance = Decimal(float(problem.variance))
+    gaps = [z - Decimal(float(mean)) for mean in problem.means]
+    weights = [Decimal(float(w)) * (-g * g / (2 * variance)).exp() for w, g in zip(problem.weights, gaps, strict=True)]
+    pull = sum((w * g for w, g in zip(weights, gaps, strict=True)), Decimal(0))
+    return -pull / sum(weights, Decimal(0)) / variance
+
+
+def interpolation_norm(problem: EqualWidths, n: int) -> float:
+    """y' K^-1 y of the score y at n even points of the interval, K the Gram matrix of the Gaussian kernel.
+
+    By an L D L' decomposition in decimal arithmetic: the condition number grows faster than n!, to 1e150 at 64 points.
+
+    Args:
+        problem: the mixture, the kernel, the interval.
+        n: points.
+    """
+    short = max(0.0, np.log10(float(problem.lengthscale) / float(problem.half)))
+    # the least eigenvalue is about (half/l)^(2n)/n!, and 4 digits a point hold n! (4l/half)^(2n) for n up to 300
+    with localcontext(Context(prec=40 + math.ceil((4 + 2 * short) * n))):
+        half, scale = Decimal(float(problem.half)), 2 * Decimal(float(problem.lengthscale)) ** 2
+        points = [half * (2 * i + 1 - n) / n for i in range(n)]
+        # even points: the matrix has one value for each distance
+        profile = [(-((2 * half * i / n) ** 2) / scale).exp() for i in range(n)]
+        rows = [[profile[abs(i - j)] for j in range(i + 1)] for i in range(n)]
+        values, total = [_exact_score(problem, z) for z in points], Decimal(0)
+        pivots: list[Decimal] = []
+        for i, row in enumerate(rows):
+            for j in range(i):
+                row[j] -= sum((row[k] * rows[j][k] for k in range(j)), Decimal(0))
+            factors = [row[j] / pivots[j] for j in range(i)]
+            pivots.append(row[i] - sum((row[j] * factors[j] for j in range(i)), Decimal(0)))
+            values[i] -= sum((factors[j] * values[j] for j in range(i)), Decimal(0))
+            rows[i] = [*factors, Decimal(1)]
+            total += values[i] ** 2 / pivots[i]
+        return float(total)
+
+
+class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
+    """The score -(z - mu)/v of a normal law is on no interval in the Hilbert space of a Gaussian kernel, which holds no
+    polynomial: the squared norm of its interpolant at n even points of an interval about mu grows like
+
+        n^(3/2),
+
+    without end. In the basis z^j exp(-z²/(2 l²)) / (l^j sqrt(j!)) of the space the function z has, of odd degrees
+    2j + 1, the squared coefficients l² (2j + 1)!/(4^j j!²), which grow like sqrt(j), and n points see n of them.
+    """
+
+    title = "A linear score is in no Gaussian space"
+    source = Source("minh2010", "Main result", note="with the rate")
+    stated = Kind.OWN
+    population = EqualWidthMixtures(least=1, most=1)
+    # at 16, 32, 64 points the sum of the first n/2 squared coefficients has slope 1.46
+    relation = Rate("n", (16.0, 32.0, 64.0), margin=0.1)
+    control = Control("in proportion to n", lambda exponent, problem: exponent - 0.5)
+    controls = "the norm of a score in the space of a Gaussian kernel"
+    unexplained = "wide intervals, where the growth begins at more points"
+    traced = False
+    trials = 24
+
+    def predict(self, problem: EqualWidths) -> Array:
+        return jnp.asarray(1.5)
+
+    def measure_at(self, problem: EqualWidths, key: Key[Array, ""], rung: float) -> Array:
+        return jnp.asarray(interpolation_norm(problem, int(rung)))
+
+
+class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
+    """No score of a mixture of at least two normal laws of one variance is, on an interval, in the Hilbert space of a
+    Gaussian kernel: members of the space are entire functions, and the score has poles where the density vanishes.
+    The squared norm N(n) of its interpolant at n even points grows without end, and ever faster: the exponent
+
+        log2 N(2n) / N(n)   rises with n,
+
+    where for a member of the space it tends to 0.
+    """
+
+    title = "The score of a mixture is in no Gaussian space"
+    source = Source("minh2010", "Main result", note="for scores of mixtures")
+    stated = Kind.OWN
+    population = EqualWidthMixtures()
+    relation = Order("n", (4.0, 8.0, 16.0))
+    control = Control("the exponent falls, as for a section of the kernel", lambda sign, problem: -sign)
+    controls = "the norm of a score in the space of a Gaussian kernel"
+    unexplained = "which kernels have spaces with poles at the right places"
+    traced = False
+    trials = 16
+
+    def predict(self, problem: EqualWidths) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: EqualWidths, key: Key[Array, ""], rung: float) -> Array:
+        norms = [interpolation_norm(problem, int(n)) for n in (rung, 2 * rung)]
+        return jnp.asarray(np.log2(norms[1] / norms[0]))

@@ -1,0 +1,134 @@
+"""What two views of every point have in common: the contrastive matrix and its kernel form, and their leading modes."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, known, require_float64
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel, gram
+
+# eigenvalues of a stored matrix are known to a modest multiple of n eps of the largest, as in `lemmata.spectra`
+_ROUNDING = 16.0
+
+
+def check_views(x: Array, views: Array) -> None:
+    """Refuse views that are not as many points of one shape."""
+    if x.ndim != 2 or x.shape != views.shape:
+        raise ShapeError(
+            "points x and their views", found=f"shapes {x.shape} and {views.shape}", rule="both (n, m): row by row"
+        )
+    check_numbers("points x", x)
+    check_numbers("views", views)
+
+
+def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Float[Array, "m m"]:
+    """Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n), the symmetrised cross-covariance of two views x_i, x_i'.
+
+    Its eigenvalues may be negative: along a direction in which views disagree.
+
+    Args:
+        x: n points.
+        views: row by row, other views of them.
+
+    Raises:
+        ShapeError: where they are not of one shape.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import contrastive_matrix
+        >>> contrastive_matrix(jnp.array([[1.0, 2.0]]), jnp.array([[1.0, -2.0]])).tolist()
+        [[1.0, 0.0], [0.0, -4.0]]
+    """
+    check_views(x, views)
+    product = x.T @ views / len(x)
+    return (product + product.T) / 2
+
+
+class _Root(eqx.Module):
+    """K = Q diag(a) Q' of all 2n views, with a^(1/2) and its inverse, both 0 at the rounding floor."""
+
+    vectors: Float[Array, "N N"]
+    root: Float[Array, " N"]
+    inverse: Float[Array, " N"]
+
+
+def root_of_views(matrix: Float[Array, "N N"]) -> _Root:
+    """The roots of the Gram matrix of all views.
+
+    Args:
+        matrix: K on x_1, ..., x_n, x_1', ..., x_n'.
+    """
+    values, vectors = jnp.linalg.eigh(matrix)
+    kept = values > _ROUNDING * len(values) * jnp.finfo(values.dtype).eps * values[-1]
+    root = jnp.sqrt(jnp.where(kept, values, 1.0))
+    return _Root(vectors, jnp.where(kept, root, 0.0), jnp.where(kept, 1 / root, 0.0))
+
+
+def swapped_in(root: _Root) -> Float[Array, "N N"]:
+    """K^(1/2) P K^(1/2)/(2n) in the eigenbasis of K: P swaps the two views of every point.
+
+    Args:
+        root: of `root_of_views`.
+    """
+    swapped = root.vectors.T @ jnp.roll(root.vectors, len(root.root) // 2, axis=0)
+    matrix = root.root[:, None] * swapped * root.root / len(root.root)
+    return (matrix + matrix.T) / 2
+
+
+def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Float[Array, "N N"]:
+    """K_Gamma = K^(1/2) P K^(1/2)/(2n), K on all N = 2n views and P the swap of the two views of every point.
+
+    Its eigenvalues are those of Gamma in the kernel's feature space, and zeros.
+
+    Args:
+        kernel: K.
+        x: n points.
+        views: row by row, other views of them.
+
+    Raises:
+        ShapeError: where they are not of one shape.
+        DataError: for NaN.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import contrastive_gram
+        >>> from lemmata.kernels import Linear
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> x, views = jnp.array([[1.0, 2.0]]), jnp.array([[1.0, -2.0]])
+        >>> jnp.linalg.eigvalsh(contrastive_gram(Linear(), x, views)).round(9).tolist()
+        [-4.0, 1.0]
+    """
+    require_float64("the root of a Gram matrix")
+    check_views(x, views)
+    root = root_of_views(gram(kernel, jnp.concatenate([x, views])))
+    return root.vectors @ swapped_in(root) @ root.vectors.T
+
+
+def leading_modes(matrix: Float[Array, "m m"], dimension: int) -> tuple[Float[Array, " d"], Float[Array, "m d"]]:
+    """The d largest eigenvalues, descending, and their eigenvectors as columns, of which the largest entry is positive.
+
+    Args:
+        matrix: symmetric, of any sign.
+        dimension: d.
+
+    Raises:
+        SettingError: where fewer eigenvalues are positive beyond rounding; says how many.
+    """
+    values, vectors = jnp.linalg.eigh(matrix)
+    seen = known(values)
+    if seen is not None:
+        positive = int((seen > _ROUNDING * len(seen) * jnp.finfo(values.dtype).eps * abs(seen).max()).sum())
+        if dimension > positive:
+            raise SettingError(
+                "dimension",
+                found=dimension,
+                rule=f"at most the number of positive eigenvalues, {positive}: other modes are never learned",
+                remedy="a smaller dimension, or more pairs of views",
+            )
+    values, vectors = values[::-1][:dimension], vectors[:, ::-1][:, :dimension]
+    largest = jnp.take_along_axis(vectors, jnp.argmax(jnp.abs(vectors), axis=0)[None], axis=0)
+    return values, vectors * jnp.where(largest < 0, -1.0, 1.0)

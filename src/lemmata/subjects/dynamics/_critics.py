@@ -1,0 +1,168 @@
+"""Discriminators that are trained for a time by gradient flow in the space of a kernel, as wide networks are."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, known, require_float64
+from lemmata.errors import SettingError, ShapeError, SolverError
+from lemmata.kernels import AbstractKernel, gram
+
+LOSSES = ("ipm", "lsgan", "vanilla")
+Loss = Literal["ipm", "lsgan", "vanilla"]
+MOST_STEPS = 20_000
+_TOLERANCE = 1e-9
+
+
+class Critic(eqx.Module):
+    """f(z) = sum_i c_i K(z, z_i), the function that a discriminator has become.
+
+    Args:
+        kernel: K.
+        points: z_i, the real points and then the generated ones.
+        coefficients: c.
+    """
+
+    kernel: AbstractKernel
+    points: Float[Array, "N d"]
+    coefficients: Float[Array, " N"]
+
+    def __call__(self, z: Float[Array, "p d"]) -> Float[Array, " p"]:
+        """The values at points."""
+        return self.kernel.cross(z, self.points) @ self.coefficients
+
+    def slopes(self, z: Float[Array, "p d"]) -> Float[Array, "p d"]:
+        """The gradients at points; at a kink, as ReLU networks have it at z_i, the kink's own part is 0."""
+        return jax.grad(lambda own: jnp.sum(self(own)))(z)
+
+    @property
+    def squared_norm(self) -> Float[Array, ""]:
+        """|f|² in the kernel's space, c'Kc."""
+        return self.coefficients @ self(self.points)
+
+
+def discriminator_loss(values: Float[Array, " N"], real: int, loss: Loss) -> Float[Array, ""]:
+    """What a discriminator descends on, from its values at the real points and then at the generated ones.
+
+    ipm: E_fake f - E_real f. lsgan: E_real (f - 1)² + E_fake (f + 1)². vanilla: E_real ln(1 + e^-f) + E_fake ln(1 +
+    e^f). E are means over the points.
+
+    Args:
+        values: f at all points.
+        real: how many of them are real.
+        loss: which one.
+    """
+    true, fake = values[:real], values[real:]
+    if loss == "ipm":
+        return fake.mean() - true.mean()
+    if loss == "lsgan":
+        return jnp.mean((true - 1) ** 2) + jnp.mean((fake + 1) ** 2)
+    return jnp.mean(jax.nn.softplus(-true)) + jnp.mean(jax.nn.softplus(fake))
+
+
+def critic(
+    kernel: AbstractKernel,
+    real: Float[Array, "n d"],
+    fake: Float[Array, "m d"],
+    time: float | Float[ArrayLike, ""],
+    loss: Loss = "ipm",
+) -> Critic:
+    """The discriminator after gradient flow for a time from f = 0, while real and generated points stay as they are.
+
+    The flow is that of `discriminator_loss` in the space of the kernel, df(z)/dt = -sum_i K(z, z_i) dL/df(z_i): a
+    network of infinite width with tangent kernel K does the same. With weights w_i = 1/n at real points, 1/m at
+    generated ones, and labels r_i = 1 and -1,
+
+    * ipm:     c = time * w r, so that f is time times the witness of the maximum mean discrepancy;
+    * lsgan:   c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2): no inverse, and 2 time w r
+      where K is 0;
+    * vanilla: the same equation integrated (Tsitouras 5/4, local error 1e-9).
+
+    Args:
+        kernel: K.
+        real: points of the data.
+        fake: points of the generator.
+        time: of the discriminator's training.
+        loss: "ipm", "lsgan" or "vanilla".
+
+    Raises:
+        SettingError: for a time that is negative or infinite, or another loss.
+        ShapeError: where points have different dimensions.
+        DataError: for NaN.
+        SolverError: where the vanilla flow needs more than 20,000 steps.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import critic
+        >>> from lemmata.kernels import RBF
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> f = critic(RBF(1.0), jnp.array([[1.0], [2.0]]), jnp.array([[-1.0]]), 3.0, "lsgan")
+        >>> f(jnp.array([[1.5], [-1.0]])).round(3).tolist()
+        [1.127, -0.993]
+    """
+    require_float64("the training of a critic")
+    _check(kernel, real, fake, time, loss)
+    points, n = jnp.concatenate([real, fake]), len(real)
+    weights = jnp.where(jnp.arange(len(points)) < n, 1 / n, 1 / len(fake))
+    labels = jnp.where(jnp.arange(len(points)) < n, 1.0, -1.0)
+    time = jnp.asarray(time, float)
+    if loss == "ipm":
+        return Critic(kernel, points, time * weights * labels)
+    matrix = gram(kernel, points)
+    if loss == "lsgan":
+        return Critic(kernel, points, _least_squares(matrix, weights, labels, time))
+    coefficients, ended = _integrated(matrix, n, time)
+    if known(ended) is not None and not ended:
+        raise SolverError(
+            "training of the vanilla critic", found=f"more than {MOST_STEPS} steps", rule="it reaches the time",
+            remedy="a shorter time, or loss='lsgan', which is exact at any time",
+        )  # fmt: skip
+    return Critic(kernel, points, coefficients)
+
+
+def _check(kernel: object, real: Array, fake: Array, time: object, loss: object) -> None:
+    if not isinstance(kernel, AbstractKernel):
+        raise SettingError("kernel", found=repr(kernel), rule="a kernel of lemmata", remedy="TangentKernel(network)")
+    if loss not in LOSSES:
+        raise SettingError("loss", found=repr(loss), rule=f"one of {', '.join(LOSSES)}")
+    seen = known(jnp.asarray(time, float))
+    if seen is not None and not (seen.ndim == 0 and 0 <= seen < float("inf")):
+        raise SettingError("time", found=time, rule="one number, at least 0 and finite")
+    if real.ndim != 2 or fake.ndim != 2 or real.shape[1] != fake.shape[1]:
+        raise ShapeError(
+            "real and generated points", found=f"shapes {real.shape} and {fake.shape}", rule="(n, d) and (m, d)"
+        )
+    check_numbers("real points", real)
+    check_numbers("generated points", fake)
+
+
+def _least_squares(matrix: Array, weights: Array, labels: Array, time: Array) -> Array:
+    root = jnp.sqrt(weights)
+    values, vectors = jnp.linalg.eigh(root[:, None] * matrix * root)
+    values = jnp.maximum(values, 0.0)
+    small = values * time < 1e-8
+    filtered = jnp.where(small, 2 * time, -jnp.expm1(-2 * time * values) / jnp.where(small, 1.0, values))
+    return root * (vectors @ (filtered * (vectors.T @ (root * labels))))
+
+
+@eqx.filter_jit
+def _integrated(matrix: Array, real: int, time: Array) -> tuple[Array, Array]:
+    """The coefficients of the vanilla flow, dc/dt = -dL/df at f = Kc, and whether the time was reached."""
+    import diffrax  # slow to import
+
+    force = jax.grad(lambda values: -discriminator_loss(values, real, "vanilla"))
+    found = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda _, own, args: force(args @ own)), diffrax.Tsit5(), 0.0, jnp.maximum(time, 1e-300), None,
+        jnp.zeros(len(matrix)), matrix,
+        max_steps=MOST_STEPS,
+        throw=False,
+        adjoint=diffrax.ForwardMode(),
+        stepsize_controller=diffrax.PIDController(rtol=_TOLERANCE, atol=_TOLERANCE),
+    )  # fmt: skip
+    return jnp.asarray(found.ys)[0], found.result == diffrax.RESULTS.successful

@@ -1,0 +1,181 @@
+"""Learning with the kernels of fine-tuning: least squares from an offset, logistic descent, an asymmetric kernel."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from lemmata.core import check_gram, check_numbers, known
+from lemmata.errors import SettingError, ShapeError
+
+
+def offset_regression(
+    kernel: Float[Array, "n n"],
+    y: Float[Array, " targets"],
+    cross: Float[Array, "m n"],
+    *,
+    ridge: float,
+    start: Float[Array, " n"] | float = 0.0,
+    start_at: Float[Array, " m"] | float = 0.0,
+) -> Float[Array, " m"]:
+    r"""f_0(x) + k(x)^T (K + r |K| I)^{-1} (y - f_0), with |K| the largest eigenvalue.
+
+    That is what fine-tuning starts from, and what the kernel adds to it.
+
+    Args:
+        kernel: K, symmetric, between training rows.
+        y: targets.
+        cross: k(x), new rows against training rows.
+        ridge: r above 0, a share of the largest eigenvalue, so that it means the same for kernels of any scale.
+        start: f_0 on the training rows, the outputs before fine-tuning; 0 leaves them out.
+        start_at: f_0 on the new rows.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+        SettingError: for a ridge that is not above 0.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import offset_regression
+        >>> offset_regression(jnp.eye(2), jnp.array([1.0, -1.0]), jnp.array([[1.0, 0.0]]), ridge=1.0).tolist()
+        [0.5]
+    """
+    check_gram("kernel", kernel)
+    _check_rows(kernel, y, cross)
+    if known(ridge) is not None and not ridge > 0:
+        raise SettingError("ridge", found=ridge, rule="above 0")
+    scale = ridge * jnp.linalg.eigvalsh(kernel)[-1]
+    weights = jnp.linalg.solve(kernel + scale * jnp.eye(len(y)), y - start)
+    return start_at + cross @ weights
+
+
+def logistic_descent(
+    kernel: Float[Array, "n n"],
+    y: Float[Array, " n"],
+    cross: Float[Array, "m n"],
+    *,
+    rate: float | Float[Array, ""],
+    steps: int,
+    until: float = 0.0,
+    start: Float[Array, " n"] | float = 0.0,
+    start_at: Float[Array, " m"] | float = 0.0,
+) -> Float[Array, " m"]:
+    """What `fine_tune` by gradient descent would do if the function were its linearisation: outputs at the new rows.
+
+    Steps c <- c + (rate/n) y / (1 + exp(y u)) on outputs u = start + K c, until the mean of log(1 + exp(-y u)) is at
+    most `until`.
+
+    Args:
+        kernel: K between training rows.
+        y: classes, -1 and 1.
+        cross: new rows against training rows.
+        rate: of the steps on the mean loss.
+        steps: at most.
+        until: descent stands still once the mean loss is at most this.
+        start: outputs before training on the training rows.
+        start_at: the same on the new rows.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import logistic_descent
+        >>> y = jnp.array([1.0, -1.0])
+        >>> logistic_descent(jnp.eye(2), y, jnp.eye(2), rate=4.0, steps=1).tolist()
+        [1.0, -1.0]
+    """
+    _check_rows(kernel, y, cross)
+    return start_at + cross @ _descended(kernel, y, start, rate, steps, until)
+
+
+@jax.jit
+def _descended(
+    kernel: Array, y: Array, start: ArrayLike, rate: ArrayLike, steps: ArrayLike, until: ArrayLike
+) -> Float[Array, " n"]:
+    """The weights at which logistic descent ends."""
+    loss = lambda weights: jnp.mean(jax.nn.softplus(-y * (start + kernel @ weights)))
+
+    def step(carry: tuple) -> tuple:
+        weights = carry[0]
+        outputs = start + kernel @ weights
+        weights = weights + rate / len(y) * y * jax.nn.sigmoid(-y * outputs)
+        return weights, carry[1] + 1, loss(weights)
+
+    zero = jnp.zeros(len(y), kernel.dtype)
+    more = lambda carry: (carry[1] < steps) & (carry[2] > until)
+    return jax.lax.while_loop(more, step, (zero, 0, loss(zero)))[0]
+
+
+class AsymmetricFit(eqx.Module):
+    """Coefficients of two functions that an asymmetric kernel K(x, x') = <phi(x), psi(x')> makes of one set of rows.
+
+    Attributes:
+        alpha: of f_2(x) = sum_i alpha_i y_i K(x_i, x), which reads the features psi of x.
+        beta: of f_1(x) = sum_j beta_j y_j K(x, x_j), which reads phi.
+        y: classes of the training rows.
+    """
+
+    alpha: Float[Array, " n"]
+    beta: Float[Array, " n"]
+    y: Float[Array, " n"]
+
+    def predict(
+        self, cross: Float[Array, "m n"], turned: Float[Array, "n m"], mixture: float = 0.5
+    ) -> Float[Array, " m"]:
+        """Mixture f_2 + (1 - mixture) f_1 at new rows.
+
+        Args:
+            cross: K(x, x_j), new rows first.
+            turned: K(x_i, x), training rows first.
+            mixture: the share of f_2.
+        """
+        return mixture * (self.alpha * self.y) @ turned + (1 - mixture) * cross @ (self.beta * self.y)
+
+
+def asymmetric_fit(kernel: Float[Array, "n n"], y: Float[Array, " n"], gamma: float) -> AsymmetricFit:
+    r"""Solves [[I/gamma, H], [H^T, I/gamma]] [alpha; beta] = 1 with H_ij = y_i K(x_i, x_j) y_j.
+
+    With K(x, x') = <phi(x), psi(x')> that is the stationary point of
+
+        <w, v> + gamma/2 sum_i (1 - y_i <w, phi(x_i)>)² + gamma/2 sum_i (1 - y_i <v, psi(x_i)>)²
+
+    in w = sum_j beta_j y_j psi(x_j) and v = sum_i alpha_i y_i phi(x_i): a saddle and no least value, as <w, v> has no
+    sign. For a symmetric K it is the least-squares support vector machine without a constant, alpha = beta.
+
+    Args:
+        kernel: K, square, need not be symmetric.
+        y: classes, -1 and 1.
+        gamma: the weight of errors, above 0; the system is regular unless 1/gamma is a singular value of H.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+        SettingError: for a gamma that is not above 0, and for other classes.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import asymmetric_fit
+        >>> fit = asymmetric_fit(2 * jnp.eye(2), jnp.array([1.0, -1.0]), gamma=1.0)
+        >>> [round(float(value), 3) for value in fit.alpha]
+        [0.333, 0.333]
+    """
+    _check_rows(kernel, y, kernel)
+    if known(gamma) is not None and not gamma > 0:
+        raise SettingError("gamma", found=gamma, rule="above 0")
+    classes = known(y)
+    if classes is not None and not ((classes == 1) | (classes == -1)).all():
+        raise SettingError("y", found=sorted(set(classes.tolist()))[:5], rule="classes are -1 and 1")
+    n, signed = len(y), y[:, None] * kernel * y
+    eye = jnp.eye(n) / gamma
+    both = jnp.linalg.solve(jnp.block([[eye, signed], [signed.T, eye]]), jnp.ones(2 * n))
+    return AsymmetricFit(both[:n], both[n:], y)
+
+
+def _check_rows(kernel: Array, y: Array, cross: Array) -> None:
+    check_numbers("kernel", kernel)
+    check_numbers("cross", cross)
+    n = len(y)
+    if kernel.shape != (n, n) or cross.ndim != 2 or cross.shape[1] != n:
+        found = f"kernel {kernel.shape}, cross {cross.shape}, y {jnp.shape(y)}"
+        raise ShapeError("kernel regression", found=found, rule="(n, n), (m, n) and (n,)")

@@ -1,0 +1,120 @@
+"""Fine-tuning in a random subspace, and by low-rank additions to matrices: functions of fewer parameters."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Key
+
+from lemmata.core import check_whole
+from lemmata.errors import SettingError
+
+from ._fine_tuning import Function
+
+
+def in_subspace(
+    f: Function, params: Any, key: Key[Array, ""], dimension: int
+) -> tuple[Callable[[Array, Any], Array], Float[Array, " k"]]:
+    """F at params + A z as a function of z, and z = 0, with A drawn: entries independent N(0, 1/dimension).
+
+    Then <A'g, A'g'> has the mean <g, g'>, so that the kernel of descent in z is an unbiased estimate of that in all
+    parameters (`fine_tuning_kernels` of what this returns); `rank_needed` says how large k makes it good.
+
+    Args:
+        f: f(params, x) of one point.
+        params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
+        key: of A.
+        dimension: k.
+
+    Raises:
+        SettingError: for a dimension that is no whole number above 0.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import fine_tuning_kernels, in_subspace
+        >>> g, start = in_subspace(lambda w, x: w @ x, jnp.zeros(50), jax.random.key(0), 2000)
+        >>> bool(abs(fine_tuning_kernels(g, start, jnp.eye(50)[:1]).sgd[0, 0] - 1) < 0.2)
+        True
+    """
+    check_whole("dimension", dimension, 1, "directions")
+    free, fixed = eqx.partition(params, eqx.is_inexact_array)
+    flat, restore = ravel_pytree(free)
+    directions = jax.random.normal(key, (flat.size, dimension), flat.dtype) / math.sqrt(dimension)
+    moved = lambda z, x: f(eqx.combine(restore(flat + directions @ z), fixed), x)
+    return moved, jnp.zeros(dimension, flat.dtype)
+
+
+def low_rank_adapters(
+    f: Function, params: Any, key: Key[Array, ""], rank: int
+) -> tuple[Callable[[Any, Any], Array], list[dict[str, Array]]]:
+    """F with D U added to every matrix of the parameters, as a function of the factors, and the factors at the start.
+
+    D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so that the function starts as it
+    was. There the gradient in D is 0, and that in U is D'G with G the gradient in the matrix: the kernel of the factors
+    is sum <D'G, D'G'> over matrices, whose mean over D is the kernel of all matrices.
+
+    Args:
+        f: f(params, x) of one point.
+        params: a tree of arrays; what is no matrix is held fixed.
+        key: of D.
+        rank: columns of D.
+
+    Raises:
+        SettingError: for a rank that is no whole number above 0, and for parameters without a matrix.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import low_rank_adapters
+        >>> f = lambda params, x: params["w"] @ x
+        >>> g, start = low_rank_adapters(f, {"w": jnp.eye(3)}, jax.random.key(0), 2)
+        >>> start[0]["down"].shape, g(start, jnp.arange(3.0)).tolist()
+        ((3, 2), [0.0, 1.0, 2.0])
+    """
+    check_whole("rank", rank, 1, "columns")
+    leaves, tree = jax.tree.flatten(params)
+    matrices = [n for n, leaf in enumerate(leaves) if eqx.is_inexact_array(leaf) and leaf.ndim == 2]
+    if not matrices:
+        raise SettingError("params", found="no matrix", rule="at least one matrix of floating-point numbers")
+    factors = []
+    for own, n in zip(jax.random.split(key, len(matrices)), matrices, strict=True):
+        rows, columns = leaves[n].shape
+        down = jax.random.normal(own, (rows, rank), leaves[n].dtype) / math.sqrt(rank)
+        factors.append({"down": down, "up": jnp.zeros((rank, columns), leaves[n].dtype)})
+
+    def moved(added: list[dict[str, Array]], x: Any) -> Array:
+        now = list(leaves)
+        for n, pair in zip(matrices, added, strict=True):
+            now[n] = leaves[n] + pair["down"] @ pair["up"]
+        return f(jax.tree.unflatten(tree, now), x)
+
+    return moved, factors
+
+
+def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
+    """The least k at which 4 N² exp(-(e² - e³) k / 4) is at most a probability.
+
+    Then, but for that probability, all entries of a kernel of N rows are within e max |g|² of those in a random
+    subspace of dimension k (Johnson and Lindenstrauss).
+
+    Args:
+        rows: N.
+        error: e, between 0 and 1.
+        probability: of an entry that is farther off.
+
+    Raises:
+        SettingError: for an error or a probability that is not between 0 and 1.
+
+    Example:
+        >>> from lemmata.subjects.dynamics import rank_needed
+        >>> rank_needed(32, 0.5), rank_needed(32, 0.1)
+        (340, 4721)
+    """
+    check_whole("rows", rows, 1, "rows")
+    for name, value in (("error", error), ("probability", probability)):
+        if not 0 < value < 1:
+            raise SettingError(name, found=value, rule="between 0 and 1")
+    return math.ceil(4 * math.log(4 * rows**2 / probability) / (error**2 - error**3))

@@ -1,0 +1,167 @@
+"""Generated points that climb a critic which is trained anew at every step; distances of clouds of points."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import linear_sum_assignment
+
+from lemmata.core import check_numbers, check_whole, known, require_float64
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel
+
+from ._critics import Critic, Loss, critic
+
+
+class ParticlePath(eqx.Module):
+    """Generated points through the training of a generator without parameters.
+
+    Args:
+        points: at the start and after every `every` steps.
+        discrepancies: the squared maximum mean discrepancy at the same steps.
+        steps: which steps they are.
+    """
+
+    points: Float[Array, "s m d"]
+    discrepancies: Float[Array, " s"]
+    steps: Float[Array, " s"]
+
+
+def squared_discrepancy(kernel: AbstractKernel, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
+    """MMD² = mean K(x, x') + mean K(y, y') - 2 mean K(x, y), over all pairs, also of a point with itself.
+
+    Args:
+        kernel: K.
+        x: points of a cloud.
+        y: points of the other.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import squared_discrepancy
+        >>> from lemmata.kernels import Linear
+        >>> float(squared_discrepancy(Linear(), jnp.array([[0.0], [2.0]]), jnp.array([[4.0]])))
+        9.0
+    """
+    inner = lambda a, b: jnp.mean(kernel.cross(a, b))
+    return inner(x, x) + inner(y, y) - 2 * inner(x, y)
+
+
+def generator_slopes(found: Critic, fake: Float[Array, "m d"], loss: Loss) -> Float[Array, "m d"]:
+    """The direction in which each generated point moves: minus the gradient of the generator's loss at it.
+
+    ipm: -f, so that points climb f. lsgan: f² (labels -1, 1 and 0 of Mao et al., 2017). vanilla: ln(1 + e^-f).
+
+    Args:
+        found: the critic, held as it is.
+        fake: generated points.
+        loss: of the pair of players.
+    """
+    slopes = found.slopes(fake)
+    if loss == "ipm":
+        return slopes
+    values = found(fake)
+    pull = -2 * values if loss == "lsgan" else jax.nn.sigmoid(-values)
+    return pull[:, None] * slopes
+
+
+def particle_flow(
+    kernel: AbstractKernel,
+    real: Float[Array, "n d"],
+    fake: Float[Array, "m d"],
+    *,
+    steps: int,
+    rate: float,
+    time: float = 1.0,
+    loss: Loss = "ipm",
+    every: int = 1,
+) -> ParticlePath:
+    """Generated points under alternating training: a critic from f = 0 for a time, then a step of every point.
+
+    Each step is x <- x + rate * `generator_slopes` at the critic of the present points. With "ipm" it is gradient
+    descent on MMD²: the step is -(m/2) rate time times its gradient. For an RBF kernel MMD² cannot rise while
+    rate * time < 2/3 lengthscale² (`lemmata.subjects.dynamics.particle_flows`).
+
+    Args:
+        kernel: K, the tangent kernel of the discriminator.
+        real: points of the data.
+        fake: the first points of the generator.
+        steps: of the generator.
+        rate: length of its steps.
+        time: of the critic's training at each step.
+        loss: "ipm", "lsgan" or "vanilla".
+        every: steps between two entries of the path.
+
+    Raises:
+        SettingError: for a rate that is not positive and finite, fewer than 1 step, steps that are no multiple of
+            `every`, and as `critic`.
+        ShapeError: where points have different dimensions.
+        DataError: for NaN.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import particle_flow
+        >>> from lemmata.kernels import RBF
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> real = jnp.array([[1.0, 0.0], [0.0, 1.0]])
+        >>> path = particle_flow(RBF(1.0), real, jnp.zeros((2, 2)) - 0.1 * real, steps=200, rate=0.5, every=100)
+        >>> bool(jnp.abs(path.points[-1] - real[::-1]).max() < 0.01)
+        True
+    """
+    require_float64("the flow of particles")
+    check_whole("steps", steps, 1, "steps")
+    check_whole("every", every, 1, "steps")
+    if steps % every:
+        raise SettingError("steps", found=steps, rule=f"a multiple of every = {every}")
+    seen = known(jnp.asarray(rate, float))
+    if seen is not None and not 0 < seen < float("inf"):
+        raise SettingError("rate", found=rate, rule="a positive number")
+    critic(kernel, real[:1], fake[:1], time, loss)  # refuses what cannot be, before anything is compiled
+    check_numbers("real points", real)
+    check_numbers("generated points", fake)
+    points, discrepancies = _flow(kernel, real, fake, steps // every, every, rate, time, loss)
+    return ParticlePath(points, discrepancies, jnp.arange(steps // every + 1) * float(every))
+
+
+@eqx.filter_jit
+def _flow(kernel, real, fake, records: int, every: int, rate, time, loss: Loss):
+    def one(_, points: Array) -> Array:
+        return points + rate * generator_slopes(critic(kernel, real, points, time, loss), points, loss)
+
+    def segment(points: Array, _) -> tuple[Array, tuple[Array, Array]]:
+        moved = jax.lax.fori_loop(0, every, one, points)
+        return moved, (moved, squared_discrepancy(kernel, moved, real))
+
+    _, (path, distances) = jax.lax.scan(segment, fake, length=records)
+    first = squared_discrepancy(kernel, fake, real)
+    return jnp.concatenate([fake[None], path]), jnp.concatenate([first[None], distances])
+
+
+def wasserstein2(x: Float[Array, "n d"] | np.ndarray, y: Float[Array, "n d"] | np.ndarray) -> float:
+    """The Wasserstein distance of order 2 of two clouds of equally many points, by an optimal assignment.
+
+    W² = min over permutations p of mean_i |x_i - y_p(i)|². It takes n³ operations.
+
+    Args:
+        x: a cloud.
+        y: the other.
+
+    Raises:
+        ShapeError: where they are not of one shape.
+        DataError: for NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.subjects.dynamics import wasserstein2
+        >>> wasserstein2(np.array([[0.0], [1.0]]), np.array([[2.0], [1.0]]))
+        1.0
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    if x.ndim != 2 or x.shape != y.shape:
+        raise ShapeError("two clouds of points", found=f"shapes {x.shape} and {y.shape}", rule="both (n, d)")
+    check_numbers("x", x)
+    check_numbers("y", y)
+    costs = np.sum((x[:, None] - y[None]) ** 2, axis=2)
+    return float(np.sqrt(costs[linear_sum_assignment(costs)].mean()))

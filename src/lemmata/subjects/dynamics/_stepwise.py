@@ -1,0 +1,156 @@
+"""Self-supervised learning with a linear model: which mode is learned when, and what the loss is in between."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, check_whole, known, require_float64
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel
+
+from ._contrast import contrastive_gram, contrastive_matrix, leading_modes
+
+
+class StepwisePrediction(eqx.Module):
+    """The course of training of f = W x under |W Gamma W' - I|², from a small start that is aligned with Gamma.
+
+    A start is aligned where W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U
+    and V, and each mode is a logistic curve of its own: the eigenvalue of the embeddings' cross-correlation W Gamma W'
+    along it is
+
+        size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
+
+    which reaches 1/2 at the step time tau_j = ln(1/(s_j² gamma_j) - 1) / (8 gamma_j). The loss is sum_j (1 - size_j)²:
+    d - j between steps j and j + 1 where the steps are apart.
+
+    Args:
+        eigenvalues: gamma_1 >= ... >= gamma_d > 0, of Gamma.
+        start: s_1, ..., s_d, the sizes of the modes at time 0.
+    """
+
+    eigenvalues: Float[Array, " d"]
+    start: Float[Array, " d"]
+
+    @property
+    def times(self) -> Float[Array, " d"]:
+        """The step times, in the time of the flow dW/dt = -gradient of the loss."""
+        return jnp.log(1 / (self.start**2 * self.eigenvalues) - 1) / (8 * self.eigenvalues)
+
+    @property
+    def plateaus(self) -> Float[Array, " steps"]:
+        """The losses before the first step, between steps, and after the last: d, d - 1, ..., 0."""
+        d = len(self.eigenvalues)
+        return jnp.arange(d, -1.0, -1.0)
+
+    def sizes(self, times: Float[ArrayLike, "*t"]) -> Float[Array, "*t d"]:
+        """The eigenvalues of the embeddings' cross-correlation at times, one a mode."""
+        return jax.nn.sigmoid(8 * self.eigenvalues * (jnp.asarray(times)[..., None] - self.times))
+
+    def loss(self, times: Float[ArrayLike, "*t"]) -> Float[Array, "*t"]:
+        """The loss at times."""
+        return jnp.sum((1 - self.sizes(times)) ** 2, axis=-1)
+
+
+def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) -> Float[Array, " k"]:
+    """The sizes s_1, ..., s_k with which a small start W begins the modes v_1, ..., v_k, the fastest first.
+
+    While W is small, mode j grows along W v_j. What of it lies along the outputs that faster modes have taken is
+    corrected away once these are learned, so that s_j is the length of W v_j orthogonal to W v_1, ..., W v_{j-1}: the
+    j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
+
+    Args:
+        weights: W.
+        vectors: eigenvectors of Gamma as columns, by falling eigenvalue; at most d of them.
+
+    Raises:
+        ShapeError: where they do not fit each other.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import aligned_start
+        >>> aligned_start(jnp.array([[3.0, 5.0], [0.0, 2.0]]), jnp.eye(2)).tolist()
+        [3.0, 2.0]
+    """
+    if weights.shape[1] != vectors.shape[0] or vectors.shape[1] > weights.shape[0]:
+        raise ShapeError(
+            "weights W and vectors V",
+            found=f"shapes {weights.shape} and {vectors.shape}",
+            rule="(d, m) and (m, k) with k at most d",
+        )
+    return _left_over(weights @ vectors)
+
+
+@jax.jit
+def _left_over(columns: Float[Array, "d k"]) -> Float[Array, " k"]:
+    """Gram-Schmidt: the length of what is left of each column once those before it are taken off."""
+    lengths = []
+    for _ in range(columns.shape[1]):
+        length = jnp.linalg.norm(columns[:, 0])
+        unit = columns[:, 0] / length
+        columns = columns[:, 1:] - jnp.outer(unit, unit @ columns[:, 1:])
+        lengths.append(length)
+    return jnp.stack(lengths)
+
+
+def stepwise_times(
+    x: Float[Array, "n m"],
+    views: Float[Array, "n m"],
+    dimension: int,
+    start: float | Float[Array, "d m"] | Float[Array, ""],
+    kernel: AbstractKernel | None = None,
+) -> StepwisePrediction:
+    """When a linear or kernel model learns each dimension of its embedding from pairs of views.
+
+    Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n) for a linear model; with a kernel its eigenvalues are those of
+    `contrastive_gram`. The flow is that of the loss |C - I|², C the embeddings' cross-correlation, with all weights at
+    rate 1. For a network of great width the kernel is its tangent kernel.
+
+    Args:
+        x: n points.
+        views: row by row, other views of them.
+        dimension: d, outputs of the model.
+        start: the size s of every mode at time 0; without a kernel also the weights W(0) of the model, whose sizes
+            are those of `aligned_start`.
+        kernel: K; None is the linear model.
+
+    Raises:
+        SettingError: for a dimension below 1 or above the number of positive eigenvalues, a start that is not
+            positive, or one so large that s_j² gamma_j is above 1/2 (the step lies before time 0).
+        ShapeError: where the views are not of one shape, or weights do not fit.
+        DataError: for NaN.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import stepwise_times
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> x = jnp.diag(jnp.array([4.0, 2.0]))
+        >>> found = stepwise_times(x, x, 2, 1e-4)
+        >>> found.eigenvalues.tolist(), found.times.round(3).tolist()
+        ([8.0, 2.0], [0.255, 1.108])
+    """
+    require_float64("the times of small starts")
+    check_whole("dimension", dimension, 1, "outputs")
+    sizes = jnp.asarray(start, float)
+    check_numbers("start", sizes)
+    if kernel is not None and sizes.ndim:
+        raise SettingError(
+            "start", found=f"shape {sizes.shape}", rule="one number, with a kernel", remedy="weights need kernel=None"
+        )
+    matrix = contrastive_matrix(x, views) if kernel is None else contrastive_gram(kernel, x, views)
+    values, vectors = leading_modes(matrix, dimension)
+    if sizes.ndim == 2 and sizes.shape[0] != dimension:
+        raise ShapeError("start", found=f"shape {sizes.shape}", rule=f"weights of {dimension} outputs")
+    sizes = aligned_start(sizes, vectors) if sizes.ndim == 2 else jnp.broadcast_to(sizes, (dimension,))
+    seen = known(sizes**2 * values)
+    if seen is not None and not ((seen > 0) & (seen <= 0.5)).all():
+        raise SettingError(
+            "start",
+            found=f"s² gamma from {seen.min():.3g} to {seen.max():.3g}",
+            rule="above 0, and at most 1/2: half of a mode's last size",
+            remedy="a smaller start",
+        )
+    return StepwisePrediction(values, sizes)

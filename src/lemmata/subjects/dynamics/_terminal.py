@@ -1,0 +1,109 @@
+"""What a linear or kernel model has learned at the end of self-supervised training from a small start."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import check_whole, require_float64
+from lemmata.kernels import AbstractKernel, gram
+
+from ._contrast import check_views, contrastive_matrix, leading_modes, root_of_views, swapped_in
+
+
+def terminal_weights(
+    x: Float[Array, "n m"], views: Float[Array, "n m"], dimension: int
+) -> tuple[Float[Array, "d m"], Float[Array, " d"]]:
+    """W = diag(gamma^(-1/2)) V' with the d leading modes of Gamma, and gamma: where a linear model ends.
+
+    It has loss |W Gamma W' - I|² = 0, and of all weights that have it the least norm, |W|² = sum_j 1/gamma_j. Training
+    ends at a rotation of it from a small start.
+
+    Args:
+        x: n points.
+        views: row by row, other views of them.
+        dimension: d, outputs of the model.
+
+    Raises:
+        SettingError: for a dimension below 1 or above the number of positive eigenvalues.
+        ShapeError: where the views are not of one shape.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import terminal_weights
+        >>> x = jnp.diag(jnp.array([4.0, 2.0]))
+        >>> weights, eigenvalues = terminal_weights(x, x, 1)
+        >>> weights.round(6).tolist(), eigenvalues.tolist()
+        ([[0.353553, 0.0]], [8.0])
+    """
+    check_whole("dimension", dimension, 1, "outputs")
+    values, vectors = leading_modes(contrastive_matrix(x, views), dimension)
+    return vectors.T / jnp.sqrt(values)[:, None], values
+
+
+class TerminalEmbedding(eqx.Module):
+    """f(z) = A' [K(z, x_1), ..., K(z, x_n), K(z, x_1'), ..., K(z, x_n')]: the embedding that training ends at.
+
+    Args:
+        kernel: K.
+        points: all 2n views, those of x first.
+        coefficients: A.
+        eigenvalues: gamma_1 >= ... >= gamma_d, of the modes that have been learned.
+    """
+
+    kernel: AbstractKernel
+    points: Float[Array, "N m"]
+    coefficients: Float[Array, "N d"]
+    eigenvalues: Float[Array, " d"]
+
+    def __call__(self, z: Float[Array, "p m"]) -> Float[Array, "p d"]:
+        """The embeddings of points, one a row."""
+        return gram(self.kernel, z, self.points) @ self.coefficients
+
+
+def terminal_embedding(
+    kernel: AbstractKernel, x: Float[Array, "n m"], views: Float[Array, "n m"], dimension: int
+) -> TerminalEmbedding:
+    """The embedding of least norm whose cross-correlation between views is the identity, in closed form.
+
+    With K on all 2n views, P the swap of the two views of every point and the d leading eigenpairs gamma, B of
+    K^(1/2) P K^(1/2)/(2n),
+
+        f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
+
+    up to a rotation. With views that are the points themselves it is kernel PCA without centring, whitened.
+
+    Args:
+        kernel: K, the tangent kernel where a network is meant.
+        x: n points.
+        views: row by row, other views of them.
+        dimension: d.
+
+    Raises:
+        SettingError: for a dimension below 1 or above the number of positive eigenvalues.
+        ShapeError: where the views are not of one shape.
+        DataError: for NaN.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.dynamics import terminal_embedding
+        >>> from lemmata.kernels import RBF
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> x = jax.random.normal(jax.random.key(0), (30, 2))
+        >>> views = x + 0.1 * jax.random.normal(jax.random.key(1), (30, 2))
+        >>> f = terminal_embedding(RBF(1.0), x, views, 3)
+        >>> between = f(x).T @ f(views) / 30
+        >>> bool(jnp.allclose((between + between.T) / 2, jnp.eye(3), atol=1e-9))
+        True
+    """
+    require_float64("the root of a Gram matrix")
+    check_whole("dimension", dimension, 1, "outputs")
+    check_views(x, views)
+    points = jnp.concatenate([x, views])
+    root = root_of_views(gram(kernel, points))
+    values, modes = leading_modes(swapped_in(root), dimension)
+    coefficients = root.vectors @ (root.inverse[:, None] * modes) / jnp.sqrt(values)
+    largest = jnp.take_along_axis(coefficients, jnp.argmax(jnp.abs(coefficients), axis=0)[None], axis=0)
+    return TerminalEmbedding(kernel, points, coefficients * jnp.where(largest < 0, -1.0, 1.0), values)

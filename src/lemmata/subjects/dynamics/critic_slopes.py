@@ -1,0 +1,164 @@
+"""Where a wide discriminator has a gradient: not at the points that it was trained on, if its units are ReLUs.
+
+A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
+arguments, which has a cone at z = z_i: f has a gradient almost everywhere, and none at generated points, where a
+generator asks for it. Smooth activations have none of this. Without biases there is another kink at the origin, since K
+is homogeneous. This theory controls the jump of slopes; it leaves unexplained networks of finite width, whose kinks are
+many and elsewhere.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import TangentKernel, erf_network, relu_network
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Rate, Source, Status
+from lemmata.engine.problems._kinked_critics import LineOfCritic, LinesOfCritics
+from lemmata.subjects.dynamics import Critic, critic
+
+_PAPER = "franceschi2022neural"
+_INVERSE_STEPS = (1e2, 1e3, 1e4)
+_NEAR = 1e-3
+
+
+def _critic(problem: LineOfCritic) -> Critic:
+    """After unit time on the IPM; one hidden layer."""
+    network = (relu_network if problem.network == "relu" else erf_network)(1, bias_std=problem.bias)
+    return critic(TangentKernel(network), problem.real, problem.fake, 1.0)
+
+
+def _jump(problem: LineOfCritic, at: Float[Array, " d"], step: float) -> Array:
+    """(f(x + h v) + f(x - h v) - 2 f(x))/h: the jump of the slope along v as h -> 0."""
+    line = at + step * jnp.asarray([[1.0], [0.0], [-1.0]]) * problem.direction
+    before, here, after = _critic(problem)(line)
+    return (before + after - 2 * here) / step
+
+
+class SlopesAtSamples(Claim[LineOfCritic]):
+    """The trained discriminator of infinite width has a gradient at the generated points, for ReLU units with biases:
+    the slopes on the two sides of a generated point x along any line agree,
+
+        (f(x + h v) + f(x - h v) - 2 f(x))/h -> 0    as h -> 0.
+    """
+
+    title = "Discriminators have gradients at generated points, as printed"
+    source = Source(_PAPER, "Abstract, architecture", note="as printed")
+    reading = "well-defined gradients are asked for where the generator uses them, at its points"
+    stated = Kind.REMARK
+    population = LinesOfCritics()
+    relation = Limit(along="1/h", rungs=_INVERSE_STEPS, margin=0.01, resolution=0.005, relative=False)
+    control = Control("a jump of a fiftieth", lambda jump, problem: jump + 0.02)
+    controls = "whether a generator has a gradient to follow"
+    unexplained = "why subgradients serve all the same"
+    expected = Status.REFUTED
+    trials = 96
+
+    def predict(self, problem: LineOfCritic) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: LineOfCritic, key: Key[Array, ""], inverse: float) -> Array:
+        return _jump(problem, problem.fake[0], 1 / inverse)
+
+
+class KinkAtSamples(Claim[LineOfCritic]):
+    """The IPM discriminator of a network with one hidden layer of ReLUs, weights of variance 2/d and biases of variance
+    b², after unit time on m generated points, has at each of them, x, a kink along a unit vector v: its slopes on the
+    two sides differ by
+
+        |x~| |v~_perp| / (pi m),    x~ = (sqrt(2/d) x, b),    v~ = (sqrt(2/d) v, 0),
+
+    v~_perp what of v~ is orthogonal to x~. It has a gradient everywhere else but at real points.
+    """
+
+    title = "The kink of a ReLU discriminator at a generated point"
+    source = Source(_PAPER, "Abstract, architecture", note="one hidden layer, with the jump")
+    population = LinesOfCritics()
+    relation = Limit(along="1/h", rungs=_INVERSE_STEPS, margin=0.01, resolution=0.05)
+    control = Control("of opposite branches, half of it", lambda jump, problem: jump / 2)
+    controls = "whether a generator has a gradient to follow"
+    unexplained = "generators with densities, where kinks are averaged"
+    corrects = SlopesAtSamples
+    trials = 64
+
+    def predict(self, problem: LineOfCritic) -> Array:
+        m, d = problem.fake.shape
+        lifted = jnp.append(math.sqrt(2 / d) * problem.fake[0], problem.bias)
+        along = jnp.append(math.sqrt(2 / d) * problem.direction, 0.0)
+        across = along - (along @ lifted) / (lifted @ lifted) * lifted
+        return jnp.linalg.norm(lifted) * jnp.linalg.norm(across) / (math.pi * m)
+
+    def measure_at(self, problem: LineOfCritic, key: Key[Array, ""], inverse: float) -> Array:
+        return _jump(problem, problem.fake[0], 1 / inverse)
+
+
+class SmoothUnitsAtSamples(Claim[LineOfCritic]):
+    """With a smooth activation (the error function) the discriminator of infinite width is smooth at generated points,
+    too: |f(x + h v) + f(x - h v) - 2 f(x)| falls like h².
+    """
+
+    title = "Smooth units have gradients at generated points"
+    source = Source(_PAPER, "Abstract, differentiability", note="error function")
+    stated = Kind.LEMMA
+    population = LinesOfCritics(network="erf")
+    relation = Rate("1/h", _INVERSE_STEPS, margin=0.05, resolution=0.2)
+    control = Control("like h^1.5", lambda exponent, problem: exponent + 0.5)
+    controls = "whether a generator has a gradient to follow"
+    unexplained = "how steep the gradients are"
+    trials = 64
+
+    def predict(self, problem: LineOfCritic) -> Array:
+        return jnp.asarray(-2.0)
+
+    def measure_at(self, problem: LineOfCritic, key: Key[Array, ""], inverse: float) -> Array:
+        return jnp.abs(_jump(problem, problem.fake[0], 1 / inverse)) / inverse
+
+
+class BiasesAtOrigin(Claim[LineOfCritic]):
+    """With biases the ReLU discriminator of infinite width is smooth at the origin: |f(h v) + f(-h v) - 2 f(0)| falls
+    like h².
+    """
+
+    title = "With biases there is no kink at the origin"
+    source = Source(_PAPER, "Abstract, differentiability", note="ReLU with biases, at the origin")
+    stated = Kind.LEMMA
+    population = LinesOfCritics()
+    relation = Rate("1/h", _INVERSE_STEPS, margin=0.05, resolution=0.2)
+    control = Control("like h^1.5", lambda exponent, problem: exponent + 0.5)
+    controls = "what biases do for a discriminator"
+    unexplained = "biases that are small against the points"
+    trials = 64
+
+    def predict(self, problem: LineOfCritic) -> Array:
+        return jnp.asarray(-2.0)
+
+    def measure_at(self, problem: LineOfCritic, key: Key[Array, ""], inverse: float) -> Array:
+        return jnp.abs(_jump(problem, jnp.zeros_like(problem.direction), 1 / inverse)) / inverse
+
+
+class NoBiasesAtOrigin(Claim[LineOfCritic]):
+    """Without biases a ReLU discriminator of infinite width is homogeneous of degree 1, and has a kink at the origin:
+    for every h > 0
+
+        (f(h v) + f(-h v) - 2 f(0))/h = f(v) + f(-v).
+    """
+
+    title = "Without biases there is a kink at the origin"
+    source = Source(_PAPER, "Abstract, differentiability", note="ReLU without biases")
+    stated = Kind.LEMMA
+    population = LinesOfCritics(bias=0.0)
+    relation = Equal()
+    control = Control("the step's share of it, as where there is a gradient", lambda jump, problem: _NEAR * jump)
+    controls = "what biases do for a discriminator"
+    unexplained = "data that are far from the origin"
+
+    def predict(self, problem: LineOfCritic) -> Array:
+        return jnp.sum(_critic(problem)(jnp.stack([problem.direction, -problem.direction])))
+
+    def measure(self, problem: LineOfCritic, key: Key[Array, ""]) -> Array:
+        return _jump(problem, jnp.zeros_like(problem.direction), _NEAR)
+
+    def condition(self, problem: LineOfCritic) -> Array:
+        """Terms of the size of the points' norms, which may cancel."""
+        size = jnp.linalg.norm(jnp.concatenate([problem.real, problem.fake]), axis=1).max()
+        return 1e2 * (1 + size / jnp.abs(self.predict(problem)))

@@ -1,0 +1,251 @@
+"""Discriminators in the space of a kernel: what gradient flow makes of them, and what their loss alone leaves open.
+
+A discriminator of infinite width that is trained on fixed clouds moves in the space of its tangent kernel, everywhere
+at once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). This theory controls the function that it has become after a finite
+time, its size, and how fast networks of finite width approach it. It assumes f = 0 at the start and gradient flow; it
+leaves unexplained discriminators that keep their weights from one step of the generator to the next.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import Serial, TangentKernel, erf_network
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Rate, Source
+from lemmata.engine.problems._clouds import Clouds, ShiftedClouds
+from lemmata.kernels import RBF, gram
+from lemmata.subjects.dynamics import critic, discriminator_loss
+
+_PAPER = "franceschi2022neural"
+_KERNEL = RBF(1.0)
+_NARROW = RBF(0.3)
+_STEPS = 400
+_STRETCH = 1.5
+_DESCENTS = 20
+_NETWORKS = 16
+
+
+@eqx.filter_jit
+def integrated(problem: Clouds, at: Float[Array, "p d"]) -> Float[Array, " p"]:
+    """The values at points after the flow of all values at once, by classical Runge-Kutta steps."""
+    clouds = jnp.concatenate([problem.real, problem.fake])
+    cross = gram(_KERNEL, jnp.concatenate([clouds, at]), clouds)
+    n, count = len(problem.real), len(clouds)
+    slope = jax.grad(lambda values: discriminator_loss(values, n, problem.loss))
+    move = lambda values: -cross @ slope(values[:count])
+    step = problem.time / _STEPS
+
+    def one(_, values: Array) -> Array:
+        a = move(values)
+        b = move(values + step / 2 * a)
+        c = move(values + step / 2 * b)
+        return values + step / 6 * (a + 2 * b + 2 * c + move(values + step * c))
+
+    return jax.lax.fori_loop(0, _STEPS, one, jnp.zeros(len(cross)))[count:]
+
+
+class TrainedCritic(Claim[Clouds]):
+    """After gradient flow for a time tau on fixed clouds a discriminator in the space of a kernel K is, at every z,
+
+        ipm:    tau (mean_real K(z, y) - mean_fake K(z, x)),
+        lsgan:  K(z, Z) w^(1/2) (1 - exp(-2 tau S))/S w^(1/2) r,    S = w^(1/2) K(Z, Z) w^(1/2),
+
+    Z all points, w = 1/n at each real and 1/m at each generated one, labels r = 1 and -1. Stated at three points that
+    belong to neither cloud.
+    """
+
+    title = "The trained discriminator in closed form"
+    source = Source(_PAPER, "Abstract, trained discriminator", note="IPM and LSGAN")
+    reading = "losses E_fake f - E_real f, and E_real (f - 1)² + E_fake (f + 1)², with f = 0 at the start"
+    stated = Kind.THEOREM
+    population = ShiftedClouds(losses=("ipm", "lsgan"))
+    relation = Equal(block=1)
+    control = Control("training for 1.5 times as long", lambda values, problem: _values(problem, _STRETCH))
+    controls = "the discriminator that a generator sees"
+    unexplained = "discriminators that do not start from 0"
+
+    def predict(self, problem: Clouds) -> Array:
+        return _values(problem, 1.0)
+
+    def measure(self, problem: Clouds, key: Key[Array, ""]) -> Array:
+        return integrated(problem, problem.other)
+
+    def condition(self, problem: Clouds) -> Array:
+        """Rounding of every step, and what Runge-Kutta steps of order 4 leave: h^5/120 a step of exp(-h).
+
+        LSGAN's mode of eigenvalue S has h = 2 tau S/steps, contracts after it, and enters f divided by S.
+        """
+        clouds = jnp.concatenate([problem.real, problem.fake])
+        pulls, largest = gram(_KERNEL, problem.other, clouds) / len(problem.real), jnp.abs(_values(problem, 1.0)).max()
+        rounding = _STEPS / 32 * 2 * problem.time * jnp.abs(pulls).sum(axis=1).max() / largest
+        if problem.loss == "ipm":
+            return 1 + rounding
+        modes = jnp.linalg.eigvalsh(gram(_KERNEL, clouds) / len(problem.real))
+        rate = 2 * problem.time / _STEPS
+        left = _STEPS * rate**5 * modes**4 / 120 * jnp.exp(-rate * (_STEPS - 1) * modes)
+        reach = jnp.sqrt(2 * len(problem.real) * jnp.sum(pulls**2, axis=1).max())
+        return 1 + rounding + reach * left.max() / largest / (32 * jnp.finfo(float).eps)
+
+
+def _values(problem: Clouds, stretch: float) -> Array:
+    return critic(_KERNEL, problem.real, problem.fake, stretch * problem.time, problem.loss)(problem.other)
+
+
+class CriticNorm(Claim[Clouds]):
+    """For any differentiable loss L, a discriminator after gradient flow for a time tau from f = 0 lies in the space of
+    its kernel, with
+
+        |f|² <= tau (L(0) - L(f)).
+
+    Equality holds for the IPM; stated for LSGAN and for the vanilla loss, after a short training.
+    """
+
+    title = "The trained discriminator stays in the space of its kernel"
+    source = Source(_PAPER, "Abstract, trained discriminator", note="norm, for all losses")
+    stated = Kind.LEMMA
+    population = ShiftedClouds(losses=("lsgan", "vanilla"), time=0.3)
+    relation = AtMost()
+    control = Control("0.8 of it", lambda bound, problem: 0.8 * bound)
+    controls = "the size of a discriminator, and with it its slopes where the kernel is smooth"
+    unexplained = "losses that change while the discriminator is trained"
+    traced = False
+
+    def predict(self, problem: Clouds) -> Array:
+        n, clouds = len(problem.real), jnp.concatenate([problem.real, problem.fake])
+        loss = lambda values: discriminator_loss(values, n, problem.loss)
+        return problem.time * (loss(jnp.zeros(len(clouds))) - loss(integrated(problem, clouds)))
+
+    def measure(self, problem: Clouds, key: Key[Array, ""]) -> Array:
+        return critic(_KERNEL, problem.real, problem.fake, problem.time, problem.loss).squared_norm
+
+    def condition(self, problem: Clouds) -> Array:
+        """The integrator's local error is 1e-9."""
+        return jnp.asarray(1e-7 / (32 * jnp.finfo(float).eps))
+
+    def trivial(self, problem: Clouds) -> Array:
+        """Neither loss is below 0."""
+        n = len(problem.real)
+        return problem.time * discriminator_loss(jnp.zeros(2 * n), n, problem.loss)
+
+
+class OptimumLeavesSlopesOpen(Claim[Clouds]):
+    """The loss of a discriminator says nothing of its gradients at generated points: for any vectors g_i there is a
+    discriminator of least LSGAN loss, 0, whose gradient at each generated x_i is g_i. An analysis that replaces the
+    discriminator by an optimal one therefore has no gradient to give to a generator.
+
+    Stated for random g_i and an interpolant in the space of an RBF kernel: its loss, and its gradients.
+    """
+
+    title = "An optimal discriminator may have any gradients at generated points"
+    source = Source(_PAPER, "Abstract, flaw", note="for finitely many points")
+    reading = "earlier analyses take the discriminator to be optimal for its loss, whatever its architecture"
+    stated = Kind.OWN
+    population = ShiftedClouds(points=4, losses=("lsgan",))
+    relation = Equal(block=-1)
+    control = Control("half of these gradients", lambda slopes, problem: slopes / 2)
+    controls = "whether the loss of the discriminator determines what a generator follows"
+    unexplained = "densities in place of points, where an optimal discriminator is known wherever there is mass"
+    traced = False
+
+    def predict(self, problem: Clouds) -> Array:
+        return jnp.concatenate([_wanted(problem).reshape(-1), jnp.zeros(1)])
+
+    def measure(self, problem: Clouds, key: Key[Array, ""]) -> Array:
+        return _reached(problem, _wanted(problem))
+
+    def condition(self, problem: Clouds) -> Array:
+        """Neighbours at a distance r make derivatives of the kernel alike up to r², twice over."""
+        clouds = jnp.concatenate([problem.real, problem.fake])
+        apart = jnp.sum((clouds[:, None] - clouds) ** 2, axis=2) + 1e9 * jnp.eye(len(clouds))
+        return 1e5 / jnp.minimum(apart.min() / _NARROW.lengthscale**2, 1.0) ** 3
+
+
+@eqx.filter_jit
+def _reached(problem: Clouds, wanted: Float[Array, "m d"]) -> Array:
+    """Gradients and loss of the Hermite interpolant f(z) = sum a_i K(z, z_i) + sum <b_i, grad_2 K(z, x_i)>."""
+    clouds, fake = jnp.concatenate([problem.real, problem.fake]), problem.fake
+    count, n = len(clouds), len(problem.real)
+    labels = jnp.where(jnp.arange(count) < n, 1.0, -1.0)
+
+    def values(coefficients: Array, z: Array) -> Array:
+        a, b = coefficients[:count], coefficients[count:].reshape(fake.shape)
+        pulls = jax.vmap(lambda point, own: jax.jvp(lambda y: _NARROW(z, y), (point,), (own,))[1])(fake, b)
+        return jax.vmap(lambda point: _NARROW(z, point))(clouds) @ a + pulls.sum()
+
+    def conditions(coefficients: Array) -> Array:
+        slopes = jax.vmap(jax.grad(values, argnums=1), (None, 0))(coefficients, fake)
+        return jnp.concatenate([jax.vmap(values, (None, 0))(coefficients, clouds), slopes.reshape(-1)])
+
+    system = jax.jacobian(conditions)(jnp.zeros(count + fake.size))
+    reached = conditions(jnp.linalg.solve(system, jnp.concatenate([labels, wanted.reshape(-1)])))
+    return jnp.append(reached[count:], discriminator_loss(reached[:count], n, "lsgan"))
+
+
+def _wanted(problem: Clouds) -> Array:
+    """Vectors of length about 1 that nothing else is made of."""
+    return jnp.sin(1e3 * (problem.fake + 0.1 * jnp.arange(problem.fake.shape[1])))
+
+
+class FiniteWidthCritic(Claim[Clouds]):
+    """A network f = (g_1 - g_2)/sqrt(2) of two equal halves of width N, one hidden layer of error functions with
+    biases, trained by gradient flow on the IPM for a time tau, is at every point
+
+        tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)),
+
+    K the tangent kernel at infinite width. Stated for the root mean square of the difference over 16 networks and three
+    points, as a rate that is attained.
+    """
+
+    title = "Networks of finite width follow the critic of infinite width"
+    source = Source(_PAPER, "Abstract, infinite width", note="with a rate in the width")
+    stated = Kind.LEMMA
+    population = ShiftedClouds(loss="ipm", losses=("ipm",), time=1.0)
+    relation = Rate("width", (32.0, 128.0, 512.0), margin=0.1, resolution=0.15)
+    control = Control("like 1/N", lambda exponent, problem: exponent - 0.5)
+    controls = "how wide a discriminator must be for its kernel to describe it"
+    unexplained = "training so long that the network's kernel moves"
+    trials = 24
+    traced = False
+
+    def predict(self, problem: Clouds) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure_at(self, problem: Clouds, key: Key[Array, ""], width: float) -> Array:
+        """Root mean square, over networks and other points, of their distance from the critic of infinite width."""
+        found = _all_trained(_network(int(width)), jax.random.split(key, _NETWORKS), problem)
+        return jnp.sqrt(jnp.mean((found - _limit(problem)) ** 2))
+
+
+def _network(width: int) -> Serial:
+    return erf_network(1, width, bias_std=0.5)
+
+
+@eqx.filter_jit
+def _limit(problem: Clouds) -> Float[Array, " p"]:
+    """The critic of infinite width at the other points; the kernel knows no width."""
+    return critic(TangentKernel(_network(1)), problem.real, problem.fake, problem.time)(problem.other)
+
+
+@eqx.filter_jit
+def _all_trained(network: Serial, keys: Key[Array, " k"], problem: Clouds) -> Float[Array, "k p"]:
+    """Values at the other points of a network from each key."""
+    return jax.vmap(lambda own: _trained(network, own, problem))(keys)
+
+
+def _trained(network: Serial, key: Key[Array, ""], problem: Clouds) -> Float[Array, " p"]:
+    """Values at the other points after 20 steps of gradient descent on the two halves."""
+    first, _ = network.init(key, problem.real.shape[1])
+
+    def outputs(halves: tuple, z: Array) -> Array:
+        one, two = (jax.vmap(lambda point, own=own: network.apply(own, point)[0])(z) for own in halves)
+        return (one - two) / 2**0.5
+
+    def loss(halves: tuple) -> Array:
+        return jnp.mean(outputs(halves, problem.fake)) - jnp.mean(outputs(halves, problem.real))
+
+    def step(_, halves: tuple) -> tuple:
+        slopes = jax.grad(loss)(halves)
+        return jax.tree.map(lambda part, slope: part - problem.time / _DESCENTS * slope, halves, slopes)
+
+    return outputs(jax.lax.fori_loop(0, _DESCENTS, step, (first, first)), problem.other)

@@ -1,0 +1,49 @@
+"""Fine-tuning in a random subspace: that it keeps the kernel of descent, and how large it must be.
+
+Parameters move as theta = theta_0 + A z, with A's entries independent N(0, 1/k) and z of dimension k. The gradient in z
+is A'g, and <A'g, A'g'> has the mean <g, g'>: a subspace far smaller than the number of parameters, and not much larger
+than the logarithm of the number of rows, has nearly the kernel of descent (Johnson and Lindenstrauss). This theory
+controls the kernel at the start. It leaves open how training goes on where the kernel moves, and it speaks of descent:
+signs, and with them the kernel of Adam, do not pass through a rotation.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source
+from lemmata.engine.problems._gradient_rows import GradientRows, UnevenGradients
+from lemmata.subjects.dynamics import rank_needed
+
+_ERROR, _DELTA = 0.5, 0.1
+
+
+class SubspaceKeepsTheKernel(Claim[GradientRows]):
+    """N gradients have norms of at most c, K_ij = <g_i, g_j>, and K^A_ij = <A'g_i, A'g_j> with A's entries independent
+    N(0, 1/k). But for the probability 4 N² exp(-(e² - e³) k / 4), all |K^A_ij - K_ij| are at most e c². Here e = 1/2,
+    and k is the least dimension for which that probability is at most 1/10.
+    """
+
+    title = "A random subspace keeps the kernel of descent"
+    source = Source("malladi2023kernel", "Abstract, subspaces", note="with constants")
+    population = UnevenGradients()
+    relation = AtMost(delta=_DELTA)
+    control = Control("at most e c²/3", lambda bound, problem: bound / 3)
+    controls = "the kernel of fine-tuning in a random subspace"
+    unexplained = "the dimension that is enough, which is about a fifth of this"
+    reading = "the statement on low-rank updates as it is known, with the union over 4 N² events"
+
+    def predict(self, problem: GradientRows) -> Array:
+        return _ERROR * jnp.sum(problem.gradients**2, axis=1).max()
+
+    def measure(self, problem: GradientRows, key: Key[Array, ""]) -> Array:
+        k = rank_needed(len(problem.gradients), _ERROR, _DELTA)
+        directions = jax.random.normal(key, (problem.gradients.shape[1], k)) / math.sqrt(k)
+        seen = problem.gradients @ directions
+        return jnp.abs(seen @ seen.T - problem.kernel()).max()
+
+    def trivial(self, problem: GradientRows) -> Array:
+        """0 in place of the kernel is off by c² at most."""
+        return jnp.sum(problem.gradients**2, axis=1).max()

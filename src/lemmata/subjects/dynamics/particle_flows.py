@@ -1,0 +1,90 @@
+"""Generators against a critic of infinite width: with the IPM, descent on the maximum mean discrepancy of its kernel.
+
+At every step of the generator the critic is trained anew for a time tau on the present points, and the points climb it.
+This theory controls in which direction they move, how far they may step for the discrepancy to fall, and which kernels
+carry them to the data. It assumes points that are free to move; it leaves unexplained generators with parameters, whose
+own tangent kernel mixes the points' steps.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Kind, Source
+from lemmata.engine.problems._clouds import Clouds, ShiftedClouds
+from lemmata.kernels import RBF
+from lemmata.subjects.dynamics import critic, generator_slopes, particle_flow, squared_discrepancy
+
+_PAPER = "franceschi2022neural"
+_KERNEL = RBF(1.0)
+_RATES = (0.1, 1 / 3, 0.5)  # rate times time, in squared lengthscales
+
+
+class IpmIsDiscrepancyFlow(Claim[Clouds]):
+    """With the IPM, points that climb the critic of time tau descend on MMD² = |mean_fake K(., x) - mean_real K(.,
+    y)|²: the gradient of the critic, which is held as it is, at the generated point x_i of m is
+
+        -(m tau/2) d MMD²/dx_i.
+    """
+
+    title = "Against an IPM critic points descend on the discrepancy"
+    source = Source(_PAPER, "Abstract, convergence", note="IPM: the direction")
+    stated = Kind.THEOREM
+    population = ShiftedClouds(loss="ipm", losses=("ipm",))
+    relation = Equal(block=-1)
+    control = Control("without the half", lambda slopes, problem: 2 * slopes)
+    controls = "what a generator minimises while its discriminator maximises"
+    unexplained = "other losses, whose critics are no witness of a discrepancy"
+
+    def predict(self, problem: Clouds) -> Array:
+        slopes = jax.grad(lambda fake: squared_discrepancy(_KERNEL, fake, problem.real))(problem.fake)
+        return -len(problem.fake) * problem.time / 2 * slopes
+
+    def measure(self, problem: Clouds, key: Key[Array, ""]) -> Array:
+        found = critic(_KERNEL, problem.real, problem.fake, problem.time)
+        return generator_slopes(found, problem.fake, "ipm")
+
+    def condition(self, problem: Clouds) -> Array:
+        """Sums of 2n terms of size tau/n."""
+        return 10 * (1 + problem.time / jnp.abs(self.predict(problem)).max())
+
+
+class SmallStepsDescend(Claim[Clouds]):
+    """For the RBF kernel of lengthscale l, a step x <- x + eta grad f of all m points against the IPM critic of time
+    tau lowers MMD² by at least
+
+        (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau,
+
+    which is positive for s < 2 l²/3, however large the clouds and the dimension: the gradient of MMD² in all points is
+    6/(m l²)-Lipschitz. Stated at s = l²/10, l²/3 and l²/2.
+    """
+
+    title = "Small steps of the generator lower the discrepancy"
+    source = Source(_PAPER, "Abstract, convergence", note="RBF kernel, with an explicit step")
+    stated = Kind.OWN
+    population = ShiftedClouds(loss="ipm", losses=("ipm",))
+    relation = AtLeast()
+    control = Control("1.3 times as much", lambda fall, problem: 1.3 * fall)
+    controls = "whether alternating training converges"
+    unexplained = "kernels with kinks at the points, for which no step is small enough"
+
+    def predict(self, problem: Clouds) -> Array:
+        steps = jnp.asarray(_RATES)
+        return _linear(problem) * (1 - 1.5 * steps)
+
+    def measure(self, problem: Clouds, key: Key[Array, ""]) -> Array:
+        path = lambda rate: particle_flow(_KERNEL, problem.real, problem.fake, steps=1, rate=rate).discrepancies
+        return jnp.stack([found[0] - found[1] for found in map(path, _RATES)])
+
+    def trivial(self, problem: Clouds) -> Array:
+        """MMD² is at least 0, and nothing says that it falls."""
+        return jnp.zeros(len(_RATES))
+
+    def condition(self, problem: Clouds) -> Array:
+        return 1e2 * (1 + 1 / jnp.abs(_linear(problem)).min())
+
+
+def _linear(problem: Clouds) -> Array:
+    """What a gradient step lowers MMD² by to first order."""
+    slopes = jax.grad(lambda fake: squared_discrepancy(_KERNEL, fake, problem.real))(problem.fake)
+    return jnp.asarray(_RATES) * len(problem.fake) / 2 * jnp.sum(slopes**2)

@@ -1,0 +1,124 @@
+"""The kernel of Adam: a first step is a sign, and the kernel of signs against gradients is asymmetric.
+
+A step of gradient descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>, with g the
+gradient of the output in the parameters and chi the derivative of the loss. Adam's first step, when both moments are
+corrected, is -eta m/sqrt(v) = -eta sign(chi g(x')), so that it moves the output by -eta sign(chi) <g(x), sign g(x')>:
+the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory controls single examples and the first step; it
+leaves open how Adam goes on, where moments of several gradients mix.
+"""
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Kind, Rate, Source, Status
+from lemmata.engine.problems._gradient_rows import TunedNetwork, TunedNetworks, output
+from lemmata.subjects.dynamics import fine_tuning_kernels
+
+# So low that no coordinate of a gradient changes its sign between two steps, which it does with a chance of order eta.
+_RUNGS = (2.0**-21, 2.0**-20, 2.0**-19)
+
+
+def _adam(params: dict[str, Array], slopes: dict[str, Array], rate: float) -> dict[str, Array]:
+    """A first step of Adam, from moments that are 0."""
+    optimiser = optax.adam(rate, eps=0.0)
+    return optax.apply_updates(params, optimiser.update(slopes, optimiser.init(params))[0])  # pyright: ignore
+
+
+def _left(problem: TunedNetwork, moved: dict[str, Array], rate: float) -> Array:
+    """By how much the outputs are elsewhere than -rate sum_i sign(chi_i) K_A(., x_i) says."""
+    kernel = fine_tuning_kernels(output, problem.params, problem.x).asymmetric
+    change = problem.outputs(moved) - problem.outputs(problem.params)
+    return jnp.linalg.norm(change + rate * kernel @ jnp.sign(problem.slopes))
+
+
+class AdamOnOneExampleEach(Claim[TunedNetwork]):
+    """A network's outputs f(x_i) have losses with derivatives chi_i. For every example in turn, take one step of Adam
+    on its loss alone, from moments that are 0, at the rate eta. Then the outputs at all examples have moved by
+
+        -eta sum_i sign(chi_i) K_A(., x_i) + O(eta²),   K_A(x, x') = <grad f(x), sign grad f(x')>.
+    """
+
+    title = "Adam's first steps move outputs by an asymmetric kernel"
+    source = Source("malladi2023kernel", "Abstract, Adam", note="for single examples")
+    stated = Kind.STEP
+    population = TunedNetworks()
+    relation = Rate("eta", _RUNGS)
+    control = Control("the rest is of order eta^(3/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the outputs after first steps of Adam"
+    unexplained = "later steps, which remember other gradients"
+    reading = "early training as first steps from moments that are 0"
+    trials = 64
+
+    def predict(self, problem: TunedNetwork) -> Array:
+        return jnp.asarray(2.0)
+
+    def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
+        def step(params: dict[str, Array], row: tuple[Array, Array]) -> tuple[dict[str, Array], None]:
+            return _adam(params, jax.grad(lambda own: row[1] * output(own, row[0]))(params), rung), None
+
+        return _left(problem, jax.lax.scan(step, problem.params, (problem.x, problem.slopes))[0], rung)
+
+
+class AdamOnABatchAsPrinted(Claim[TunedNetwork]):
+    """As the formula for one example reads for a batch: one step of Adam on the sum of the losses of all examples, from
+    moments that are 0 and at the rate eta, moves the outputs by
+
+        -eta sum_i sign(chi_i) K_A(., x_i) + O(eta²),   K_A(x, x') = <grad f(x), sign grad f(x')>.
+
+    It does not: the sign of a sum of gradients is not the sum of their signs, and what is left is of order eta.
+    """
+
+    title = "Adam's first step on a batch, as a sum over examples"
+    source = Source(
+        "malladi2023kernel", "Abstract, Adam", note="read for a batch, as gradient descent's formula may be"
+    )
+    stated = Kind.STEP
+    population = TunedNetworks()
+    relation = Rate("eta", _RUNGS)
+    control = Control("the rest is of order eta^(5/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "the outputs after a first step of Adam"
+    unexplained = "which kernel a batch has: one that depends on the derivatives of all losses"
+    reading = "a sum over the batch, which the abstract does not exclude"
+    expected = Status.REFUTED
+    trials = 64
+
+    def predict(self, problem: TunedNetwork) -> Array:
+        return jnp.asarray(2.0)
+
+    def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
+        slopes = jax.grad(lambda own: jnp.vdot(problem.slopes, problem.outputs(own)))(problem.params)
+        return _left(problem, _adam(problem.params, slopes, rung), rung)
+
+
+class AdamOnABatch(Claim[TunedNetwork]):
+    """One step of Adam on the sum of the losses of all examples, from moments that are 0 and at the rate eta, moves the
+    outputs by
+
+        -eta <grad f(.), sign(sum_i chi_i grad f(x_i))> + O(eta²),
+
+    in which the derivatives chi_i of the losses do not factor out: it is no kernel times them.
+    """
+
+    title = "Adam's first step on a batch"
+    source = Source("malladi2023kernel", "Abstract, Adam", note="for a batch")
+    population = TunedNetworks()
+    relation = Rate("eta", _RUNGS)
+    control = Control("the rest is of order eta^(3/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the outputs after a first step of Adam"
+    unexplained = "later steps"
+    corrects = AdamOnABatchAsPrinted
+    trials = 64
+
+    def predict(self, problem: TunedNetwork) -> Array:
+        return jnp.asarray(2.0)
+
+    def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
+        """The gradients of the formula in closed form, those of the step by automatic differentiation."""
+        first, second = problem.gradients()
+        rows = jnp.concatenate([first.reshape(len(first), -1), second], axis=1)
+        slopes = jax.grad(lambda own: jnp.vdot(problem.slopes, problem.outputs(own)))(problem.params)
+        moved = _adam(problem.params, slopes, rung)
+        change = problem.outputs(moved) - problem.outputs(problem.params)
+        return jnp.linalg.norm(change + rung * rows @ jnp.sign(problem.slopes @ rows))

@@ -1,0 +1,193 @@
+"""Self-supervised learning of a linear model from a small start: the modes of a contrastive matrix, one after another.
+
+Two views x, x' of every point enter through Gamma, the symmetrised mean of x x'^T. A linear embedding f = W x that
+descends on |W Gamma W' - I|², a Barlow Twins loss with nothing normalised, has dW/dt = -4 (W Gamma W' - I) W Gamma.
+While W is small each mode v of Gamma grows like exp(4 gamma t) W(0) v, negative modes decay, and what has been learned
+stands still. This theory controls when each mode is learned, what the loss is in between, and where training ends. It
+assumes a small start and plain gradient flow; it leaves unexplained batches, momentum and normalised losses.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Rate, Source, Status
+from lemmata.engine.problems._small_starts import SmallStart, SmallStarts
+from lemmata.subjects.dynamics import StepwisePrediction, embedding_flow
+
+from ._crossings import company, crossings, foreseen, learned, squares
+
+_PAPER = "simon2023stepwise"
+_START = 1e-3
+_TOLERANCE = 1e-10
+_INVERSE_SCALES = (1e3, 1e4, 1e5, 1e6, 1e7)
+
+
+def _aligned(problem: SmallStart) -> StepwisePrediction:
+    return StepwisePrediction(problem.leading, jnp.full(problem.dimension, _START))
+
+
+def _visited(steps: StepwisePrediction) -> Float[Array, " t"]:
+    """Six times from half of the first step time to a fifth beyond the last."""
+    return jnp.linspace(steps.times[0] / 2, 1.2 * steps.times[-1], 6)
+
+
+class StepwiseModes(Claim[SmallStart]):
+    """From W(0) = s U V', V the d leading eigenvectors of Gamma, the flow dW/dt = -4 (W Gamma W' - I) W Gamma has
+    W Gamma W' = U diag(lambda) U' at all times, with
+
+        lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)),
+
+    which is 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). Stated at six times, from tau_1/2 to
+    1.2 tau_d.
+    """
+
+    title = "Each mode is a logistic curve of its own"
+    source = Source(_PAPER, "Abstract, small start", note="linear model, |C - I|², aligned start of size 0.001")
+    reading = "Barlow Twins without normalisation, all entries of the cross-correlation with weight 1"
+    stated = Kind.THEOREM
+    population = SmallStarts(corners=("apart", "paired"))
+    relation = Equal()
+    control = Control(
+        "half as fast: the rate of W in place of that of its square", lambda sizes, problem: _slow(problem)
+    )
+    controls = "the course of training in every mode"
+    unexplained = "starts that are not aligned, except when they are small"
+    traced = False
+
+    def predict(self, problem: SmallStart) -> Array:
+        steps = _aligned(problem)
+        return steps.sizes(_visited(steps))
+
+    def measure(self, problem: SmallStart, key: Key[Array, ""]) -> Array:
+        d = problem.dimension
+        outputs = jnp.linalg.qr(jax.random.normal(key, (d, d)))[0]
+        start = _START * outputs @ problem.vectors[:, :d].T
+        path = embedding_flow(problem.matrix, start, _visited(_aligned(problem)), tolerance=_TOLERANCE)
+        return jnp.stack([jnp.diagonal(outputs.T @ w @ problem.matrix @ w.T @ outputs) for w in path])
+
+    def condition(self, problem: SmallStart) -> Array:
+        """The integrator's declared tolerance for every e-fold of the fastest mode's odds, 8 gamma_1 t."""
+        folds = 8 * problem.leading[0] * _visited(_aligned(problem))[:, None]
+        return jnp.broadcast_to(1 + folds * _TOLERANCE / (32 * jnp.finfo(float).eps), (6, problem.dimension))
+
+
+def _slow(problem: SmallStart) -> Array:
+    steps = _aligned(problem)
+    return jax.nn.sigmoid(4 * problem.leading * (_visited(steps)[:, None] - steps.times))
+
+
+class AnySmallStart(Claim[SmallStart]):
+    """From a random start of scale s the j-th eigenvalue of W Gamma W' is 1/2 at
+
+        ln(1/(s_j² gamma_j) - 1) / (8 gamma_j)    as s -> 0,
+
+    s_j the length of W(0) v_j orthogonal to W(0) v_1, ..., W(0) v_{j-1}: the largest relative distance of a measured
+    step time from that one vanishes.
+    """
+
+    title = "Step times from a small random start"
+    source = Source(_PAPER, "Abstract, small start", note="random start, aligned by Gram-Schmidt")
+    stated = Kind.THEOREM
+    population = SmallStarts()
+    relation = Limit(along="1/s", rungs=(1e1, 1e3, 1e5), margin=0.02, resolution=0.02, relative=False)
+    control = Control("a tenth remains", lambda limit, problem: limit + 0.1)
+    controls = "when each dimension of an embedding is learned"
+    unexplained = "starts that are not small against 1/sqrt(gamma)"
+    trials = 32
+    traced = False
+
+    def predict(self, problem: SmallStart) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: SmallStart, key: Key[Array, ""], inverse: float) -> Array:
+        steps = np.asarray(foreseen(problem, 1 / inverse).times)
+        return jnp.asarray(np.abs(crossings(*learned(problem, 1 / inverse)) / steps - 1).max())
+
+
+class SeparateSteps(Claim[SmallStart]):
+    """From a small random start embeddings are learned one dimension at a time, in well-separated steps: when the j-th
+    eigenvalue of W Gamma W' is 1/2, the next one is near 0, for every j < d and every Gamma.
+
+    Judged for Gamma with a pair of equal modes.
+    """
+
+    title = "Dimensions are learned one at a time, as printed: without a condition on the modes"
+    source = Source(_PAPER, "Abstract, one at a time", note="as printed")
+    reading = (
+        "well-separated: the next eigenvalue vanishes as the scale of the start does. The sentence reports a finding "
+        "and names no condition; read here for every Gamma, which is more than it says"
+    )
+    stated = Kind.REMARK
+    population = SmallStarts("paired", ("paired",))
+    relation = Limit(along="1/s", rungs=(1e2, 1e4, 1e6), margin=0.02, resolution=0.01, relative=False)
+    control = Control("a fiftieth of it remains", lambda limit, problem: limit + 0.02)
+    controls = "whether one dimension is learned at a time"
+    unexplained = "data whose symmetries make modes equal"
+    expected = Status.REFUTED
+    trials = 96
+    traced = False
+
+    def predict(self, problem: SmallStart) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: SmallStart, key: Key[Array, ""], inverse: float) -> Array:
+        return jnp.asarray(company(*learned(problem, 1 / inverse)))
+
+
+class StepsApart(Claim[SmallStart]):
+    """When the j-th eigenvalue of W Gamma W' is 1/2, the next one is of the order
+
+        s^(2 (1 - gamma_{j+1}/gamma_j))
+
+    in the scale s of a random start. The largest over j < d has the exponent of the closest pair: steps separate like
+    a power of the scale where modes are apart, and never where two are equal.
+    """
+
+    title = "Steps separate by the ratio of their modes"
+    source = Source(_PAPER, "Abstract, one at a time", note="with the ratio of the modes")
+    population = SmallStarts(corners=("apart", "paired"))
+    relation = Rate("1/s", (1e5, 1e6, 1e7, 1e8), margin=0.05, resolution=0.1)
+    control = Control("a quarter faster in the exponent", lambda exponent, problem: exponent - 0.25)
+    controls = "how far steps stand apart"
+    unexplained = "the constant, which depends on the start"
+    corrects = SeparateSteps
+    trials = 96
+    traced = False
+
+    def predict(self, problem: SmallStart) -> Array:
+        closest = jnp.max(problem.leading[1:] / problem.leading[:-1])
+        return -2 * (1 - closest)
+
+    def measure_at(self, problem: SmallStart, key: Key[Array, ""], inverse: float) -> Array:
+        return jnp.asarray(company(*learned(problem, 1 / inverse)))
+
+
+class TerminalSolution(Claim[SmallStart]):
+    """From a random start of scale s training ends at W'W = V diag(1/gamma_1, ..., 1/gamma_d) V', V the d leading modes
+    of Gamma, with an error of the order s^(1 - gamma_{d+1}/gamma_d): what the next mode has grown to when the last one
+    is learned stays.
+    """
+
+    title = "Where training ends, and how fast the start is forgotten"
+    source = Source(_PAPER, "Abstract, final representations", note="linear model, with a rate in the scale")
+    stated = Kind.THEOREM
+    population = SmallStarts()
+    relation = Rate("1/s", _INVERSE_SCALES, margin=0.06, resolution=0.06)
+    control = Control("a quarter faster in the exponent", lambda exponent, problem: exponent - 0.25)
+    controls = "the embedding that training ends at"
+    unexplained = "training that is stopped early"
+    trials = 32
+    traced = False
+
+    def predict(self, problem: SmallStart) -> Array:
+        d = problem.dimension
+        return problem.eigenvalues[d] / problem.eigenvalues[d - 1] - 1
+
+    def measure_at(self, problem: SmallStart, key: Key[Array, ""], inverse: float) -> Array:
+        d, last = problem.dimension, foreseen(problem, 1 / inverse).times[-1]
+        (weights,) = embedding_flow(problem.matrix, problem.start / inverse, jnp.stack([3 * last]))
+        modes = np.asarray(problem.vectors[:, :d])
+        ideal = modes / np.asarray(problem.leading) @ modes.T
+        return jnp.asarray(np.linalg.norm(squares(problem, weights) - ideal) / np.linalg.norm(ideal))

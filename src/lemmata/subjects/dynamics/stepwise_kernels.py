@@ -1,0 +1,162 @@
+"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and what they have of kernel PCA.
+
+In the feature space of a kernel the contrastive matrix is Gamma = Phi' P Phi/(2n), Phi the features of all 2n views and
+P the swap of the two views of every point. Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding that
+training ends at is a combination of 2n kernel functions. This theory controls that embedding on new points. It assumes
+that all of a mode is learned; it leaves unexplained which views serve a later task.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Source, Status
+from lemmata.engine.problems._view_pairs import NoisyViews, ViewPairs
+from lemmata.kernels import Polynomial
+from lemmata.subjects.dynamics import contrastive_matrix, terminal_embedding, terminal_weights
+
+_PAPER = "simon2023stepwise"
+_VIEWS = 7  # views of a problem are drawn with this key, where a claim is about one draw of them
+
+
+def _seen(problem: ViewPairs) -> tuple[Array, Array]:
+    return problem.views(jax.random.key(_VIEWS))
+
+
+@jax.jit
+def features(x: Float[Array, "n m"]) -> Float[Array, "n D"]:
+    """Monomials with <phi(x), phi(y)> = (<x, y> + 1)²: 1, sqrt(2) x_i, x_i², and sqrt(2) x_i x_j for i < j."""
+    m = x.shape[1]
+    above = [(i, j) for i in range(m) for j in range(i + 1, m)]
+    mixed = [2**0.5 * x[:, i] * x[:, j] for i, j in above]
+    return jnp.stack([jnp.ones(len(x)), *(2**0.5 * x.T), *(x.T**2), *mixed], axis=1)
+
+
+class KernelEmbedding(Claim[ViewPairs]):
+    """With the d leading eigenpairs gamma, B of K^(1/2) P K^(1/2)/(2n), training ends at
+
+        f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
+
+    up to a rotation, at every point z. Stated for the inner products of the embeddings of six new points, with
+    K = (<x, y> + 1)², against diag(gamma^(-1/2)) V' phi(z) in the feature space.
+    """
+
+    title = "The learned embedding of new points in closed form"
+    source = Source(_PAPER, "Abstract, final representations", note="in the space of a kernel")
+    stated = Kind.THEOREM
+    population = NoisyViews(20, 3)
+    relation = Equal(block=2)
+    control = Control("gamma^(-1/4) in place of its square", lambda inner, problem: _half_whitened(problem))
+    controls = "what a kernel model has learned, at points that it has not seen"
+    unexplained = "training that stops before a mode is learned"
+    traced = False
+
+    def predict(self, problem: ViewPairs) -> Array:
+        x, views = _seen(problem)
+        weights, _ = terminal_weights(features(x), features(views), problem.dimension)
+        embedded = features(problem.new) @ weights.T
+        return embedded @ embedded.T
+
+    def measure(self, problem: ViewPairs, key: Key[Array, ""]) -> Array:
+        embedded = terminal_embedding(Polynomial(2, 1.0), *_seen(problem), problem.dimension)(problem.new)
+        return embedded @ embedded.T
+
+    def condition(self, problem: ViewPairs) -> Array:
+        """First order in F = K^(-1/2) E K^(-1/2), E a rounding of K of size |K|.
+
+        An entry F_jk on modes has |F_jk| <= |E| |u_j| |u_k| with |u_j|² = v_j' (Phi' Phi)^(-1) v_j, Phi the features of
+        all views. In sum_j v_j v_j'/gamma_j it counts (gamma_j + gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d,
+        at most 1/gamma_d for k <= d, and 1/gamma_j again where new points are brought into the basis.
+        """
+        (x, views), d = _seen(problem), problem.dimension
+        both = features(jnp.concatenate([x, views]))
+        gamma, vectors = np.linalg.eigh(contrastive_matrix(features(x), features(views)))
+        gamma, vectors = gamma[::-1], vectors[:, ::-1]
+        second = np.asarray(both.T @ both)
+        sizes = np.sqrt(np.linalg.eigvalsh(second)[-1] * np.sum(vectors * np.linalg.solve(second, vectors), axis=0))
+        kept, others = gamma[:d, None], gamma[None, d:]
+        across = (kept + np.abs(others)) / (2 * kept * (kept - others)) + 1 / kept
+        counted = np.hstack([np.full((d, d), 2 / gamma[d - 1]), across])
+        along = np.abs(np.asarray(features(problem.new)) @ vectors)
+        once = (along[:, :d] * sizes[:d]) @ counted @ (along * sizes).T
+        inner = np.asarray(self.predict(problem))
+        return jnp.asarray(1 + 2 * once.max() / np.abs(inner).max())
+
+
+def _half_whitened(problem: ViewPairs) -> Array:
+    x, views = _seen(problem)
+    weights, modes = terminal_weights(features(x), features(views), problem.dimension)
+    embedded = features(problem.new) @ (weights.T * modes**0.25)
+    return embedded @ embedded.T
+
+
+def _lost(vectors: np.ndarray, modes: np.ndarray) -> Array:
+    """1 - |V'U|²/d for two orthonormal families of d vectors: the share that one misses of the other."""
+    return jnp.asarray(1 - np.sum((vectors.T @ modes) ** 2) / vectors.shape[1])
+
+
+def _leading(matrix: Array, d: int) -> np.ndarray:
+    return np.linalg.eigh(matrix)[1][:, ::-1][:, :d]
+
+
+class ModelIsPcaOfViews(Claim[ViewPairs]):
+    """The d modes that self-supervised learning ends with are those of PCA of all views, with the same kernel: the
+    share of them that PCA misses is 0.
+
+    Judged for the linear kernel, and views with noise that is largest where the points vary least.
+    """
+
+    title = "Kernel PCA of the views as a model of self-supervised learning, as printed"
+    source = Source(_PAPER, "Abstract, kernel PCA", note="as printed")
+    reading = "kernel PCA of all views, with the kernel of the model"
+    stated = Kind.REMARK
+    population = NoisyViews()
+    relation = Limit(along="n", rungs=(32.0, 128.0, 512.0), margin=0.05, resolution=0.05, relative=False)
+    control = Control("a tenth is missed", lambda lost, problem: lost + 0.1)
+    controls = "what a self-supervised model has in common with PCA"
+    unexplained = "views whose noise is the same in all directions, where the two agree"
+    expected = Status.REFUTED
+    trials = 32
+    traced = False
+
+    def predict(self, problem: ViewPairs) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: ViewPairs, key: Key[Array, ""], rows: float) -> Array:
+        x, views = _more(problem, key, int(rows)).views(key)
+        both = jnp.concatenate([x, views])
+        d = problem.dimension
+        return _lost(_leading(contrastive_matrix(x, views), d), _leading(both.T @ both, d))
+
+
+class ModesArePcaOfClean(Claim[ViewPairs]):
+    """Where views are points with independent noises, the d modes that self-supervised learning ends with tend to those
+    of PCA of the clean points, which nobody has seen: the share of them that is missed vanishes as n grows.
+    """
+
+    title = "Self-supervised learning does PCA of what the views share"
+    source = Source(_PAPER, "Abstract, kernel PCA", note="of what views share")
+    population = NoisyViews(outputs=2, decay=0.3)
+    relation = Limit(along="n", rungs=(64.0, 256.0, 1024.0), margin=0.05, resolution=0.05, relative=False)
+    control = Control("a tenth is missed", lambda lost, problem: lost + 0.1)
+    controls = "what a self-supervised model has in common with PCA"
+    unexplained = "modes that are close to each other, which need more rows"
+    corrects = ModelIsPcaOfViews
+    trials = 32
+    traced = False
+
+    def predict(self, problem: ViewPairs) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: ViewPairs, key: Key[Array, ""], rows: float) -> Array:
+        more = _more(problem, key, int(rows))
+        d = problem.dimension
+        return _lost(_leading(contrastive_matrix(*more.views(key)), d), _leading(more.clean.T @ more.clean, d))
+
+
+def _more(problem: ViewPairs, key: Key[Array, ""], rows: int) -> ViewPairs:
+    """As many clean points, normal with the second moments of the problem's own."""
+    root = np.linalg.cholesky(problem.clean.T @ problem.clean / len(problem.clean))
+    drawn = jax.random.normal(jax.random.fold_in(key, 1), (rows, len(root)))
+    return ViewPairs(drawn @ root.T, problem.deviation, problem.new, problem.dimension)

@@ -1,0 +1,172 @@
+"""Regression on labels of a source that is to hold on a target: a linear map of the inputs with a small discrepancy."""
+
+from typing import Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, check_whole
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.kernels import RBF, gram
+
+from ._conditional import conditional_discrepancy
+
+Term = Literal["none", "marginal", "conditional"]
+_RIDGE = 1e-2
+
+
+class AlignedRegression(eqx.Module):
+    """A linear map of the inputs, and a linear predictor of the label on it.
+
+    Args:
+        projection: x to z.
+        weights: of z.
+        level: the constant.
+        start: the source's loss and the discrepancy before any step.
+        end: both after the last one.
+    """
+
+    projection: Float[Array, "d c"]
+    weights: Float[Array, " c"]
+    level: Float[Array, ""]
+    start: tuple[float, float]
+    end: tuple[float, float]
+
+    def predict(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The label of each row."""
+        return x @ self.projection @ self.weights + self.level
+
+
+def aligned_regression(
+    x: Float[Array, "n d"],
+    y: Float[Array, " n"],
+    target: Float[Array, "m d"],
+    *,
+    term: Term = "conditional",
+    weight: float = 1.0,
+    columns: int = 3,
+    steps: int = 100,
+    rate: float = 0.02,
+) -> AlignedRegression:
+    """Minimise the source's error plus a discrepancy between source and target over linear maps z = W'x.
+
+        min over W of  mean (y - z'b - c)²/var y  +  weight D(z_s, z_t)²,
+
+    by Adam, from the leading principal components of both. Given W, b is the slope of a ridge regression of
+    standardised labels on z with a ridge of 0.01, and what is minimised is its squared error, without the ridge's
+    penalty. D is nothing, the distance of the mean embeddings of z
+    (`"marginal"`), or the conditional operator discrepancy of z given the label, with the present predictions in place
+    of the target's labels, through which no slope goes (`"conditional"`). z is divided by its deviations over both, so
+    that D cannot be lowered by shrinking; kernels are `RBF(1)` times the root of the number of columns.
+
+    Args:
+        x: inputs of the source.
+        y: its labels.
+        target: inputs of the target.
+        term: what D is.
+        weight: of D².
+        columns: of z.
+        steps: of Adam.
+        rate: its step.
+
+    Raises:
+        SettingError: an unknown term, a negative weight, more columns than inputs have, a number of steps below 0, or
+            a rate that is not above 0.
+        ShapeError: rows or columns do not fit, or no more rows in all than columns.
+        DataError: a number is not finite, all labels are the same, the rows of both together vary in fewer directions
+            than z has columns, or numbers are so large that the fit is not finite.
+
+    References:
+        yang2024cod, abstract: what is minimised, without its marginal term and modified moments.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.embeddings import aligned_regression
+        >>> x = jax.random.normal(jax.random.key(0), (60, 3))
+        >>> fitted = aligned_regression(x, x[:, 0], x + jnp.array([0.0, 0.0, 4.0]), columns=1, steps=20)
+        >>> fitted.projection.shape
+        (3, 1)
+    """
+    if term not in get_args(Term):
+        raise SettingError("term", found=repr(term), rule=f"one of {', '.join(get_args(Term))}")
+    if not 0 <= weight < jnp.inf:
+        raise SettingError("weight", found=weight, rule="a finite number, at least 0")
+    check_whole("steps", steps, 0, "steps")
+    if not 0 < rate < jnp.inf:
+        raise SettingError("rate", found=rate, rule="a finite number above 0")
+    _check_data(x, y, target, columns)
+    both = jnp.concatenate([x, target])
+    centre, spread = y.mean(), y.std()
+    first = _leading(both, columns)
+    kernel, of_label = RBF(columns**0.5), RBF(1.0)
+
+    def fitted(w: Array) -> tuple[Array, Array, Array, Array]:
+        scale = (both @ w).std(axis=0)
+        z = (x - x.mean(axis=0)) @ w / scale
+        slope = jnp.linalg.solve(z.T @ z / len(z) + _RIDGE * jnp.eye(columns), z.T @ (y - centre) / spread / len(z))
+        return z, (target - x.mean(axis=0)) @ w / scale, slope, scale
+
+    def parts(w: Array) -> tuple[Array, Array]:
+        z, moved, slope, _ = fitted(w)
+        loss = jnp.mean(((y - centre) / spread - z @ slope) ** 2)
+        if term == "none":
+            return loss, jnp.zeros(())
+        if term == "marginal":
+            return loss, gram(kernel, z).mean() + gram(kernel, moved).mean() - 2 * gram(kernel, z, moved).mean()
+        told = jax.lax.stop_gradient(moved @ slope)
+        labels = (y - centre)[:, None] / spread
+        found = conditional_discrepancy((z, labels), (moved, told[:, None]), kernel, of_label)
+        return loss, found.mean + found.covariance
+
+    descent = optax.adam(rate)
+
+    @eqx.filter_jit
+    def step(w: Array, state: optax.OptState) -> tuple[Array, optax.OptState]:
+        slopes = jax.grad(lambda w: parts(w)[0] + weight * parts(w)[1])(w)
+        change, state = descent.update(slopes, state)
+        return eqx.apply_updates(w, change), state
+
+    w, state = first, descent.init(first)
+    for _ in range(steps):
+        w, state = step(w, state)
+    _, _, slope, scale = fitted(w)
+    level = centre - spread * x.mean(axis=0) @ (w / scale) @ slope
+    start, end = ((float(loss), float(apart)) for loss, apart in (parts(first), parts(w)))
+    found = AlignedRegression(w / scale, spread * slope, level, start, end)
+    wrong = sum(int(jnp.sum(~jnp.isfinite(part))) for part in jax.tree.leaves(found))
+    if wrong:
+        rule, remedy = "numbers whose squares are finite", "rescale x and target together, or y"
+        raise DataError("x, y, target", found=f"a fit with {wrong} numbers not finite", rule=rule, remedy=remedy)
+    return found
+
+
+def _leading(both: Array, columns: int) -> Array:
+    """The first principal directions of all rows, refused where rows do not vary along all of them."""
+    _, values, directions = jnp.linalg.svd(both - both.mean(axis=0), full_matrices=False)
+    # A constant column leaves what rounding its mean leaves of it, however large it is.
+    floor = max(both.shape) * jnp.finfo(both.dtype).eps * jnp.maximum(values[0], jnp.abs(both).max())
+    rank = int((values > floor).sum())
+    if rank < columns:
+        rule = f"rows that vary in at least {columns}, the columns of z: each column is divided by its deviation"
+        raise DataError("x, target", found=f"rows that vary in {rank} directions", rule=rule, remedy="fewer columns")
+    return directions[:columns].T
+
+
+def _check_data(x: Array, y: Array, target: Array, columns: int) -> None:
+    for name, array in (("x", x), ("y", y), ("target", target)):
+        check_numbers(name, array)
+    if (x.ndim, y.ndim, target.ndim) != (2, 1, 2) or len(x) != len(y) or x.shape[1] != target.shape[1]:
+        found = f"inputs {x.shape}, labels {y.shape}, target {target.shape}"
+        raise ShapeError("x, y, target", found=found, rule="rows, a label a row, and as many columns in the target")
+    check_whole("columns", columns, 1, "columns")
+    if columns > x.shape[1]:
+        raise SettingError("columns", found=columns, rule=f"between 1 and {x.shape[1]}, the columns of x")
+    if len(x) + len(target) <= columns:
+        found = f"{len(x)} of the source and {len(target)} of the target"
+        raise ShapeError("rows", found=found, rule=f"more than {columns}, the columns of z", remedy="fewer columns")
+    if bool((y == y[0]).all()):
+        raise DataError("y", found=f"{float(y[0]):g} in every row", rule="at least two labels that differ")

@@ -1,0 +1,214 @@
+"""The discrepancy of two conditional laws of Z given Y, from Gram matrices: their mean and their covariance operators.
+
+Kernels k of z and l of y have feature maps phi and psi. From n pairs, with K = k(z, z), L = l(y, y), a ridge e and the
+centring matrix H, the conditional mean operator and the conditional covariance operator are
+
+    U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
+    R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1,
+
+with moments about 0 in U and about the mean in R. Where kernels are linear, the mean of Z given Y = y is linear in y
+and its covariance the same for all y, these are U y and R in the limit of many pairs and a ridge that goes to 0.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_gram, check_numbers, known
+from lemmata.errors import SettingError, ShapeError
+from lemmata.kernels import AbstractKernel, gram
+
+
+class ConditionalDiscrepancy(eqx.Module):
+    """Two squared distances between conditional laws; the discrepancy is the root of their sum.
+
+    Args:
+        mean: |U_s - U_t|² of the conditional mean operators, in the Hilbert-Schmidt norm.
+        covariance: the squared Bures distance of the conditional covariance operators.
+    """
+
+    mean: Float[Array, ""]
+    covariance: Float[Array, ""]
+
+    @property
+    def value(self) -> Float[Array, ""]:
+        """The discrepancy: a distance between pairs of a mean operator and a covariance operator."""
+        squared = self.mean + self.covariance
+        none = squared <= 0  # where the root has no slope, and equal laws get the slope 0
+        return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, squared)))
+
+
+def conditional_mean_distance(
+    source: tuple[Float[Array, "n n"], Float[Array, "n n"]],
+    target: tuple[Float[Array, "m m"], Float[Array, "m m"]],
+    between: tuple[Float[Array, "n m"], Float[Array, "n m"]],
+    ridge: float | Float[Array, ""],
+) -> Float[Array, ""]:
+    """The squared distance of two conditional mean operators, from Gram matrices (K, L) of z and y.
+
+        |U_s - U_t|² = tr(L_s A_s K_s A_s) + tr(L_t A_t K_t A_t) - 2 tr(L_ts A_s K_st A_t), A = (L + n e)^-1.
+
+    Args:
+        source: K_s and L_s of the source.
+        target: K_t and L_t of the target.
+        between: K_st and L_st of both.
+        ridge: e, above 0.
+
+    Raises:
+        ShapeError: matrices that are not symmetric, or do not fit.
+        DataError: a number is not finite.
+        SettingError: a ridge that is not above 0, or infinite.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.embeddings import conditional_mean_distance
+        >>> y = jnp.array([[1.0], [-1.0]])
+        >>> grams = lambda slope: (slope**2 * y @ y.T, y @ y.T)
+        >>> moved = conditional_mean_distance(grams(2.0), grams(3.0), (6.0 * y @ y.T, y @ y.T), ridge=1.0)
+        >>> round(float(moved), 3)  # slopes 2 and 3 with a ridge of the variance of y: (2 - 3)²/4
+        0.25
+    """
+    _check_grams(source, target, between, ridge)
+    (k_s, l_s), (k_t, l_t), (k_st, l_st) = source, target, between
+    weighted = lambda own, k: jnp.linalg.solve(own, jnp.linalg.solve(own, k).T).T
+    shifted = lambda own: own + len(own) * ridge * jnp.eye(len(own))
+    a_s, a_t = shifted(l_s), shifted(l_t)
+    across = jnp.linalg.solve(a_t, jnp.linalg.solve(a_s, k_st).T).T
+    square = lambda own, shift, k: jnp.sum(own * weighted(shift, k).T)
+    return square(l_s, a_s, k_s) + square(l_t, a_t, k_t) - 2 * jnp.sum(l_st * across)
+
+
+def conditional_covariance_distance(
+    source: tuple[Float[Array, "n n"], Float[Array, "n n"]],
+    target: tuple[Float[Array, "m m"], Float[Array, "m m"]],
+    between: Float[Array, "n m"],
+    ridge: float | Float[Array, ""],
+) -> Float[Array, ""]:
+    """The squared Bures distance of two conditional covariance operators.
+
+    It is
+
+        tr R_s + tr R_t - 2 tr (R_s^1/2 R_t R_s^1/2)^1/2,
+
+    where tr R = tr(H K H B)/n, and the last trace is the sum of the singular values of B_s^1/2 H K_st H B_t^1/2 over
+    the root of n m.
+
+    Args:
+        source: K_s and L_s of the source.
+        target: K_t and L_t of the target.
+        between: K_st.
+        ridge: e, above 0.
+
+    Raises:
+        ShapeError: matrices that are not symmetric, or do not fit.
+        DataError: a number is not finite.
+        SettingError: a ridge that is not above 0, or infinite.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.embeddings import conditional_covariance_distance
+        >>> z, flat = jnp.array([[1.0], [-1.0], [1.0], [-1.0]]), jnp.zeros((4, 4))
+        >>> grams = lambda scale: (scale**2 * z @ z.T, flat)  # y says nothing
+        >>> apart = conditional_covariance_distance(grams(2.0), grams(5.0), 10.0 * z @ z.T, ridge=0.1)
+        >>> round(float(apart), 3)  # deviations 2 and 5
+        9.0
+    """
+    _check_grams(source, target, (between,), ridge)
+    root_s, root_t = _residual_root(source[1], ridge), _residual_root(target[1], ridge)
+    own = lambda k, root: jnp.sum((root @ _centred(k)) * root) / len(k)
+    across = root_s @ _centred(between) @ root_t
+    singular = jnp.linalg.svd(across, compute_uv=False)
+    return own(source[0], root_s) + own(target[0], root_t) - 2 * jnp.sum(singular) / jnp.sqrt(1.0 * across.size)
+
+
+def _check_ridge(ridge: float | Float[Array, ""]) -> None:
+    value = known(ridge)
+    if value is not None and not (value.shape == () and 0 < value < np.inf):
+        rule, remedy = "above 0 and finite", "0.05 of a kernel that is 1 on its diagonal"
+        raise SettingError("ridge", found=value, rule=rule, remedy=remedy)
+
+
+def _check_grams(
+    source: tuple[Array, Array], target: tuple[Array, Array], between: tuple[Array, ...], ridge: float | Array
+) -> None:
+    """What both distances ask of their Gram matrices and of the ridge."""
+    _check_ridge(ridge)
+    for name, pair in (("source", source), ("target", target)):
+        for letter, matrix in zip("KL", pair, strict=True):
+            check_gram(f"{letter} of the {name}", matrix)
+        if pair[0].shape != pair[1].shape:
+            found = f"K {pair[0].shape} and L {pair[1].shape}"
+            raise ShapeError(name, found=found, rule="Gram matrices of the same rows")
+    rows = (len(source[0]), len(target[0]))
+    for letter, matrix in zip("KL", between, strict=False):
+        if jnp.shape(matrix) != rows:
+            rule = f"{rows}: a row for each of the source, a column for each of the target"
+            raise ShapeError(f"{letter} between the two", found=f"shape {jnp.shape(matrix)}", rule=rule)
+        check_numbers(f"{letter} between the two", matrix)
+
+
+def _centred(k: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """H K H."""
+    return k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()
+
+
+def _residual_root(gram_y: Float[Array, "n n"], ridge: float | Float[Array, ""]) -> Float[Array, "n n"]:
+    """The root of B = n e (H L H + n e)^-1."""
+    values, vectors = jnp.linalg.eigh(_centred(gram_y))
+    shift = len(gram_y) * ridge
+    return (vectors * jnp.sqrt(shift / (jnp.maximum(values, 0.0) + shift))) @ vectors.T
+
+
+def conditional_discrepancy(
+    source: tuple[Float[Array, "n d"], Float[Array, "n q"]],
+    target: tuple[Float[Array, "m d"], Float[Array, "m q"]],
+    kernel: AbstractKernel,
+    label_kernel: AbstractKernel,
+    ridge: float = 0.05,
+) -> ConditionalDiscrepancy:
+    """How far apart two conditional laws of z given y are, from a sample of each (conditional operator discrepancy).
+
+    Args:
+        source: representations z and labels y of the source, a row each.
+        target: those of the target.
+        kernel: of z.
+        label_kernel: of y.
+        ridge: e, above 0. A smaller one sees more of the conditional law, and more of the sample.
+
+    Returns:
+        The two squared distances; `value` is the root of their sum.
+
+    Raises:
+        ShapeError: numbers of rows or columns do not fit.
+        DataError: a number is not finite (by `gram`).
+        SettingError: a ridge that is not above 0, or infinite.
+
+    References:
+        yang2024cod, abstract. Where the labels of source and target have unlike laws, equal conditional laws have a
+        discrepancy above 0, since the ridge shrinks each operator by its own labels.
+
+    Example:
+        >>> import jax
+        >>> from lemmata.subjects.embeddings import conditional_discrepancy
+        >>> from lemmata.kernels import RBF
+        >>> y = jax.random.normal(jax.random.key(0), (60, 1))
+        >>> same = conditional_discrepancy((y, y), (y, y), RBF(1.0), RBF(1.0))
+        >>> moved = conditional_discrepancy((y, y), (y + 1.0, y), RBF(1.0), RBF(1.0))
+        >>> bool(same.mean < 1e-6 < moved.mean)
+        True
+    """
+    (z_s, y_s), (z_t, y_t) = source, target
+    _check_ridge(ridge)
+    for name, z, y in (("source", z_s, y_s), ("target", z_t, y_t)):
+        if len(z) != len(y) or len(z) == 0:
+            raise ShapeError(name, found=f"{len(z)} representations and {len(y)} labels", rule="a label each, some")
+    if z_s.shape[1:] != z_t.shape[1:] or y_s.shape[1:] != y_t.shape[1:]:
+        found = f"{z_s.shape} and {z_t.shape}, {y_s.shape} and {y_t.shape}"
+        raise ShapeError("source, target", found=found, rule="as many columns in both")
+    own = [(gram(kernel, z), gram(label_kernel, y)) for z, y in (source, target)]
+    across = gram(kernel, z_s, z_t), gram(label_kernel, y_s, y_t)
+    return ConditionalDiscrepancy(
+        conditional_mean_distance(own[0], own[1], across, ridge),
+        conditional_covariance_distance(own[0], own[1], across[0], ridge),
+    )

@@ -1,0 +1,107 @@
+"""Aspect ratios: what outputs of one input tell about each other, and where an estimate of it has its maximum.
+
+Outputs of a deep and wide critical network share a random scale, so that one tells about another. The information
+between k1 and k2 of them, expanded in the relative variance v of the scale, is k1 k2/8 (v² - (20 + 3 k) v³/6), k = k1 +
+k2, a cubic with its maximum at v = 4/(20 + 3 k); with v taken as nu r, r depth over width and nu the growth of the
+vertex, that is the estimate of an optimal ratio. But v is e^(nu r) - 1: in s = nu r itself the first two terms are
+k1 k2/8 (s² - (14 + 3 k) s³/6), whose maximum is at 4/(14 + 3 k). Neither is one of the information. This theory
+controls the information at random weights. It leaves open what it has to do with how well a trained network predicts.
+"""
+
+import numpy as np
+from jaxtyping import Array, Key
+from scipy import integrate, special
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Source, Status
+from lemmata.engine.problems._aspect_ratios import AspectRatio, AspectRatios
+from lemmata.subjects.field_theory import shared_information
+
+_KEY = "roberts2022principles"
+
+
+def radial_information(log_variance: float, first: int, second: int) -> float:
+    """The same information by the scale: E log of the densities of both lengths given the scale, mixed by hand.
+
+    The information is E[log p(x, y)/(p(x) p(y))] with x and y the logarithms of the squared lengths of the groups,
+    which keep all that the outputs tell of the scale; p are sums over a grid of the scale's logarithm.
+    """
+    step = 0.06 * np.sqrt(log_variance)
+    scale = np.arange(-100, 101) * step
+    weights = np.exp(-0.5 * scale**2 / log_variance)
+    weights, scale = weights / weights.sum(), scale - log_variance / 2.0
+    grids, densities = [], []
+    for size in (first, second):
+        low = -60.0 / size - 6.0 * np.sqrt(log_variance) - log_variance
+        x = np.linspace(low, np.log(30.0 + 4.0 * size) + 6.0 * np.sqrt(log_variance), 301)
+        u = x[:, None] - scale - np.log(2.0)
+        grids.append(x[1] - x[0])
+        densities.append(np.exp(0.5 * size * u - np.exp(u) - special.gammaln(0.5 * size)))
+    joint = densities[0] * weights @ densities[1].T
+    apart = np.outer(*(density @ weights for density in densities))
+    ratio = np.where(joint > 1e-290, joint / np.maximum(apart, 1e-300), 1.0)
+    inner = integrate.trapezoid(joint * np.log(ratio), dx=grids[1], axis=1)
+    return float(integrate.trapezoid(inner, dx=grids[0]))
+
+
+def _at_estimate(problem: AspectRatio) -> np.ndarray:
+    log_variance = problem.growth * problem.estimate
+    return np.asarray(shared_information(log_variance, problem.first, problem.second))
+
+
+def _beyond(problem: AspectRatio) -> np.ndarray:
+    log_variance = problem.growth * problem.estimate * problem.factor
+    return np.asarray(radial_information(log_variance, problem.first, problem.second))
+
+
+class OptimalRatioAsOftenRead(Claim[AspectRatio]):
+    """As often read: the optimal ratio of depth to width that information estimates is a maximum of information. That
+    between k1 and k2 outputs of one input, over the random weights of a deep and wide critical network, has it at
+
+        4/((20 + 3 k) nu),    k = k1 + k2,
+
+    nu the growth of the vertex a layer, and is not above that value at larger ratios.
+    """
+
+    title = "An optimal aspect ratio"
+    source = Source(_KEY, "Abstract, optimal aspect ratio", note="as often read")
+    population = AspectRatios()
+    relation = AtMost()
+    traced = False
+    trivial = "information between continuous variables has no bound of its own"
+    control = Control("not above nine tenths of it", lambda found, problem: 0.9 * found)
+    controls = "what outputs tell about each other"
+    unexplained = "which ratio is best for a trained network"
+    reading = "the optimum as the maximum of the information between two groups of outputs of an untrained network"
+    expected = Status.REFUTED
+
+    def predict(self, problem: AspectRatio) -> np.ndarray:
+        return _at_estimate(problem)
+
+    def measure(self, problem: AspectRatio, key: Key[Array, ""]) -> np.ndarray:
+        return _beyond(problem)
+
+
+class InformationRises(Claim[AspectRatio]):
+    """At large depth and width in the ratio r, outputs of one input of a critical network of slope a below 0 and 1
+    above are sqrt(G) times independent normal variables, log G normal of variance v r, v = 6 (1 + a⁴)/(1 + a²)² - 1.
+    The information between two groups of k outputs together is above its value at r = 4/((20 + 3 k) v) at ratios 1.1
+    to 4 times as large. The maximum there is of a cubic, the first two terms in e^(v r) - 1 with v r in its place; the
+    first two in v r itself have theirs at 4/((14 + 3 k) v).
+    """
+
+    title = "The information rises beyond the estimated optimum"
+    source = Source(_KEY, "Abstract, optimal aspect ratio", note="by the whole information")
+    population = AspectRatios()
+    relation = AtLeast()
+    traced = False
+    trivial = "that it is not negative is known, and is not what is said here"
+    control = Control("it is at least 5/2 as large", lambda found, problem: 2.5 * found)
+    controls = "what outputs tell about each other"
+    unexplained = "which ratio is best for a trained network"
+    corrects = OptimalRatioAsOftenRead
+
+    def predict(self, problem: AspectRatio) -> np.ndarray:
+        return _at_estimate(problem)
+
+    def measure(self, problem: AspectRatio, key: Key[Array, ""]) -> np.ndarray:
+        return _beyond(problem)

@@ -1,0 +1,207 @@
+"""Criticality: where signals and gradients neither explode nor vanish, and how they still move there.
+
+Of a network of weights of variance C_W / fan-in and biases of variance C_b, one input has the kernel K in a layer, the
+variance of its preactivations at infinite width; the next layer has C_b + C_W E[s(z)²], z ~ N(0, K), s the activation.
+Small changes of K are multiplied by chi_parallel = C_W E[s² (z² - K)]/(2 K²) and squared gradients by
+chi_perpendicular = C_W E[s'²]. This theory controls both at random weights, layer by layer. It leaves open what
+training makes of them, and how fast networks learn whose gradients are of one size.
+"""
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+from scipy.optimize import brentq
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Limit, Rate, Source, Status
+from lemmata.engine.problems._smooth_units import (
+    GatedUnit,
+    GatedUnits,
+    OddUnit,
+    OddUnits,
+    SmoothNetwork,
+    SmoothNetworks,
+    critical_point_of,
+)
+from lemmata.subjects.field_theory import gaussian_moments, representation_flow
+
+_KEY = "roberts2022principles"
+_NETWORKS = 100
+
+
+def generator(key: Key[Array, ""]) -> np.random.Generator:
+    """A NumPy generator from a key."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
+
+
+def critical_point(problem: GatedUnit) -> np.ndarray:
+    """C_b, C_W and K* where chi_parallel = chi_perpendicular, by panels of Gauss-Legendre rules."""
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    edges = np.linspace(-12.0, 12.0, 97)
+    z = (edges[:-1, None] + 0.25 * (nodes + 1.0) / 2.0).reshape(-1)
+    weights = np.tile(0.125 * weights, 96) * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+
+    def moments(kernel: float) -> tuple[float, float, float]:
+        value, slope = problem.parts(np.sqrt(kernel) * z)
+        return weights @ value**2, weights @ slope**2, weights @ (value**2 * (z**2 - 1.0)) / (2.0 * kernel)
+
+    def gap(log_kernel: float) -> float:
+        _, slope, parallel = moments(np.exp(log_kernel))
+        return parallel / slope - 1.0
+
+    low = np.log(1.0 / problem.beta**2)
+    kernel = float(np.exp(float(brentq(gap, low, low + 3.5, xtol=1e-14))))  # pyright: ignore
+    second, slope, _ = moments(kernel)
+    return np.array([kernel - second / slope, 1.0 / slope, kernel])
+
+
+def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
+    """C_b, C_W and K that keep a kernel, a share of K*, as it is with chi_perpendicular = 1."""
+    kernel = share * critical_point_of(problem.gate).kernel
+    found = gaussian_moments(problem.layer, kernel)
+    second, slope = float(found.second), float(found.slope)
+    return np.array([(kernel - second / slope) / problem.beta**2, 1.0 / slope, kernel / problem.beta**2])
+
+
+class CriticalPointOfGates(Claim[GatedUnit]):
+    """GELU and SWISH, s(u) = u gate(beta u), have one critical point with K* > 0: at
+
+        C_b = K* - E[s²]/E[s'²],    C_W = 1/E[s'²],    E[s² (z² - K*)]/(2 K*²) = E[s'²],    z ~ N(0, K*),
+
+    the kernel K* is fixed and both susceptibilities are 1. K* and C_b are 1/beta² times what they are at beta = 1, C_W
+    is the same: (0.1729, 1.9831, 3.5616) are C_b, C_W and K* of GELU, (0.5551, 1.9880, 14.3202) of SWISH.
+    """
+
+    title = "The critical points of GELU and SWISH"
+    source = Source(_KEY, "Abstract, criticality")
+    population = GatedUnits()
+    relation = Equal()
+    traced = False
+    control = Control("at nine tenths of the kernel", lambda found, problem: _scaled(problem, 0.9))
+    controls = "the variances of weights and biases at which signals neither explode nor vanish"
+    unexplained = "whether networks of these variances train best"
+
+    def predict(self, problem: GatedUnit) -> np.ndarray:
+        point = critical_point_of(problem.gate)
+        scale = problem.beta**-2
+        return np.array([point.bias_variance * scale, point.weight_variance, point.kernel * scale])
+
+    def measure(self, problem: GatedUnit, key: Key[Array, ""]) -> np.ndarray:
+        return critical_point(problem)
+
+    def condition(self, problem: GatedUnit) -> np.ndarray:
+        """The root moves by 60 times what the difference of the two sides does; C_b is a difference, of 1/26 of K*."""
+        return np.array([300.0, 100.0, 100.0])
+
+
+class GradientsOffCriticality(Claim[SmoothNetwork]):
+    """In a network of tanh with n units a layer, C_b = 0 and any C_W, the expected squared derivative of the
+    preactivations of layer L along a direction of those of layer 1 is
+
+        product over l = 1 to L - 1 of chi_perpendicular(K_l),
+
+    up to relative corrections of order L/n, with K_(l+1) = C_W E[tanh(z)²], z ~ N(0, K_l).
+    """
+
+    title = "Exploding and vanishing gradients"
+    source = Source(_KEY, "Abstract, RG flow")
+    population = SmoothNetworks(critical=False)
+    relation = EqualInMean(margin=0.1, resolution=0.1)
+    traced = False
+    trials = 48
+    control = Control("a quarter more", lambda product, problem: 1.25 * product)
+    controls = "how signals and gradients propagate from layer to layer"
+    unexplained = "the fluctuations from network to network, which grow with L/n"
+
+    def predict(self, problem: SmoothNetwork) -> np.ndarray:
+        flow = representation_flow(
+            problem.layer, problem.kernel, problem.depth, weight_variance=problem.weights, bias_variance=problem.biases
+        )
+        return np.asarray(np.prod(np.asarray(flow.perpendicular)[:-1]))
+
+    def measure(self, problem: SmoothNetwork, key: Key[Array, ""]) -> np.ndarray:
+        return np.asarray(problem.drawn(_NETWORKS, generator(key))[1].mean())
+
+
+class CriticalGradientsStayAsOftenRead(Claim[OddUnit]):
+    """As often read: at criticality gradients neither explode nor vanish, and so keep their size. For an odd smooth
+    activation of slope 1 at 0, whose critical point is C_b = 0 and C_W = 1, the squared gradient over l layers,
+
+        product over layers of chi_perpendicular,
+
+    does not change with l. It falls like 1/l.
+    """
+
+    title = "Gradients do not vanish at criticality"
+    source = Source(_KEY, "Abstract, criticality", note="as often read")
+    population = OddUnits()
+    relation = Rate("l", (64.0, 256.0, 1024.0))
+    traced = False
+    trials = 16
+    control = Control("it grows like l^(1/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "squared gradients at criticality"
+    unexplained = "that a power of the depth is far less harm than an exponential"
+    reading = "for K* = 0; activations of two lines keep squared gradients exactly"
+    expected = Status.REFUTED
+
+    def predict(self, problem: OddUnit) -> np.ndarray:
+        return np.asarray(0.0)
+
+    def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:
+        return _products(problem, self.relation.rungs)
+
+
+class CriticalGradientsFallSlowly(Claim[OddUnit]):
+    """For an odd smooth activation of slope 1 at 0 whose third derivative there is negative, at its critical point
+    C_b = 0 and C_W = 1, the squared gradient over l layers, the product of chi_perpendicular, falls like 1/l: a power,
+    which is the same for all of them.
+    """
+
+    title = "Squared gradients at criticality fall like 1/depth"
+    source = Source(_KEY, "Abstract, criticality", note="with the power that is left")
+    population = OddUnits()
+    relation = Rate("l", (64.0, 256.0, 1024.0))
+    traced = False
+    trials = 16
+    control = Control("it falls like l^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "squared gradients at criticality"
+    unexplained = "the constant"
+    corrects = CriticalGradientsStayAsOftenRead
+
+    def predict(self, problem: OddUnit) -> np.ndarray:
+        return np.asarray(-1.0)
+
+    def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:
+        return _products(problem, self.relation.rungs)
+
+
+def _products(problem: OddUnit, rungs: tuple[float, ...]) -> np.ndarray:
+    found = np.cumprod(problem.followed(int(rungs[-1])).perpendicular)
+    return found[[int(rung) - 1 for rung in rungs]]
+
+
+class VertexOfOddUnits(Claim[OddUnit]):
+    """For every odd smooth activation of slope 1 at 0 whose third derivative there is negative, at its critical point
+    C_b = 0 and C_W = 1, the four-point vertex, V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V, has
+
+        V/(l K²) -> 2/3
+
+    with the layer l, where K ~ 1/(|s'''(0)| l) depends on the activation.
+    """
+
+    title = "The vertex of odd activations"
+    source = Source(_KEY, "Abstract, universality classes")
+    population = OddUnits()
+    relation = Limit("l", (64.0, 256.0, 1024.0), margin=0.02, resolution=0.05)
+    traced = False
+    trials = 16
+    control = Control("the limit is 3/4", lambda limit, problem: 0.75 * np.ones_like(limit))
+    controls = "the excess kurtosis of outputs, 3 V/(n K²), of a class of activations"
+    unexplained = "scale invariant activations, which have from 2 to 5 in place of 2/3"
+
+    def predict(self, problem: OddUnit) -> np.ndarray:
+        return np.full(len(self.relation.rungs), 2.0 / 3.0)
+
+    def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:
+        rungs = np.array(self.relation.rungs)
+        flow, at = problem.followed(int(rungs[-1])), rungs.astype(int) - 1
+        return flow.vertices[at] / flow.kernels[at] ** 2 / rungs

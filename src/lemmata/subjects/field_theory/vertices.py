@@ -1,0 +1,220 @@
+"""Four-point vertices: by how much outputs of wide networks are not Gaussian, and what depth over width tells of it.
+
+Given a layer, the preactivations of the next are independent and Gaussian of one variance G, which fluctuates from
+network to network: outputs are Gaussian of a random scale, of excess kurtosis 3 Var G/(E G)². To first order in 1/n, n
+the width, Var G = V/n with the four-point vertex V. This theory controls that variance at random weights. It leaves
+open training, and outputs at several inputs.
+"""
+
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Limit, Order, Source, Status
+from lemmata.engine.problems._critical_networks import TwoLineNetwork, TwoLineNetworks
+from lemmata.engine.problems._smooth_units import SmoothNetwork, SmoothNetworks
+from lemmata.subjects.field_theory import representation_flow
+from lemmata.subjects.field_theory.criticality import generator
+
+_KEY = "roberts2022principles"
+_WIDTHS = (32.0, 64.0, 128.0)
+_SKIPS = (0.0, 0.3, 0.9)
+
+
+class VertexOfTwoLines(Claim[TwoLineNetwork]):
+    """A network of n units a layer, of slope a below 0 and 1 above, C_b = 0 and C_W = 2/(1 + a²), has at every width
+    and in every layer l
+
+        n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1,
+
+    G the variance of preactivations given the layer before: v (l - 1) to first order in l/n, 5 a layer for ReLU and 2
+    for the identity. Outputs have 3/n times as much excess kurtosis.
+    """
+
+    title = "The vertex of activations of two lines"
+    source = Source(_KEY, "Abstract, nearly Gaussian", note="to all orders in 1/width")
+    population = TwoLineNetworks()
+    relation = EqualInMean(resolution=0.06)
+    traced = False
+    trials = 64
+    control = Control("the square of the mean is not taken off", lambda found, problem: _grown(problem, 1.0))
+    controls = "the excess kurtosis of outputs at random weights"
+    unexplained = "the mean of outputs after training, and several inputs"
+
+    def predict(self, problem: TwoLineNetwork) -> np.ndarray:
+        return _grown(problem, 0.0)
+
+    def measure(self, problem: TwoLineNetwork, key: Key[Array, ""]) -> np.ndarray:
+        """Networks are drawn through the squared lengths of their layers."""
+        scales = problem.scales(problem.width, problem.depth - 1, 2000, generator(key))
+        return np.asarray(problem.width * np.mean((scales - 1.0) ** 2))
+
+
+def _grown(problem: TwoLineNetwork, more: float) -> np.ndarray:
+    n = problem.width
+    return np.asarray(n * ((1.0 + (problem.unit_growth + more) / n) ** (problem.depth - 1) - 1.0))
+
+
+class VertexOfSmoothUnits(Claim[SmoothNetwork]):
+    """In a critical network of tanh or GELU with n units a layer, the variance G of the preactivations of layer L given
+    the layer before has, to first order in L/n,
+
+        n Var G = V,    V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,    V = 0 in layer 1.
+    """
+
+    title = "The vertex by its recursion"
+    source = Source(_KEY, "Abstract, iteration")
+    population = SmoothNetworks()
+    relation = EqualInMean(margin=0.1, resolution=0.1)
+    traced = False
+    trials = 48
+    control = Control("a third more", lambda vertex, problem: 4 / 3 * vertex)
+    controls = "the outputs of a network of random weights to first order in 1/width"
+    unexplained = "the trained network, and the orders beyond the first"
+
+    def predict(self, problem: SmoothNetwork) -> np.ndarray:
+        flow = representation_flow(
+            problem.layer, problem.kernel, problem.depth, weight_variance=problem.weights, bias_variance=problem.biases
+        )
+        return np.asarray(flow.vertex[-1])
+
+    def measure(self, problem: SmoothNetwork, key: Key[Array, ""]) -> np.ndarray:
+        return np.asarray(problem.width * np.var(problem.drawn(150, generator(key))[0], ddof=1))
+
+
+def _kurtosis(problem: TwoLineNetwork, width: float, key: Key[Array, ""]) -> np.ndarray:
+    """Of outputs, by their variances: E[z⁴] = 3 E[G²] and E[G] = 1."""
+    layers = round(problem.ratio * width)
+    return np.asarray(3.0 * np.mean((problem.scales(int(width), layers, 1500, generator(key)) - 1.0) ** 2))
+
+
+def _limits(problem: TwoLineNetwork, growth: float) -> np.ndarray:
+    layers = np.array([round(problem.ratio * width) / width for width in _WIDTHS])
+    return 3.0 * np.expm1(growth * layers)
+
+
+class RatioAloneAsOftenRead(Claim[TwoLineNetwork]):
+    """As often read: the ratio r of depth to width alone controls how far outputs are from Gaussian. At large width
+    critical networks then have the excess kurtosis 3 (e^(2r) - 1) of linear ones, whatever their activation.
+    """
+
+    title = "The aspect ratio alone controls the deviation"
+    source = Source(_KEY, "Abstract, aspect ratio", note="as often read")
+    population = TwoLineNetworks()
+    relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.05)
+    traced = False
+    trials = 100
+    control = Control("four fifths of it", lambda limits, problem: 0.8 * limits)
+    controls = "the excess kurtosis of outputs at one ratio of depth to width"
+    unexplained = "which activation a network of practical relevance has"
+    reading = "controlled by the ratio: a function of it alone"
+    expected = Status.REFUTED
+
+    def predict(self, problem: TwoLineNetwork) -> np.ndarray:
+        return _limits(problem, 2.0)
+
+    def measure_at(self, problem: TwoLineNetwork, key: Key[Array, ""], n: float) -> np.ndarray:
+        return _kurtosis(problem, n, key)
+
+
+class RatioTimesGrowth(Claim[TwoLineNetwork]):
+    """Critical networks of slope a below 0 and 1 above have outputs, at large width n and depth r n, of excess kurtosis
+
+        3 (e^(v r) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1 :
+
+    a function of r times a number of the activation. At one and the same r it does not vanish with the width.
+    """
+
+    title = "The aspect ratio and the activation control the deviation"
+    source = Source(_KEY, "Abstract, aspect ratio", note="with the number of the activation")
+    population = TwoLineNetworks()
+    relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.08)
+    traced = False
+    trials = 100
+    control = Control("a quarter more", lambda limits, problem: 1.25 * limits)
+    controls = "the excess kurtosis of outputs at one ratio of depth to width"
+    unexplained = "activations that are not scale invariant, whose kernels move with depth"
+    corrects = RatioAloneAsOftenRead
+
+    def predict(self, problem: TwoLineNetwork) -> np.ndarray:
+        return _limits(problem, problem.unit_growth)
+
+    def measure_at(self, problem: TwoLineNetwork, key: Key[Array, ""], n: float) -> np.ndarray:
+        return _kurtosis(problem, n, key)
+
+
+def vertex_with_skip(problem: TwoLineNetwork) -> tuple[float, float]:
+    """V in the last layer of a residual network of kernel 1: what grows evenly, and what E[z_i z_j²] adds.
+
+    With c = C_W E[s²] = 1 - skip² and o = (1 - a²) sqrt(2/pi), the derivative of E[s²] in a mean of z and also E[z s²]:
+    T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4 skip²) + 2 C_W o T.
+    """
+    skip, keep = problem.skip, 1.0 - problem.skip**2
+    weights, tilt = keep / problem.second, (1.0 - problem.slope**2) * np.sqrt(2.0 / np.pi)
+    even, handed_on, third = 0.0, 0.0, 0.0
+    for _ in range(problem.depth - 1):
+        even += keep * (problem.unit_growth * keep + 4.0 * skip**2)
+        handed_on += 2.0 * weights * tilt * third
+        third = skip * (third + weights * tilt)
+    return even, handed_on
+
+
+def _vertex_drawn(problem: TwoLineNetwork, networks: int, key: Key[Array, ""]) -> np.ndarray:
+    """The mean of n squares of variance 2 has the variance (V + 2)/n."""
+    lengths = np.mean(problem.preactivations(networks, generator(key)) ** 2, axis=1)
+    return np.asarray(problem.width * np.var(lengths, ddof=1) - 2.0)
+
+
+class SkipsSlowTheVertexAsOftenRead(Claim[TwoLineNetwork]):
+    """As often read: residual connections z' = skip z + W s(z), at the C_W that keeps the kernel, push the depth at
+    which outputs are far from Gaussian, all of them: the larger the skip, from 0 on, the slower the vertex grows with
+    depth.
+
+    For ReLU a skip of 3/10 makes it grow faster than none; only skips near 1 slow it.
+    """
+
+    title = "Residual connections slow the vertex"
+    source = Source(_KEY, "Abstract, residual connections", note="as often read")
+    population = TwoLineNetworks(skips=True)
+    relation = Order("skip", _SKIPS)
+    traced = False
+    trials = 100
+    control = Control("the larger the skip, the faster it grows", lambda sign, problem: -sign)
+    controls = "the growth of the vertex with depth"
+    unexplained = "skips over several layers"
+    reading = "residual connections of any factor, in networks of ReLU"
+    expected = Status.REFUTED
+
+    def predict(self, problem: TwoLineNetwork) -> np.ndarray:
+        return np.asarray(-1.0)
+
+    def measure_at(self, problem: TwoLineNetwork, key: Key[Array, ""], skip: float) -> np.ndarray:
+        network = TwoLineNetwork(0.0, skip, problem.ratio, 128, problem.depth + 5)
+        return np.asarray(_vertex_drawn(network, 200, key) / (network.depth - 1))
+
+
+class VertexWithSkips(Claim[TwoLineNetwork]):
+    """In residual networks z' = skip z + W s(z) of n units of slope a below 0 and 1 above, C_W = 2 (1 - skip²)/(1 +
+    a²), the vertex has to first order in 1/n, for kernel 1 and with c = 1 - skip²,
+
+        V' = V + c (v c + 4 skip²) + 2 C_W o T,    T' = skip (T + C_W o),    o = (1 - a²) sqrt(2/pi),
+
+    from V = T = 0 in layer 1, v = 6 (1 + a⁴)/(1 + a²)² - 1 and T = n E[z_i z_j²] for two units i and j. The growth goes
+    to 0 as the skip goes to 1, and for ReLU it is above the 5 of no skip up to a skip of 0.74.
+    """
+
+    title = "The vertex with residual connections"
+    source = Source(_KEY, "Abstract, residual connections", note="with what units tell about each other's signs")
+    population = TwoLineNetworks(skips=True)
+    relation = EqualInMean(margin=0.1, resolution=0.08)
+    traced = False
+    trials = 60
+    control = Control("without T", lambda vertex, problem: np.asarray(vertex_with_skip(problem)[0]))
+    controls = "the growth of the vertex with depth"
+    unexplained = "the depth at which such a network is best"
+    corrects = SkipsSlowTheVertexAsOftenRead
+
+    def predict(self, problem: TwoLineNetwork) -> np.ndarray:
+        return np.asarray(sum(vertex_with_skip(problem)))
+
+    def measure(self, problem: TwoLineNetwork, key: Key[Array, ""]) -> np.ndarray:
+        return _vertex_drawn(problem, 150, key)

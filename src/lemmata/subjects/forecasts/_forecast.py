@@ -1,0 +1,250 @@
+"""A measured learning curve continued to more data, with an interval whose coverage was measured on other curves.
+
+Inside the measured sizes the curve is smoothed by a Gaussian process in the logarithms (`_curve_smoothing`). Beyond
+the last size, several ways of going on (it stays; straight lines; a decaying slope; power laws with a floor) are mixed
+in shares that a small network reads off the curve's features, with a correction and two scales, downwards and upwards,
+that grow with the distance (`_curve_prior`). The network is a prior learned from real curves: those of the tables with
+odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022), cut at random sizes, thinned, averaged over few
+splits, and synthetic ones of known law. Its scales were then stretched, by horizon, until curves of tables that a fit
+had not seen were covered at the nominal rate. The numbers are in learning_curve_prior.json;
+`benchmarks/learning_curves.py` writes that file and reports coverage and error on the tables with even numbers.
+
+What this is not: a law. A curve unlike those of the database (a phase transition beyond the last size, a change of the
+data's distribution) can leave the interval; calibration is an average over curves, and was checked to 8 times the last
+size. Beyond that the scales go on growing in proportion to ln n, which is a choice.
+"""
+
+import dataclasses
+import functools
+import importlib.resources
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from lemmata.errors import DataError
+
+from ._curve_prior import continuations, look, outlook
+from ._curve_smoothing import Smoothed, smooth
+
+FARTHEST = 1e4
+"""Sizes beyond this many times the last measured one are not looked at: an error not reached there is out of reach."""
+LEAST = 3
+LEAST_OWN = 0.25
+"""The share of a standard error that a measurement has to itself, at the least."""
+STEP = 0.03
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """A number with its 90 % interval; an end without a limit is infinite (null in study.json)."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Prior:
+    """What was learned from many curves.
+
+    Args:
+        members: networks, averaged.
+        horizons: ln of the factors at which the stretches are given.
+        down, up: factors of the scales below and above the median, at those horizons; the first holds inside as well.
+    """
+
+    members: tuple[dict, ...]
+    horizons: Float[np.ndarray, " k"]
+    down: Float[np.ndarray, " k"]
+    up: Float[np.ndarray, " k"]
+
+    def spread(self, features, ways, variance, horizons) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Median, scales down and up of the change of ln(error), stretched, and the weight of their tails."""
+        found = [outlook(member, features, ways, variance, horizons) for member in self.members]
+        median, down, up = (np.mean(part, axis=0) for part in zip(*found, strict=True))
+        apart = np.var([part[0] for part in found], axis=0)
+        tail = float(np.mean([np.exp(member["tail"]) for member in self.members]))
+        down = np.sqrt(down**2 + apart) * np.interp(horizons, self.horizons, self.down)
+        up = np.sqrt(up**2 + apart) * np.interp(horizons, self.horizons, self.up)
+        return median, down, up, tail
+
+
+@functools.cache
+def prior() -> Prior:
+    """The prior that comes with the package."""
+    text = importlib.resources.files("lemmata.subjects.forecasts").joinpath("learning_curve_prior.json").read_text()
+    return prior_from(json.loads(text))
+
+
+def prior_from(stored: dict) -> Prior:
+    """The prior from what its file holds."""
+    members = tuple(
+        {
+            "matrices": [np.array(matrix, float) for matrix in member["matrices"]],
+            "biases": [np.array(bias, float) for bias in member["biases"]],
+            **{name: np.array(member[name], float) for name in ("centre", "spread", "tail")},
+        }
+        for member in stored["members"]
+    )
+    stretches = (np.array(stored[name], float) for name in ("horizons", "down", "up"))
+    return Prior(members, *stretches)
+
+
+@dataclasses.dataclass(frozen=True)
+class Forecast:
+    """The true mean error at every number of rows, as a distribution; made by `forecast`.
+
+    Args:
+        smoothed: the measured curve, a batch of one.
+        sizes: the measured sizes.
+        measured: the losses that were smoothed.
+        features, ends: of that curve.
+        prior: what was learned from other curves.
+        shared: relative standard error that all measurements have in common.
+    """
+
+    smoothed: Smoothed
+    sizes: Float[np.ndarray, " s"]
+    measured: Float[np.ndarray, " s"]
+    features: Float[np.ndarray, "1 f"]
+    ends: dict
+    prior: Prior
+    shared: float = 0.0
+
+    def quantiles(self, sizes, levels) -> Float[np.ndarray, "s q"]:
+        """Quantiles of the true error at n rows, one row a size and one column a level; increasing in the level.
+
+        Args:
+            sizes: numbers of rows, at least 1; within the measured ones this is the smoothed curve.
+            levels: between 0 and 1.
+        """
+        logs = np.log(np.atleast_1d(np.asarray(sizes, float)))
+        normal = special.ndtri(np.atleast_1d(np.asarray(levels, float)))[None]
+        median, down, up, tail = self._distribution(logs)
+        x = np.sinh(np.clip(tail * normal, -50.0, 50.0)) / tail
+        end = float(self.measured[-1])
+        shared = self.shared * end / max(end + float(self.smoothed.offset[0]), np.finfo(float).tiny)
+        away = np.hypot(np.where(x < 0, down[:, None], up[:, None]) * x, shared * normal)
+        values = median[:, None] + np.sign(normal) * away
+        return np.maximum(np.exp(np.clip(values, -700.0, 700.0)) - self.smoothed.offset[0], 0.0)
+
+    def error(self, n: float | int, level: float = 0.9) -> Interval:
+        """The true error at n rows: its median and the central interval that holds `level` of the distribution."""
+        lower, value, upper = self.quantiles([n], _levels(level))[0].tolist()
+        return Interval(value, lower, upper)
+
+    def samples(self, error: float | int, level: float = 0.9) -> Interval:
+        """The smallest number of rows at which the curve is at or below `error`.
+
+        The value is where the median first is, the lower end where the lower quantile first is, the upper end where
+        the upper one is: math.inf where that is nowhere up to 10,000 times the last measured size. From the size on
+        from which everything measured is at or below `error`, so is the median. Before the first size nothing was
+        measured: value and upper end are not below it, and the lower end is 1 where the curve is there at that size.
+        """
+        logs, curves, first = self._curves(level)
+        lower, value, upper = (_first_below(logs, curves[:, i], error, first) for i in range(3))
+        start = float(self.sizes[0])
+        value, upper = max(value, start), max(upper, start)
+        above = np.flatnonzero(self.measured > error)
+        reached = int(above[-1]) + 1 if len(above) else 0
+        if reached < len(self.sizes):
+            value = min(value, float(self.sizes[reached]))
+        return Interval(value, min(lower, value), max(upper, value))
+
+    def floor(self, level: float = 0.9) -> Interval:
+        """The error that no amount of data crosses: the least of each quantile's curve from the first size on.
+
+        `samples` has a finite value, lower or upper end for an error just where the error is at least this value,
+        lower or upper end. Looked at up to 10,000 times the last size.
+        """
+        _, curves, first = self._curves(level)
+        lower, value, upper = curves[first:].min(axis=0).tolist()
+        value = min(value, float(self.measured[-1]))
+        return Interval(value, min(lower, value), upper)
+
+    def _curves(self, level: float) -> tuple[np.ndarray, np.ndarray, int]:
+        """A fine grid of ln n with the measured sizes in it, the three quantiles, and the index of the first size."""
+        measured = self.smoothed.logs[0]
+        grid = np.arange(0.0, float(measured[-1]) + math.log(FARTHEST) + STEP, STEP)
+        logs = np.unique(np.concatenate([grid, measured]))
+        return logs, self.quantiles(np.exp(logs), _levels(level)), int(np.searchsorted(logs, measured[0]))
+
+    def _distribution(self, logs: Float[np.ndarray, " s"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Median of ln(error + offset), scales down and up, and the weight of the tails."""
+        last = self.ends["last"][0]
+        horizons = np.maximum(logs - last, 0.0)[None]
+        ways = continuations(self.smoothed, self.ends, horizons)
+        change, down, up, tail = self.prior.spread(self.features, ways, self.ends["variance"], horizons)
+        change, down, up = change[0], down[0], up[0]
+        mean, variance = (part[0] for part in self.smoothed.at(np.minimum(logs, last)[None]))
+        inside = np.sqrt(variance / self.ends["variance"][0])
+        return mean + change, down * inside, up * inside, tail
+
+
+def forecast(
+    sizes,
+    measured,
+    se,
+    *,
+    baseline: float | int | None = None,
+    shared: float = 0.0,
+) -> Forecast:
+    """Continue a measured learning curve to more data.
+
+    Args:
+        sizes: numbers of training rows, at least 3, increasing.
+        measured: mean held-out loss at each, at least 0, the lower the better.
+        se: standard errors of the means; nan where unknown, 0 where exact.
+        baseline: loss of predicting the mean or the class shares, if known.
+        shared: relative standard error that the means at all sizes have in common, since they are taken on the same
+            rows: averaging over sizes does not lower it. It is a part of `se`.
+
+    Raises:
+        DataError: if there are fewer than 3 sizes, they do not increase, or a loss is negative or not finite.
+
+    Example:
+        >>> n = np.array([25, 50, 100, 200, 400])
+        >>> curve = forecast(n, 2.0 * n**-0.5, 0.02 * n**-0.5, baseline=1.0)
+        >>> found = curve.error(1600)
+        >>> bool(found.lower < 2.0 * 1600**-0.5 < found.upper)
+        True
+    """
+    sizes, measured, se = (np.atleast_1d(np.asarray(part, float)) for part in (sizes, measured, se))
+    if not (sizes.shape == measured.shape == se.shape and sizes.ndim == 1):
+        shapes = ", ".join(str(part.shape) for part in (sizes, measured, se))
+        raise DataError("learning curve", found=f"shapes {shapes}", rule="one loss and one standard error a size")
+    if len(sizes) < LEAST:
+        raise DataError(
+            "learning curve", found=f"{len(sizes)} sizes", rule=f"at least {LEAST}", remedy="measure at more sizes"
+        )
+    if not (np.all(np.diff(sizes) > 0) and sizes[0] >= 1 and np.isfinite(sizes[-1])):
+        raise DataError("sizes of a learning curve", found=sizes.tolist(), rule="increasing, at least 1")
+    if not (np.all(np.isfinite(measured)) and np.all(measured >= 0)):
+        raise DataError("losses of a learning curve", found=measured.tolist(), rule="finite and at least 0")
+    known = np.where(np.isfinite(se) & (se >= 0), se, np.nan)
+    known = np.sqrt(np.maximum(known**2 - (shared * measured) ** 2, (LEAST_OWN * known) ** 2))
+    smoothed = smooth(sizes[None], measured[None], known[None])
+    features, ends = look(smoothed, np.array([np.nan if baseline is None else baseline], float))
+    return Forecast(smoothed, sizes, measured, features, ends, prior(), shared)
+
+
+def _levels(level: float) -> Sequence[float]:
+    return ((1 - level) / 2, 0.5, (1 + level) / 2)
+
+
+def _first_below(
+    logs: Float[np.ndarray, " s"], errors: Float[np.ndarray, " s"], error: float | int, first: int
+) -> float:
+    """The n at which the curve, straight between points of the grid, comes to the error, from index `first` on."""
+    later = np.flatnonzero(errors[first:] <= error)
+    if not len(later):
+        return math.inf
+    if later[0] == 0:
+        return 1.0
+    at = first + int(later[0])
+    share = (errors[at - 1] - error) / (errors[at - 1] - errors[at])
+    return float(np.exp(logs[at - 1] + share * (logs[at] - logs[at - 1])))

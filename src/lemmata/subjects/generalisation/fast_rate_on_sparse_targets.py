@@ -1,0 +1,322 @@
+"""The Lasso on targets that few random features represent: an error of the order 1/N, with constants.
+
+This theory controls the error, at the N examples, of the Lasso over p features where the target has s of them. It
+assumes a penalty above the noise and a finite stretch V_k of these s features; it leaves unexplained targets that need
+many features, for which the error falls like N^(-1/2) at least.
+
+The stretch of a set S of features, with their Gram matrix G = Phi^T Phi/N, is
+
+    V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / (delta^T G delta),
+
+how much l_1 norm on S, beyond a share 1/k of that off S, fits into a function of mean square 1: s over a squared
+compatibility constant.
+"""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Kind, Rate, Source
+from lemmata.engine.problems._sparse_ramps import SparseExamples, SparseTargets
+from lemmata.solvers import lasso_objective, proximal_gradient, soft_threshold
+
+_DELTA, _RATIO, _STEPS, _STILL = 0.1, 4.0, 1000, 1e-10
+_EXAMPLES = (128.0, 256.0, 512.0, 1024.0)
+_LASSO = Source("li2025incontext", "Lemma 2", "(36)", note="on sparse targets, at the examples; not in the source")
+_ERROR, _DENSE = "the error of the Lasso on sparse targets", "targets that need many features"
+
+
+def least_quadratic(
+    curvature: Float[Array, "p p"], slope: Float[Array, " p"], level: Float[Array, " p"] | Array | float
+) -> Float[Array, " p"]:
+    """The minimiser of rho^T H rho/2 - b^T rho + sum_j level_j |rho_j|, by accelerated steps with adaptive restarts.
+
+    Args:
+        curvature: H.
+        slope: b.
+        level: the penalties, one for all entries or one for each.
+    """
+    step = 1 / jnp.linalg.eigvalsh(curvature)[-1]
+
+    def advance(state: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
+        rho, ahead, size = state
+        aim = ahead - step * (curvature @ ahead - slope)
+        moved = jnp.sign(aim) * jnp.maximum(jnp.abs(aim) - step * level, 0.0)  # a threshold for each entry
+        following = (1 + jnp.sqrt(1 + 4 * size**2)) / 2
+        back = (ahead - moved) @ (moved - rho) > 0
+        carried = jnp.where(back, moved, moved + (size - 1) / following * (moved - rho))
+        return (moved, carried, jnp.where(back, 1.0, following)), None
+
+    start = jnp.zeros_like(slope)
+    return jax.lax.scan(advance, (start, start, jnp.ones(())), None, length=_STEPS)[0][0]
+
+
+def stretch(gram: Float[Array, "p p"], size: int, share: Float[Array, ""] | float) -> Float[Array, ""]:
+    """V_k of the first features: the largest over the signs of delta on them.
+
+    Args:
+        gram: G.
+        size: how many features S has.
+        share: k.
+    """
+    level = jnp.where(jnp.arange(len(gram)) < size, 0.0, 2 / share)
+
+    def of_signs(signs: Array) -> Array:
+        delta = least_quadratic(2 * gram, jnp.zeros(len(gram)).at[:size].set(2 * signs), level)
+        excess = jnp.abs(delta[:size]).sum() - jnp.abs(delta[size:]).sum() / share
+        return jnp.maximum(excess, 0.0) ** 2 / (delta @ gram @ delta)
+
+    return jax.vmap(of_signs)(_signs(size)).max()
+
+
+def _signs(size: int) -> Float[Array, "m s"]:
+    """All patterns of signs, up to that of all."""
+    return jnp.asarray([(1.0, *rest) for rest in itertools.product((1.0, -1.0), repeat=size - 1)])
+
+
+def likely_noise(problem: SparseExamples) -> Float[Array, ""]:
+    """2 sigma sqrt(2 log(2 p/delta) / N), at least nu = 2 |Phi^T z|_inf / N with probability 1 - delta.
+
+    Args:
+        problem: examples.
+    """
+    count, columns = problem.features.shape
+    return 2 * problem.sigma * math.sqrt(2 * math.log(2 * columns / _DELTA) / count)
+
+
+def largest_noise(problem: SparseExamples) -> Float[Array, ""]:
+    """The noise nu = 2 |Phi^T z|_inf / N.
+
+    Args:
+        problem: examples.
+    """
+    return jnp.abs(2 * problem.noise @ problem.features / len(problem.noise)).max()
+
+
+def _gram(problem: SparseExamples) -> Array:
+    return problem.features.T @ problem.features / len(problem.noise)
+
+
+def lasso(problem: SparseExamples) -> Float[Array, " p"]:
+    """The minimiser rho^ of mean (y - Phi rho)² + lambda |rho|_1 at lambda = 4 times `likely_noise`.
+
+    Args:
+        problem: examples.
+    """
+    slope = 2 * problem.y @ problem.features / len(problem.y)
+    return least_quadratic(2 * _gram(problem), slope, _RATIO * likely_noise(problem))
+
+
+def solved(problem: SparseExamples) -> Hypothesis:
+    """That a further step does not move rho^."""
+    rho, gram = lasso(problem), _gram(problem)
+    step = 1 / (2 * jnp.linalg.eigvalsh(gram)[-1])
+    slope = 2 * problem.y @ problem.features / len(problem.y) - 2 * gram @ rho
+    moved = soft_threshold(rho + step * slope, step * _RATIO * likely_noise(problem)) - rho
+    return Hypothesis("rho^ is the minimum", jnp.abs(moved).max(), "<=", _STILL, "1000 accelerated steps")
+
+
+def outweighed(problem: SparseExamples) -> Hypothesis:
+    """Nu < lambda."""
+    penalty = _RATIO * likely_noise(problem)
+    return Hypothesis("the penalty is above the noise", largest_noise(problem), "<", penalty, "k is positive")
+
+
+def error_bound(problem: SparseExamples, noise: Array) -> Array:
+    """(lambda + nu)² V_k / 4 with k = (lambda + nu)/(lambda - nu).
+
+    Args:
+        problem: examples.
+        noise: nu.
+    """
+    penalty = _RATIO * likely_noise(problem)
+    share = (penalty + noise) / (penalty - noise)
+    return (penalty + noise) ** 2 * stretch(_gram(problem), problem.size, share) / 4
+
+
+def error_of(problem: SparseExamples, rho: Array) -> Array:
+    """Mean of (Phi (rho - rho*))² at the examples."""
+    return jnp.mean((problem.features @ (rho - problem.reference)) ** 2)
+
+
+def variance(problem: SparseExamples) -> Array:
+    """What the best constant leaves of Phi rho*."""
+    return (problem.features @ problem.reference).var()
+
+
+class ErrorByTheStretch(Claim[SparseExamples]):
+    """Let y = Phi rho* + z at N examples, rho* 0 off a set S of features, nu = 2 |Phi^T z|_inf/N, and let rho^ minimise
+    mean (y - Phi rho)² + lambda |rho|_1 with lambda > nu. Then, for k = (lambda + nu)/(lambda - nu),
+
+        mean (Phi rho^ - Phi rho*)² <= (lambda + nu)² V_k / 4,
+        V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
+
+    With delta = rho^ - rho*, stationarity times delta gives 2 mean (Phi delta)² <= nu |delta|_1 -
+    lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k), at most (lambda + nu) times the root
+    of V_k mean (Phi delta)². Without noise and for one feature it is an equality.
+    """
+
+    title = "The error of the Lasso on sparse targets"
+    source = _LASSO
+    stated = Kind.OWN
+    population = SparseTargets()
+    relation = AtMost()
+    control = Control("half of it", lambda bound, problem: bound / 2)
+    controls = _ERROR
+    unexplained = _DENSE
+
+    def predict(self, problem: SparseExamples) -> Array:
+        return error_bound(problem, largest_noise(problem))
+
+    def hypotheses(self, problem: SparseExamples) -> list[Hypothesis]:
+        return [solved(problem), outweighed(problem)]
+
+    def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
+        return error_of(problem, lasso(problem))
+
+    def trivial(self, problem: SparseExamples) -> Array:
+        return variance(problem)
+
+
+class FastRateWithProbability(Claim[SparseExamples]):
+    """Let y = Phi rho* + z at N examples, with p features bounded by 1, rho* 0 off a set S of them and z normal of
+    standard deviation sigma. Let rho^ minimise mean (y - Phi rho)² + lambda |rho|_1 for
+    lambda = 8 sigma sqrt(2 log(2 p/delta)/N). With probability at least 1 - delta
+
+        mean (Phi rho^ - Phi rho*)² <= 50 sigma² V log(2 p/delta) / N,
+        V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)²:
+
+    1/N in the place of sqrt(log N/N), wherever V stays finite. It is `error_by_the_stretch` at nu = lambda/4, which is
+    at least 2 |Phi^T z|_inf/N with that probability.
+    """
+
+    title = "The fast rate on sparse targets"
+    source = _LASSO
+    stated = Kind.OWN
+    population = SparseTargets()
+    relation = AtMost(delta=_DELTA)
+    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    controls = _ERROR
+    unexplained = _DENSE
+
+    def predict(self, problem: SparseExamples) -> Array:
+        count, columns = problem.features.shape
+        value = stretch(_gram(problem), problem.size, 5 / 3)
+        return 50 * problem.sigma**2 * value * math.log(2 * columns / _DELTA) / count
+
+    def hypotheses(self, problem: SparseExamples) -> list[Hypothesis]:
+        return [solved(problem)]
+
+    def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
+        return error_of(problem, lasso(problem))
+
+    def trivial(self, problem: SparseExamples) -> Array:
+        return variance(problem)
+
+
+class ErrorNearTheMinimum(Claim[SparseExamples]):
+    """Let y = Phi rho* + z at N examples, rho* 0 off a set S of features, nu = 2 |Phi^T z|_inf/N, lambda > nu and
+    l(rho) = mean (y - Phi rho)² + lambda |rho|_1. If l(rho) <= l(rho*) + e, then, for k = (lambda + nu)/(lambda - nu),
+
+        mean (Phi rho - Phi rho*)² <= (lambda + nu)² V_k + 2 e,
+        V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
+
+    l(rho) - l(rho*) <= e gives a² <= (lambda + nu) sqrt(V_k) a + e for the root a of the left side, and a² <= b a + e
+    gives a² <= b² + 2 e. Judged for rho after 64 plain steps from 0 of 1/(2 p), p the number of features.
+    """
+
+    title = "The error of coefficients with a good objective on sparse targets"
+    source = _LASSO
+    stated = Kind.OWN
+    population = SparseTargets()
+    relation = AtMost()
+    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    controls = _ERROR
+    unexplained = _DENSE
+
+    def predict(self, problem: SparseExamples) -> Array:
+        penalty = _RATIO * likely_noise(problem)
+        found = jnp.stack([self._found(problem), problem.reference])
+        values = lasso_objective(problem.features, problem.y, penalty, found)
+        excess = jnp.maximum(values[0] - values[1], 0.0)
+        return 4 * error_bound(problem, largest_noise(problem)) + 2 * excess
+
+    def hypotheses(self, problem: SparseExamples) -> list[Hypothesis]:
+        return [outweighed(problem)]
+
+    def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
+        return error_of(problem, self._found(problem))
+
+    def trivial(self, problem: SparseExamples) -> Array:
+        return variance(problem)
+
+    def _found(self, problem: SparseExamples) -> Array:
+        penalty, columns = _RATIO * likely_noise(problem), problem.features.shape[1]
+        return proximal_gradient(problem.features, problem.y, penalty, 1 / (2 * columns), 64)[-1]
+
+
+class StretchIsAtLeastTheBias(Claim[SparseExamples]):
+    """For features Phi with Gram matrix G = Phi^T Phi/N, a set S of them and every k >= 1,
+
+        V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)²
+            >= max over signs sigma of sigma^T (G_SS)^-1 sigma,
+
+    with equality where no feature off S correlates with S by more than 1/k: |G_offS (G_SS)^-1 sigma|_inf <= 1/k. It is
+    the value at delta_S = (G_SS)^-1 sigma, delta_off = 0; lambda²/4 times it is the bias of the Lasso.
+    """
+
+    title = "The stretch of a sparse set of features"
+    source = _LASSO
+    stated = Kind.OWN
+    population = SparseTargets(s=2)
+    relation = AtLeast()
+    control = Control("twice as much", lambda bound, problem: 2 * bound)
+    controls = "the stretch of the features of a sparse target"
+    unexplained = "its value where features correlate"
+
+    def predict(self, problem: SparseExamples) -> Array:
+        size = problem.size
+        inverse = jnp.linalg.inv(_gram(problem)[:size, :size])
+        signs = _signs(size)
+        return jnp.einsum("ms,st,mt->m", signs, inverse, signs).max()
+
+    def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
+        return stretch(_gram(problem), problem.size, 5 / 3)
+
+    def trivial(self, problem: SparseExamples) -> Array:
+        """At delta = 1 on one feature: features are at most 1."""
+        return jnp.asarray(1.0)
+
+    def condition(self, problem: SparseExamples) -> Array:
+        """Of G, by its inverse on S and by the steps that find delta."""
+        values = jnp.linalg.eigvalsh(_gram(problem))
+        return (values[-1] / values[0]) ** 2
+
+
+class RateOnSparseTargets(Claim[SparseExamples]):
+    """Let y = Phi rho* + z at N examples, with p features bounded by 1, rho* of one or two entries +-1 and z normal of
+    standard deviation sigma. The mean of (Phi rho^ - Phi rho*)² over new inputs, rho^ the minimiser of
+    mean (y - Phi rho)² + lambda |rho|_1 for lambda = 8 sigma sqrt(2 log(20 p)/N), falls like 1/N.
+    """
+
+    title = "The rate of the Lasso on sparse targets"
+    source = _LASSO
+    stated = Kind.OWN
+    population = SparseTargets(N=4096)
+    relation = Rate("N", _EXAMPLES)
+    control = Control("like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    controls = _ERROR
+    unexplained = _DENSE
+    trials = 128
+
+    def predict(self, problem: SparseExamples) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
+        """At the inputs of the second half; the examples are the first ones."""
+        new = problem.features[len(problem.noise) // 2 :]
+        found = jnp.stack([lasso(problem.first(int(count))) for count in _EXAMPLES])
+        return jnp.mean(((found - problem.reference) @ new.T) ** 2, axis=1)

@@ -1,0 +1,247 @@
+"""How the number of labellings grows with the points: Sauer's lemma, products of classes, sign networks.
+
+This theory controls how many labellings of N points a class can produce, by the dimension of Vapnik and Chervonenkis or
+unit by unit through a network. It leaves unexplained networks that generalise from fewer rows than they have weights:
+there the count says nothing.
+"""
+
+import itertools
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Hypothesis, Kind, Source
+from lemmata.engine.problems._labelled_points import GeneralPoints, GeneralPositions
+from lemmata.engine.problems._set_systems import (
+    BinomialSum,
+    BinomialSums,
+    ClassPair,
+    ClassPairs,
+    SetSystem,
+    SetSystems,
+    SignArchitecture,
+    SignArchitectures,
+)
+
+from ._labellings import cover_count, halfspace_labellings, shattered_points
+
+_UNITS = 3
+
+
+def _sauer(points: int, dimension: int) -> float:
+    return float(sum(math.comb(points, i) for i in range(dimension + 1)))
+
+
+class SauerShelah(Claim[SetSystem]):
+    """A family of labellings of N points that realises all labellings of no set of more than k points has at most
+
+        sum_{i<=k} binom(N, i)
+
+    members. Balls of radius k around one labelling attain it.
+    """
+
+    title = "The Sauer-Shelah lemma"
+    source = Source("emergence2026", "Lemma 7.9", note="for each set of points")
+    population = SetSystems()
+    relation = AtMost()
+    control = Control(
+        "with k - 1 in place of k",
+        lambda count, problem: _sauer(problem.points, shattered_points(_members(problem), problem.points) - 1),
+    )
+    controls = "how many labellings a class of known dimension can produce"
+    unexplained = "which of them training finds"
+    traced = False
+
+    def predict(self, problem: SetSystem) -> Array:
+        return jnp.asarray(_sauer(problem.points, shattered_points(_members(problem), problem.points)))
+
+    def measure(self, problem: SetSystem, key: Key[Array, ""]) -> Array:
+        return problem.member.sum().astype(float)
+
+    def trivial(self, problem: SetSystem) -> Array:
+        """There are no more labellings."""
+        return jnp.asarray(2.0**problem.points)
+
+
+def _members(problem: SetSystem) -> np.ndarray:
+    return np.flatnonzero(np.asarray(problem.member))
+
+
+class SauerPolynomial(Claim[BinomialSum]):
+    """For N >= k >= 1
+
+        sum_{i<=k} binom(N, i) <= (e N / k)^k:
+
+    a class of dimension k labels N points in polynomially many ways.
+    """
+
+    title = "Binomial sums are at most (eN/k)^k"
+    source = Source("emergence2026", "Lemma 7.9", note="the polynomial form")
+    population = BinomialSums()
+    relation = AtMost()
+    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    controls = "the order at which labellings grow"
+    unexplained = "nothing: it is looser than the sum by about sqrt(2 pi k)"
+
+    def predict(self, problem: BinomialSum) -> Array:
+        return (math.e * problem.points / problem.chosen) ** problem.chosen
+
+    def measure(self, problem: BinomialSum, key: Key[Array, ""]) -> Array:
+        """Term by term: binom(N, i) = binom(N, i - 1) (N - i + 1)/i."""
+        i = jnp.arange(1.0, 101.0)
+        factors = jnp.where(i <= problem.chosen, (problem.points - i + 1) / i, 0.0)
+        return 1 + jnp.sum(jnp.cumprod(factors))
+
+    def trivial(self, problem: BinomialSum) -> Array:
+        """All labellings; at N = k the bound is beyond it."""
+        return 2.0**problem.points
+
+
+def majority_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " labellings"]:
+    """All labellings by a sign unit on three sign units of halfspaces; one of the three is also such a majority."""
+    units = halfspace_labellings(points)
+    first, second = (units[i] for i in np.triu_indices(len(units)))
+    both, either = first & second, first | second
+    return np.unique(both[:, None] | (either[:, None] & units))
+
+
+def _growth(values: np.ndarray, rows: int) -> int:
+    """The most patterns that functions, one a row of values, have on a set of so many points."""
+    subsets = itertools.combinations(range(values.shape[1]), rows)
+    return max(len({tuple(row) for row in values[:, chosen].tolist()}) for chosen in subsets)
+
+
+class ProductGrowth(Claim[ClassPair]):
+    """Let G_H(N) be the most patterns (h(x_1), ..., h(x_N)), h in H, on any N points. For the class H1 x H2 of pairs
+    x -> (h1(x), h2(x))
+
+        G_{H1 x H2}(N) <= G_{H1}(N) G_{H2}(N),
+
+    with equality where the same points are best for both.
+    """
+
+    title = "The growth of a product of classes"
+    source = Source("emergence2026", "Lemma 7.12")
+    population = ClassPairs()
+    relation = AtMost()
+    control = Control("three quarters of the product", lambda product, problem: 0.75 * product)
+    controls = "how many patterns a layer of units produces"
+    unexplained = "units that share weights, which produce fewer"
+    traced = False
+
+    def predict(self, problem: ClassPair) -> Array:
+        first, second = np.asarray(problem.first), np.asarray(problem.second)
+        return jnp.asarray(float(_growth(first, problem.rows) * _growth(second, problem.rows)))
+
+    def measure(self, problem: ClassPair, key: Key[Array, ""]) -> Array:
+        """All pairs of functions, a pair of values as one number."""
+        first, second = np.asarray(problem.first), np.asarray(problem.second)
+        pairs = (3 * first[:, None] + second[None]).reshape(-1, first.shape[1])
+        return jnp.asarray(float(_growth(pairs, problem.rows)))
+
+    def trivial(self, problem: ClassPair) -> Array:
+        """There are 6^N patterns of pairs of values, and no more patterns than pairs of functions."""
+        return jnp.asarray(min(6.0**problem.rows, len(problem.first) * len(problem.second)))
+
+
+class SignNetworkGrowth(Claim[GeneralPoints]):
+    """A network of k sign units on d inputs and a sign unit on top, without thresholds, labels N points in at most
+
+        C(N, d)^k C(N, k),   C(N, d) = 2 sum_{i<d} binom(N - 1, i),
+
+    ways: each unit of the first layer has C(N, d) patterns, and the last unit has at most C(N, k) on each combination
+    of them. Here d = 2 and k = 3, and all networks are counted.
+    """
+
+    title = "Labellings of a sign network are counted unit by unit"
+    source = Source("emergence2026", "Figure 7.9", note="with Cover's counts of the units")
+    population = GeneralPositions(2, 28, 32, 0)
+    relation = AtMost()
+    control = Control(
+        "the first layer does not count: C(N, k)",
+        lambda count, problem: float(cover_count(len(problem.points), _UNITS)),
+        loose="most combinations of a first and a last layer label the points alike: the product is far above",
+    )
+    controls = "how many labellings a network can produce"
+    unexplained = "how far the product is above the count; other activations"
+    traced = False
+
+    def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
+        n = len(problem.points)
+        return [Hypothesis("points", n, "<=", 60, "labellings are whole numbers of 64 bits")]
+
+    def predict(self, problem: GeneralPoints) -> Array:
+        n, d = problem.points.shape
+        return jnp.asarray(float(cover_count(n, d) ** _UNITS * cover_count(n, _UNITS)))
+
+    def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
+        """A unit without threshold on three signs repeats one of them, or its opposite, or takes their majority."""
+        return jnp.asarray(float(len(majority_labellings(np.asarray(problem.points)))))
+
+    def trivial(self, problem: GeneralPoints) -> Array:
+        """All labellings."""
+        return jnp.asarray(2.0 ** len(problem.points))
+
+
+class SignNetworkInThePlane(Claim[GeneralPoints]):
+    """A network of three sign units on two inputs and a sign unit on top, without thresholds, labels N points of the
+    plane, no two of them on a line through the origin, in exactly
+
+        2 (N + binom(N, 3))
+
+    ways. On the half circle of directions its label changes an odd number of times, once or three times, and every
+    choice of places occurs. The product of the units' counts is of the order N^5.
+    """
+
+    title = "A small sign network labels far fewer ways than its units counted one by one"
+    source = Source("emergence2026", "Figure 7.9", note="an exact count beside the product")
+    stated = Kind.OWN
+    population = GeneralPositions(2, 10, 14, 0)
+    relation = Equal()
+    control = Control("it changes at most once, 2 N", lambda count, problem: 2.0 * len(problem.points))
+    controls = "how many labellings a network can produce"
+    unexplained = "more units, more inputs"
+    traced = False
+
+    def predict(self, problem: GeneralPoints) -> Array:
+        n = len(problem.points)
+        return jnp.asarray(2.0 * (n + math.comb(n, 3)))
+
+    def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
+        """All combinations of three units."""
+        return jnp.asarray(float(len(majority_labellings(np.asarray(problem.points)))))
+
+
+class CountBelowParameters(Claim[SignArchitecture]):
+    """For a network of sign units without thresholds, with W weights in all, the product over units of Cover's count
+    C(N, inputs of the unit) bounds the number of labellings of N points. It is at least
+
+        2^min(N, W),
+
+    with equality for one unit: up to N = W rows it does not exclude a single labelling, and no bound on the error that
+    is built on it says anything before there are more rows than weights.
+    """
+
+    title = "Counting labellings says nothing below as many rows as weights"
+    source = Source("emergence2026", "Figure 7.10", note="the logarithm of the count, in bits")
+    stated = Kind.OWN
+    population = SignArchitectures()
+    relation = AtLeast()
+    control = Control("with min(N, W) + 1", lambda bits, problem: bits + 1)
+    controls = "from how many rows on a count of labellings can bound an error"
+    unexplained = "why networks with more weights than rows generalise"
+    traced = False
+
+    def predict(self, problem: SignArchitecture) -> Array:
+        return jnp.asarray(float(min(problem.rows, problem.weights)))
+
+    def measure(self, problem: SignArchitecture, key: Key[Array, ""]) -> Array:
+        layers = itertools.pairwise(problem.widths)
+        product = math.prod(cover_count(problem.rows, before) ** after for before, after in layers)
+        return jnp.asarray(math.log2(product))
+
+    def trivial(self, problem: SignArchitecture) -> Array:
+        """There is one labelling at least."""
+        return jnp.zeros(())

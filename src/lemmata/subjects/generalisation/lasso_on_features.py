@@ -1,0 +1,144 @@
+"""The Lasso over universal features: how long its coefficients are, how well they fit, and their risk.
+
+This theory controls the l_1 norm and the risk of all coefficients whose objective is at most epsilon_opt above that of
+the representing coefficients rho*; it assumes a penalty lambda that outweighs misfit and noise. It leaves unexplained
+the smaller risk of sparse coefficients: rates below N^(-1/2).
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
+from lemmata.engine.problems._finite_populations import (
+    DELTA,
+    FinitePopulation,
+    FinitePopulations,
+    likely_penalty,
+    sufficient_penalty,
+)
+from lemmata.engine.problems._finite_populations import least_penalty as least_penalty
+
+from .uniform_deviation import deviation, deviation_bound
+
+
+def length_bound(
+    reference: Float[Array, ""] | float,
+    cost: Float[Array, ""] | float,
+    penalty: Float[Array, ""] | float,
+    excess: Float[Array, "*c"] | float,
+) -> Float[Array, "*c"]:
+    """4 |rho*|_1 + C_F + 4 epsilon_opt/lambda (li2025incontext, inequality 88).
+
+    Args:
+        reference: |rho*|_1.
+        cost: C_F.
+        penalty: lambda.
+        excess: epsilon_opt.
+    """
+    return 4 * reference + cost + 4 * jnp.asarray(excess) / penalty
+
+
+class AbstractEstimateClaim(Claim[FinitePopulation]):
+    """Statements about five estimates, each with its own epsilon_opt."""
+
+    population = FinitePopulations(least=sufficient_penalty)
+    relation = AtMost()
+    controls = "coefficients whose objective is nearly as small as that of rho*"
+    unexplained = "the smaller risk of sparse coefficients"
+
+
+class LengthOfEstimates(AbstractEstimateClaim):
+    """Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 over N examples y = f + z with features phi in [0, 1] and noise
+    z, rho* fixed coefficients, C_F > 0. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf and
+    l(rho) <= l(rho*) + epsilon_opt, then
+
+        |rho|_1 <= 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda.
+
+    Along two equal features the objective is lambda |rho|_1, which needs the last term.
+    """
+
+    title = "Good objectives have short coefficients"
+    source = Source("li2025incontext", "Lemma 2", "(37)", note="with the constants of (88)")
+    control = Control(
+        "epsilon_opt/(2 lambda) is enough",
+        lambda bound, problem: bound - 7 / 2 * problem.excess / problem.penalty,
+        loose="the bound is loose by 4 at least: epsilon_opt/lambda would be enough on these estimates",
+    )
+    expected = Status.VACUOUS
+
+    def predict(self, problem: FinitePopulation) -> Array:
+        return length_bound(jnp.abs(problem.reference).sum(), problem.cost, problem.penalty, problem.excess)
+
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
+        return jnp.abs(problem.estimates).sum(axis=1)
+
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """(l(rho*) + epsilon_opt)/lambda: the penalty is a part of the objective."""
+        residual = problem.y - problem.prompt @ problem.reference
+        return jnp.abs(problem.reference).sum() + (jnp.mean(residual**2) + problem.excess) / problem.penalty
+
+
+class FitOfEstimates(AbstractEstimateClaim):
+    """Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 over N examples y = f + z with features phi and noise z, rho*
+    fixed coefficients, r = f - phi rho*. If l(rho) <= l(rho*) + epsilon_opt, then
+
+        mean (y - phi rho)² <= mean z² + mean r² + 2 mean z r + lambda |rho*|_1 + epsilon_opt.
+
+    The misfit of rho* and the penalty on it are the price of coefficients that are short.
+    """
+
+    title = "The fit of coefficients with a good objective"
+    source = Source("li2025incontext", "(90)", note="proof of Lemma 2")
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    trivial = "coefficients of any length fit as badly as they like"
+
+    def predict(self, problem: FinitePopulation) -> Array:
+        misfit, noise = problem.misfit[problem.chosen], problem.noise
+        known = jnp.mean(noise**2) + jnp.mean(misfit**2) + 2 * jnp.mean(noise * misfit)
+        return known + problem.penalty * jnp.abs(problem.reference).sum() + problem.excess
+
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
+        return problem.fits()
+
+
+class RiskOfEstimates(AbstractEstimateClaim):
+    """Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 over N independent examples y = f + z, n + 1 features phi in
+    [0, 1] and normal noise z of standard deviation sigma, rho* fixed coefficients, epsilon = sup |f - phi rho*|. At a
+    penalty lambda >= 4 epsilon²/C_F + 16 sigma sqrt(2 u/N), with probability at least 0.9, for every rho with
+    l(rho) <= l(rho*) + epsilon_opt,
+
+        E (phi rho - f)² <= epsilon² + sigma epsilon sqrt(8 u/N) + lambda |rho*|_1 + epsilon_opt + D(|rho - rho*|_1),
+
+    |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda, where D is the bound of the uniform deviation of fit and
+    risk, C_F the Barron parameter of the class of f and u = log(((n+1)(n+6) + 4)/0.1). The bound is beyond the risk
+    of the best constant until N is of the order of C_F^4.
+    """
+
+    title = "The risk of coefficients with a good objective"
+    source = Source("li2025incontext", "Lemma 2", "(36)", note="with constants")
+    population = FinitePopulations(least=likely_penalty)
+    relation = AtMost(DELTA)
+    control = Control(
+        "the risk is at most epsilon²/N + epsilon_opt",
+        lambda bound, problem: problem.discretisation**2 / problem.examples + problem.excess,
+        loose="the bound is thousands of times the risk: no near control is refuted",
+    )
+    expected = Status.VACUOUS
+
+    def predict(self, problem: FinitePopulation) -> Array:
+        number, size = problem.features.shape[1] - 1, jnp.abs(problem.reference).sum()
+        length = length_bound(size, problem.cost, problem.penalty, problem.excess)
+        known = (problem.discretisation, problem.sigma, number, problem.examples, DELTA)
+        noise = problem.sigma * math.sqrt(8) * deviation(number, problem.examples, DELTA)
+        fit = problem.discretisation**2 + noise * problem.discretisation + problem.penalty * size + problem.excess
+        return fit + deviation_bound(length + size, *known)
+
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
+        return problem.risks()
+
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """The risk of the better of 0 and the best constant."""
+        best = jnp.minimum(jnp.mean(problem.values**2), jnp.var(problem.values))
+        return jnp.full(len(problem.estimates), best)

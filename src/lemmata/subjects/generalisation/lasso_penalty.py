@@ -1,0 +1,109 @@
+"""The penalty of the theory: what its terms are for in the proof of Theorem 1.
+
+This theory controls the penalty of the Lasso, lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F,
+where h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L: it is large enough for short coefficients and
+small enough to cost no more than e. It assumes nothing but positive numbers; it leaves unexplained the constants.
+"""
+
+import abc
+import dataclasses
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Rate, Source, Status
+from lemmata.engine.problems._penalty_scales import LognormalScales, Scales
+
+_INVERSE_SCALES = (1.0, 8.0, 64.0, 512.0)
+
+
+class PenaltyIsAffordable(Claim[Scales]):
+    """Let h = sqrt(log N/N) for N examples, C_F > 0 the Barron parameter, sigma the noise, epsilon the misfit of n
+    features, L the number of layers, e = h C_F (C_F + sigma) + epsilon² + n C_F²/L and
+    lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F. The penalty on coefficients of length C_F
+    costs no more than the other terms of the risk:
+
+        lambda C_F <= h C_F²/3 + 2 e/3 + h C_F (C_F + sigma) + epsilon².
+
+    This is Young's inequality for h^(1/3) C_F^(2/3) e^(2/3), an equality where e = h C_F².
+    """
+
+    title = "The penalty costs no more than the accuracy"
+    source = Source("li2025incontext", "(62)", "(64)", note="proof of Theorem 1, with constants")
+    population = LognormalScales()
+    relation = AtMost()
+    control = Control(
+        "h C_F²/4 in the place of h C_F²/3 is enough",
+        lambda bound, problem: bound - problem.order * problem.cost**2 / 12,
+    )
+    controls = "the penalty of the Lasso"
+    unexplained = "its constants"
+    trivial = "a penalty has no bound of its own"
+
+    def predict(self, problem: Scales) -> Array:
+        product = problem.order * problem.cost * (problem.cost + problem.noise)
+        young = problem.order * problem.cost**2 / 3 + 2 * problem.accuracy / 3
+        return young + product + problem.discretisation**2
+
+    def measure(self, problem: Scales, key: Key[Array, ""]) -> Array:
+        return problem.penalty() * problem.cost
+
+
+class AbstractSquareClaim(Claim[Scales]):
+    """Statements of the form bound <= C lambda², judged as all outputs are measured in a smaller and smaller unit."""
+
+    population = LognormalScales()
+    relation = Rate("1/unit", _INVERSE_SCALES, upper=True)
+    control = Control("the bound falls against lambda²", lambda exponent, problem: exponent - 0.5)
+    controls = "the penalty of the Lasso"
+    unexplained = "its constants"
+    trials = 128
+
+    @property
+    @abc.abstractmethod
+    def power(self) -> float:
+        """The power of e in the bound."""
+
+    def predict(self, problem: Scales) -> Array:
+        """The bound stays below a constant times lambda²."""
+        return jnp.zeros(())
+
+    def measure_at(self, problem: Scales, key: Key[Array, ""], rung: float) -> Array:
+        """h^(2/3) C_F^(-2/3) e^power over lambda² in this unit."""
+        sizes = {name: getattr(problem, name) / rung for name in ("cost", "noise", "discretisation")}
+        scaled = dataclasses.replace(problem, **sizes)
+        return jnp.cbrt(scaled.order / scaled.cost) ** 2 * scaled.accuracy**self.power / scaled.penalty() ** 2
+
+
+class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
+    """As printed: lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(2/3), for a constant c > 0, where
+    lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F, e = h C_F (C_F + sigma) + epsilon² + n C_F²/L
+    and h = sqrt(log N/N) for N examples, n features, L layers, the Barron parameter C_F, the noise sigma and the misfit
+    epsilon of the features.
+
+    The two sides have different units: where f and the noise are small the right side is much larger.
+    """
+
+    title = "The square of the penalty, as printed"
+    source = Source("li2025incontext", "(65)", note="proof of Theorem 1, step (a)")
+    expected = Status.REFUTED
+
+    @property
+    def power(self) -> float:
+        return 2 / 3
+
+
+class SquareOfThePenalty(AbstractSquareClaim):
+    """lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(4/3), for a constant c > 0, which is the square of its first term:
+    lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F, e = h C_F (C_F + sigma) + epsilon² + n C_F²/L
+    and h = sqrt(log N/N) for N examples, n features, L layers, the Barron parameter C_F, the noise sigma and the misfit
+    epsilon of the features.
+    """
+
+    title = "The square of the penalty"
+    source = Source("li2025incontext", "(65)", note="proof of Theorem 1, step (a), corrected")
+    corrects = SquareOfThePenaltyAsPrinted
+
+    @property
+    def power(self) -> float:
+        return 4 / 3

@@ -1,0 +1,108 @@
+"""Learning curves: the held-out error of kernel ridge regression, predicted from eigenvalues and targets alone.
+
+This theory controls the mean squared error on new rows of a table, when a random part of its rows trains. It assumes
+that the part is free from the eigenvectors of the Gram matrix; it leaves unexplained rows of very large leverage, and
+shifts between the table and the world.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._conditions import rounding_floor
+from lemmata.engine.problems._kernel_regressions import KernelRegressions
+from lemmata.engine.problems._sampled import DEFINITE_KERNEL
+from lemmata.kernels import gram
+from lemmata.spectra import learning_curve, omniscient_curve, spectrum
+
+RESAMPLES = 4
+
+
+@eqx.filter_jit
+def pooled(problem: Regression) -> tuple[Float[Array, "N N"], Float[Array, "N k"]]:
+    """The Gram matrix and the targets of training and held-out rows together."""
+    points = jnp.concatenate([problem.x, problem.x_test])
+    return gram(problem.kernel, points), jnp.concatenate([problem.y, problem.y_test])
+
+
+def held_out_error(
+    matrix: Float[np.ndarray, "N N"], y: Float[np.ndarray, "N k"], ridge: float, train: np.ndarray
+) -> float:
+    """Squared error (summed over outputs) on the rows that do not train, by solving for the coefficients."""
+    test = np.setdiff1d(np.arange(len(y)), train)
+    coefficients = np.linalg.solve(matrix[np.ix_(train, train)] + ridge * np.eye(len(train)), y[train])
+    return float(np.mean(np.sum((y[test] - matrix[np.ix_(test, train)] @ coefficients) ** 2, axis=1)))
+
+
+def _infinite_population(error: Array, problem: Regression) -> Array:
+    matrix, y = pooled(problem)
+    eigen = spectrum(matrix)
+    coefficients = eigen.eigenvectors.T @ y / jnp.sqrt(len(y))
+    return omniscient_curve(eigen.resolved / len(y), coefficients, 0.0, [len(y) // 2], problem.ridge).error[0]
+
+
+class LearningCurveEstimate(Claim[Regression]):
+    """Kernel ridge regression that trains on n = N // 2 of N rows, chosen at random, has the mean squared error
+
+        n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 )
+
+    on the others, up to O(1/n), where A is the Gram matrix of all N rows, y their targets, and mu solves
+
+        ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
+
+    Training and held-out rows of a problem are pooled for it. For N >> n it is the eigenlearning estimate.
+
+    O(1/n) needs a ridge and noise. The sign of the difference depends on the problem: kernel, ridge, noise, number of
+    rows. Where a smooth kernel nearly interpolates, the estimate is too low: on 120 rows with the RBF kernel the
+    measured mean is 41 % above it at ridge 0.001 (noise 0.5), and 25 % above it without noise (ridge 0.1); the settings
+    stay clear of both.
+    """
+
+    title = "The learning curve from eigenvalues and targets"
+    source = Source("simon2023eigenlearning", "Section 4", note="in the form for a finite set of rows")
+    population = KernelRegressions(
+        Integer(60, 60, 300, "rows that train, as many as are held out"),
+        held_out=1,
+        ridge=Real(0.1, 0.03, 1.0, "ridge on the diagonal"),
+        noise=Real(0.5, 0.2, 5.0, "standard deviation of the noise"),
+        kernel=DEFINITE_KERNEL,
+    )
+    # An allowance, not a theorem: a relative 1/n for each of the four traces in the estimate, at the default n = 60.
+    # With RBF, noise 0.5 and ridge 0.1 on sampled problems the measured mean is below the estimate by 4.5 % at n = 40,
+    # 2.8 % at 80, 1.7 % at 160. On other problems (other kernels, ridges, targets) it is above it by as much or more,
+    # so the allowance is two-sided.
+    relation = EqualInMean(margin=4 / 60, resolution=0.03)
+    control = Control("no correction is needed for the finite number of rows", _infinite_population)
+    controls = "the mean held-out squared error of kernel ridge regression"
+    unexplained = "near-interpolating fits of smooth kernels; rows of very large leverage; rows from elsewhere"
+    trials = 100
+    traced = False
+
+    def hypotheses(self, problem: Regression) -> list[Hypothesis]:
+        matrix, _ = pooled(problem)
+        values, diagonal = jnp.linalg.eigvalsh(matrix), jnp.diagonal(matrix)
+        share = diagonal.max() / diagonal.sum()
+        alone = "a row that carries a mode alone is not free from the eigenvectors"
+        return [
+            Hypothesis("rows that train", len(values) // 2, ">=", 10, "an estimate up to O(1/n)"),
+            Hypothesis("the ridge stands above rounding", problem.ridge, ">", rounding_floor(values), "a unique fit"),
+            Hypothesis("no row dominates (largest share of the trace)", share, "<=", 0.25, alone),
+            Hypothesis.unchecked("the fit is not near interpolation", "no threshold for ridge and noise is known"),
+            Hypothesis.unchecked("rows are exchangeable", "pooled rows do not show a shift between them"),
+        ]
+
+    def predict(self, problem: Regression) -> Array:
+        """From the eigensystem of all rows."""
+        matrix, y = pooled(problem)
+        return learning_curve(spectrum(matrix), y, [len(y) // 2], problem.ridge).error[0]
+
+    def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
+        """Mean over four random halves that train."""
+        matrix, y = (np.asarray(array) for array in pooled(problem))
+        orders = [jax.random.permutation(part, len(y)) for part in jax.random.split(key, RESAMPLES)]
+        halves = [np.sort(np.asarray(order)[: len(y) // 2]) for order in orders]
+        return jnp.asarray(np.mean([held_out_error(matrix, y, float(problem.ridge), half) for half in halves]))

@@ -1,0 +1,77 @@
+"""Leave-one-out: n refits for the price of one.
+
+This theory controls the error of kernel ridge regression on a row that was left out, exactly. It assumes squared loss
+and the same ridge in every refit; it leaves unexplained how far leave-one-out is from the error on new data.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._conditions import rounding_floor
+from lemmata.engine.problems._kernel_regressions import KernelRegressions
+from lemmata.solvers import leave_one_out_residuals
+
+REFITS = 20
+"""On many rows, only the first ones are refitted."""
+
+
+def naive_leave_one_out_residuals(problem: Regression, refits: int) -> np.ndarray:
+    """y_i minus the prediction at x_i of a fit to the other rows, for the first rows, one refit each."""
+    matrix, y = np.asarray(problem.gram), np.asarray(problem.y)
+    residuals = []
+    for row in range(min(refits, len(y))):
+        others = np.delete(np.arange(len(y)), row)
+        regularised = matrix[np.ix_(others, others)] + float(problem.ridge) * np.eye(len(others))
+        residuals.append(y[row] - matrix[row, others] @ np.linalg.solve(regularised, y[others]))
+    return np.stack(residuals)
+
+
+def _averaged(residuals: Array, problem: Regression) -> Array:
+    # generalised cross-validation: every leverage replaced by their mean
+    weights = jnp.diagonal(jnp.linalg.inv(problem.gram + problem.ridge * jnp.eye(len(problem.y))))
+    return residuals * (weights[: len(residuals)] / weights.mean())[:, None]
+
+
+class LeaveOneOutIdentity(Claim[Regression]):
+    """The residual at row i of kernel ridge regression on the other n - 1 rows, with the n x n Gram matrix K and
+    targets y, is
+
+        y_i - f_(-i)(x_i) = [(K + ridge I)^-1 y]_i / [(K + ridge I)^-1]_ii
+
+    exactly, with the same ridge on the diagonal in every fit. On large problems the first 20 rows are refitted.
+    """
+
+    title = "Leave-one-out residuals in closed form"
+    source = Source("wahba1990", "Theorem 4.2.1", note="the leaving-out-one lemma")
+    population = KernelRegressions(
+        Integer(20, 3, 300, "training rows"), noise=Real(0.5, 0.0, 100.0, "standard deviation of the noise")
+    )
+    # a residual is a sum over all rows that cancels: where it happens to be small it has the error of the largest
+    relation = Equal(block=2)
+    control = Control("the mean of the diagonal may stand for each of its entries", _averaged)
+    controls = "the error on each row when it is left out of the fit"
+    unexplained = "how far leave-one-out is from the error on new data"
+    traced = False
+
+    def hypotheses(self, problem: Regression) -> list[Hypothesis]:
+        values = jnp.linalg.eigvalsh(problem.gram) + problem.ridge
+        name, why = "K + ridge I is positive definite (smallest eigenvalue)", "the ridge makes every refit unique"
+        return [Hypothesis(name, values[0], ">", rounding_floor(values), why)]
+
+    def predict(self, problem: Regression) -> Array:
+        """From one factorisation."""
+        return leave_one_out_residuals(problem.gram, problem.y, problem.ridge)[:REFITS]
+
+    def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(naive_leave_one_out_residuals(problem, REFITS))
+
+    def condition(self, problem: Regression) -> Array:
+        """kappa of K + ridge I, times how much larger |coefficients| / [(K + ridge I)^-1]_ii is than the residuals."""
+        regularised = problem.gram + problem.ridge * jnp.eye(len(problem.y))
+        values, inverse = jnp.linalg.eigvalsh(regularised), jnp.linalg.inv(regularised)
+        coefficients, weights = inverse @ problem.y, jnp.diagonal(inverse)
+        largest = jnp.abs(coefficients / weights[:, None]).max()
+        return values[-1] / values[0] * jnp.linalg.norm(coefficients) / weights.min() / largest

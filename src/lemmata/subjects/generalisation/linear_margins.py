@@ -1,0 +1,137 @@
+"""Margins of linear rules: how many rows can be labelled in every way with a margin, and what it says on new rows.
+
+This theory controls linear rules by their length, that of the rows and a margin, and never by the dimension. It assumes
+that the margin is fixed before the rows; it leaves unexplained rules without a margin, on which the bound is vacuous.
+"""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from scipy.optimize import nnls
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
+from lemmata.engine.problems._margin_rows import LabelledPoints, MarginRows, OrthogonalPoints, SphericalMarginRows
+
+_SHATTERING = Source("bartlett1999", note="main result, with the points that attain it")
+
+
+def _complexity(problem: MarginRows) -> Array:
+    return 2 / (problem.margin * jnp.sqrt(len(problem.y)))
+
+
+def _chance(problem: MarginRows) -> Array:
+    return jnp.sqrt(jnp.log(1 / problem.delta) / (2 * len(problem.y)))
+
+
+class LinearMarginBound(Claim[MarginRows]):
+    """Linear rules w with |w| <= L on rows of length at most R, the margin loss min(1, max(0, 1 - y <w, x> / gamma)),
+    which is 1 at least where the sign of <w, x> is wrong. With probability at least 1 - delta over n independent rows,
+    for every such w, its expectation is at most its mean over the rows plus
+
+        2 L R / (gamma sqrt(n)) + sqrt( ln(1/delta) / (2n) ).
+
+    Measured is the expectation less the mean, for w along sum_i y_i x_i, with L = R = 1 and delta = 0.05; half of the
+    labellings mean nothing.
+    """
+
+    title = "The margin bound of linear rules"
+    source = Source("mohri2018", "Corollary 5.11", note="for the margin loss itself")
+    population = SphericalMarginRows()
+    relation = AtMost(delta=0.05)
+    control = Control(
+        "a quarter of the complexity is enough", lambda value, problem: _complexity(problem) / 4 + _chance(problem)
+    )
+    controls = "the error of linear rules of bounded length on new rows, in any dimension"
+    unexplained = "margins below 2 L R/sqrt(n), for which it is vacuous"
+    traced = False  # problems are NumPy's
+
+    def predict(self, problem: MarginRows) -> Array:
+        return _complexity(problem) + _chance(problem)
+
+    def measure(self, problem: MarginRows, key: Key[Array, ""]) -> Array:
+        margins = np.asarray(problem.y) * (np.asarray(problem.x) @ problem.weights)
+        return jnp.asarray(problem.true_loss(key) - problem.loss(margins))
+
+    def trivial(self, problem: MarginRows) -> Array:
+        """Losses lie between 0 and 1."""
+        return jnp.ones(())
+
+
+def margins_of_labellings(x: np.ndarray) -> np.ndarray:
+    """max over |w| = 1 of min_i s_i <w, x_i> for all signs s with s_1 = 1: the others are their negatives.
+
+    The shortest v with s_i <v, x_i> >= 1 for all i is found by non-negative least squares (Lawson and Hanson); the
+    margin is 1/|v|.
+    """
+    found = []
+    for signs in itertools.product([-1.0, 1.0], repeat=len(x) - 1):
+        signed = np.asarray([1.0, *signs])[:, None] * x
+        system, target = np.concatenate([signed.T, np.ones((1, len(x)))]), np.zeros(x.shape[1] + 1)
+        target[-1] = 1.0
+        residual = target - system @ nnls(system, target)[0]
+        found.append(residual[-1] / np.linalg.norm(residual[:-1]))
+    return np.asarray(found)
+
+
+class FatShattering(Claim[LabelledPoints]):
+    """n orthonormal points are shattered by linear functions of unit length at the margin
+
+        n^(-1/2)
+
+    exactly: every labelling has one with that margin, w = n^(-1/2) sum_i s_i x_i, and none has a larger one.
+    """
+
+    title = "Orthonormal points are shattered at a margin of one over the root of their number"
+    source = _SHATTERING
+    population = OrthogonalPoints()
+    relation = Equal()
+    control = Control("the margin is 1.05 n^(-1/2)", lambda value, problem: 1.05 * value)
+    controls = "the smallest and the largest margin over all labellings"
+    unexplained = "functions that are not linear"
+    traced = False  # programmes over all labellings are SciPy's
+
+    def predict(self, problem: LabelledPoints) -> Array:
+        return jnp.full(2, len(problem.x) ** -0.5)
+
+    def measure(self, problem: LabelledPoints, key: Key[Array, ""]) -> Array:
+        margins = margins_of_labellings(np.asarray(problem.x))
+        return jnp.asarray([margins.min(), margins.max()])
+
+    def condition(self, problem: LabelledPoints) -> Array:
+        """Sums over points."""
+        return jnp.asarray(float(len(problem.x)))
+
+
+class FatShatteringRadius(Claim[LabelledPoints]):
+    """No n points of length at most R are shattered by linear functions of unit length at a margin above
+
+        R / sqrt(n):
+
+    some labelling has no larger margin, in any dimension. Half of the points are orthogonal, where it is attained.
+    """
+
+    title = "Points in a ball are shattered at no larger margin"
+    source = _SHATTERING
+    population = OrthogonalPoints(generic=0.5, unit=False)
+    relation = AtMost()
+    control = Control("none above R / (1.05 sqrt(n))", lambda value, problem: value / 1.05)
+    controls = "the smallest margin over all labellings"
+    unexplained = "functions that are not linear"
+    traced = False  # programmes over all labellings are SciPy's
+
+    def predict(self, problem: LabelledPoints) -> Array:
+        return jnp.asarray(np.linalg.norm(np.asarray(problem.x), axis=1).max() / len(problem.x) ** 0.5)
+
+    def measure(self, problem: LabelledPoints, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(margins_of_labellings(np.asarray(problem.x)).min())
+
+    def trivial(self, problem: LabelledPoints) -> Array:
+        """The length of the shortest point."""
+        return jnp.asarray(np.linalg.norm(np.asarray(problem.x), axis=1).min())
+
+    def condition(self, problem: LabelledPoints) -> Array:
+        """As for orthonormal points, times that of the points."""
+        values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
+        return jnp.asarray(len(problem.x) * values[0] / values[-1])

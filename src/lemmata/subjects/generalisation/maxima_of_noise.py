@@ -1,0 +1,93 @@
+"""Maxima and sums of noise in the proof of Lemma 6: what they are along numbers of features and of examples.
+
+This theory controls the correlation of noise with the worst of n features, and with the misfit of rho*; it assumes
+independent noise with normal tails. It leaves unexplained where the maximum stops to grow.
+
+The source bounds the maximum over n features by sqrt(log N/N). It grows like sqrt(log n/N), until n features exhaust
+what ramps in d dimensions can do on N points: the hidden constant depends on d, or n is at most a power of N.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Rate, Source, Status
+from lemmata.engine.problems._noise_ladders import BoundedMisfits, NoiseOnFeatures, NoiseOnMisfit, SpherePoints
+
+_EXAMPLES = (32.0, 64.0, 128.0, 256.0)
+_FEATURES = (64.0, 256.0, 1024.0, 4096.0)
+
+
+class MaximumOverFeatures(Claim[NoiseOnFeatures]):
+    """For n features phi in [0, 1] and independent normal noise z of standard deviation sigma at N examples,
+
+        |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)):
+
+    over sqrt(log(2(n+1))) it does not grow with n, while n rises from 64 to 4096 at N = 32 points on the sphere of 16
+    dimensions; without the logarithm it grows.
+    """
+
+    title = "The noise along the worst of n features"
+    source = Source("li2025incontext", "(96)", note="proof of Lemma 6, the maximum over features")
+    population = SpherePoints()
+    relation = Rate("n", _FEATURES, upper=True, margin=0.03, resolution=0.03)
+    control = Control("it falls with the number of features", lambda exponent, problem: exponent - 0.2)
+    controls = "the largest correlation of the noise with a feature"
+    unexplained = "where it stops to grow: ramps in d dimensions have limited patterns on N points"
+    trials = 96
+
+    def predict(self, problem: NoiseOnFeatures) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: NoiseOnFeatures, key: Key[Array, ""]) -> Array:
+        """The largest correlation with one of the first n features, over the square root of the logarithm."""
+        found = jnp.abs(problem.noise[0] @ problem.features) / problem.noise.shape[1]
+        largest = jnp.stack([found[: int(number)].max() for number in _FEATURES])
+        return largest / jnp.sqrt(jnp.log(2 * (jnp.asarray(_FEATURES) + 1)))
+
+
+class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
+    """Statements about the third term of the decomposition at rho = rho*, along numbers of examples."""
+
+    population = BoundedMisfits()
+    relation = Rate("N", _EXAMPLES, margin=0.1)
+    control = Control("like 1/N", lambda exponent, problem: exponent - 0.5)
+    controls = "the noise in the fit"
+    unexplained = "the constant"
+    trials = 64
+
+    def predict(self, problem: NoiseOnMisfit) -> Array:
+        return jnp.asarray(-0.5)
+
+
+def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
+    """Mean size of 2 sum z_i (f(x_i) - phi_i rho*) over the first N examples."""
+    products = problem.noise * problem.misfit
+    return 2 * jnp.abs(products[:, : int(rung)].sum(axis=1)).mean()
+
+
+class NoiseSumAsPrinted(AbstractNoiseSumClaim):
+    """As printed: for independent normal noise z at N examples and a bounded misfit f(x_i) - phi_i rho of coefficients
+    rho of features phi, the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit minus risk is
+    O(sqrt(log N/N)).
+    """
+
+    title = "The third term of the decomposition, as printed"
+    source = Source("li2025incontext", "(91)", "(96)", note="proof of Lemma 6")
+    expected = Status.REFUTED
+
+    def measure_at(self, problem: NoiseOnMisfit, key: Key[Array, ""], rung: float) -> Array:
+        return _mean_sum(problem, rung)
+
+
+class NoiseSum(AbstractNoiseSumClaim):
+    """For independent normal noise z at N examples and a bounded misfit f(x_i) - phi_i rho of coefficients rho of
+    features phi, the term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit minus risk falls
+    like N^(-1/2).
+    """
+
+    title = "The third term of the decomposition"
+    source = Source("li2025incontext", "(91)", "(96)", note="proof of Lemma 6, with the factor 1/N that (91) lacks")
+    corrects = NoiseSumAsPrinted
+
+    def measure_at(self, problem: NoiseOnMisfit, key: Key[Array, ""], rung: float) -> Array:
+        return _mean_sum(problem, rung) / rung

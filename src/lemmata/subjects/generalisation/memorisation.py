@@ -1,0 +1,231 @@
+"""Labels that mean nothing: what nobody can learn from them, what fitting them measures, who can memorise them.
+
+This theory controls errors where labels are random: no learner predicts those that it has not seen, the best fit to
+them is the Rademacher complexity, and a network with twice as many weights as rows fits any. It leaves unexplained why
+networks that can memorise do generalise from labels with a meaning.
+"""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, EqualInMean, Kind, Source
+from lemmata.engine.problems._labelled_points import Memorised, MemorisedRows
+from lemmata.engine.problems._random_labels import (
+    Learners,
+    Lunch,
+    RowsOfChance,
+    SignClass,
+    SignClasses,
+    UnlabelledRows,
+)
+
+_WIDTH, _STEPS, _FRESH = 32, 200, 128
+
+
+def _signs(n: int) -> Float[np.ndarray, "labellings n"]:
+    return np.array(list(itertools.product((-1.0, 1.0), repeat=n)))
+
+
+def _expected_error(problem: Lunch) -> Array:
+    """Over all labellings of the 2 m points and all samples of m of them with replacement."""
+    points = len(problem.bias)
+    m = points // 2
+    kinds = list(itertools.combinations_with_replacement(range(points), m))
+    counts = np.array([np.bincount(kind, minlength=points) for kind in kinds], float)
+    orders = np.array([math.factorial(m) / math.prod(math.factorial(int(c)) for c in count) for count in counts])
+    labels = _signs(points)
+    votes = jnp.einsum("si,li,ji->slj", counts, labels, problem.votes) + problem.bias
+    return jnp.sum(orders[:, None, None] * ((votes > 0) != (labels > 0))) / (points**m * len(labels) * points)
+
+
+def _unseen(problem: Lunch) -> Array:
+    points = len(problem.bias)
+    return jnp.asarray((1 - 1 / points) ** (points // 2) / 2)
+
+
+class NoFreeLunch(Claim[Lunch]):
+    """Over uniformly random labels of 2 m points and m draws from them with replacement, a learner that repeats the
+    labels it has seen has the expected error
+
+        (1/2) (1 - 1/(2 m))^m
+
+    over the 2 m points, whatever it says about the others: between 1/4 and e^(-1/2)/2 = 0.303, which it approaches.
+    Some labelling is at least as bad as the mean over all.
+    """
+
+    title = "Consistent learners all err alike on random labels"
+    source = Source("emergence2026", "Figure 7.11", note="the mean over labellings of a shattered set, exactly")
+    stated = Kind.OWN
+    population = Learners(consistent=1.0)
+    relation = Equal()
+    control = Control("as after 2 m draws, (1/2)(1 - 1/(2 m))^(2 m)", lambda error, problem: 2 * error**2)
+    controls = "the error of consistent learners where every labelling is possible"
+    unexplained = "labels of which some are likelier than others"
+
+    def predict(self, problem: Lunch) -> Array:
+        return _unseen(problem)
+
+    def measure(self, problem: Lunch, key: Key[Array, ""]) -> Array:
+        return _expected_error(problem)
+
+
+class NoFreeLunchForAnyLearner(Claim[Lunch]):
+    """Over uniformly random labels of 2 m points and m draws from them with replacement, every learner has an expected
+    error of at least
+
+        (1/2) (1 - 1/(2 m))^m > 1/4
+
+    over the 2 m points: labels that were not seen are a coin toss. Learners that repeat what they have seen attain it.
+    """
+
+    title = "No learner errs less than by the labels that it has not seen"
+    source = Source("emergence2026", "Figure 7.11", note="the mean over labellings of a shattered set, for any learner")
+    stated = Kind.OWN
+    population = Learners()
+    relation = AtLeast()
+    control = Control("a twentieth more", lambda error, problem: 1.05 * error)
+    controls = "the error of any learner where every labelling is possible"
+    unexplained = "labels of which some are likelier than others"
+
+    def predict(self, problem: Lunch) -> Array:
+        return _unseen(problem)
+
+    def measure(self, problem: Lunch, key: Key[Array, ""]) -> Array:
+        return _expected_error(problem)
+
+    def trivial(self, problem: Lunch) -> Array:
+        """An error is not negative."""
+        return jnp.zeros(())
+
+
+class RandomLabelIdentity(Claim[SignClass]):
+    """For classifiers h with answers -1 and 1 on N rows and labels s_i of fair coins, the empirical Rademacher
+    complexity and the least training error on random labels are one number:
+
+        E max_h (1/N) sum_i s_i h(x_i) = 1 - 2 E min_h err(h, s).
+    """
+
+    title = "Fitting random labels measures the Rademacher complexity"
+    source = Source("emergence2026", "Figure 7.12", note="as a training error")
+    population = SignClasses()
+    relation = Equal()
+    control = Control("without the factor 2: 1 - E min err", lambda value, problem: (1 + value) / 2)
+    controls = "the Rademacher complexity of a class of classifiers"
+    unexplained = "training that does not find the least error, which only bounds the complexity from below"
+
+    def predict(self, problem: SignClass) -> Array:
+        labels = _signs(problem.answers.shape[1])
+        wrong = jnp.sum((labels[:, None] > 0) != (problem.answers > 0), axis=2)
+        return 1 - 2 * jnp.mean(wrong.min(axis=1)) / labels.shape[1]
+
+    def measure(self, problem: SignClass, key: Key[Array, ""]) -> Array:
+        signs = _signs(problem.answers.shape[1])
+        return jnp.mean(jnp.max(signs @ problem.answers.T, axis=1)) / signs.shape[1]
+
+    def condition(self, problem: SignClass) -> Array:
+        """The complexity of few classifiers is a small difference of 1 and an error near 1/2."""
+        return 1 / jnp.maximum(self.predict(problem), 1e-15)
+
+
+def _memorising(projections: Array, y: Array) -> tuple[Array, Array]:
+    """Thresholds b and weights w with y_i = sum_j w_j max(p_i - b_j, 0) at sorted projections p_i.
+
+    With b_1 < p_1 < b_2 < p_2 < ... the matrix max(p_i - b_j, 0) is lower triangular with a positive diagonal.
+    """
+    first = projections[:1] - (projections[-1] - projections[0]) / len(projections)
+    thresholds = jnp.concatenate([first, (projections[1:] + projections[:-1]) / 2])
+    matrix = jnp.maximum(projections[:, None] - thresholds, 0.0)
+    return thresholds, jax.scipy.linalg.solve_triangular(matrix, y, lower=True)
+
+
+def _fitted(problem: Memorised, every: int = 1) -> tuple[Array, Array]:
+    """The network that memorises every such row in the order of the projections."""
+    projections = problem.x @ problem.direction
+    order = jnp.argsort(projections)[::every]
+    return _memorising(projections[order], problem.y[order])
+
+
+def _answers(problem: Memorised, network: tuple[Array, Array]) -> Array:
+    thresholds, weights = network
+    return jnp.maximum((problem.x @ problem.direction)[:, None] - thresholds, 0.0) @ weights
+
+
+class MemorisingNetwork(Claim[Memorised]):
+    """For N rows x_i in d dimensions with different projections <a, x_i>, and any targets y_i, there are thresholds b_j
+    and weights w_j, j = 1, ..., N, with
+
+        sum_j w_j max(<a, x_i> - b_j, 0) = y_i   for all i:
+
+    a ReLU network with one hidden layer and 2 N + d weights memorises anything. The weights grow with one over the gaps
+    between projections.
+    """
+
+    title = "Two weights a row memorise any targets"
+    source = Source("zhang2017", "Theorem 1", note="by the construction of the proof")
+    population = MemorisedRows()
+    relation = Equal(block=1)
+    control = Control(
+        "with half as many units: every second row",
+        lambda targets, problem: _answers(problem, _fitted(problem, 2)),
+    )
+    controls = "whether a network can fit targets without meaning"
+    unexplained = "whether training finds it; what it says about other rows"
+
+    def predict(self, problem: Memorised) -> Float[Array, " n"]:
+        return problem.y
+
+    def measure(self, problem: Memorised, key: Key[Array, ""]) -> Float[Array, " n"]:
+        return _answers(problem, _fitted(problem))
+
+    def condition(self, problem: Memorised) -> Array:
+        """The solution and each answer round N terms of the size |w_j| max |<a, x>|."""
+        thresholds, weights = _fitted(problem)
+        size = jnp.abs(problem.x @ problem.direction).max() + jnp.abs(thresholds).max()
+        return jnp.abs(weights).sum() * size / jnp.abs(problem.y).max()
+
+
+class ChanceOnRandomLabels(Claim[UnlabelledRows]):
+    """A ReLU network with one wide hidden layer that is trained to the end on labels of fair coins fits them, and its
+    error on new rows with such labels is that of chance: test error minus training error is
+
+        1/2.
+    """
+
+    title = "Networks fit random labels and stay at chance on new rows"
+    source = Source("emergence2026", "Figure 7.13", note="for a wide hidden layer and gradient descent with Adam")
+    population = RowsOfChance()
+    relation = EqualInMean(margin=0.01, resolution=0.09)
+    control = Control("a quarter: memory helps half of the time", lambda gap, problem: gap / 2)
+    controls = "the gap between training and test error of networks that memorise"
+    unexplained = "why the same network generalises where labels have a meaning"
+    trials = 64
+
+    def predict(self, problem: UnlabelledRows) -> Array:
+        return jnp.asarray(0.5)
+
+    def measure(self, problem: UnlabelledRows, key: Key[Array, ""]) -> Array:
+        """By training on all rows at once, then fresh rows."""
+        n, d = problem.x.shape
+        label_key, first_key, last_key, fresh_key = jax.random.split(key, 4)
+        labels = jax.random.rademacher(label_key, (n + _FRESH,), float)
+        first = jax.random.normal(first_key, (d + 1, _WIDTH)) / jnp.sqrt(d + 1)
+        params = (first, jax.random.normal(last_key, (_WIDTH,)) / jnp.sqrt(_WIDTH))
+        answer = lambda params, x: jnp.maximum(x @ params[0][:-1] + params[0][-1], 0.0) @ params[1]
+        loss = lambda params: jnp.mean(jax.nn.softplus(-labels[:n] * answer(params, problem.x)))
+        method = optax.adam(0.05)
+
+        def step(state, _):
+            params, memory = state
+            updates, memory = method.update(jax.grad(loss)(params), memory)
+            return (optax.apply_updates(params, updates), memory), None
+
+        (params, _), _ = jax.lax.scan(step, (params, method.init(params)), length=_STEPS)
+        fresh = jax.random.normal(fresh_key, (_FRESH, d))
+        wrong = jnp.concatenate([answer(params, problem.x), answer(params, fresh)]) * labels < 0
+        return wrong[n:].mean() - wrong[:n].mean()

@@ -1,0 +1,79 @@
+"""Networks of bounded norms: a complexity that grows with the root of the depth and not with the width.
+
+This theory controls how well networks agree with random signs by the product of the Frobenius norms of their layers. It
+leaves unexplained networks whose product of norms is large, as that of trained ones is.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source
+from lemmata.engine.problems._norm_balls import NormBall, NormBalls
+
+_SIGNS, _STARTS, _MOVES = 128, 3, 6
+
+
+def attained_by_one_path(x: Float[Array, "n d"], signs: Float[Array, "m n"], key: Key[Array, ""]) -> Float[Array, " m"]:
+    """The largest sum_i s_i relu(<v, x_i>) that is found over unit vectors v, for each row of signs.
+
+    The sum is linear where the same points are positive: v moves to the gradient there, from several starts, and the
+    best place that was seen counts.
+    """
+    starts = jax.random.normal(key, (_STARTS, x.shape[1]))
+    starts = jnp.concatenate([starts, jnp.sign(starts[:1]) * x[:1], -x[:1]])
+
+    def from_one(own: Array, start: Array) -> Array:
+        def move(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
+            v, best = state
+            active = jnp.where(x @ v > 0, own, 0.0)
+            best = jnp.maximum(best, active @ (x @ v))
+            gradient = active @ x
+            size = jnp.linalg.norm(gradient)
+            return (jnp.where(size > 0, gradient / jnp.where(size > 0, size, 1.0), v), best), None
+
+        first = start / jnp.linalg.norm(start)
+        return jax.lax.scan(move, (first, jnp.zeros(())), None, length=_MOVES)[0][1]
+
+    return jax.vmap(lambda own: jax.vmap(lambda start: from_one(own, start))(starts).max())(signs)
+
+
+class NormBasedDepth(Claim[NormBall]):
+    """The Rademacher complexity on n points x_i of networks W_L relu(W_(L-1) ... relu(W_1 x)) with one output, any
+    widths, and Frobenius norms |W_l| <= B_l is at most
+
+        (sqrt(2 L ln 2) + 1) prod_l B_l sqrt( sum_i |x_i|² ) / n.
+
+    Measured is a complexity from below, of networks with one unit in every hidden layer, by ascent from five starts.
+    """
+
+    title = "Complexity of deep networks by the norms of their layers"
+    source = Source("golowich2018", "Theorem 1")
+    population = NormBalls()
+    relation = AtMost()
+    control = Control(
+        "the norms of the layers do not enter",
+        lambda value, problem: value / jnp.prod(problem.norms),
+        loose="the theorem's constant, 2.7 to 4, is that many times what is attained, and no nearer statement fails",
+    )
+    controls = "how well networks of any width agree with random signs"
+    unexplained = "by how much the factor of the depth can be improved; networks of several units may attain more"
+
+    def predict(self, problem: NormBall) -> Array:
+        layers, n = len(problem.norms), len(problem.x)
+        constant = jnp.sqrt(2 * layers * jnp.log(2.0)) + 1
+        return constant * jnp.prod(problem.norms) * jnp.linalg.norm(problem.x) / n
+
+    def measure(self, problem: NormBall, key: Key[Array, ""]) -> Array:
+        """The mean over random signs, less four of its standard errors."""
+        sign_key, start_key = jax.random.split(key)
+        signs = jax.random.rademacher(sign_key, (_SIGNS, len(problem.x)), float)
+        found = attained_by_one_path(problem.x, signs, start_key)
+        # the last weight has either sign
+        found = jnp.maximum(found, attained_by_one_path(problem.x, -signs, start_key))
+        mean = found.mean() - 4 * found.std(ddof=1) / jnp.sqrt(_SIGNS)
+        return jnp.prod(problem.norms) * mean / len(problem.x)
+
+    def trivial(self, problem: NormBall) -> Array:
+        """|f(x)| <= prod_l B_l |x|."""
+        return jnp.prod(problem.norms) * jnp.linalg.norm(problem.x, axis=1).mean()

@@ -1,0 +1,168 @@
+"""PAC-Bayes: the divergence from a prior that knows nothing of the rows pays for what was learned from them.
+
+This theory controls the error of a randomised rule by its error on the rows and by one number, how far its law has
+moved from a prior. It assumes independent rows and a prior fixed before them; it leaves unexplained which prior makes
+the divergence small. `lemmata.subjects.bounds.pac_bayes_bound` applies it.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from scipy import stats
+from scipy.special import rel_entr
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
+from lemmata.engine.problems._gibbs_rules import (
+    BestOfManyRules,
+    BestRule,
+    BinomialErrors,
+    ErrorCounts,
+    NoisyLinearRule,
+    NoisyLinearRules,
+)
+from lemmata.subjects.bounds import kl_moment, kl_upper
+
+_MAURER = "maurer2004"
+
+
+def _moments(problem: ErrorCounts) -> np.ndarray:
+    """E exp(n kl(k/n || p)), the sum over all counts."""
+    counts = np.arange(problem.n + 1)
+    share, p = counts / problem.n, np.asarray(problem.p)[:, None]
+    divergence = rel_entr(share, p) + rel_entr(1 - share, 1 - p)
+    return np.sum(stats.binom.pmf(counts, problem.n, p) * np.exp(problem.n * divergence), axis=1)
+
+
+def _rounding(problem: ErrorCounts) -> Array:
+    """An exponential of z has the relative error eps z, and here z is at most n log(1/p)."""
+    return 1.0 - problem.n * jnp.log(jnp.minimum(problem.p, 1 - problem.p)).min()
+
+
+class DivergenceMoment(Claim[ErrorCounts]):
+    """For k binomial of n and p, kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)),
+
+        E exp(n kl(k/n || p)) = sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k) = sum_k n! / ((n - k)! n^k),
+
+    k from 0 to n, the same for every p strictly between 0 and 1. For large n it is near sqrt(pi n / 2) + 2/3.
+    """
+
+    title = "The exponential moment of the divergence does not depend on the error"
+    source = Source(_MAURER, note="the quantity that the main result bounds; its second form is an identity of Abel's")
+    population = BinomialErrors()
+    relation = Equal()
+    control = Control("it is 2 sqrt(n)", lambda value, problem: 2 * jnp.sqrt(problem.n * jnp.ones(2)))
+    controls = "what PAC-Bayes pays beside the divergence"
+    unexplained = "losses between 0 and 1, for which this is an upper bound"
+    traced = False  # sums over counts are NumPy's
+
+    def predict(self, problem: ErrorCounts) -> Array:
+        return jnp.full(problem.p.shape, kl_moment(problem.n))
+
+    def measure(self, problem: ErrorCounts, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(_moments(problem))
+
+    def condition(self, problem: ErrorCounts) -> Array:
+        return _rounding(problem)
+
+
+class DivergenceMomentBound(Claim[ErrorCounts]):
+    """For k binomial of n and p, E exp(n kl(k/n || p)) is at most 2 sqrt(n), with equality at n = 1."""
+
+    title = "The exponential moment of the divergence is at most twice the square root of the number of rows"
+    source = Source(_MAURER, note="main result")
+    population = BinomialErrors()
+    relation = AtMost()
+    control = Control(
+        "it is at most sqrt(pi n/2), its order", lambda value, problem: jnp.sqrt(jnp.pi * problem.n / 2) * jnp.ones(2)
+    )
+    controls = DivergenceMoment.controls
+    unexplained = "the value, which has a claim of its own"
+    traced = False  # sums over counts are NumPy's
+
+    def predict(self, problem: ErrorCounts) -> Array:
+        return 2 * jnp.sqrt(problem.n * jnp.ones(problem.p.shape))
+
+    def measure(self, problem: ErrorCounts, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(_moments(problem))
+
+    def trivial(self, problem: ErrorCounts) -> Array:
+        """Each of the n + 1 terms is a probability."""
+        return jnp.full(problem.p.shape, problem.n + 1.0)
+
+    def condition(self, problem: ErrorCounts) -> Array:
+        return _rounding(problem)
+
+
+def _bound(error: float, divergence: float, n: int, delta: float) -> Array:
+    """The largest error with kl(error on the rows || error) <= (KL + ln(2 sqrt(n)/delta)) / n."""
+    return jnp.asarray(kl_upper(error, (divergence + np.log(2 * np.sqrt(n) / delta)) / n))
+
+
+class PacBayesOfTheBest(Claim[BestRule]):
+    """Of |H| rules the one is chosen that errs least on n independent rows, on k of them. With probability at least
+    1 - delta over the rows its error is at most the largest p with
+
+        kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n.
+
+    This is the PAC-Bayes bound of a point mass, with the uniform prior on the rules. Here delta = 0.05, and the rules
+    err independently.
+    """
+
+    title = "PAC-Bayes for the best of finitely many rules"
+    source = Source(_MAURER, note="main result, for a point mass and a uniform prior")
+    population = BestOfManyRules()
+    relation = AtMost(delta=0.05)
+    control = Control(
+        "the divergence ln |H| is not needed",
+        lambda value, problem: _bound(int(problem.least) / problem.n, 0.0, problem.n, problem.delta),
+    )
+    controls = "the error of a rule that was selected on the rows"
+    unexplained = "rules that resemble each other, of which fewer count"
+    traced = False  # the inverse of kl is NumPy's
+
+    def predict(self, problem: BestRule) -> Array:
+        return _bound(int(problem.least) / problem.n, np.log(problem.rules), problem.n, problem.delta)
+
+    def measure(self, problem: BestRule, key: Key[Array, ""]) -> Array:
+        return problem.error
+
+    def trivial(self, problem: BestRule) -> Array:
+        """Guessing."""
+        return jnp.asarray(0.5)
+
+
+class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
+    """A linear rule x -> sign <v, x> draws v anew from N(w, I) for every prediction, w learned from n independent rows.
+    With the error R_S = mean_i Phi(-y_i <w, x_i> / |x_i|) on the rows and the prior N(0, I), its error on new rows is,
+    with probability at least 1 - delta over the rows, at most the largest p with
+
+        kl(R_S || p) <= (|w|²/2 + ln(2 sqrt(n) / delta)) / n.
+
+    Here delta = 0.05, and w is along sum_i y_i x_i.
+    """
+
+    title = "PAC-Bayes for linear rules with Gaussian weights"
+    source = Source(_MAURER, note="main result, with the divergence of two normal laws")
+    population = NoisyLinearRules()
+    relation = AtMost(delta=0.05)
+    control = Control("the error on the rows is the bound", lambda value, problem: jnp.asarray(_row_error(problem)))
+    controls = "the error of a randomised linear rule on new rows"
+    unexplained = "the rule without the noise, whose error is at most twice as large and mostly smaller"
+    traced = False  # the inverse of kl is NumPy's
+
+    def predict(self, problem: NoisyLinearRule) -> Array:
+        divergence = float(problem.length) ** 2 / 2
+        return _bound(_row_error(problem), divergence, len(problem.y), problem.delta)
+
+    def measure(self, problem: NoisyLinearRule, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(problem.true_error(key))
+
+    def trivial(self, problem: NoisyLinearRule) -> Array:
+        """Guessing."""
+        return jnp.asarray(0.5)
+
+
+def _row_error(problem: NoisyLinearRule) -> float:
+    x = np.asarray(problem.x)
+    margins = np.asarray(problem.y) * (x @ np.asarray(problem.weights)) / np.linalg.norm(x, axis=1)
+    return float(stats.norm.cdf(-margins).mean())

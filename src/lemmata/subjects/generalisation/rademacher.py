@@ -1,0 +1,152 @@
+"""Rademacher complexity: how well a class of functions could fit pure noise, and what that says about new data.
+
+This theory controls the difference between training and true error of every function of a kernel ball at once. It
+assumes independent rows, a bounded Lipschitz loss and a radius fixed beforehand; it leaves unexplained predictors
+that interpolate and still predict well, for which the bound exceeds the largest possible loss.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
+from lemmata.engine.problems._kernel_balls import (
+    BallLearning,
+    KernelBall,
+    KernelBalls,
+    NoisySigns,
+    ball_coefficients,
+)
+from lemmata.kernels import gram
+
+DRAWS = 1024
+
+
+def rademacher_bound(trace: Float[Array, ""], radius: Float[Array, ""] | float, size: int) -> Float[Array, ""]:
+    """B sqrt(tr K) / n, a bound on the Rademacher complexity of {f: |f|_H <= B} on n points."""
+    return radius * jnp.sqrt(trace) / size
+
+
+def signed_suprema(problem: KernelBall, signs: Float[Array, "m n"]) -> Float[Array, " m"]:
+    """sup over the ball of (1/n) sum_i s_i f(x_i) = (B/n) sqrt(s' K s), for each row of signs."""
+    quadratic = jnp.sum((signs @ problem.matrix) * signs, axis=1)
+    return problem.radius / len(problem.matrix) * jnp.sqrt(jnp.maximum(quadratic, 0.0))
+
+
+def generalisation_gap(problem: BallLearning, key: Key[Array, ""]) -> Float[Array, ""]:
+    """True minus training error of the learner, on rows drawn with replacement."""
+    rows = jax.random.choice(key, len(problem.x), (problem.size,))
+    cross = gram(problem.kernel, problem.x, problem.x[rows])
+    coefficients = ball_coefficients(cross[rows], problem.y[rows], problem.ridge, problem.radius)
+    losses = jnp.minimum(jnp.abs(cross @ coefficients - problem.y), problem.bound)
+    return losses.mean() - losses[rows].mean()
+
+
+class KernelBallRademacher(Claim[KernelBall]):
+    """The empirical Rademacher complexity of the ball {f: |f|_H <= B} of a kernel's Hilbert space on n points x_i, with
+    the n x n Gram matrix K, is at most
+
+        E sup_f (1/n) sum_i s_i f(x_i) = (B/n) E sqrt(s' K s)  <=  B sqrt(tr K) / n
+
+    for independent signs s_i.
+    """
+
+    title = "Rademacher complexity of a kernel ball"
+    source = Source("bartlett2002rademacher", "Lemma 22", note="without their factor 2")
+    population = KernelBalls()
+    relation = AtMost()
+    # Khintchine's inequality with Szarek's constant, E sqrt(s' K s) >= sqrt(tr K / 2), makes this false
+    control = Control("half the trace is enough: B sqrt(tr K / 2) / n", lambda bound, problem: bound / jnp.sqrt(2.0))
+    controls = "how well the ball correlates with random signs on the given points"
+    unexplained = "how large the norm of a learned function is"
+
+    def predict(self, problem: KernelBall) -> Array:
+        return rademacher_bound(jnp.trace(problem.matrix), problem.radius, len(problem.matrix))
+
+    def measure(self, problem: KernelBall, key: Key[Array, ""]) -> Array:
+        """The mean over random signs, less four of its standard errors: sampling must not be held against the bound."""
+        signs = jax.random.rademacher(key, (DRAWS, len(problem.matrix)), float)
+        suprema = signed_suprema(problem, signs)
+        return suprema.mean() - 4 * suprema.std(ddof=1) / jnp.sqrt(DRAWS)
+
+    def trivial(self, problem: KernelBall) -> Array:
+        """|f(x)| <= B sqrt(K(x, x)) at every point."""
+        return problem.radius * jnp.sqrt(jnp.diagonal(problem.matrix)).mean()
+
+
+def _chance(problem: BallLearning) -> Array:
+    return problem.bound * jnp.sqrt(jnp.log(1 / problem.delta) / (2 * problem.size))
+
+
+def _complexity(problem: BallLearning) -> Array:
+    trace = problem.size * problem.kernel.diagonal(problem.x).mean()
+    return rademacher_bound(trace, problem.radius, problem.size)
+
+
+class PrintedGeneralisationInequality(Claim[BallLearning]):
+    """As printed: P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)) with R the Rademacher complexity; that is,
+    with probability at least 1 - delta
+
+        test loss - train loss <= R sqrt(2 log(1/delta) / n).
+
+    Losses are min(|f(x) - y|, b), the predictor is the kernel ridge fit to n rows, scaled back to the ball |f|_H <= B.
+    R is itself of the order 1/sqrt(n), so the right side is of the order 1/n: the complexity belongs beside eps, not
+    below it, where the range of the loss belongs. R is taken at its upper bound B sqrt(E K(x, x) / n), which favours
+    the statement.
+    """
+
+    title = "The generalisation inequality with R below eps, as printed"
+    source = Source("foundation2025", "(15)", note="as printed")
+    population = NoisySigns()
+    relation = AtMost(delta=0.05)
+    control = Control("the probability is at most exp(-n eps² / R²)", lambda bound, problem: bound / jnp.sqrt(2.0))
+    controls = "the probability that the true error exceeds the training error by eps"
+    unexplained = "which loss is meant, and which predictor"
+    reading = "R is its upper bound B sqrt(E K(x, x) / n), the loss is bounded and Lipschitz, the predictor in a ball"
+    expected = Status.REFUTED
+
+    def predict(self, problem: BallLearning) -> Array:
+        """The eps at which the printed probability is delta."""
+        mean = problem.kernel.diagonal(problem.x).mean()
+        return problem.radius * jnp.sqrt(mean) / problem.size * jnp.sqrt(2 * jnp.log(1 / problem.delta))
+
+    def measure(self, problem: BallLearning, key: Key[Array, ""]) -> Array:
+        return generalisation_gap(problem, key)
+
+    def trivial(self, problem: BallLearning) -> Array:
+        """The largest loss."""
+        return problem.bound
+
+
+class RademacherGeneralisation(Claim[BallLearning]):
+    """With probability at least 1 - delta over n independent rows (x, y), every f with |f|_H <= B in the Hilbert space
+    of a kernel K has
+
+        true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))
+
+    for the loss min(|f(x) - y|, b), which is 1-Lipschitz in f(x). Measured on the kernel ridge fit, scaled back to the
+    ball, with delta = 0.05.
+    """
+
+    title = "Uniform generalisation over a kernel ball"
+    source = Source("mohri2018", "Theorem 3.3", "Lemma 5.7", "Theorem 6.12")
+    population = NoisySigns()
+    relation = AtMost(delta=0.05)
+    control = Control(
+        "an eighth of the complexity is enough: B sqrt(E K / n) / 4",
+        lambda bound, problem: _complexity(problem) / 4 + _chance(problem),
+    )
+    controls = "true error minus training error of every function in the ball"
+    unexplained = "interpolating predictors, whose norm makes the bound vacuous"
+    corrects = PrintedGeneralisationInequality
+
+    def predict(self, problem: BallLearning) -> Array:
+        return 2 * _complexity(problem) + _chance(problem)
+
+    def measure(self, problem: BallLearning, key: Key[Array, ""]) -> Array:
+        """True minus training error of the learner."""
+        return generalisation_gap(problem, key)
+
+    def trivial(self, problem: BallLearning) -> Array:
+        """The largest loss."""
+        return problem.bound

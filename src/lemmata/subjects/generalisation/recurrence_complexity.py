@@ -1,0 +1,133 @@
+"""Rademacher complexity of stable linear recurrences: how it grows with memory.
+
+This theory controls bounded linear readouts of a fixed recurrence with white inputs: the complexity is the mean length
+of a signed sum of states, whose mean square is that of the stationary state. It assumes poles that do not depend on
+the sample; it leaves unexplained recurrences that are trained.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Rate, Source, Status
+from lemmata.engine.problems._sequence_classes import Recurrence, StableRecurrences
+
+_MEMORIES = (4.0, 8.0, 16.0)
+_DRAWS = 384
+
+
+class PrintedRecurrenceComplexity(Claim[Recurrence]):
+    """As printed: the Rademacher complexity of state-space models with a state of dimension d is of the order
+    sqrt(d) / sqrt(n), lower than that of transformers because they are linear.
+
+    Read for fixed stable recurrences x(t) = a x(t-1) + b u(t) with white inputs u and readouts of bounded length: what
+    is printed does not depend on the poles, so that the complexity does not grow with the memory 1/(1 - |a|).
+    """
+
+    title = "The complexity of recurrences is free of their memory, as printed"
+    source = Source("foundation2025", "(17)", note="as printed")
+    population = StableRecurrences()
+    relation = Rate("memory", _MEMORIES, upper=True)
+    control = Control("it falls as the root of the memory", lambda exponent, problem: exponent - 0.5)
+    controls = "the Rademacher complexity of a linear recurrence"
+    unexplained = "which norm is bounded"
+    reading = "A and B are fixed and stable, the readout is bounded"
+    expected = Status.REFUTED
+    trials = 48
+
+    def predict(self, problem: Recurrence) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
+        """The mean over signs and inputs of the supremum, the recurrence run."""
+        return problem.suprema(key, tuple(map(int, _MEMORIES)), 64).mean(axis=1)
+
+
+class RecurrenceMemory(Claim[Recurrence]):
+    """The Rademacher complexity of the readouts Re <c, x(T)>, |c| <= B, of a fixed recurrence x(t) = a x(t-1) + b u(t)
+    with white inputs grows like the root of the memory 1/(1 - |a|), whatever the number of states: the state's mean
+    square is sum_k |b_k|²/(1 - |a_k|²).
+    """
+
+    title = "The complexity of recurrences grows as the root of their memory"
+    source = Source("foundation2025", "(17)", note="corrected")
+    population = StableRecurrences()
+    # 1 - |a|² is (1 - |a|)(1 + |a|): with 1 + |a| between 1.5 and 2 the slope from 4 to 16 is 0.05 off
+    relation = Rate("memory", _MEMORIES, margin=0.07)
+    control = Control("it does not grow", lambda exponent, problem: exponent - 0.5)
+    controls = "the Rademacher complexity of a linear recurrence"
+    unexplained = "recurrences that are trained; inputs with a spectrum"
+    corrects = PrintedRecurrenceComplexity
+    trials = 48
+
+    def predict(self, problem: Recurrence) -> Array:
+        return jnp.asarray(0.5)
+
+    def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
+        """The mean over signs and inputs of the supremum, the recurrence run."""
+        return problem.suprema(key, tuple(map(int, _MEMORIES)), 64).mean(axis=1)
+
+
+def _from_power(problem: Recurrence) -> Float[Array, ""]:
+    """B sqrt(tr P / n), P the stationary covariance of the state."""
+    power = jnp.sum(problem.inputs**2 / (1 - jnp.abs(problem.poles(problem.memory)) ** 2))
+    return problem.radius * jnp.sqrt(power / problem.n)
+
+
+class RecurrenceComplexityAbove(Claim[Recurrence]):
+    """The Rademacher complexity on n sequences of white inputs of the readouts Re <c, x(T)>, |c| <= B, of the stable
+    recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) is at most
+
+        B sqrt( tr P / n ),   tr P = sum_k |b_k|² / (1 - |a_k|²),
+
+    the mean square of the stationary state.
+    """
+
+    title = "The complexity of a recurrence from above"
+    source = Source("foundation2025", "(17)", note="with its norm and its poles")
+    stated = Kind.OWN
+    population = StableRecurrences()
+    relation = AtMost()
+    control = Control("half the trace is enough", lambda bound, problem: bound / jnp.sqrt(2.0))
+    controls = "the Rademacher complexity of a linear recurrence"
+    unexplained = "recurrences that are trained"
+
+    def predict(self, problem: Recurrence) -> Array:
+        return _from_power(problem)
+
+    def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
+        """The mean over signs and inputs, less four of its standard errors."""
+        suprema = problem.suprema(key, (problem.memory,), _DRAWS)[0]
+        return suprema.mean() - 4 * suprema.std(ddof=1) / jnp.sqrt(_DRAWS)
+
+    def trivial(self, problem: Recurrence) -> Array:
+        """The mean length of the state: that of n = 1."""
+        return _from_power(problem) * jnp.sqrt(problem.n)
+
+
+class RecurrenceComplexityBelow(Claim[Recurrence]):
+    """For normal white inputs the Rademacher complexity on n sequences of the readouts Re <c, x(T)>, |c| <= B, of the
+    stable recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) is at least
+
+        sqrt(2/pi) B sqrt( tr P / n ),   tr P = sum_k |b_k|² / (1 - |a_k|²),
+
+    with equality for one real state: the signed sum of states is a normal vector, whose mean length is least for a
+    covariance of rank one. So the root of the memory cannot be avoided.
+    """
+
+    title = "The complexity of a recurrence from below"
+    source = Source("foundation2025", "(17)", note="with its norm and its poles")
+    stated = Kind.OWN
+    population = StableRecurrences()
+    relation = AtLeast()
+    control = Control("sqrt(2/pi) can be left out", lambda bound, problem: bound * jnp.sqrt(jnp.pi / 2))
+    controls = "the Rademacher complexity of a linear recurrence"
+    unexplained = "inputs with heavy tails, for which the constant is smaller"
+    trivial = "a complexity is at least 0"
+
+    def predict(self, problem: Recurrence) -> Array:
+        return jnp.sqrt(2 / jnp.pi) * _from_power(problem)
+
+    def measure(self, problem: Recurrence, key: Key[Array, ""]) -> Array:
+        """The mean over signs and inputs, and four of its standard errors more."""
+        suprema = problem.suprema(key, (problem.memory,), _DRAWS)[0]
+        return suprema.mean() + 4 * suprema.std(ddof=1) / jnp.sqrt(_DRAWS)

@@ -1,0 +1,127 @@
+"""Which labellings halfspaces realise: Cover's count, the dimension of Vapnik and Chervonenkis, capacity.
+
+This theory controls exactly how many labellings of points in general position a linear rule can produce, and hence how
+likely random labels are to be separable. It assumes general position; it leaves unexplained labels that are not random.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.optimize import nnls
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Hypothesis, Kind, Source
+from lemmata.engine.problems._labelled_points import GeneralPoints, GeneralPositions
+from lemmata.engine.problems._set_systems import generator_of
+
+from ._labellings import cover_count, halfspace_labellings, shattered_points
+
+_DRAWS = 32
+
+
+def separable(signed: Float[np.ndarray, "n d"]) -> bool:
+    """Whether some w has <w, y_i x_i> > 0 for all i: where 0 is no convex combination of the rows y_i x_i."""
+    rows = signed / np.linalg.norm(signed, axis=1, keepdims=True)
+    system = np.concatenate([rows.T, np.ones((1, len(rows)))])
+    target = np.zeros(len(system))
+    target[-1] = 1.0
+    return bool(nnls(system, target)[1] > 1e-8)
+
+
+class SeparableLabellings(Claim[GeneralPoints]):
+    """Halfspaces through the origin realise exactly
+
+        C(N, d) = 2 sum_{i<d} binom(N - 1, i)
+
+    of the 2^N labellings of N points in general position in d dimensions: all of them for N <= d, half for N = 2 d, and
+    fewer than 2 N^d always.
+    """
+
+    title = "Cover's count of separable labellings"
+    source = Source("cover1965", note="the function-counting theorem")
+    stated = Kind.THEOREM
+    population = GeneralPositions()
+    relation = Equal()
+    control = Control(
+        "as many as Sauer's lemma allows, sum_{i<=d} binom(N, i)",
+        lambda count, problem: cover_count(len(problem.points) + 1, problem.points.shape[1] + 1) / 2,
+    )
+    controls = "how many labellings a linear rule can produce"
+    unexplained = "points in special position, which have fewer"
+    traced = False
+
+    def predict(self, problem: GeneralPoints) -> Array:
+        return jnp.asarray(float(cover_count(*problem.points.shape)))
+
+    def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
+        """From the rays on which d - 1 points have product 0."""
+        return jnp.asarray(float(len(halfspace_labellings(np.asarray(problem.points)))))
+
+
+class SeparableByChance(Claim[GeneralPoints]):
+    """Labels drawn by fair coins for N given points in general position in d dimensions are separated by a halfspace
+    through the origin with probability
+
+        C(N, d) / 2^N = 2^(1-N) sum_{i<d} binom(N - 1, i),
+
+    wherever the points are: 1/2 at N = 2 d, the capacity of a linear rule.
+    """
+
+    title = "Random labels of twice as many points as dimensions are separable half of the time"
+    source = Source("cover1965", note="the capacity of a linear rule")
+    stated = Kind.THEOREM
+    population = GeneralPositions(6, 6, 14)
+    relation = EqualInMean()
+    control = Control(
+        "as for two points more",
+        lambda share, problem: (
+            cover_count(len(problem.points) + 2, problem.points.shape[1]) / 2.0 ** (len(problem.points) + 2)
+        ),
+    )
+    controls = "whether a linear rule can fit labels without meaning"
+    unexplained = "labels that depend on the points"
+    traced = False
+    trials = 192
+
+    def predict(self, problem: GeneralPoints) -> Array:
+        n, d = problem.points.shape
+        return jnp.asarray(cover_count(n, d) / 2.0**n)
+
+    def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Array:
+        """The share of 32 labellings for which 0 is no convex combination of the signed points."""
+        points = np.asarray(problem.points)
+        signs = generator_of(key).choice([-1.0, 1.0], size=(_DRAWS, len(points), 1))
+        return jnp.asarray(np.mean([separable(points * own) for own in signs]))
+
+
+class DimensionOfHalfspaces(Claim[GeneralPoints]):
+    """Halfspaces x -> sgn(<a, x> + b) in d dimensions realise every labelling of some d + 1 of given points in general
+    position, and of no d + 2: their dimension in the sense of Vapnik and Chervonenkis is d + 1. One labelling that
+    succeeds is not enough: each of the 2^(d+2) - 2 that occur on d + 2 points is one of all but two.
+    """
+
+    title = "Halfspaces with a threshold have dimension d + 1"
+    source = Source("emergence2026", "Example 7.7", "Figure 7.5", note="on points in general position")
+    population = GeneralPositions(3, 3, 8)
+    relation = Equal()
+    control = Control(
+        "the dimension is d, and all labellings of d + 1 points but two occur",
+        lambda found, problem: jnp.stack([found[0] - 1, (found[1] + 2) / 2 - 2]),
+    )
+    controls = "the largest set of points on which halfspaces are unrestricted"
+    unexplained = "what is gained where the labels of large sets follow a law"
+    traced = False
+
+    def predict(self, problem: GeneralPoints) -> Float[Array, "2"]:
+        d = problem.points.shape[1]
+        return jnp.asarray([d + 1.0, 2.0 ** (d + 2) - 2])
+
+    def measure(self, problem: GeneralPoints, key: Key[Array, ""]) -> Float[Array, "2"]:
+        """All sets of points are tried; the labellings of the first d + 2 are counted."""
+        points = np.asarray(problem.points)
+        lifted = np.concatenate([points, np.ones((len(points), 1))], axis=1)
+        dimension = shattered_points(halfspace_labellings(lifted), len(points))
+        return jnp.asarray([dimension, len(halfspace_labellings(lifted[: points.shape[1] + 2]))], float)
+
+    def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
+        n, d = problem.points.shape
+        return [Hypothesis("points", n, ">=", d + 2, "so many are shown not to be shattered")]

@@ -1,0 +1,82 @@
+"""One parameter with many labellings: the sign of a sine.
+
+This theory controls which labels x -> sgn sin(a x) gives to points on the line: all of them at the right points, and
+not more than the frequency allows at any. It leaves unexplained what counts in place of parameters.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source, Witness
+from lemmata.engine.problems._labelled_points import HalvedNodes, PointsOnLine, SineNodes, UniformPoints
+
+
+class SinesShatter(Claim[SineNodes]):
+    """At the points x_i = c/2^i, i = 1, ..., N, and for every choice of labels y_i in {0, 1}, the frequency
+
+        a = (pi / c) (1 + sum_i (1 - y_i) 2^i)
+
+    gives sin(a x_i) > 0 where y_i = 1 and sin(a x_i) < 0 where y_i = 0, and |sin(a x_i)| >= sin(pi / 2^N) everywhere:
+    the class of one parameter realises all labellings of any number of points.
+    """
+
+    title = "The sign of a sine labels points in every way"
+    source = Source("emergence2026", "Figure 7.6", "Figure 7.7", note="with the frequency and the margin")
+    population = HalvedNodes()
+    relation = Witness()
+    control = Control("with twice the margin", lambda margin, problem: 2 * margin)
+    controls = "how many labellings one parameter can produce"
+    unexplained = "points that are given, and frequencies that are bounded"
+    trivial = "no frequency is known beforehand to give every point its label"
+
+    def predict(self, problem: SineNodes) -> Array:
+        return jnp.sin(jnp.pi / 2**problem.n)
+
+    def measure(self, problem: SineNodes, key: Key[Array, ""]) -> Array:
+        """The least sin(a x_i) with the sign of the label, over all points and all 2^N labellings."""
+        place = jnp.arange(problem.n)
+        labels = ((jnp.arange(2**problem.n)[:, None] >> place) & 1).astype(float)
+        powers = 2.0 ** (place + 1)
+        frequency = jnp.pi / problem.scale * (1 + (1 - labels) @ powers)
+        sines = jnp.sin(frequency[:, None] * problem.scale / powers)
+        return jnp.min((2 * labels - 1) * sines)
+
+    def condition(self, problem: SineNodes) -> Array:
+        """Arguments up to pi 2^N are rounded, and the least sine is about pi / 2^N."""
+        return jnp.asarray(4.0**problem.n)
+
+
+class SinesOfBoundedFrequency(Claim[PointsOnLine]):
+    """For N points x_i > 0 and frequencies 0 < a <= A the functions x -> sgn sin(a x) have at most
+
+        1 + sum_i floor(A x_i / pi)
+
+    labellings, since a label changes only where a x_i is a multiple of pi. So all 2^N need
+    A >= pi (2^N - 1) / sum_i x_i.
+    """
+
+    title = "Sines of bounded frequency have few labellings"
+    source = Source("emergence2026", "Figure 7.7", note="the count that a bound on the frequency leaves")
+    stated = Kind.OWN
+    population = UniformPoints()
+    relation = AtMost()
+    control = Control("without the 1 for the first labelling", lambda count, problem: count - 1)
+    controls = "how many labellings one bounded parameter can produce"
+    unexplained = "points at which labellings come back, which have fewer"
+    traced = False
+
+    def predict(self, problem: PointsOnLine) -> Array:
+        return 1 + jnp.sum(jnp.floor(problem.frequency * problem.points / jnp.pi))
+
+    def measure(self, problem: PointsOnLine, key: Key[Array, ""]) -> Array:
+        """One frequency between any two at which a label changes."""
+        points, most = np.asarray(problem.points), float(problem.frequency)
+        turns = np.concatenate([np.pi / x * np.arange(1, int(most * x / np.pi) + 1) for x in points])
+        ends = np.concatenate([[0.0], np.sort(turns), [most]])
+        signs = np.sin(np.outer((ends[1:] + ends[:-1]) / 2, points)) > 0
+        return jnp.asarray(float(len(np.unique(signs, axis=0))))
+
+    def trivial(self, problem: PointsOnLine) -> Array:
+        """All labellings."""
+        return jnp.asarray(2.0 ** len(problem.points))

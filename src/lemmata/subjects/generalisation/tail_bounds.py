@@ -1,0 +1,132 @@
+"""Two tail bounds: sums of bounded variables, and quadratic forms in them.
+
+This theory controls the distance from the expectation. It assumes independent bounded variables and nothing about
+their distributions. It leaves unexplained the constants: variances are replaced by squared ranges.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source
+from lemmata.engine.problems._bounded_variables import BoundedVariables, QuadraticForm, SemicircleForms, TwoValues
+
+_DELTA = 0.1
+# Derived beside `hanson_wright_radius`.
+HANSON_WRIGHT = 1 / 37
+
+
+def hoeffding_distance(ranges: Float[Array, " n"], delta: float) -> Float[Array, ""]:
+    """t = sqrt(log(2/delta) sum_i (beta_i - alpha_i)² / 2), at which Lemma A.9's probability is delta.
+
+    Args:
+        ranges: beta_i - alpha_i.
+        delta: the failure probability.
+    """
+    return jnp.sqrt(math.log(2 / delta) / 2 * jnp.sum(ranges**2))
+
+
+def operator_norm(matrix: Float[Array, "n n"]) -> float:
+    """|A|, the root of the largest eigenvalue of A'A; outside any trace."""
+    dense = np.asarray(matrix, float)
+    return math.sqrt(max(np.linalg.eigvalsh(dense.T @ dense)[-1], 0.0))
+
+
+def hanson_wright_radius(frobenius: float, norm: float, bound: float, delta: float) -> float:
+    """t = K² max(|A|_F sqrt(s), |A| s) with s = log(2/delta) / c, at which Lemma A.10's probability is delta.
+
+    Args:
+        frobenius: the Frobenius norm of A.
+        norm: the operator norm of A.
+        bound: K.
+        delta: the failure probability.
+    """
+    # The constant c, for K = 1. Write x'Ax - E x'Ax = P + Q with P = sum_i a_ii (x_i² - E x_i²), Q the other terms.
+    #   P: x_i² lies in an interval of length 1, so log E exp(s P) <= s² sum_i a_ii² / 8 (Hoeffding's lemma).
+    #   Q: decoupling gives E exp(s Q) <= E exp(4 s x'Oy), with y an independent copy of x and O the off-diagonal part.
+    #      Variables in [-1, 1] with mean 0 have log E exp(s x_i) <= s²/2, like standard normal ones, which may replace
+    #      first x, then y: E exp(s Q) <= E exp(4 s g'Oh) = prod_i (1 - 16 s² o_i²)^(-1/2), o_i the singular values.
+    #      Where 16 s² o_i² <= 1/5 this is at most exp(8 k s² |O|_F²), k = 5 log(5/4) < 1.1158, -log(1-u)/u being
+    #      increasing.
+    #   Hölder's inequality with exponents 65 for P and 65/64 for Q, and |A|_F² = sum_i a_ii² + |O|_F²:
+    #      log E exp(s (P + Q)) <= L s² |A|_F² with L = (65/8) k < 9.066, where (65/64) 4 |s| |O| <= sqrt(1/5).
+    #      As |O| <= 2 |A|, this is so for |s| <= 1 / (M |A|), M = (65/8) sqrt(5) < 18.17.
+    #   Chernoff's bound with s = min(t / (2 L |A|_F²), 1 / (M |A|)) is exp(-min(t² / (4 L |A|_F²), t / (2 M |A|))),
+    #      and 4 L < 36.3, 2 M < 36.4: c = 1/37. The other tail gives the factor 2.
+    size = math.log(2 / delta) / HANSON_WRIGHT
+    return bound**2 * max(frobenius * math.sqrt(size), norm * size)
+
+
+class HoeffdingSum(Claim[BoundedVariables]):
+    """The sum of n independent x_i in [alpha_i, beta_i] is further from its expectation than t with probability at most
+    2 exp(-2 t² / sum_i (beta_i - alpha_i)²); so it is, with probability at least 1 - delta, within
+
+        sqrt( log(2/delta) sum_i (beta_i - alpha_i)² / 2 ).
+
+    (For t > 0, which the source does not say.) Variables with two values are the extreme case.
+    """
+
+    title = "Hoeffding's inequality for ranges of different lengths"
+    source = Source("gu2024softmax", "Lemma A.9")
+    population = TwoValues()
+    relation = AtMost(delta=_DELTA)
+    # Half of it is about 1.2 standard deviations.
+    control = Control("half the distance suffices", lambda distance, problem: distance / 2)
+    controls = "the distance of a sum of bounded variables from its expectation"
+    unexplained = "sums of variables whose variance is far below their squared range"
+    trials = 512
+
+    def predict(self, problem: BoundedVariables) -> Array:
+        return hoeffding_distance(problem.high - problem.low, _DELTA)
+
+    def measure(self, problem: BoundedVariables, key: Key[Array, ""]) -> Array:
+        """The distance of one draw."""
+        drawn = jnp.where(jax.random.bernoulli(key, problem.chance), problem.high, problem.low)
+        return jnp.abs(jnp.sum(drawn - problem.low - problem.chance * (problem.high - problem.low)))
+
+    def trivial(self, problem: BoundedVariables) -> Array:
+        """The sum and its expectation both lie between the sums of the alpha_i and of the beta_i."""
+        return jnp.sum(problem.high - problem.low)
+
+
+class HansonWright(Claim[QuadraticForm]):
+    """For n independent x_i with mean 0 and |x_i| <= K, and any n x n matrix A with Frobenius norm |A|_F and operator
+    norm |A|, x'Ax is further from its expectation than t with probability at most
+
+        2 exp( -c min( t² / (K^4 |A|_F²), t / (K² |A|) ) ),   c = 1/37.
+
+    The source has an unnamed c > 0; that 1/37 is one is derived in a comment of `hanson_wright_radius`.
+    """
+
+    title = "The Hanson-Wright inequality with an explicit constant"
+    source = Source("gu2024softmax", "Lemma A.10", note="with c = 1/37")
+    population = SemicircleForms()
+    relation = AtMost(delta=_DELTA)
+    control = Control(
+        "a twelfth of the radius suffices",
+        lambda radius, problem: radius / 12,
+        loose="the radius is about ten standard deviations: no near control",
+    )
+    controls = "the distance of a quadratic form in bounded variables from its expectation"
+    unexplained = "the best constant: a normal limit would allow 1/4 for t small against |A|_F²/|A|"
+    reading = "the constant c of the source is 1/37"
+    traced = False
+
+    def predict(self, problem: QuadraticForm) -> Array:
+        frobenius = float(jnp.linalg.norm(problem.matrix))
+        return jnp.asarray(hanson_wright_radius(frobenius, operator_norm(problem.matrix), problem.bound, _DELTA))
+
+    def measure(self, problem: QuadraticForm, key: Key[Array, ""]) -> Array:
+        """The distance of one draw; E x_i² = K² (3/4 + 1/4 1/4)."""
+        sign_key, size_key = jax.random.split(key)
+        n = len(problem.matrix)
+        size = jnp.where(jax.random.bernoulli(size_key, 0.75, (n,)), 1.0, 0.5)
+        x = problem.bound * size * jax.random.rademacher(sign_key, (n,))
+        return jnp.abs(x @ problem.matrix @ x - problem.bound**2 * 13 / 16 * jnp.trace(problem.matrix))
+
+    def trivial(self, problem: QuadraticForm) -> Array:
+        """|x'Ax| <= |A| |x|² <= n K² |A|, the expectation too."""
+        return jnp.asarray(2 * len(problem.matrix) * problem.bound**2 * operator_norm(problem.matrix))

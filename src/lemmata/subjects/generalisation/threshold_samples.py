@@ -1,0 +1,115 @@
+"""How many labels a threshold needs: the reciprocal of the error where rows are drawn, its logarithm where chosen.
+
+This theory controls the mean error of the best rule for the simplest class of depth and dimension 1 without noise. It
+assumes a uniform threshold; it leaves unexplained what structure lets a model learn from fewer rows.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Rate, Source, Status
+from lemmata.engine.problems._thresholds import Thresholds, UniformThresholds
+
+_REPEATS = 256
+
+
+def _midpoint_error(problem: Thresholds, key: Key[Array, ""], n: int) -> Float[Array, ""]:
+    """The mean error of the midpoint between the last row below and the first above, over 256 thresholds."""
+    threshold_key, row_key = jax.random.split(key)
+    thresholds = problem.draw(threshold_key, _REPEATS)[:, None]
+    rows = jax.random.uniform(row_key, (_REPEATS, n), minval=problem.low, maxval=problem.high)
+    below = jnp.where(rows <= thresholds, rows, problem.low).max(axis=1)
+    above = jnp.where(rows > thresholds, rows, problem.high).min(axis=1)
+    return jnp.abs((below + above) / 2 - thresholds[:, 0]).mean()
+
+
+class PrintedLogarithmicSamples(Claim[Thresholds]):
+    """As printed: the number of rows that a model of depth L in d dimensions needs for the error epsilon is of the
+    order L d log(1/epsilon).
+
+    At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n, faster than any power, and
+    faster than n^-2 in particular. Read for thresholds on an interval without noise, and the rule of least mean error,
+    the midpoint between the last row below and the first one above.
+    """
+
+    title = "Samples in proportion to log(1/epsilon), as printed"
+    source = Source("foundation2025", "(19)", note="as printed")
+    population = UniformThresholds()
+    relation = Rate("n", (4.0, 16.0, 64.0), upper=True)
+    control = Control("like n^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the error after a number of labelled rows"
+    unexplained = "which class, and which law of the rows is meant"
+    reading = "rows are independent draws; an error that falls exponentially falls faster than n^-2"
+    expected = Status.REFUTED
+    trials = 32
+
+    def predict(self, problem: Thresholds) -> Array:
+        return jnp.asarray(-2.0)
+
+    def measure_at(self, problem: Thresholds, key: Key[Array, ""], rung: float) -> Array:
+        return _midpoint_error(problem, key, int(rung))
+
+
+class ThresholdSamples(Claim[Thresholds]):
+    """A threshold that is uniform on an interval of length b is learned from the labels of n independent uniform rows
+    by the midpoint between the last row below it and the first above it with the mean error
+
+        b / (2 (n + 2)),
+
+    and no rule has a smaller one, since given the rows the threshold is uniform between these two. The error epsilon
+    takes n = b/(2 epsilon) - 2 rows: in proportion to 1/epsilon, not to its logarithm.
+    """
+
+    title = "Rows that a threshold needs"
+    source = Source("foundation2025", "(19)", note="corrected")
+    population = UniformThresholds()
+    relation = EqualInMean(margin=0.0, resolution=0.05)
+    control = Control("b/(2n)", lambda error, problem: error * (problem.n + 2) / problem.n)
+    controls = "the error after a number of labelled rows"
+    unexplained = "noisy labels; classes of larger dimension"
+    corrects = PrintedLogarithmicSamples
+    trials = 80
+
+    def predict(self, problem: Thresholds) -> Array:
+        return (problem.high - problem.low) / (2 * (problem.n + 2))
+
+    def measure(self, problem: Thresholds, key: Key[Array, ""]) -> Array:
+        """Over 256 thresholds, with new rows for each."""
+        return _midpoint_error(problem, key, problem.n)
+
+
+class ThresholdQuestions(Claim[Thresholds]):
+    """A threshold that is uniform on an interval of length b is learned by bisection, from the labels of n rows that
+    are chosen one after the other, each in the middle of where the threshold still may be, with the mean error
+
+        b 2^-(n+2),
+
+    so that log2(1/epsilon) labels do for the error epsilon: the logarithm belongs to questions, not to draws.
+    """
+
+    title = "Questions that a threshold needs"
+    source = Source("foundation2025", "(19)", note="for chosen rows")
+    stated = Kind.OWN
+    population = UniformThresholds()
+    relation = EqualInMean(margin=0.0, resolution=0.05)
+    control = Control("twice that: one end of what is left", lambda error, problem: 2 * error)
+    controls = "the error after a number of labels"
+    unexplained = "noisy labels; classes in which no question halves what is left"
+    trials = 80
+
+    def predict(self, problem: Thresholds) -> Array:
+        return (problem.high - problem.low) * 2.0 ** -(problem.n + 2)
+
+    def measure(self, problem: Thresholds, key: Key[Array, ""]) -> Array:
+        """By bisection, over 256 thresholds."""
+        thresholds = problem.draw(key, _REPEATS)
+        ends = (jnp.full(_REPEATS, problem.low), jnp.full(_REPEATS, problem.high))
+
+        def ask(_, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            middle = (ends[0] + ends[1]) / 2
+            above = thresholds > middle
+            return jnp.where(above, middle, ends[0]), jnp.where(above, ends[1], middle)
+
+        below, above = jax.lax.fori_loop(0, problem.n, ask, ends)
+        return jnp.abs((below + above) / 2 - thresholds).mean()

@@ -1,0 +1,99 @@
+"""Empirical means near their expectations, for all functions of a class at once: thresholds, random signs.
+
+This theory controls the largest deviation over a class: of an empirical distribution function, with the best constant;
+of any class, by the Rademacher complexity that a second sample and random signs bring in. It assumes independent rows;
+it leaves unexplained classes whose complexity is large and whose chosen members generalise.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source
+from lemmata.engine.problems._random_labels import FiniteLaw, PowerDraws, RareKinds, ThresholdRows
+
+_DELTA = 0.05
+
+
+class ThresholdDeviation(Claim[PowerDraws]):
+    """Let F_N be the share of N independent rows at or below x, F its expectation. With probability at least 1 - delta
+
+        sup_x |F_N(x) - F(x)| <= sqrt( ln(2/delta) / (2 N) ),   delta = 1/20:
+
+    all thresholds on the line at once cost no more than one of them does by Hoeffding's inequality.
+    """
+
+    title = "The Dvoretzky-Kiefer-Wolfowitz inequality with Massart's constant"
+    source = Source("massart1990", note="main result")
+    stated = Kind.THEOREM
+    population = ThresholdRows()
+    relation = AtMost(_DELTA)
+    control = Control("three quarters of the radius suffice", lambda radius, problem: 0.75 * radius)
+    controls = "the errors of all thresholds at once"
+    unexplained = "classes that are not ordered: a bound by dimension alone is several times larger here"
+    trials = 4000
+
+    def predict(self, problem: PowerDraws) -> Array:
+        return jnp.sqrt(jnp.log(2 / _DELTA) / (2 * problem.rows))
+
+    def measure(self, problem: PowerDraws, key: Key[Array, ""]) -> Array:
+        """Beside each row, where the difference is largest."""
+        rows = jnp.sort(jax.random.uniform(key, (problem.rows,)) ** (1 / problem.power))
+        steps = jnp.arange(problem.rows + 1) / problem.rows
+        level = rows**problem.power
+        return jnp.maximum(steps[1:] - level, level - steps[:-1]).max()
+
+    def trivial(self, problem: PowerDraws) -> Array:
+        """Shares are in [0, 1]."""
+        return jnp.ones(())
+
+
+def _samples(kinds: int, rows: int) -> Int[np.ndarray, "samples rows"]:
+    return np.array(list(itertools.product(range(kinds), repeat=rows)))
+
+
+class Symmetrisation(Claim[FiniteLaw]):
+    """For N independent rows, signs s_i of fair coins and every class of functions,
+
+        E sup_f (E f - mean_i f(z_i)) <= 2 E sup_f mean_i s_i f(z_i):
+
+    a second sample replaces the expectation, and the signs say which row of a pair belongs to which. The factor 2
+    cannot be improved: functions that vanish except on rare rows approach it.
+    """
+
+    title = "A ghost sample and random signs bound the largest deviation"
+    source = Source("emergence2026", "Figure 7.8", note="in expectation, with the factor 2")
+    stated = Kind.LEMMA
+    population = RareKinds()
+    relation = AtMost()
+    control = Control("without the factor 2", lambda bound, problem: bound / 2)
+    controls = "the expected largest gap between mean and expectation in a class"
+    unexplained = "how large the complexity of a class of networks is"
+
+    def _expectation(self, problem: FiniteLaw, over_samples: Array) -> Array:
+        weights = jnp.prod(problem.probabilities[_samples(3, problem.rows)], axis=1)
+        return weights @ over_samples
+
+    def predict(self, problem: FiniteLaw) -> Array:
+        """Over all samples and all signs."""
+        values = problem.values[:, _samples(3, problem.rows)]
+        signs = 2.0 * _samples(2, problem.rows) - 1
+        means = jnp.einsum("fsn,rn->fsr", values, signs) / problem.rows
+        return 2 * self._expectation(problem, means.max(axis=0).mean(axis=1))
+
+    def measure(self, problem: FiniteLaw, key: Key[Array, ""]) -> Array:
+        """Over all samples."""
+        means = problem.values[:, _samples(3, problem.rows)].mean(axis=2)
+        gaps = (problem.values @ problem.probabilities)[:, None] - means
+        return self._expectation(problem, gaps.max(axis=0))
+
+    def trivial(self, problem: FiniteLaw) -> Array:
+        """The range of the functions."""
+        return jnp.max(problem.values.max(axis=1) - problem.values.min(axis=1))
+
+    def condition(self, problem: FiniteLaw) -> Array:
+        """Expectations of rare rows are small differences of values near 1."""
+        return 1 / problem.probabilities.min()

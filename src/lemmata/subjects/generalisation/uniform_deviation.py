@@ -1,0 +1,191 @@
+"""How far the fit to the examples is from the risk, for all coefficients at once: Lemma 6 term by term.
+
+This theory controls the difference of fit and risk at coefficients that may depend on the examples, by their l_1
+distance from rho* and by deviations of means of bounded variables; it assumes independent examples and noise with
+normal tails. It leaves unexplained that deviations along the few directions that are taken are much smaller.
+
+With probability 1 - delta all deviations obey Hoeffding's bound with u = log(K/delta) and K = (n+1)(n+6) + 4 tails. So
+log n enters: the source's sqrt(log N/N) supposes that n is at most a power of N, or a constant that depends on d.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
+from lemmata.engine.problems._finite_populations import DELTA, FinitePopulation, FinitePopulations
+from lemmata.engine.problems._finite_populations import deviation as deviation
+
+
+def deviation_bound(
+    distance: Float[Array, "*c"],
+    discretisation: Float[Array, ""],
+    sigma: Float[Array, ""] | float,
+    number: int,
+    examples: int,
+    delta: float,
+) -> Float[Array, "*c"]:
+    """The largest difference of fit and risk, with probability 1 - delta (li2025incontext, inequality 83).
+
+    sqrt(u/N) (epsilon²/sqrt 2 + |rho - rho*|_1²/sqrt 2 + 2 sqrt 2 (epsilon |rho - rho*|_1 + sigma epsilon
+    + sigma |rho - rho*|_1)) with u = log(((n+1)(n+6) + 4)/delta), by Hoeffding's inequality for each mean.
+
+    Args:
+        distance: |rho - rho*|_1.
+        discretisation: epsilon_dis, the largest |f - phi rho*|.
+        sigma: standard deviation of the noise.
+        number: n.
+        examples: N.
+        delta: the probability that it fails.
+    """
+    squares = (discretisation**2 + distance**2) / math.sqrt(2)
+    products = 2 * math.sqrt(2) * (discretisation * distance + sigma * discretisation + sigma * distance)
+    return deviation(number, examples, delta) * (squares + products)
+
+
+def _moments(problem: FinitePopulation) -> tuple[Array, Array]:
+    """|mean phi r - E phi r|_inf with r = f - phi rho*, and |mean phi phi^T - E phi phi^T|_inf."""
+    features, prompt, misfit = problem.features, problem.prompt, problem.misfit
+    first = misfit[problem.chosen] @ prompt / problem.examples - misfit @ features / len(features)
+    second = prompt.T @ prompt / problem.examples - features.T @ features / len(features)
+    return jnp.abs(first).max(), jnp.abs(second).max()
+
+
+class AbstractDeviationClaim(Claim[FinitePopulation]):
+    """Statements about fit and risk at five estimates that depend on the examples."""
+
+    population = FinitePopulations()
+    relation = AtMost()
+    controls = "the difference of fit and risk"
+    unexplained = "the smaller deviations along directions that are taken"
+
+
+class QuadraticDeviation(AbstractDeviationClaim):
+    """Let phi be the row of features at an input, f a function, rho* fixed coefficients, r = f - phi rho*, E the
+    expectation over an input and mean that over N examples. For every vector rho of coefficients,
+
+        |(mean - E) ((f - phi rho)² - r²)| <= 2 |rho - rho*|_1 |(mean - E) phi r|_inf
+                                              + |rho - rho*|_1² |(mean - E) phi phi^T|_inf.
+
+    It is nearly an equality far from rho* along one feature.
+    """
+
+    title = "Fit and risk differ by moments of the features"
+    source = Source("li2025incontext", "(92)", note="proof of Lemma 6")
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+
+    def predict(self, problem: FinitePopulation) -> Array:
+        first, second = _moments(problem)
+        return 2 * problem.distances * first + problem.distances**2 * second
+
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
+        squares = self._squares(problem)
+        return jnp.abs(squares[:, problem.chosen].mean(axis=1) - squares.mean(axis=1))
+
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """Two means of numbers of an interval differ by its length at most."""
+        squares = self._squares(problem)
+        return squares.max(axis=1) - squares.min(axis=1)
+
+    def _squares(self, problem: FinitePopulation) -> Array:
+        return (problem.values - problem.estimates @ problem.features.T) ** 2 - problem.misfit**2
+
+
+class NoiseDeviation(AbstractDeviationClaim):
+    """Let phi be the row of features at an example, f its value, z its noise, rho* fixed coefficients, mean that over N
+    examples. For every vector rho of coefficients the noise enters the fit mean (f + z - phi rho)² by
+
+        |mean 2 z (f - phi rho)| <= 2 |mean z (f - phi rho*)| + 2 |mean z phi|_inf |rho - rho*|_1.
+
+    It is nearly an equality where rho - rho* lies along the feature that correlates most with the noise.
+    """
+
+    title = "The noise in the fit"
+    source = Source("li2025incontext", "(96)", note="proof of Lemma 6")
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    expected = Status.VACUOUS
+
+    def predict(self, problem: FinitePopulation) -> Array:
+        known = jnp.abs(problem.noise @ problem.misfit[problem.chosen])
+        along = jnp.abs(problem.noise @ problem.prompt).max()
+        return 2 * (known + along * problem.distances) / problem.examples
+
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
+        """What noise adds to the fit: the fit minus that without noise and minus the mean square of the noise."""
+        return jnp.abs(problem.fits() - _clean(problem) - jnp.mean(problem.noise**2))
+
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """2 |z| |f - phi rho| over N: Cauchy-Schwarz."""
+        return 2 * jnp.sqrt(jnp.mean(problem.noise**2) * _clean(problem))
+
+    def condition(self, problem: FinitePopulation) -> Array:
+        """The measurement is a small difference of large numbers."""
+        return 1 + problem.fits().max() / self.predict(problem).max()
+
+
+def _clean(problem: FinitePopulation) -> Array:
+    """Mean (f - phi rho)² over the examples, for each estimate."""
+    return jnp.mean((problem.values[problem.chosen] - problem.estimates @ problem.prompt.T) ** 2, axis=1)
+
+
+class UniformDeviation(AbstractDeviationClaim):
+    """Let phi be the row of n + 1 features in [0, 1] at an input, f a function, y = f + z with normal noise of standard
+    deviation sigma, mean that over N independent examples, E that over the next input. With probability at least 0.9,
+    for all vectors rho of coefficients at once,
+
+        |mean ((y - phi rho)² - z²) - E (f - phi rho)²| <= sqrt(u/N) (epsilon²/sqrt 2 + |rho - rho*|_1²/sqrt 2
+                + 2 sqrt 2 (epsilon |rho - rho*|_1 + sigma epsilon + sigma |rho - rho*|_1)),
+
+    where rho* are any fixed coefficients, epsilon = sup |f - phi rho*| and u = log(((n+1)(n+6) + 4)/0.1).
+    """
+
+    title = "Fit and risk are near for all coefficients"
+    source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
+    relation = AtMost(DELTA)
+    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
+    expected = Status.VACUOUS
+
+    def predict(self, problem: FinitePopulation) -> Array:
+        number = problem.features.shape[1] - 1
+        known = (problem.discretisation, problem.sigma, number, problem.examples, DELTA)
+        return deviation_bound(problem.distances, *known)
+
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
+        return jnp.abs(problem.fits() - jnp.mean(problem.noise**2) - problem.risks())
+
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """The range of (f - phi rho)² for its two means, and Cauchy-Schwarz for the noise."""
+        squares = (problem.values - problem.estimates @ problem.features.T) ** 2
+        noise = 2 * jnp.sqrt(jnp.mean(problem.noise**2) * _clean(problem))
+        return squares.max(axis=1) - squares.min(axis=1) + noise
+
+
+class NoBargain(AbstractDeviationClaim):
+    """Let phi be the row of features at an example, y = f + z its target with noise z, rho* fixed coefficients, mean
+    that over N examples. For every vector rho of coefficients, no fit is better than that of rho* by more than
+
+        mean (y - phi rho*)² - mean (y - phi rho)² <= mean (f - phi rho*)² + 2 |mean z phi|_inf |rho - rho*|_1.
+
+    Without noise, coefficients that represent f exactly attain it.
+    """
+
+    title = "No coefficients fit much better than rho*"
+    source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
+    control = Control(
+        "half of the misfit is enough",
+        lambda bound, problem: bound - jnp.mean(problem.misfit[problem.chosen] ** 2) / 2,
+    )
+    expected = Status.VACUOUS
+
+    def predict(self, problem: FinitePopulation) -> Array:
+        noise = jnp.abs(problem.noise @ problem.prompt).max() / problem.examples
+        return jnp.mean(problem.misfit[problem.chosen] ** 2) + 2 * noise * problem.distances
+
+    def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
+        """The fit of rho* minus the fit."""
+        return jnp.mean((problem.y - problem.prompt @ problem.reference) ** 2) - problem.fits()
+
+    def trivial(self, problem: FinitePopulation) -> Array:
+        """No fit is below 0."""
+        return jnp.full(5, jnp.mean((problem.y - problem.prompt @ problem.reference) ** 2))

@@ -1,0 +1,117 @@
+"""Double descent along rows: more data hurt until there are as many rows as features, and help beyond.
+
+This theory controls the sign of the change of the held-out error of the least squares fit of smallest norm as rows are
+added. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise; it leaves
+unexplained how far a ridge removes the peak.
+"""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Hypothesis, Order, Source
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._linear_designs import TablesOfRows
+
+_THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
+_RISE = (0.2, 0.5, 0.7, 0.85)
+_FALL = (1.15, 1.5, 2.0, 4.0)
+_DRAWS = 2
+
+
+@partial(jax.jit, static_argnames=("rows", "draws"))
+def held_out_risk(problem: Regression, rows: int, draws: int, key: Key[Array, ""]) -> Float[Array, ""]:
+    """The mean squared held-out error (first output) of ridgeless fits to `rows` random rows, over `draws` draws.
+
+    The fit is pinv(X) y on the inputs themselves; the kernel of the problem is not used.
+    """
+    columns = problem.x.shape[1]
+
+    def one(draw: Key[Array, ""]) -> Array:
+        kept = jax.random.permutation(draw, problem.x.shape[0])[:rows]
+        fit = jnp.linalg.pinv(problem.x[kept].reshape(rows, columns)) @ problem.y[kept, 0]
+        return jnp.mean((problem.x_test @ fit - problem.y_test[:, 0]) ** 2)
+
+    return jnp.mean(jax.lax.map(one, jax.random.split(key, draws)))
+
+
+def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Array, ""]:
+    """|beta|²/sigma² from a least squares fit with n > d + 1 rows, without the fit's own share of noise.
+
+    |b|² exceeds |beta|² by sigma² d/(n - d - 1) on average over standard normal inputs, and the residual variance
+    with n - d degrees of freedom estimates sigma².
+    """
+    rows, columns = x.shape
+    fit = jnp.linalg.lstsq(x, y)[0]
+    noise = jnp.sum((y - x @ fit) ** 2) / (rows - columns)
+    return fit @ fit / noise - columns / (rows - columns - 1)
+
+
+def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
+    """The held-out error with rung * d rows, or with all rows where there are fewer."""
+    available, columns = problem.x.shape
+    return held_out_risk(problem, min(available, max(1, round(rung * columns))), _DRAWS, key)
+
+
+class MoreDataHurt(Claim[Regression]):
+    """Below n = d, for n rows with d isotropic inputs, a linear target with coefficients beta and noise of variance
+    sigma² >= |beta|², the mean squared error on new rows of the least squares fit of smallest norm, on average
+
+        sigma² + |beta|² (1 - n/d) + sigma² n/(d - n - 1),
+
+    rises as rows are added, though the fit sees more.
+    """
+
+    title = "Double descent: the rise to the interpolation threshold"
+    source = _THEOREM
+    population = TablesOfRows(_RISE)
+    relation = Order(along="rows / features", rungs=_RISE)
+    control = Control("the error falls with rows below n = d", lambda sign, problem: -sign)
+    controls = "whether rows help or hurt a fit that interpolates"
+    unexplained = "fits with a ridge, early stopping, or inputs with a decaying spectrum"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU, from d = 72 on
+    trials = 64
+
+    def hypotheses(self, problem: Regression) -> list[Hypothesis]:
+        rows, columns = problem.x.shape
+        name, why = "no more signal than noise", "with more signal the lost bias outweighs the variance at first"
+        if rows <= columns + 1:
+            return [Hypothesis.unchecked(name, "a fit with as many coefficients as rows has no residual")]
+        # |b|²/sigma² of n - d degrees of freedom is known to about this (normal inputs, ratio up to 1).
+        error = math.sqrt(4 / (rows - columns) + 2 * columns / (rows - columns) ** 2 + 2 / (rows - columns))
+        return [Hypothesis(name, signal_to_noise(problem.x, problem.y[:, 0]), "<=", 1 + 4 * error, why)]
+
+    def predict(self, problem: Regression) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: Regression, key: Key[Array, ""], rung: float) -> Array:
+        return _risk_at(problem, rung, key)
+
+
+class DescentBeyondThreshold(Claim[Regression]):
+    """Above n = d, for n rows with d isotropic inputs, a linear target and noise of variance sigma², the mean squared
+    error of least squares on new rows, on average
+
+        sigma² + sigma² d/(n - d - 1),
+
+    falls from its peak as rows are added.
+    """
+
+    title = "Double descent: the descent beyond the interpolation threshold"
+    source = _THEOREM
+    population = TablesOfRows(_FALL)
+    relation = Order(along="rows / features", rungs=_FALL)
+    control = Control("the error goes on rising beyond n = d", lambda sign, problem: -sign)
+    controls = "how fast rows pay off past the interpolation threshold"
+    unexplained = "fits with a ridge, early stopping, or inputs with a decaying spectrum"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU, from d = 72 on
+    trials = 64
+
+    def predict(self, problem: Regression) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: Regression, key: Key[Array, ""], rung: float) -> Array:
+        return _risk_at(problem, rung, key)

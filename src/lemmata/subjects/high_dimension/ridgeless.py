@@ -1,0 +1,148 @@
+"""Ridgeless least squares: why the test error peaks where parameters and rows are equal in number.
+
+This theory controls the excess risk E (x'b - x'beta)² of the least squares fit b of smallest norm, for d isotropic
+inputs and n rows with gamma = d/n kept: the variance explodes at gamma = 1 and falls again beyond it, while the bias,
+nought before, rises towards the whole signal. It assumes a linear target, noise of known variance and a covariance that
+is the identity; it leaves unexplained why fits with many parameters are good on real data, whose covariance is far
+from the identity. The report says how far.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source
+from lemmata.engine.problems._linear_designs import LinearDesign, LinearDesigns
+
+_THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
+_NOISES = 16
+# For Gaussian inputs the mean variance is known at every size: sigma² d/(n - d - 1) and sigma² n/(d - n - 1). It
+# exceeds the limit by the factor 1 + 1/(|n - d| - 1), which is within this margin for |n - d| >= 21. That is the mean
+# over designs; a single one is off by several percent.
+_MARGIN = 0.05
+_LIMIT = EqualInMean(margin=_MARGIN, resolution=0.05, over="problems")
+# |n - d| >= 21 within the bounds of both
+_BELOW = LinearDesigns(Integer(80, 60, 200, "rows"), Real(0.5, 0.2, 0.65, "columns per row"))
+_BEYOND = LinearDesigns(Integer(40, 40, 100, "rows"), Real(2.0, 1.6, 3.0, "columns per row"))
+
+
+def ridgeless_variance(gamma: float, noise: Float[Array, ""] | float) -> Float[Array, ""]:
+    """noise² gamma/(1 - gamma) for gamma < 1, noise²/(gamma - 1) for gamma > 1; infinite at 1.
+
+    >>> float(ridgeless_variance(0.5, 2.0)), float(ridgeless_variance(3.0, 2.0))
+    (4.0, 2.0)
+    """
+    if gamma == 1:
+        return jnp.asarray(jnp.inf)
+    return jnp.asarray(noise) ** 2 * (gamma / (1 - gamma) if gamma < 1 else 1 / (gamma - 1))
+
+
+def ridgeless_bias(gamma: float, signal: Float[Array, ""] | float) -> Float[Array, ""]:
+    """signal² (1 - 1/gamma) for gamma > 1, else 0; signal is the norm of the coefficients."""
+    return jnp.asarray(signal) ** 2 * max(0.0, 1 - 1 / gamma)
+
+
+def _variance(problem: LinearDesign, key: Key[Array, ""]) -> Array:
+    """The mean squared prediction on fresh inputs of least squares fits to noise alone."""
+    noise = problem.noise * jax.random.normal(key, (problem.x.shape[0], _NOISES))
+    return jnp.mean((problem.x_test @ (jnp.linalg.pinv(problem.x) @ noise)) ** 2)
+
+
+def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
+    rows, columns = problem.x.shape
+    name = "n and d are far enough apart for the limit"
+    return Hypothesis(name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "see the margin")
+
+
+class UnderparameterisedVariance(Claim[LinearDesign]):
+    """For gamma = d/n < 1 the variance of least squares on n rows with d isotropic inputs and noise of variance sigma²,
+    the mean squared prediction of fits to the noise alone, tends to
+
+        sigma² gamma / (1 - gamma)
+
+    and the bias is 0.
+    """
+
+    title = "Variance of least squares with fewer parameters than rows"
+    source = _THEOREM
+    population = _BELOW
+    relation = _LIMIT
+    control = Control("the variance is sigma² gamma", lambda value, problem: problem.noise**2 * problem.gamma)
+    controls = "the excess risk of least squares on fresh inputs"
+    unexplained = "inputs whose covariance is not the identity; targets that are not linear"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+
+    def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
+        return [_far_from_threshold(problem)]
+
+    def predict(self, problem: LinearDesign) -> Array:
+        return ridgeless_variance(problem.gamma, problem.noise)
+
+    def measure(self, problem: LinearDesign, key: Key[Array, ""]) -> Array:
+        return _variance(problem, key)
+
+
+class OverparameterisedVariance(Claim[LinearDesign]):
+    """For gamma = d/n > 1 the variance of the least squares fit of smallest norm on n rows with d isotropic inputs and
+    noise of variance sigma², the mean squared prediction of fits to the noise alone, tends to
+
+        sigma² / (gamma - 1),
+
+    which falls as parameters are added. Of a user's rows the first d/2 are used where there are more.
+    """
+
+    title = "Variance of the interpolating fit of smallest norm"
+    source = _THEOREM
+    population = _BEYOND
+    relation = _LIMIT
+    control = Control("the variance is sigma² gamma/(gamma - 1)", lambda value, problem: value * problem.gamma)
+    controls = "the part of the excess risk that noise makes"
+    unexplained = "inputs whose covariance is not the identity"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+
+    def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
+        return [_far_from_threshold(problem)]
+
+    def predict(self, problem: LinearDesign) -> Array:
+        return ridgeless_variance(problem.gamma, problem.noise)
+
+    def measure(self, problem: LinearDesign, key: Key[Array, ""]) -> Array:
+        return _variance(problem, key)
+
+
+class OverparameterisedBias(Claim[LinearDesign]):
+    """For gamma = d/n > 1 the bias of the least squares fit of smallest norm on n rows with d isotropic inputs, the
+    mean squared error on fresh inputs of the fit to targets x'beta without noise, is
+
+        r² (1 - 1/gamma),    r = |beta|.
+
+    For normal inputs its mean is so at every size: the fit keeps the projection of beta on n random directions of d.
+    Of a user's rows the first d/2 are used where there are more.
+    """
+
+    title = "Bias of the interpolating fit of smallest norm"
+    source = _THEOREM
+    population = _BEYOND
+    # a design has one bias: there is nothing to measure twice
+    relation = EqualInMean(resolution=0.05, over="problems")
+    control = Control("the bias is r² (1 - 1/gamma)²", lambda value, problem: value * (1 - 1 / problem.gamma))
+    controls = "the part of the excess risk that missing rows make"
+    unexplained = "inputs whose covariance is not the identity, where the target may lie in the leading directions"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+    trials = 512
+
+    def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
+        # The share of |beta|² in n random directions of d is Beta(n/2, (d - n)/2): its mean is 1/gamma, its variance
+        # 2 (1/gamma)(1 - 1/gamma)/(d + 2). Relative to the smaller of the kept and the lost share:
+        kept = min(1 / problem.gamma, 1.0)
+        smaller, larger = min(kept, 1 - kept), max(kept, 1 - kept)
+        spread = (2 * larger / (smaller * (problem.x.shape[1] + 2))) ** 0.5 if smaller > 0 else jnp.inf
+        why = "with few rows or columns one draw of rows says little about the mean"
+        return [Hypothesis("n and d are large enough (relative spread of a share)", spread, "<=", 0.25, why)]
+
+    def predict(self, problem: LinearDesign) -> Array:
+        return ridgeless_bias(problem.gamma, jnp.linalg.norm(problem.coefficients))
+
+    def measure(self, problem: LinearDesign, key: Key[Array, ""]) -> Array:
+        fitted = jnp.linalg.pinv(problem.x) @ (problem.x @ problem.coefficients)
+        return jnp.mean((problem.x_test @ (fitted - problem.coefficients)) ** 2)

@@ -1,0 +1,138 @@
+"""Errors of the steps that a forward pass takes, and the temperature at which they are small."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.engine.problems._forward_passes import sizes_of
+from lemmata.engine.problems._prompts import Prompt
+from lemmata.functions import barron_parameter
+from lemmata.solvers import soft_threshold
+
+from ._passes import exact_update, inexact_update, path_of
+
+
+def query_gaps(prompt: Prompt) -> Array:
+    """|y^ - phi^T rho| of the query before each step, 0 before the first.
+
+    Args:
+        prompt: examples, the query and a transformer.
+    """
+    rho, predictions = path_of(prompt)
+    return jnp.abs(predictions - rho @ prompt.model.features(prompt.queries[:1])[0])[:-1]
+
+
+def powers_at_tokens(prompt: Prompt, power: int) -> Array:
+    """sum |y_i|^power + sum |phi_i^T rho|^power + |y^|^power, over all N + 1 tokens, before each step.
+
+    Args:
+        prompt: examples, the query and a transformer.
+        power: the power.
+    """
+    rho, predictions = path_of(prompt)
+    points = jnp.concatenate([prompt.x, prompt.queries[:1]])
+    values = rho[:-1] @ prompt.model.features(points).T
+    own = jnp.abs(predictions[:-1]) ** power
+    return jnp.sum(jnp.abs(prompt.y) ** power) + jnp.sum(jnp.abs(values) ** power, axis=1) + own
+
+
+def steps_of_the_pass(prompt: Prompt) -> tuple[Array, Array]:
+    """(118) and (108) before each step of the pass, the first from rho = 0.
+
+    Args:
+        prompt: examples, the query and a transformer.
+    """
+    rho, predictions = path_of(prompt)
+    return inexact_update(prompt, rho[:-1], predictions[:-1]), exact_update(prompt, rho[:-1])
+
+
+def cancellation(prompt: Prompt, bound: Array) -> Array:
+    """Condition numbers of differences that cancel but for their third order: the size of rho and y over the bound."""
+    rho, _ = path_of(prompt)
+    return jnp.maximum(jnp.abs(rho).max(), jnp.abs(prompt.y).max()) / jnp.maximum(bound, 1e-12)
+
+
+def step_errors(prompt: Prompt) -> Float[Array, "t p"]:
+    """e_t = rho_t - ST(rho_{t-1} + exact gradient step), for t = 1, ..., T.
+
+    Args:
+        prompt: examples, the query and a transformer.
+    """
+    rho, _ = path_of(prompt)
+    return rho[1:] - soft_threshold(exact_update(prompt, rho[:-1]), prompt.model.step * prompt.model.penalty)
+
+
+def error_allowed(prompt: Prompt) -> Array:
+    """C_F / ((L + n) n N), inequality (58b) with a constant of 1.
+
+    Args:
+        prompt: examples and a transformer.
+    """
+    n, count, layers = sizes_of(prompt)
+    return barron_parameter(prompt.functions) / ((layers + n) * n * count)
+
+
+def norm_allowed(prompt: Prompt) -> Array:
+    """n sqrt(N) C_F, the second inequality of Lemma 7 with a constant of 1.
+
+    Args:
+        prompt: examples and a transformer.
+    """
+    n, count, _ = sizes_of(prompt)
+    return n * jnp.sqrt(1.0 * count) * barron_parameter(prompt.functions)
+
+
+def gap_allowed(prompt: Prompt) -> Array:
+    """sqrt(log N / N) C_F², inequality (59b) with a constant of 1.
+
+    Args:
+        prompt: examples and a transformer.
+    """
+    count = len(prompt.y)
+    return jnp.sqrt(jnp.log(count) / count) * barron_parameter(prompt.functions) ** 2
+
+
+def at_temperature(prompt: Prompt, temperature: Array) -> Prompt:
+    """The same prompt and weights at another temperature.
+
+    Args:
+        prompt: examples, the query and a transformer.
+        temperature: tau.
+    """
+    return eqx.tree_at(lambda p: p.model.temperature, prompt, temperature)
+
+
+def value_at_the_end(prompt: Prompt) -> Array:
+    """phi^T rho_T of the query.
+
+    Args:
+        prompt: examples, the query and a transformer.
+    """
+    return prompt.model.features(prompt.queries[:1])[0] @ path_of(prompt)[0][-1]
+
+
+def found_at(prompt: Prompt, temperature: Array) -> Float[Array, " 3"]:
+    """max |e_t|_1, max |rho_t|_1 and (phi^T rho_T - y^)² of the pass at another temperature.
+
+    Args:
+        prompt: examples, the query and a transformer.
+        temperature: tau.
+    """
+    moved = at_temperature(prompt, temperature)
+    rho, predictions = path_of(moved)
+    sizes = (jnp.abs(step_errors(moved)).sum(axis=1).max(), jnp.abs(rho).sum(axis=1).max())
+    return jnp.stack([*sizes, (value_at_the_end(moved) - predictions[-1]) ** 2])
+
+
+def sufficient_temperature(prompt: Prompt, ladder: Float[Array, " k"]) -> Array:
+    """The least temperature of a ladder from which on all three of Lemma 7 and (59b) hold.
+
+    Args:
+        prompt: examples, the query and a transformer.
+        ladder: increasing temperatures; where the last is too low the answer is infinite.
+    """
+    allowed = jnp.stack([error_allowed(prompt), norm_allowed(prompt), gap_allowed(prompt)])
+    held = jax.vmap(lambda tau: jnp.all(found_at(prompt, tau) <= allowed))(ladder)
+    from_here = jnp.cumprod(held[::-1])[::-1]
+    return jnp.where(from_here.any(), ladder[jnp.argmax(from_here)], jnp.inf)

@@ -1,0 +1,121 @@
+"""Forward passes of the transformer of this chapter: its matrices, and what each row of its tokens should hold."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.engine.problems._forward_passes import sizes_of
+from lemmata.engine.problems._prompts import Prompt
+from lemmata.networks import TransformerLayer, transformer, transformer_layers
+
+
+def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D T"]:
+    """H(0), ..., H(L) from the D x D matrices, for the first query.
+
+    Args:
+        prompt: examples, queries and a transformer with concrete weights.
+        layers: how many layers; None is all.
+    """
+    tokens = prompt.model.tokens(prompt.x, prompt.y, prompt.queries[0])
+    return jnp.stack(transformer(transformer_layers(prompt.model)[:layers], tokens))
+
+
+@eqx.filter_jit
+def intended_tokens(prompt: Prompt) -> Float[Array, "L D T"]:
+    """H(0), ..., H(L) as they are meant to be: features, proximal steps and predictions, in equal columns.
+
+    Args:
+        prompt: examples, queries and a transformer.
+    """
+    model, rows, count = prompt.model, prompt.model.rows, len(prompt.x) + 1
+    every = lambda values: jnp.broadcast_to(jnp.atleast_1d(values)[:, None], (jnp.atleast_1d(values).size, count))
+    states = [model.tokens(prompt.x, prompt.y, prompt.queries[0])]
+    points = jnp.concatenate([prompt.x, prompt.queries[:1]])
+    first = states[0].at[rows["phi"]].set(model.features(points).T).at[rows["penalty"]].set(model.penalty)
+    states.append(first)
+    path, predictions = model.path(prompt.x, prompt.y, prompt.queries[:1])
+    last, beta = jnp.zeros(path.shape[1]), model.momenta()
+    for t in range(model.iterations):
+        rho = path[t, :, 0]
+        middle = states[-1].at[rows["rho"]].set(every(rho)).at[rows["prediction"]].set(0.0)
+        states.append(middle)
+        end = middle.at[rows["prediction"]].set(predictions[t, 0])
+        if model.accelerated:
+            end = end.at[rows["rho"]].set(every(rho + beta[t] * (rho - last))).at[rows["last"]].set(every(rho))
+        states.append(end)
+        last = rho
+    return jnp.stack(states)
+
+
+def inexact_update(
+    prompt: Prompt, points: Float[Array, "t p"], predictions: Float[Array, " t"], errors_only: bool = False
+) -> Float[Array, "t p"]:
+    """The right side of equation (118) at each row of rho, with the query as the last of N + 1 tokens.
+
+    Args:
+        prompt: examples, the query and a transformer.
+        points: values of rho.
+        predictions: the prediction that is in the tokens at each.
+        errors_only: 4 tau (sigma(x / tau) - 1/2) - x in place of the first, so that (108) is left out.
+    """
+    model, examples = prompt.model, len(prompt.y)
+    tau, eta = model.temperature, model.step
+
+    def product(x: Array) -> Array:
+        found = 2 * tau * jnp.tanh(x / (2 * tau))
+        return found - x if errors_only else found
+
+    phi = model.features(jnp.concatenate([prompt.x, prompt.queries[:1]]))
+    targets = jnp.append(prompt.y, 0.0)
+    own = jnp.zeros((len(predictions), examples + 1)).at[:, -1].set(predictions)
+    terms = product(eta * targets) - product(eta * points @ phi.T) + product(eta * own)
+    return (0.0 if errors_only else points) + 2 / examples * terms @ phi
+
+
+def exact_update(prompt: Prompt, points: Float[Array, "t p"]) -> Float[Array, "t p"]:
+    """The gradient step of equation (108) without its error, at each row of rho.
+
+    Args:
+        prompt: examples and a transformer.
+        points: values of rho.
+    """
+    residual = prompt.y - points @ prompt.prompt.T
+    return points + 2 * prompt.model.step / len(prompt.y) * residual @ prompt.prompt
+
+
+def path_of(prompt: Prompt) -> tuple[Float[Array, "t p"], Float[Array, " t"]]:
+    """rho_0 = 0, ..., rho_T and the predictions of the first query, the first of them 0.
+
+    Args:
+        prompt: examples, the query and a transformer.
+    """
+    path, predictions = prompt.model.path(prompt.x, prompt.y, prompt.queries[:1])
+    rho = jnp.concatenate([jnp.zeros((1, path.shape[1])), path[:, :, 0]])
+    return rho, jnp.concatenate([jnp.zeros(1), predictions[:, 0]])
+
+
+def attention_alone(layer: TransformerLayer, heads: int | None = None) -> TransformerLayer:
+    """The layer without its feed-forward map, and with its first heads alone.
+
+    Args:
+        layer: the layer.
+        heads: how many heads; None is all.
+    """
+    return TransformerLayer(layer.heads[:heads], jnp.zeros_like(layer.inner), jnp.zeros_like(layer.outer))
+
+
+def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:
+    """Rounding of a dense pass over 32 eps, at most: T p (N + 8) tau, for tokens with an entry of 1.
+
+    A head adds up N + 1 terms of size 8 tau sigma(.) phi / N, at most 4 tau (1 + 1/N) together, with an error of
+    (N + 4) eps/2 of that; four heads and their sum make 8 (N + 8) tau (1 + 1/N) eps in each entry of rho. A proximal
+    step does not enlarge distances of its p entries, momentum at most by 3.
+
+    Args:
+        prompt: examples and a transformer.
+        steps: T.
+        accelerated: with momentum.
+    """
+    n, count, _ = sizes_of(prompt)
+    factor = 3.0**steps if accelerated else steps
+    return factor * (n + 1) * (count + 8) * prompt.model.temperature

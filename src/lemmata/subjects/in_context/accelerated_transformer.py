@@ -1,0 +1,293 @@
+"""The accelerated transformer: the same layers with momentum in Attn2 and FF2, and what it saves in depth.
+
+This theory controls a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA), whose
+objective falls as 1/T² in the place of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N) and weights of Attn2 and
+FF2 that change from block to block; it leaves unexplained how the risk depends on the objective along the way. The
+construction goes beyond the source, whose depth enters its risk as n C_F² / L.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Order, Rate, Source
+from lemmata.engine.problems._forward_passes import DensePasses, MomentumPasses, sizes_of
+from lemmata.engine.problems._prompts import Prompt
+from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, momentum, proximal_gradient
+
+from ._passes import dense_rounding, dense_tokens, intended_tokens
+
+DEPTHS = (8.0, 16.0, 32.0, 64.0)
+# worth_of_steps at these depths
+WORTH = (13.738822615, 44.071091179, 153.918874103, 568.144832241)
+LONGEST = 1024
+
+
+def worth_of_steps(iterations: int) -> Float[Array, " t"]:
+    """c_1, ..., c_T: how many plain steps T accelerated steps are worth where the objective is flat.
+
+    Along an eigenvector of small curvature h / eta, a plain step takes away a share h of the distance from the
+    minimum, and T accelerated steps c_T h, to first order in h: c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}), about T²/8.
+
+    Args:
+        iterations: T.
+
+    Example:
+        >>> from lemmata.subjects.in_context.accelerated_transformer import worth_of_steps
+        >>> [round(float(worth)) for worth in worth_of_steps(64)[jnp.array([7, 15, 31, 63])]]
+        [14, 44, 154, 568]
+    """
+
+    def longer(state: tuple[Array, Array], beta: Array) -> tuple[tuple[Array, Array], Array]:
+        before, worth = state
+        following = 1 + worth + beta * (worth - before)
+        return (worth, following), following
+
+    betas = momentum(iterations)[: iterations - 1]
+    one = jnp.ones((), betas.dtype)
+    return jnp.append(one, jax.lax.scan(longer, (0 * one, one), betas)[1])
+
+
+def steps_to(values: Float[Array, " t"], level: Float[Array, ""]) -> Float[Array, ""]:
+    """The first index, interpolated in the logarithm, at which positive values reach a level; the last if none does.
+
+    Args:
+        values: one for every step, the first before any.
+        level: the level.
+    """
+    after = jnp.where((values <= level).any(), jnp.argmax(values <= level), len(values) - 1)
+    before = jnp.maximum(after - 1, 0)
+    logs = jnp.log(jnp.maximum(jnp.stack([values[before], values[after], level]), 1e-300))
+    fall = jnp.maximum(logs[0] - logs[1], 1e-300)
+    return before + jnp.clip((logs[0] - logs[2]) / fall, 0.0, 1.0)
+
+
+def layers_saved(
+    features: Float[Array, "N p"],
+    y: Float[Array, " N"],
+    penalty: Float[Array, ""] | float,
+    step: Float[Array, ""] | float,
+    iterations: int,
+    longest: int = LONGEST,
+) -> Float[Array, ""]:
+    """How many layers fewer the accelerated transformer has than the plain one of the same objective.
+
+    Two layers a step, and plain steps until the objective is that of the accelerated method after T.
+
+    Args:
+        features: Phi, one row an example.
+        y: targets.
+        penalty: lambda.
+        step: eta.
+        iterations: T.
+        longest: how many plain steps are tried.
+    """
+    gaps = gaps_along(features, y, penalty, step, longest)
+    return 2 * (steps_to(gaps[0], gaps[1][iterations]) - iterations)
+
+
+def gaps_along(features: Array, y: Array, penalty: Array | float, step: Array | float, longest: int) -> Array:
+    """Objectives of the plain and the accelerated path above the least of both, after 0, ..., `longest` steps."""
+    paths = jnp.stack(
+        [method(features, y, penalty, step, longest) for method in (proximal_gradient, accelerated_proximal_gradient)]
+    )
+    found = lasso_objective(features, y, penalty, paths)
+    return found - found.min()
+
+
+def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
+    """The tokens without momentum: rho is the last iterate itself."""
+    rows = problem.model.rows
+    return tokens.at[3::2, rows["rho"]].set(tokens[3::2, rows["last"]])
+
+
+class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
+    """The D x D matrices of the transformer with momentum, D = d + 3n + 8 for d inputs and n features, applied layer by
+    layer to the tokens of a prompt, leave in them
+
+        H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
+        prediction there,
+
+    for t = 1, ..., T, in every column and with all other rows unchanged. rho_t and beta_t are the iterates and the
+    momenta of accelerated proximal gradient on the Lasso; only the matrices Attn2 and FF2 depend on t.
+    """
+
+    title = "The weights of the accelerated transformer execute the intended steps"
+    source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)", note="as layers of a transformer")
+    population = DensePasses(layers=7, accelerated=True)  # momentum is left out of the first step and of the last
+    relation = Equal(block=2)  # every H(l) has entries of 1, and `dense_rounding` is an absolute error beside them
+    control = Control("rho is not moved ahead", not_moved_ahead, loose="the other rows hold what they are meant to")
+    controls = "the tokens of the accelerated transformer, row by row"
+    unexplained = "whether training finds these weights"
+    stated = Kind.OWN
+    traced = False
+
+    def predict(self, problem: Prompt) -> Array:
+        return intended_tokens(problem)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        return dense_tokens(problem)
+
+    def condition(self, problem: Prompt) -> Array:
+        return dense_rounding(problem, problem.model.iterations, accelerated=True)
+
+
+OBJECTIVE, RISK = "the objective along accelerated proximal gradient", "how the risk depends on the objective"
+
+
+def gaps_of(problem: Prompt) -> Array:
+    """Objectives of the plain and the accelerated path, above the least."""
+    return gaps_along(problem.prompt, problem.y, problem.model.penalty, problem.model.step, LONGEST)
+
+
+def iterates(method: Callable[..., Array], problem: Prompt) -> Array:
+    """The iterates of a solver after 1, ..., T steps, the same for every query."""
+    model = problem.model
+    path = method(problem.prompt, problem.y, model.penalty, model.step, model.iterations)
+    return jnp.repeat(path[1:, :, None], len(problem.queries), axis=2)
+
+
+class AcceleratedPassIsFista(Claim[Prompt]):
+    """In the limit of high temperature the coefficients rho_t of the accelerated transformer are the iterates of FISTA,
+
+        rho_t = ST(v_t + (2 eta / N) Phi^T (y - Phi v_t)),   v_{t+1} = rho_t + beta_t (rho_t - rho_{t-1}),
+
+    beta_t = (s_t - 1)/s_{t+1}, s_1 = 1, s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2, for N examples with features Phi and
+    targets y, the step eta and the soft threshold ST at eta lambda. At 10^9, truncation is below rounding.
+    """
+
+    title = "The accelerated transformer runs FISTA"
+    source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)")
+    population = MomentumPasses()
+    relation = Equal(block=2)  # the coefficients of a step are sums whose terms cancel
+    control = Control(
+        "the iterates of plain proximal gradient",
+        lambda found, problem: iterates(proximal_gradient, problem),
+        loose="the first iterate is the same",
+    )
+    controls = "the iterates of the accelerated transformer"
+    unexplained = RISK
+    stated = Kind.OWN
+
+    def predict(self, problem: Prompt) -> Array:
+        return iterates(accelerated_proximal_gradient, problem)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        return problem.model.path(problem.x, problem.y, problem.queries)[0]
+
+    def condition(self, problem: Prompt) -> Array:
+        """A step with momentum enlarges distances of p entries at most by 3."""
+        n, _, _ = sizes_of(problem)
+        return jnp.asarray(3.0**problem.model.iterations * (n + 1))
+
+
+class ObjectiveOfFista(Claim[Prompt]):
+    """The objective of the Lasso after T steps of the accelerated method from 0, with step eta, above its value at any
+    coefficients rho, is at most
+
+        2 |rho|_2² / (eta (T + 1)²),
+
+    here for T = 8, 16, 32, 64 and the minimiser, found by 1024 steps.
+    """
+
+    title = "The objective of the accelerated transformer"
+    source = Source("beck2009fista", "Theorem 4.4")
+    population = MomentumPasses(penalty=0.03, n=24)  # where the bound is tightest at some depth
+    relation = AtMost()
+    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    controls = OBJECTIVE
+    unexplained = RISK
+
+    def predict(self, problem: Prompt) -> Array:
+        model = problem.model
+        end = accelerated_proximal_gradient(problem.prompt, problem.y, model.penalty, model.step, LONGEST)[-1]
+        return 2 * jnp.sum(end**2) / (model.step * (jnp.asarray(DEPTHS) + 1) ** 2)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        return gaps_of(problem)[1][jnp.asarray(DEPTHS, int)]
+
+    def trivial(self, problem: Prompt) -> Array:
+        """Where it starts."""
+        return jnp.full(len(DEPTHS), gaps_of(problem)[1][0])
+
+
+class ObjectiveFallsWithTheSquare(Claim[Prompt]):
+    """The objective of the Lasso after T steps of the accelerated method, above its least value, falls at least as fast
+    as
+
+        C (T + 1)^-2.
+    """
+
+    title = "The objective falls with the square of the depth"
+    source = Source("beck2009fista", "Theorem 4.4", note="the rate")
+    population = MomentumPasses(penalty=0.002)  # flat enough for the rate to be no better than stated
+    relation = Rate("T + 1", tuple(depth + 1 for depth in DEPTHS), upper=True)
+    control = Control("as (T + 1)^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    controls = OBJECTIVE
+    unexplained = RISK
+    trials = 128
+
+    def predict(self, problem: Prompt) -> Array:
+        return jnp.asarray(-2.0)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        return gaps_of(problem)[1][jnp.asarray(DEPTHS, int)]
+
+
+class StepsThatAreSaved(Claim[Prompt]):
+    """T accelerated steps on the Lasso reach the objective of a number of plain ones that grows in proportion to c_T,
+
+        c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}) ~ T²/8,   c_0 = 0, c_1 = 1,
+
+    for the momenta beta_k of FISTA, here for T = 8, 16, 32, 64, so that about 2 (c_T - T) layers are saved. Both
+    numbers are equal in directions in which the objective is flat; over all directions they differ by a few per cent.
+    """
+
+    title = "Layers that acceleration saves at equal objective"
+    source = Source("beck2009fista", "Theorem 4.4", "Theorem 3.1", note="for flat directions")
+    population = MomentumPasses()
+    relation = Rate("c_T", WORTH, resolution=0.08)
+    # c_T itself grows as T^1.8 from 8 to 64.
+    control = Control("as T^(3/2)", lambda exponent, problem: 1.5 / 1.8 * exponent)
+    controls = "the number of plain steps that reach the objective of T accelerated ones"
+    unexplained = RISK
+    stated = Kind.OWN
+    trials = 64
+
+    def predict(self, problem: Prompt) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        plain, fast = gaps_of(problem)
+        return jnp.stack([steps_to(plain, fast[int(depth)]) for depth in DEPTHS])
+
+
+class LayersToEqualRisk(Claim[Prompt]):
+    """With momentum the transformer needs fewer layers, in the mean over prompts, until its risk is within a tenth of
+    the risk of the Lasso: squared differences to the function at 32 queries, layers counted up to 2049.
+    """
+
+    title = "Layers that acceleration saves at equal risk"
+    source = Source("beck2009fista", "Theorem 4.4", note="for the risk of a transformer")
+    population = MomentumPasses()
+    relation = Order("momentum", (0.0, 1.0))
+    control = Control("more layers", lambda sign, problem: -sign)
+    controls = "the layers until the risk is near that of the Lasso"
+    unexplained = RISK
+    stated = Kind.OWN
+    trials = 64
+
+    def predict(self, problem: Prompt) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        """2 t + 1 at the first step t of that risk, for both methods."""
+        model, targets = problem.model, problem.function(problem.queries)
+        asked = model.features(problem.queries).T
+        methods = (proximal_gradient, accelerated_proximal_gradient)
+        paths = jnp.stack([each(problem.prompt, problem.y, model.penalty, model.step, LONGEST) for each in methods])
+        risks = jnp.mean((paths @ asked - targets) ** 2, axis=2)
+        reached = risks <= 1.1 * risks[1, -1]
+        return 2.0 * jnp.where(reached.any(axis=1), jnp.argmax(reached, axis=1), LONGEST) + 1

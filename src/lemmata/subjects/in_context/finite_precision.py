@@ -1,0 +1,367 @@
+"""Products by logistic functions, 4 tau (sigma(x/tau) - 1/2), in finite precision: truncation, rounding, and reach.
+
+This theory controls the error of one product: truncation falls as tau^-2, rounding grows as eps tau, and their balance
+is the best temperature. It assumes round to nearest and a logistic function that is good to a unit in the last place;
+it leaves unexplained how errors of many products cancel. At the temperature of Lemma 7 the sum of both is the rounding
+alone, and beyond a size that `reachable` gives nothing is left of the product.
+"""
+
+import abc
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Kind, Rate, Source
+from lemmata.engine.problems._forward_passes import ForwardPasses, sizes_of
+from lemmata.engine.problems._forward_passes import reachable as reachable
+from lemmata.engine.problems._logistic_products import Products, ProductsAroundTau, UniformProducts
+from lemmata.engine.problems._prompts import Prompt
+from lemmata.functions import barron_parameter
+
+from ._best_temperature import PRECISIONS as PRECISIONS
+from ._best_temperature import best_temperature as best_temperature
+from ._best_temperature import least_error as least_error
+from ._best_temperature import rounded_product as rounded_product
+
+EPSILONS = tuple(float(jnp.finfo(dtype).eps) for dtype in PRECISIONS)
+INVERSES = tuple(1 / eps for eps in EPSILONS)
+SMALL = (4.0, 8.0, 16.0, 32.0, 64.0)
+LARGE = tuple(2.0**k for k in range(20, 31, 2))
+PRODUCT, CANCEL = "the product that a logistic function stands for", "how the errors of many products cancel"
+
+
+def logistic_product(x: Array, tau: Array) -> Array:
+    """4 tau (sigma(x/tau) - 1/2), with cancellation."""
+    return 4 * tau * (jax.nn.sigmoid(x / tau) - 0.5)
+
+
+def root_mean_square(errors: Array) -> Array:
+    """Of the last axis."""
+    return jnp.sqrt(jnp.mean(errors**2, axis=-1))
+
+
+class AbstractLinearisation(Claim[Products]):
+    """How far 4 tau (sigma(x/tau) - 1/2) is from x, for numbers x from tau/100 to 10 tau."""
+
+    population = ProductsAroundTau()
+    relation = AtMost()
+    controls = PRODUCT
+    unexplained = CANCEL
+
+    @abc.abstractmethod
+    def predict(self, problem: Products) -> Array:
+        """The bound for each number."""
+
+    def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
+        return jnp.abs(problem.x - logistic_product(problem.x, problem.tau))
+
+    def trivial(self, problem: Products) -> Array:
+        """|x|: the product lies between 0 and x."""
+        return jnp.abs(problem.x)
+
+
+class Linearisation(AbstractLinearisation):
+    """For every number x and the logistic function sigma at a temperature tau > 0,
+
+        |x - 4 tau (sigma(x/tau) - sigma(0))| <= 2 x² / tau.
+
+    The constant 2 could be 0.133, the largest value of |u - 2 tanh(u/2)| / u².
+    """
+
+    title = "A logistic function is linear up to a square"
+    source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
+    control = Control(
+        "the constant 0.13", lambda bound, problem: 0.065 * bound, loose="the best constant is 15 times smaller"
+    )
+
+    def predict(self, problem: Products) -> Array:
+        return 2 * problem.x**2 / problem.tau
+
+
+class LinearisationOfThirdOrder(AbstractLinearisation):
+    """For every number x and the logistic function sigma at a temperature tau > 0,
+
+        |x - 4 tau (sigma(x/tau) - sigma(0))| <= |x|³ / (12 tau²),
+
+    with equality to lowest order: the second derivative of the logistic function at 0 is 0.
+    """
+
+    title = "A logistic function is linear up to a cube"
+    source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
+    stated = Kind.OWN
+    control = Control("|x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
+
+    def predict(self, problem: Products) -> Array:
+        return jnp.abs(problem.x) ** 3 / (12 * problem.tau**2)
+
+
+class FormWithoutCancellation(Claim[Products]):
+    """For every number x and the logistic function sigma at a temperature tau > 0,
+
+        4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)),
+
+    whose right side has no cancellation.
+    """
+
+    title = "Logistic functions without cancellation"
+    source = Source("li2025incontext", "(117)", note="as a hyperbolic tangent")
+    population = ProductsAroundTau()
+    relation = Equal()
+    # Equal to second order.
+    control = Control("tau tanh(x / tau)", lambda found, problem: problem.tau * jnp.tanh(problem.x / problem.tau))
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+
+    def predict(self, problem: Products) -> Array:
+        return 2 * problem.tau * jnp.tanh(problem.x / (2 * problem.tau))
+
+    def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
+        return logistic_product(problem.x, problem.tau)
+
+    def condition(self, problem: Products) -> Array:
+        """A logistic function near 1/2 less 1/2."""
+        return 1 + problem.tau / jnp.abs(problem.x)
+
+
+class TruncationFalls(Claim[Products]):
+    """In exact arithmetic the error |x - 4 tau (sigma(x/tau) - 1/2)| of a product x of order 1 by the logistic function
+    sigma falls with the temperature tau as
+
+        C tau^-2;
+
+    inequality (119) of the source would allow tau^-1.
+    """
+
+    title = "Truncation falls with the square of the temperature"
+    source = Source("li2025incontext", "(117)", note="the order of the remainder")
+    population = UniformProducts()
+    relation = Rate("tau", SMALL)
+    control = Control("as tau^(-3/2)", lambda exponent, problem: exponent + 0.5)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+    trials = 32
+
+    def predict(self, problem: Products) -> Array:
+        return jnp.asarray(-2.0)
+
+    def measure_at(self, problem: Products, key: Key[Array, ""], rung: float) -> Array:
+        return root_mean_square(2 * rung * jnp.tanh(problem.x / (2 * rung)) - problem.x)
+
+
+class RoundingGrows(Claim[Products]):
+    """In float64 the rounding error of a product 4 tau (sigma(x/tau) - 1/2), for numbers x of order 1, grows with the
+    temperature tau as
+
+        C tau:
+
+    the logistic function sigma is near 1/2, where numbers are a fixed distance apart.
+    """
+
+    title = "Rounding grows with the temperature"
+    source = Source("li2025incontext", "(117)", note="in finite precision")
+    population = UniformProducts()
+    relation = Rate("tau", LARGE)
+    control = Control("as sqrt(tau)", lambda exponent, problem: exponent - 0.5)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+    trials = 32
+
+    def predict(self, problem: Products) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure_at(self, problem: Products, key: Key[Array, ""], rung: float) -> Array:
+        """Root mean square of the difference to the form without cancellation."""
+        exact = 2 * rung * jnp.tanh(problem.x / (2 * rung))
+        return root_mean_square(logistic_product(problem.x, jnp.asarray(rung)) - exact)
+
+    def condition(self, problem: Products) -> Array:
+        """The measurement is rounding itself."""
+        return jnp.zeros(())
+
+
+def searched(problem: Products) -> tuple[Array, Array]:
+    """The temperature of least error, in a ladder around `best_temperature`, and that error, for each precision."""
+    multiples, found = 2.0 ** np.arange(-4, 4.5, 0.5), []
+    for dtype in PRECISIONS:
+        ladder = multiples * best_temperature(1.0, dtype)
+        numbers = problem.x.astype(dtype).astype(float)
+        off = jax.vmap(lambda tau, dtype=dtype: rounded_product(problem.x, tau, dtype))(ladder) - numbers
+        errors = root_mean_square(off)
+        found.append((ladder[jnp.argmin(errors)], errors.min()))
+    temperatures, errors = zip(*found, strict=True)
+    return jnp.stack(temperatures), jnp.stack(errors)
+
+
+class BestTemperatureGrows(Claim[Products]):
+    """The temperature tau at which the error of a product x of order 1, |x - 4 tau (sigma(x/tau) - 1/2)|, is least in a
+    precision eps grows as
+
+        C eps^(-1/3)
+
+    from bfloat16 to float64: truncation x³/(12 tau²) and rounding eps tau balance.
+    """
+
+    title = "The best temperature is the cube root of the precision"
+    source = Source("li2025incontext", "(117)", note="in finite precision, the best temperature")
+    population = UniformProducts()
+    relation = Rate("1 / eps", INVERSES, resolution=0.08)
+    # What (119), an error of x²/tau, would balance.
+    control = Control("as eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+    trials = 32
+
+    def predict(self, problem: Products) -> Array:
+        return jnp.asarray(1 / 3)
+
+    def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
+        return searched(problem)[0]
+
+
+class LeastErrorFalls(Claim[Products]):
+    """The least error over all temperatures tau of a product x of order 1, |x - 4 tau (sigma(x/tau) - 1/2)|, in a
+    precision eps falls as
+
+        C eps^(2/3)
+
+    from bfloat16 to float64: a third of the digits is lost.
+    """
+
+    title = "A third of the digits is lost in every product"
+    source = Source("li2025incontext", "(117)", note="in finite precision, the least error")
+    population = UniformProducts()
+    relation = Rate("1 / eps", INVERSES, resolution=0.08)
+    # What (119), an error of x²/tau, would balance.
+    control = Control("as eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+    trials = 32
+
+    def predict(self, problem: Products) -> Array:
+        return jnp.asarray(-2 / 3)
+
+    def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
+        return searched(problem)[1]
+
+
+class ErrorAtBestTemperature(Claim[Products]):
+    """At the temperature tau = (1 / (6 eps))^(1/3), for |x| <= 1 and in precisions eps of bfloat16, float32 and
+    float64, the product 4 tau (sigma(x/tau) - 1/2) is off x by at most
+
+        1 / (12 tau²) + 2 eps tau + 2 eps:
+
+    truncation, a logistic function sigma within eps/2 (times 4 tau), and the rounding of tau, x/tau and the product.
+    """
+
+    title = "The accuracy of a product"
+    source = Source("li2025incontext", "(117)", note="in finite precision, the error")
+    population = UniformProducts(low=-1.0)
+    relation = AtMost()
+    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    controls = PRODUCT
+    unexplained = CANCEL
+    stated = Kind.OWN
+
+    def predict(self, problem: Products) -> Array:
+        """One bound for each precision."""
+        eps, tau = jnp.asarray(EPSILONS), jnp.stack([best_temperature(1.0, dtype) for dtype in PRECISIONS])
+        return 1 / (12 * tau**2) + 2 * eps * tau + 2 * eps
+
+    def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
+        """The largest error in each precision."""
+        found = []
+        for dtype in PRECISIONS:
+            off = rounded_product(problem.x, best_temperature(1.0, dtype), dtype) - problem.x.astype(dtype)
+            found.append(jnp.abs(off).max())
+        return jnp.stack(found)
+
+    def trivial(self, problem: Products) -> Array:
+        """A product of 0."""
+        return jnp.full(len(PRECISIONS), jnp.abs(problem.x).max())
+
+    def condition(self, problem: Products) -> Array:
+        """The measurement is rounding itself."""
+        return jnp.zeros(())
+
+
+class NothingIsLeft(Claim[Prompt]):
+    """At the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7, for n features, L layers, a class of functions with
+    Barron parameter C_F and more examples N than `reachable` gives (13 for n = 8 and L = 41), the transformer in
+    float32 predicts 0 for every prompt: all logistic functions are rounded to 1/2. In exact arithmetic it is close to
+    proximal gradient at this temperature.
+    """
+
+    title = "The temperature of the construction in single precision"
+    source = Source("li2025incontext", "Lemma 7", note="in finite precision")
+    population = ForwardPasses(temperature=0.0, unreached=True)
+    relation = Equal()
+    control = Control(
+        "the prediction of exact arithmetic",
+        lambda found, problem: problem.model(problem.x, problem.y, problem.queries[:1])[0],
+    )
+    controls = "the prediction of the transformer in float32"
+    unexplained = "other temperatures, at which float32 has four digits"
+    stated = Kind.OWN
+
+    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
+        largest = jnp.abs(problem.y).max() / barron_parameter(problem.functions)
+        return [Hypothesis("targets are at most C_F", largest, "<=", 1.0, "over C_F")]
+
+    def predict(self, problem: Prompt) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        """The prediction at the query, in float32 and by logistic functions."""
+        small = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (problem.model, problem.x, problem.y))
+        return small[0](*small[1:], problem.queries[:1].astype(jnp.float32), stable=False)[0].astype(float)
+
+
+class RoundingOfThePass(Claim[Prompt]):
+    """In float64 (precision eps), at temperature tau = 10^4, the prediction of a transformer of L = 2T + 1 layers with
+    n features is off that without cancellation, 2 tau tanh(x / (2 tau)) for every product, by at most
+
+        eps tau (10 T p + 2),   p = n + 1.
+
+    Two products a token are off by 2 eps tau each, which makes 8 eps tau (1 + 1/N) in an entry of the coefficients for
+    N examples; a proximal step does not enlarge distances, and features have |phi| <= sqrt(p).
+    """
+
+    title = "Rounding in a whole forward pass"
+    source = Source("li2025incontext", "(118)", "(124)", note="in finite precision")
+    population = ForwardPasses(temperature=1e4)  # what `construct_transformer` takes by default
+    relation = AtMost()
+    control = Control(
+        "eps tau: one product",
+        lambda bound, problem: float(jnp.finfo(float).eps) * problem.model.temperature,
+        loose="roundings of different tokens cancel: the bound is loose by 1e2 and more",
+    )
+    controls = "rounding of the prediction"
+    unexplained = "how roundings of different tokens cancel"
+    stated = Kind.OWN
+
+    def predict(self, problem: Prompt) -> Array:
+        n, _, _ = sizes_of(problem)
+        eps = float(jnp.finfo(float).eps)
+        return eps * problem.model.temperature * (10 * problem.model.iterations * (n + 1) + 2)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        return jnp.abs(self._predictions(problem)[0] - self._predictions(problem)[1])
+
+    def trivial(self, problem: Prompt) -> Array:
+        return jnp.abs(self._predictions(problem)).sum()
+
+    def _predictions(self, problem: Prompt) -> Array:
+        """Without and with cancellation."""
+        passes = [problem.model(problem.x, problem.y, problem.queries[:1], stable)[0] for stable in (True, False)]
+        return jnp.stack(passes)
+
+    def condition(self, problem: Prompt) -> Array:
+        """The measurement is rounding itself."""
+        return jnp.zeros(())

@@ -1,0 +1,213 @@
+"""Linear attention on linear regression: layers that are steps of gradient descent, and the best they can be.
+
+This theory controls transformers without activation on prompts of a linear function: a layer is a step of
+(preconditioned) gradient descent from 0, and one layer's best preconditioner and risk are known. It assumes normal
+inputs and weights where it speaks of risk; it leaves unexplained what training finds. It is what the chapter's
+transformer is compared with: it stops at linear functions, and at the prompt's own columns.
+
+With inputs of covariance S and y = <w, x> + z, w ~ N(0, I), noise of variance sigma²: the squared error of a prediction
+at x ~ N(0, S) is |S^(1/2) (w - w_hat)|².
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
+from lemmata.engine.problems._linear_prompts import LinearPrompt, LinearPrompts
+
+PREDICTION, TRAINING = "the prediction of linear attention", "what training finds"
+
+
+def linear_attention(
+    tokens: Float[Array, "e T"], value: Float[Array, "e e"], product: Float[Array, "e e"]
+) -> Float[Array, "e T"]:
+    """H + V H_N (H_N^T (Q^T K) H) / N, H_N the N examples: attention without activation, over the examples.
+
+    Args:
+        tokens: H, examples and then the query.
+        value: V.
+        product: Q^T K.
+    """
+    examples = tokens[:, :-1]
+    return tokens + value @ examples @ (examples.T @ product @ tokens) / examples.shape[1]
+
+
+def regression_tokens(x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"]) -> Float[Array, "e T"]:
+    """Columns (x_i, y_i), then (query, 0); after the layers the last entry is minus the prediction.
+
+    Args:
+        x: inputs of the examples.
+        y: their targets.
+        query: where to predict.
+    """
+    return jnp.concatenate([jnp.concatenate([x, query[None]]).T, jnp.append(y, 0.0)[None]])
+
+
+def descent_layers(
+    x: Float[Array, "N d"], y: Float[Array, " N"], query: Float[Array, " d"], gain: Float[Array, "d d"], layers: int
+) -> Float[Array, ""]:
+    """The prediction of `layers` layers of linear attention with Q^T K = gain on x and V = -1 on y.
+
+    Args:
+        x: inputs of the examples.
+        y: their targets.
+        query: where to predict.
+        gain: the preconditioner; a multiple of the identity is plain descent.
+        layers: how many.
+    """
+    tokens, d = regression_tokens(x, y, query), x.shape[1]
+    value = jnp.zeros((d + 1, d + 1), x.dtype).at[d, d].set(-1.0)
+    product = jnp.zeros((d + 1, d + 1), x.dtype).at[:d, :d].set(gain)
+    for _ in range(layers):
+        tokens = linear_attention(tokens, value, product)
+    return -tokens[-1, -1]
+
+
+def best_gain(covariance: Float[Array, " d"], examples: int, noise: float | Array) -> Float[Array, " d"]:
+    """The preconditioner of one layer of least risk: 1 / (s (1 + 1/N) + (tr S + sigma²)/N) for each eigenvalue s.
+
+    From E H² = S² (1 + 1/N) + S tr S / N for the sample covariance H of N normal inputs.
+
+    Args:
+        covariance: eigenvalues of S.
+        examples: N.
+        noise: sigma².
+    """
+    return 1 / (covariance * (1 + 1 / examples) + (covariance.sum() + noise) / examples)
+
+
+def inverse_covariance(found: Array, problem: LinearPrompt) -> Array:
+    """The risk of G = S^-1, which is best where N is infinite, and what a tenth of it in either direction costs."""
+    s, count = problem.covariance, len(problem.x)
+    second = s * (1 + 1 / count) + (s.sum() + problem.variance) / count  # of X^T y / N, over s
+    return jnp.stack([jnp.sum(s - 2 * s + second), 0.01 * jnp.sum(second)])
+
+
+class LayersAreDescent(Claim[LinearPrompt]):
+    """T layers of linear attention, H <- H + V H_N (H_N^T (Q^T K) H) / N on tokens (x_i, y_i), i = 1, ..., N, and
+    (query, 0), with Q^T K = eta I on x and V = -1 on y, predict <w_T, query>, w_T being T steps of gradient descent
+
+        w <- w + (eta/N) X^T (y - X w)
+
+    from 0 on the squared loss of inputs X (N x d) and targets y; the first layer alone is (eta/N) sum_i y_i <x_i,
+    query>. Here eta = 1/2, T = 1 and 5.
+    """
+
+    title = "A layer of linear attention is a step of gradient descent"
+    source = Source("vonoswald2023", "Proposition 1")
+    population = LinearPrompts()
+    relation = Equal()
+    control = Control("of half the step", lambda found, problem: found / 2)
+    controls = PREDICTION
+    unexplained = TRAINING
+
+    def predict(self, problem: LinearPrompt) -> Array:
+        weights, found = jnp.zeros_like(problem.weights), []
+        for _ in range(5):
+            weights = weights + 0.5 / len(problem.x) * problem.x.T @ (problem.y - problem.x @ weights)
+            found.append(weights @ problem.query)
+        return jnp.stack([found[0], found[-1]])
+
+    def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:
+        gain = 0.5 * jnp.eye(len(problem.weights))
+        return jnp.stack([descent_layers(problem.x, problem.y, problem.query, gain, layers) for layers in (1, 5)])
+
+    def condition(self, problem: LinearPrompt) -> Array:
+        """Sums of N products, whose terms may cancel; residuals grow by |I - eta H| in a step."""
+        growth = jnp.maximum(1.0, 0.5 * jnp.sum(problem.x**2) / len(problem.x)) ** jnp.asarray([1.0, 5.0])
+        size = jnp.abs(problem.y).sum() * jnp.linalg.norm(problem.x, axis=1).max() * jnp.linalg.norm(problem.query)
+        return growth * size / jnp.maximum(jnp.abs(self.predict(problem)), 1e-12 * size)
+
+
+class BestPreconditioner(Claim[LinearPrompt]):
+    """One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>, for N normal inputs X of covariance S
+    with eigenvalues s, targets y = X w + z, w ~ N(0, I), and noise z of variance sigma²; the least risk over all G is
+
+        sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
+
+    attained at G with the eigenvalues g_s: it is not S^(-1) but damped by the examples and by the noise. Measured are
+    the risk at G, and half of what the risks at 0.9 G and 1.1 G have above it: it is 0.01 sum_s s² g_s.
+    """
+
+    title = "The best preconditioner of one linear attention layer"
+    source = Source("ahn2023", "Theorem 1")
+    population = LinearPrompts()
+    relation = EqualInMean(resolution=0.14, over="problems")  # the risk is a mean over prompts
+    control = Control("G = S^-1", inverse_covariance)
+    controls = PREDICTION
+    unexplained = TRAINING
+    trials = 4000
+
+    def predict(self, problem: LinearPrompt) -> Array:
+        s = problem.covariance
+        gain = best_gain(s, len(problem.x), problem.variance)
+        return jnp.stack([jnp.sum(s * (1 - s * gain)), 0.01 * jnp.sum(s**2 * gain)])
+
+    def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:
+        gain = best_gain(problem.covariance, len(problem.x), problem.variance)
+        moment = problem.x.T @ problem.y / len(problem.x)
+        low, middle, high = (problem.risk(factor * gain * moment) for factor in (0.9, 1.0, 1.1))
+        return jnp.stack([middle, (low + high) / 2 - middle])
+
+
+def risk_at_the_covariance(found: Array, problem: LinearPrompt) -> Array:
+    """The posterior variance if X^T X were N S, its mean: too small, as the inverse is convex."""
+    s = problem.covariance
+    return jnp.sum(problem.variance * s / (len(problem.x) * s + problem.variance))
+
+
+class RidgeIsBayes(Claim[LinearPrompt]):
+    """The least risk of any predictor from N examples X, y = X w + z, w ~ N(0, I), with inputs of covariance S and
+    noise of variance sigma², is that of ridge regression with the ridge sigma²,
+
+        sigma² E tr S (X^T X + sigma² I)^(-1),
+
+    the posterior mean of w; no number of layers goes below it.
+    """
+
+    title = "No transformer predicts linear functions better than ridge regression"
+    source = Source("ahn2023", "Section 2", note="the Bayes-optimal predictor")
+    population = LinearPrompts()
+    relation = EqualInMean(resolution=0.1, over="problems")  # the risk is a mean over prompts
+    control = Control("X^T X is N S", risk_at_the_covariance)
+    controls = PREDICTION
+    unexplained = TRAINING
+    trials = 2000
+
+    def predict(self, problem: LinearPrompt) -> Array:
+        """The posterior variance of a prediction, given these inputs."""
+        precision = problem.x.T @ problem.x + problem.variance * jnp.eye(problem.x.shape[1])
+        return problem.variance * jnp.sum(problem.covariance * jnp.diag(_inverse(precision)))
+
+    def measure(self, problem: LinearPrompt, key: Key[Array, ""]) -> Array:
+        """The squared error of ridge regression by conjugate gradients."""
+        return problem.risk(ridge_by_descent(problem))
+
+
+def ridge_by_descent(problem: LinearPrompt, steps: int = 60) -> Float[Array, " d"]:
+    """Ridge regression by conjugate gradients: w in the Krylov space of X^T y.
+
+    Args:
+        problem: the prompt.
+        steps: iterations.
+    """
+    target = problem.x.T @ problem.y
+    apply = lambda w: problem.x.T @ (problem.x @ w) + problem.variance * w
+    weights, residual, direction = jnp.zeros_like(target), target, target
+    for _ in range(min(steps, 2 * len(target))):
+        moved = apply(direction)
+        square = residual @ residual
+        rate = square / jnp.maximum(direction @ moved, jnp.finfo(target.dtype).tiny)
+        weights, residual = weights + rate * direction, residual - rate * moved
+        direction = residual + residual @ residual / jnp.maximum(square, jnp.finfo(target.dtype).tiny) * direction
+    return weights
+
+
+def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """The inverse of a small positive definite matrix by Gauss-Jordan elimination, without LAPACK under vmap."""
+    d = len(matrix)
+    both = jnp.concatenate([matrix, jnp.eye(d, dtype=matrix.dtype)], axis=1)
+    for j in range(d):
+        row = both[j] / both[j, j]
+        both = (both - both[:, j : j + 1] * row).at[j].set(row)
+    return both[:, d:]

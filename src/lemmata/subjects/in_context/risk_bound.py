@@ -1,0 +1,91 @@
+"""The risk of the transformer in context: the bound of Theorem 1, its parameter choices, and what is measured.
+
+This theory controls the mean squared error of the constructed transformer by sqrt(log N/N) + n/L + log|cover|/n, up to
+a constant and C_F (C_F + sigma); it assumes a class of finite C_F and inputs in the unit ball. It leaves unexplained
+why the risk is so much smaller: with the constant 1 the bound exceeds the risk of predicting 0 on most classes until N
+is of the order of C_F^4 over the square of the target error.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
+from lemmata.engine.problems._prompts import ChosenSizes, Prompt, Prompts, prompt_sizes
+from lemmata.engine.problems._theorem_sizes import Choices as Choices
+from lemmata.engine.problems._theorem_sizes import parameter_choices as parameter_choices
+from lemmata.engine.problems._theorem_sizes import penalty_of_theory as penalty_of_theory
+from lemmata.functions import barron_parameter, log_pair_cover
+
+from ._risks import Risks as Risks
+from ._risks import measured_risks as measured_risks
+from ._risks import theorem_risk as theorem_risk
+
+
+class AbstractRiskClaim(Claim[Prompt]):
+    """Statements about the mean squared error at the queries of a prompt."""
+
+    relation = AtMost()
+    controls = "the mean squared error of the transformer's predictions"
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        found = problem.model(problem.x, problem.y, problem.queries)
+        return jnp.mean((found - problem.function(problem.queries)) ** 2)
+
+    def trivial(self, problem: Prompt) -> Array:
+        """The better of 0 and the best constant."""
+        values = problem.function(problem.queries)
+        return jnp.minimum(jnp.mean(values**2), jnp.var(values))
+
+
+class RiskBelowTheBound(AbstractRiskClaim):
+    """With the hidden constant 1 the mean squared error E (f(x) - y_hat(x))² of the transformer of L layers and n
+    random features, on N examples with noise of standard deviation sigma of a function f in d dimensions, is at most
+
+        (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
+
+    C_F is the Barron parameter of the class of f and log |cover| = d log(1 + 4/epsilon) + log(1 + 2/epsilon), which
+    bounds every cover of pairs of an input and a value, epsilon = sqrt(log N/N) + n/L; the penalty of the Lasso that
+    the layers solve is a hundredth of the theory's. At these sizes the bound is hundreds of times the risk.
+    """
+
+    title = "The risk is below the bound of Theorem 1"
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="with the constant 1")
+    population = Prompts(free=("n", "N", "T", "family", "sigma"), T=40, queries=8, of_theory=0.01)
+    control = Control(
+        "the constant is 1/1000", lambda bound, problem: bound / 1000,
+        loose="the bound is hundreds of times the risk: no near control is refuted",
+    )  # fmt: skip
+    unexplained = "why the risk is so much smaller"
+    reading = "the constant hidden in O(.) is 1; the penalty has the constant 1/100"
+    expected = Status.VACUOUS
+
+    def predict(self, problem: Prompt) -> Array:
+        sizes = prompt_sizes(problem)
+        order = math.sqrt(math.log(sizes["examples"]) / sizes["examples"]) + sizes["number"] / sizes["layers"]
+        cover = log_pair_cover(problem.x.shape[1], order)
+        return theorem_risk(barron_parameter(problem.functions), problem.sigma, cover, **sizes)
+
+
+class RiskAtTheChoices(AbstractRiskClaim):
+    """For a target e the transformer has a mean squared error of at most e with n features, N examples and L layers
+
+        2 n + 7 = C_F² log|cover|/e,   N = C_F² (C_F + sigma)²/e²,   L = (2 n + 7) C_F (C_F + sigma)/e
+
+    and the penalty of the theory, all hidden constants 1. C_F is the Barron parameter of the class, sigma the standard
+    deviation of the noise, log |cover| the logarithm of a cover of pairs of an input and a value. The class is one slow
+    cosine in one dimension; its best constant has a smaller error than e in most trials.
+    """
+
+    title = "The sizes of the theorem reach the target error"
+    source = Source("li2025incontext", "(25a)", "(25b)", "(25c)")
+    population = ChosenSizes()
+    control = Control("a quarter of the target is reached", lambda error, problem: error / 4)
+    unexplained = "why fewer examples, features and layers do as well"
+    reading = "the constants hidden in O(.) are 1"
+    expected = Status.VACUOUS
+
+    def predict(self, problem: Prompt) -> Array:
+        cost = barron_parameter(problem.functions)
+        return cost * (cost + problem.sigma) / jnp.sqrt(len(problem.y))

@@ -1,0 +1,176 @@
+"""How the risk in context scales: with examples, layers and features, each alone and all together.
+
+This theory controls the orders of the three terms of Theorem 1, sqrt(log N/N), n/L and log|cover|/n; they are upper
+bounds, which slower decay alone refutes. It assumes that the other terms are small; it leaves unexplained why the
+risk falls faster.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Rate, Source
+from lemmata.engine.problems._prompts import Prompt, Prompts
+from lemmata.engine.problems._theorem_sizes import penalty_of_theory
+from lemmata.functions import barron_parameter, log_pair_cover
+from lemmata.networks import forward_steps
+from lemmata.solvers import accelerated_proximal_gradient
+
+from .risk_bound import theorem_risk
+
+_EXAMPLES = (14.0, 42.0, 126.0)
+_LAYERS = (65.0, 129.0, 257.0, 513.0)
+_NUMBERS = (7.0, 21.0, 63.0)
+_SCALES = (1.0, 2**0.75, 2**1.5)
+
+
+def predictions(problem: Prompt, examples: int, number: int, **changes: Any) -> Float[Array, "t m"]:
+    """Predictions of the transformer at the queries after each step, from the first examples and features.
+
+    Args:
+        problem: a prompt of the largest sizes.
+        examples: N.
+        number: n.
+        changes: other fields of the transformer.
+    """
+    chosen = jnp.append(jnp.arange(number), len(problem.model.features.thresholds))
+    prompt, asked = problem.prompt[:examples, chosen], problem.model.features(problem.queries)[:, chosen]
+    step = jnp.asarray(1 / (2 * (number + 1)), float)
+    model = dataclasses.replace(problem.model, examples=examples, step=step, **changes)
+    return forward_steps(model, prompt, problem.y[:examples], asked)[1]
+
+
+def _errors(problem: Prompt, found: Float[Array, "*t m"]) -> Float[Array, "*t"]:
+    """Mean squared difference from the function at the queries."""
+    return jnp.mean((found - problem.function(problem.queries)) ** 2, axis=-1)
+
+
+def _sizes(scale: float) -> tuple[int, int, int]:
+    """N = 16 s², n = 8 s, L = 32 s² + 1."""
+    return round(16 * scale**2), round(8 * scale), 2 * round(16 * scale**2) + 1
+
+
+class AbstractRiskClaim(Claim[Prompt]):
+    """Statements about the orders of the terms of the theorem, each where the others are small."""
+
+    controls = "the mean squared error of the transformer's predictions"
+    unexplained = "why the risk falls faster than the bound"
+    trials = 128
+
+
+class RiskAgainstExamples(AbstractRiskClaim):
+    """With features and layers enough, the mean squared error of the transformer in context falls at least like
+    sqrt(log N/N) in the number N of examples: the risk over sqrt(log N/N) does not grow. The penalty of the Lasso that
+    its layers solve is a hundredth of the theory's.
+    """
+
+    title = "The risk falls like sqrt(log N/N)"
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in N")
+    population = Prompts(
+        free=("n", "T", "family", "sigma"), N=int(_EXAMPLES[-1]), T=100, family="networks", sigma=0.5, queries=8
+    )
+    relation = Rate("N", _EXAMPLES, upper=True)
+    control = Control("like (log N/N)^(1/2)/sqrt(N)", lambda exponent, problem: exponent - 0.5)
+
+    def predict(self, problem: Prompt) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
+        size, number, cost = int(rung), problem.prompt.shape[1] - 1, barron_parameter(problem.functions)
+        sizes = {"examples": size, "layers": problem.model.layers, "number": number}
+        penalty = penalty_of_theory(cost, problem.sigma, 0.0, **sizes, constant=0.01)
+        predicted = predictions(problem, size, number, penalty=penalty)[-1]
+        return _errors(problem, predicted) / math.sqrt(math.log(size) / size)
+
+
+class RiskAgainstLayers(AbstractRiskClaim):
+    """What a finite number L of layers adds to the predictions y_L of the transformer in context falls at least like
+    1/L,
+
+        E (y_L - y_infinity)² = O(1/L),
+
+    where y_infinity are the predictions of the Lasso that the layers solve.
+    """
+
+    title = "What a finite depth adds to the risk falls like 1/L"
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in L")
+    population = Prompts(N=64, T=(int(_LAYERS[-1]) - 1) // 2, queries=4)
+    relation = Rate("L", _LAYERS, upper=True)
+    control = Control(
+        "like 1/L²",
+        lambda exponent, problem: exponent - 1,
+        loose="single prompts converge linearly: the mean slope is near -1.4",
+    )
+    trials = 64
+
+    def predict(self, problem: Prompt) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
+        """The difference from the Lasso's predictions, which 4000 accelerated steps find, for each L."""
+        found = predictions(problem, len(problem.y), problem.prompt.shape[1] - 1)
+        known = (problem.prompt, problem.y, problem.model.penalty, problem.model.step)
+        lasso = problem.model.features(problem.queries) @ accelerated_proximal_gradient(*known, 4000)[-1]
+        after = (jnp.asarray(_LAYERS).astype(int) - 1) // 2 - 1
+        return jnp.mean((found[after] - lasso) ** 2, axis=1)
+
+
+class RiskAgainstFeatures(AbstractRiskClaim):
+    """Where examples have no noise and layers are enough, the mean squared error of the transformer in context falls at
+    least like 1/n in the number n of random universal features. The transformer is the one with momentum, so that 100
+    steps are enough.
+    """
+
+    title = "The risk falls like 1/n in the number of features"
+    source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in n")
+    population = Prompts(
+        free=("N", "T", "family"), n=int(_NUMBERS[-1]), N=96, T=100, family="networks", sigma=0.0, queries=8,
+        penalty=1e-4, accelerated=True,
+    )  # fmt: skip
+    relation = Rate("n", _NUMBERS, upper=True)
+    control = Control("like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
+
+    def predict(self, problem: Prompt) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
+        return _errors(problem, predictions(problem, len(problem.y), int(rung))[-1])
+
+
+class RiskAlongTheChoices(AbstractRiskClaim):
+    """With N = 16 s² examples, n = 8 s features and L = 32 s² + 1 layers, the orders that the theorem chooses for an
+    error of 1/s, the mean squared error of the transformer in context falls at least like the bound
+
+        (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n:
+
+    risk over bound does not grow with s. C_F is the Barron parameter of the class, sigma the noise, |cover| the size of
+    a cover of pairs of an input and a value at distance 1/s.
+    """
+
+    title = "The risk falls like the bound as all sizes grow"
+    source = Source("li2025incontext", "Theorem 1", "(24)", "(66)", note="with the choices (25)")
+    population = Prompts(
+        free=("family", "sigma"), N=_sizes(_SCALES[-1])[0], n=_sizes(_SCALES[-1])[1], T=_sizes(_SCALES[-1])[2] // 2,
+        family="networks", sigma=0.3, queries=8,
+    )  # fmt: skip
+    relation = Rate("s", _SCALES, upper=True)
+    control = Control(
+        "like the bound over s^(3/2)",
+        lambda exponent, problem: exponent - 1.5,
+        loose="the risk falls faster than the bound, like the bound over s^(3/4)",
+    )
+
+    def predict(self, problem: Prompt) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
+        """Risk over bound, with a hundredth of the penalty of the theory."""
+        cost, (examples, number, layers) = barron_parameter(problem.functions), _sizes(rung)
+        sizes = {"examples": examples, "layers": layers, "number": number}
+        cover = log_pair_cover(problem.x.shape[1], 1 / rung)
+        penalty = penalty_of_theory(cost, problem.sigma, 0.0, **sizes, constant=0.01)
+        predicted = predictions(problem, examples, number, layers=layers, penalty=penalty)[-1]
+        return _errors(problem, predicted) / theorem_risk(cost, problem.sigma, cover, **sizes)

@@ -1,0 +1,121 @@
+"""Conjugate gradients: iterations against the condition number.
+
+This theory controls how fast the energy norm of the error falls, by the condition number alone. It assumes exact
+arithmetic up to rounding; it leaves unexplained the faster convergence where eigenvalues cluster.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source
+from lemmata.engine.problems._linear_systems import (
+    ChebyshevSystems,
+    LinearSystem,
+    PreconditionedSystems,
+    RegularisedSystem,
+)
+from lemmata.solvers import MatrixOperator, Preconditioner, conjugate_gradient_path
+
+STEPS = 8
+"""Iterations whose errors are compared."""
+_HALF = Control("the bound holds with 1/2 in place of 2", lambda bound, problem: bound / 4)
+
+
+def chebyshev_bound(condition: Float[Array, ""] | float, steps: int) -> Float[Array, " s"]:
+    """2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k for k = 1, ..., steps.
+
+    Args:
+        condition: c >= 1.
+        steps: how many.
+    """
+    root = jnp.sqrt(condition)
+    return 2 * ((root - 1) / (root + 1)) ** jnp.arange(1, steps + 1)
+
+
+def energy_norms(matrix: Float[Array, "n n"], errors: Float[Array, "s n 1"]) -> Float[Array, " s"]:
+    """sqrt(e^T A e) of each error."""
+    return jnp.sqrt(jnp.sum(errors * (matrix @ errors), axis=(1, 2)))
+
+
+def _start(problem: LinearSystem | RegularisedSystem) -> Float[Array, " 1"]:
+    """|x|_A, the error of x_0 = 0."""
+    return energy_norms(problem.matrix, problem.solution[None])
+
+
+class ConditionBound(Claim[LinearSystem]):
+    """The iterates x_k of conjugate gradients on A x = b, from x_0 = 0, A symmetric and positive definite, have errors
+
+        |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    k = 1, ..., 8,
+
+    with |e|_A² = e^T A e and c the condition number of A. The sampled spectra fill [1, c] like the nodes of Chebyshev,
+    where the bound is nearly attained.
+    """
+
+    title = "Iterations of conjugate gradients against the condition number"
+    source = Source("saad2003", "(6.128)")
+    population = ChebyshevSystems()
+    relation = AtMost()
+    control = _HALF
+    controls = "the error after each iteration of conjugate gradients"
+    unexplained = "superlinear convergence on clustered spectra; rounding over many iterations"
+
+    def predict(self, problem: LinearSystem) -> Array:
+        values = jnp.linalg.eigvalsh(problem.matrix)
+        return chebyshev_bound(values[-1] / values[0], STEPS) * _start(problem)
+
+    def measure(self, problem: LinearSystem, key: Key[Array, ""]) -> Array:
+        path = conjugate_gradient_path(MatrixOperator(problem.matrix), problem.matrix @ problem.solution, STEPS)
+        return energy_norms(problem.matrix, path[1:] - problem.solution)
+
+    def trivial(self, problem: LinearSystem) -> Array:
+        """The error at the start, which no iterate exceeds."""
+        return jnp.broadcast_to(_start(problem), (STEPS,))
+
+    def condition(self, problem: LinearSystem) -> Array:
+        """At most trace / smallest eigenvalue."""
+        return jnp.trace(problem.matrix) / jnp.linalg.eigvalsh(problem.matrix)[0]
+
+
+@eqx.filter_jit
+def _preconditioned_errors(matrix, solution, preconditioner):
+    path = conjugate_gradient_path(MatrixOperator(matrix), matrix @ solution, STEPS, preconditioner)
+    return energy_norms(matrix, path[1:] - solution)
+
+
+class PreconditionedBound(Claim[RegularisedSystem]):
+    """Conjugate gradients from x_0 = 0 on A x = b, A = K + ridge I with an n x n Gram matrix K, and the preconditioner
+    P = F F^T + ridge I of a partial Cholesky factor F of K, whatever its pivots are, have errors
+
+        |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    c = 1 + tr(K - F F^T)/ridge,    k = 1, ..., 8,
+
+    with |e|_A² = e^T A e. Here the pivots are drawn at random by the diagonal of what is missing.
+    """
+
+    title = "Conjugate gradients with a preconditioner of low rank"
+    source = Source("diaz2023", "Section 2", note="the condition number of the preconditioned matrix")
+    population = PreconditionedSystems()
+    relation = AtMost()
+    control = _HALF
+    controls = "the error after each iteration, and with it how large a rank is worth its price"
+    unexplained = "how small the missing trace is at a given rank"
+    traced = False
+
+    def predict(self, problem: RegularisedSystem) -> Array:
+        """The bound, with the missing trace from the columns of the pivots."""
+        pivots = problem.low_rank.pivots
+        columns = problem.gram[:, pivots]
+        weights = jnp.linalg.solve(columns[pivots], columns.T)
+        missing = jnp.trace(problem.gram) - jnp.sum(columns.T * weights)
+        return chebyshev_bound(1 + missing / problem.ridge, STEPS) * _start(problem)
+
+    def measure(self, problem: RegularisedSystem, key: Key[Array, ""]) -> Array:
+        return _preconditioned_errors(problem.matrix, problem.solution, Preconditioner(problem.low_rank, problem.ridge))
+
+    def trivial(self, problem: RegularisedSystem) -> Array:
+        """The error at the start, which no iterate exceeds."""
+        return jnp.broadcast_to(_start(problem), (STEPS,))
+
+    def condition(self, problem: RegularisedSystem) -> Array:
+        """At most tr A / ridge."""
+        return jnp.trace(problem.gram) / problem.ridge + len(problem.gram)

@@ -1,0 +1,176 @@
+"""Approximations of a Gram matrix of low rank: their error against the effective dimension.
+
+This theory controls what a few columns, random products or random features miss of a Gram matrix, and what the missing
+does to kernel ridge regression. It assumes a positive semidefinite matrix and a ridge; it leaves unexplained how small
+the effective dimension of a given kernel on given data is.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source
+from lemmata.engine.problems._gram_matrices import (
+    ApproximatedKernels,
+    DecayingGramMatrices,
+    GramMatrix,
+    RegularisedPoints,
+)
+from lemmata.solvers import nystrom_approximation
+
+_DELTA = 0.1
+
+
+def regularised_dimension(matrix: Float[Array, "n n"], ridge: Float[Array, ""] | float) -> Float[Array, ""]:
+    """The effective dimension tr K (K + ridge I)^-1, by a linear solve."""
+    return jnp.trace(jnp.linalg.solve(matrix + ridge * jnp.eye(len(matrix)), matrix))
+
+
+def _uniform_pivots(missing: Array, problem: GramMatrix) -> Array:
+    diagonal = jnp.diagonal(problem.matrix)
+    return jnp.sum(diagonal) - jnp.mean(jnp.sum(problem.matrix**2, axis=0) / diagonal)
+
+
+class PivotedCholeskyStep(Claim[GramMatrix]):
+    """A column of an n x n Gram matrix K drawn with probability K_ii / tr K leaves, as F = K_:i / sqrt(K_ii), in
+    expectation the trace
+
+        E tr(K - F F^T) = tr K - tr K² / tr K
+
+    missing. (Its later steps obey the same law on what is missing then.)
+    """
+
+    title = "One step of randomly pivoted Cholesky"
+    source = Source("chen2025rpcholesky", "proof of the main theorem", note="the expected residual function")
+    population = DecayingGramMatrices()
+    relation = EqualInMean(resolution=0.02)
+    control = Control("every column is as good as another", _uniform_pivots)
+    controls = "the trace norm of what a partial Cholesky factorisation misses"
+    unexplained = "the law after several steps, which is only bounded"
+
+    def predict(self, problem: GramMatrix) -> Array:
+        trace = jnp.trace(problem.matrix)
+        return trace - jnp.sum(problem.matrix**2) / trace
+
+    def measure(self, problem: GramMatrix, key: Key[Array, ""]) -> Array:
+        """The mean over 64 random pivots of what each leaves."""
+        diagonal = jnp.diagonal(problem.matrix)
+        pivots = jax.random.categorical(key, jnp.log(diagonal), shape=(64,))
+        columns = problem.matrix[:, pivots] / jnp.sqrt(diagonal[pivots])
+        return jnp.mean(jnp.sum(diagonal[:, None] - columns**2, axis=0))
+
+
+def _best_of_its_rank(bound: Array, problem: RegularisedPoints) -> Array:
+    values = np.sort(np.linalg.eigvalsh(problem.gram))[::-1] + float(problem.ridge)
+    return jnp.asarray(values[min(problem.size, len(values)) - 1] / values[-1])
+
+
+class NystromCondition(Claim[RegularisedPoints]):
+    """Let U diag(a) U^T, a_1 >= ... >= a_l, be the Nyström approximation of an n x n Gram matrix K from l products with
+    random normal vectors, where
+
+        l >= 2 ceil(1.5 tr K (K + ridge I)^-1) + 1.
+
+    The preconditioner P = U diag(a + ridge) U^T / (a_l + ridge) + I - U U^T then has E cond(P^-1 (K + ridge I)) < 28,
+    so that the condition number is at most 280 with probability at least 0.9 (Markov).
+    """
+
+    title = "A Nyström preconditioner of twice the effective dimension"
+    source = Source("frangella2023", "Theorem 1.1")
+    population = ApproximatedKernels(
+        # without a preconditioner the condition number is above 400
+        points=Integer(80, 4, 300, "points", corners=(60, 120)),
+        ridge=Real(0.1, 1e-6, 1e3, "on the diagonal", corners=(0.07, 0.1)),
+        size=Integer(49, 1, 100_000, "random products", corners=(60, 90)),
+    )
+    relation = AtMost(delta=_DELTA)
+    control = Control(
+        "random products are as good as the leading eigenvectors",
+        _best_of_its_rank,
+        loose="condition numbers near 1 are found: 28 is far from sharp, and Markov's inequality costs 10 more",
+    )
+    controls = "the iterations of conjugate gradients with a Nyström preconditioner"
+    unexplained = "the constant, which is far from sharp"
+    traced = False
+
+    def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
+        needed = 2 * math.ceil(1.5 * float(regularised_dimension(problem.gram, problem.ridge))) + 1
+        return [Hypothesis("the rank", problem.size, ">=", needed, "twice 1.5 effective dimensions, and one")]
+
+    def predict(self, problem: RegularisedPoints) -> Array:
+        return jnp.asarray(28 / _DELTA)
+
+    def measure(self, problem: RegularisedPoints, key: Key[Array, ""]) -> Array:
+        """The condition number of P^-1/2 (K + ridge I) P^-1/2."""
+        found = nystrom_approximation(problem.gram, min(problem.size, len(problem.x)), key)
+        vectors, values, ridge = np.asarray(found.eigenvectors), np.asarray(found.eigenvalues), float(problem.ridge)
+        half = np.eye(len(vectors)) + (vectors * (np.sqrt((values[-1] + ridge) / (values + ridge)) - 1)) @ vectors.T
+        spread = np.linalg.eigvalsh(half @ (np.asarray(problem.gram) + ridge * np.eye(len(half))) @ half)
+        return jnp.asarray(spread[-1] / spread[0])
+
+    def trivial(self, problem: RegularisedPoints) -> Array:
+        """The condition number without a preconditioner."""
+        values = np.linalg.eigvalsh(problem.gram) + float(problem.ridge)
+        return jnp.asarray(values[-1] / values[0])
+
+
+def _mean_leverage(radius: Array, problem: RegularisedPoints) -> Array:
+    return jnp.sqrt(regularised_dimension(problem.gram, problem.ridge) / problem.size) / 2
+
+
+class FeaturesSpectralBound(Claim[RegularisedPoints]):
+    """Let Z hold m random Fourier features exp(i <w, x>)/sqrt(m) of a Gaussian kernel on n points, whose Gram matrix
+    has |K| >= ridge. Where
+
+        D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1,
+
+    with probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I), so that kernel
+    ridge regression with features has at most a constant times the risk of the kernel's. Here delta = 0.1.
+    """
+
+    title = "Random features against the effective dimension"
+    source = Source("avron2017", "Theorem 7")
+    population = ApproximatedKernels(
+        points=Integer(32, 4, 300, "points", corners=(24, 64)),
+        ridge=Real(8.0, 1e-6, 1e3, "on the diagonal", corners=(4.0, 8.0)),
+        size=Integer(512, 1, 100_000, "random features", corners=(1200, 2048)),
+    )
+    relation = AtMost(delta=_DELTA)
+    control = Control(
+        "half of sqrt(s / m) suffices",
+        _mean_leverage,
+        loose="n/ridge in place of the leverages, 8/3 and the logarithm: 4.6 times what is found even for K = I",
+    )
+    controls = "how many features make a prediction like the kernel's"
+    unexplained = "why fewer often do: n / ridge bounds every leverage, most are smaller"
+    traced = False
+
+    def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
+        largest = np.linalg.eigvalsh(problem.gram)[-1]
+        return [
+            Hypothesis("the radius D", self.predict(problem), "<=", 0.5, "the theorem's range"),
+            Hypothesis("the largest eigenvalue of K", largest, ">=", problem.ridge, "the theorem's range"),
+        ]
+
+    def predict(self, problem: RegularisedPoints) -> Array:
+        dimension = regularised_dimension(problem.gram, problem.ridge)
+        scale = 8 / 3 * len(problem.x) / problem.ridge
+        return jnp.sqrt(scale * jnp.log(16 * dimension / _DELTA) / problem.size)
+
+    def measure(self, problem: RegularisedPoints, key: Key[Array, ""]) -> Array:
+        """The largest |eigenvalue| of (K + ridge I)^-1/2 (Z Z* - K) (K + ridge I)^-1/2."""
+        frequencies = jax.random.normal(key, (problem.x.shape[1], problem.size)) / problem.lengthscale
+        features = np.exp(1j * np.asarray(problem.x @ frequencies)) / math.sqrt(problem.size)
+        values, vectors = np.linalg.eigh(problem.gram)
+        half = vectors / np.sqrt(values + float(problem.ridge))
+        return jnp.asarray(
+            np.abs(np.linalg.eigvalsh(half.T @ (features @ features.conj().T - np.asarray(problem.gram)) @ half)).max()
+        )
+
+    def trivial(self, problem: RegularisedPoints) -> Array:
+        """What no features at all attain, Z = 0: the largest eigenvalue of K over itself plus the ridge."""
+        largest = np.linalg.eigvalsh(problem.gram)[-1]
+        return jnp.asarray(largest / (largest + problem.ridge))

@@ -1,0 +1,120 @@
+"""What a layer of a convolutional deep kernel machine hands to the next: no pairs of sites."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import check_gram, check_numbers
+from lemmata.errors import SettingError, ShapeError
+
+from ._checks import check_number, check_variances
+
+
+class ConvolutionalGrams(NamedTuple):
+    """Covariances of p inducing points, which lie on no grid, and of the sites of n images of h x w.
+
+    Pairs of two sites are never formed: of n h w sites these would be (n h w)² numbers instead of p² + n h w (p + 1).
+
+    Attributes:
+        inducing: K_ii, of inducing points with each other.
+        cross: K_ti, of each site with each inducing point.
+        variance: k_t, of each site with itself.
+    """
+
+    inducing: Float[Array, "p p"]
+    cross: Float[Array, "n h w p"]
+    variance: Float[Array, "n h w"]
+
+
+def check_grams(grams: ConvolutionalGrams) -> None:
+    """Refuse three arrays that do not fit each other.
+
+    Args:
+        grams: of a layer.
+
+    Raises:
+        ShapeError: where the inducing Gram matrix is not square and symmetric, or another has not its shape.
+        DataError: for NaN, and for negative variances.
+    """
+    check_gram("inducing", grams.inducing)
+    if grams.cross.ndim != 4 or grams.cross.shape[3] != len(grams.inducing):
+        rule = f"images, two axes of sites, {len(grams.inducing)} inducing points"
+        raise ShapeError("cross", found=f"shape {grams.cross.shape}", rule=rule)
+    if grams.variance.shape != grams.cross.shape[:3]:
+        rule = f"{grams.cross.shape[:3]}, those of cross"
+        raise ShapeError("variance", found=f"shape {grams.variance.shape}", rule=rule)
+    check_numbers("cross", grams.cross)
+    check_numbers("variance", grams.variance)
+    check_variances("variance", grams.variance, grams.inducing)
+
+
+def patch_grams(
+    images: Float[Array, "n h w c"], patches: Float[Array, "p k l e"], *, bias: float | Float[Array, ""] = 0.0
+) -> ConvolutionalGrams:
+    """Grams of the patches around the sites of images, and of p inducing patches.
+
+    K(x, z) = bias + mean over the k² places and c channels of x z. Images are continued by zeros, so every site has a
+    patch.
+
+    Args:
+        images: n images of c channels.
+        patches: the inducing points, k odd.
+        bias: added to every covariance, at least 0.
+
+    Raises:
+        ShapeError: for other shapes.
+        SettingError: where k is even; for a bias out of its range.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import patch_grams
+        >>> grams = patch_grams(jnp.ones((1, 2, 2, 1)), 3 * jnp.ones((1, 1, 1, 1)))
+        >>> grams.inducing.tolist(), grams.cross[0, 0, 0].tolist(), grams.variance.tolist()
+        ([[9.0]], [3.0], [[[1.0, 1.0], [1.0, 1.0]]])
+    """
+    if images.ndim != 4:
+        raise ShapeError("images", found=f"shape {images.shape}", rule="images, two axes of sites, channels")
+    if patches.ndim != 4 or patches.shape[1] != patches.shape[2] or patches.shape[3] != images.shape[3]:
+        rule = f"patches, two equal axes of sites, {images.shape[3]} channels"
+        raise ShapeError("patches", found=f"shape {patches.shape}", rule=rule)
+    check_numbers("images", images)
+    check_numbers("patches", patches)
+    check_number("bias", bias)
+    count, size = len(patches), patches.shape[1]
+    flat = patches.reshape(count, -1)
+    entries = flat.shape[1]
+    inducing = flat @ flat.T / entries
+    cross = jnp.zeros(())
+    for y, x, moved in windows(images, size):
+        cross = cross + moved @ patches[:, y, x].T
+    variance = window_mean(jnp.mean(images**2, axis=3), size)
+    return ConvolutionalGrams(inducing + bias, cross / entries + bias, variance + bias)
+
+
+def windows(values: Float[Array, "n h w *c"], size: int) -> list[tuple[int, int, Float[Array, "n h w *c"]]]:
+    """Each place (y, x) of a window of an odd size, and the values there as seen from every site; 0 outside.
+
+    Args:
+        values: of sites.
+        size: of the window.
+
+    Raises:
+        SettingError: for an even size.
+    """
+    if size % 2 == 0:
+        raise SettingError("size of the window", found=size, rule="odd, so that it has a middle")
+    around, (height, width) = size // 2, values.shape[1:3]
+    padded = jnp.pad(values, [(0, 0), (around, around), (around, around)] + [(0, 0)] * (values.ndim - 3))
+    return [(y, x, padded[:, y : y + height, x : x + width]) for y in range(size) for x in range(size)]
+
+
+def window_mean(values: Float[Array, "n h w"], size: int) -> Float[Array, "n h w"]:
+    """The mean over the window around each site, with zeros outside.
+
+    Args:
+        values: of sites.
+        size: of the window, odd.
+    """
+    return sum((moved for _, _, moved in windows(values, size)), start=jnp.zeros(())) / size**2

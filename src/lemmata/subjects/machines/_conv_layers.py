@@ -1,0 +1,209 @@
+"""Layers of convolutional deep kernel machines: maps from Gram matrices to Gram matrices."""
+
+from typing import Literal, get_args
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import check_gram, check_numbers, known, whole
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._checks import check_factor, check_number, check_semidefinite
+from ._conv_grams import ConvolutionalGrams, check_grams, window_mean, windows
+from ._rectify import rectify
+
+Norm = Literal["global", "image", "location", "local"]
+"""Over what `normalise_grams` takes means."""
+
+
+def convolve_grams(
+    grams: ConvolutionalGrams, mixing: Float[Array, "k l q p"], *, stride: int = 1
+) -> ConvolutionalGrams:
+    """A convolution of infinitely many channels with inducing points on both sides of it.
+
+    Inducing points are on no grid, so a convolution cannot act on them. Each of the q new ones is a patch that is made
+    of the p old ones: at the place d of the window it holds their sum with the weights C_d = mixing[d]. With
+    independent normal weights of the convolution, of variance 1/(k² channels), covariances behind it are means over
+    places d of the window,
+
+        K_ii' = mean C_d K_ii C_d',   K_ti' = mean K_(t + d)i C_d',   k_t' = mean k_(t + d),
+
+    with zeros outside of images. The second is an ordinary convolution of the array K_ti; no pair of sites is needed.
+
+    Args:
+        grams: in front of the convolution.
+        mixing: C, a matrix for each place of the window; k odd.
+        stride: which sites are kept, from the first: every one, every second, ...
+
+    Raises:
+        ShapeError: for other shapes.
+        SettingError: for an even window, or a stride that is no whole number of at least 1.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import convolve_grams, patch_grams
+        >>> grams = patch_grams(jnp.ones((1, 2, 2, 1)), 3 * jnp.ones((1, 1, 1, 1)))
+        >>> behind = convolve_grams(grams, jnp.ones((3, 3, 1, 1)))
+        >>> behind.inducing.tolist(), bool(jnp.allclose(behind.variance, 4 / 9))
+        ([[9.0]], True)
+    """
+    check_grams(grams)
+    if mixing.ndim != 4 or mixing.shape[0] != mixing.shape[1] or mixing.shape[3] != len(grams.inducing):
+        rule = f"two equal axes of the window, new inducing points, {len(grams.inducing)} old ones"
+        raise ShapeError("mixing", found=f"shape {mixing.shape}", rule=rule)
+    check_numbers("mixing", mixing)
+    if whole("stride", stride) < 1:
+        raise SettingError("stride", found=stride, rule="at least 1")
+    size = mixing.shape[0]
+    flat = mixing.reshape(size**2, *mixing.shape[2:])
+    inducing = jnp.einsum("dqp,drp->qr", flat @ grams.inducing, flat) / size**2
+    cross = jnp.zeros(())
+    for y, x, moved in windows(grams.cross, size):
+        cross = cross + moved[:, ::stride, ::stride] @ mixing[y, x].T
+    variance = window_mean(grams.variance, size)[:, ::stride, ::stride]
+    return ConvolutionalGrams(inducing, cross / size**2, variance)
+
+
+def rectify_grams(
+    grams: ConvolutionalGrams, *, weight: float | Float[Array, ""] = 1.0, bias: float | Float[Array, ""] = 0.0
+) -> ConvolutionalGrams:
+    """A ReLU of normal features: every covariance becomes bias + weight 2 E max(0, u) max(0, v).
+
+    Variances stay where weight = 1 and bias = 0.
+
+    Args:
+        grams: in front of the ReLU.
+        weight: a factor, at least 0.
+        bias: what is added, at least 0.
+
+    Raises:
+        ShapeError, DataError: for arrays that are no Grams.
+        SettingError: for a weight or bias out of its range.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import ConvolutionalGrams, rectify_grams
+        >>> grams = ConvolutionalGrams(jnp.eye(1), jnp.zeros((1, 1, 1, 1)), jnp.ones((1, 1, 1)))
+        >>> round(float(rectify_grams(grams).cross[0, 0, 0, 0] * jnp.pi), 6)
+        1.0
+    """
+    check_grams(grams)
+    check_number("weight", weight)
+    check_number("bias", bias)
+    own = jnp.diagonal(grams.inducing)
+    inducing = rectify(grams.inducing, own[:, None], own)
+    cross = rectify(grams.cross, grams.variance[..., None], own)
+    return ConvolutionalGrams(*(bias + weight * part for part in (inducing, cross, grams.variance)))
+
+
+def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jitter: float = 0.0) -> ConvolutionalGrams:
+    """A Gram layer: the inducing Gram matrix becomes another one, G, and sites follow as they depend on it.
+
+        G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
+
+    What inducing points leave unexplained of a site, k_t - K_ti K_ii^-1 K_it, stays as it was, whatever G is; with
+    G = K_ii all of it does.
+
+    Args:
+        grams: of the prior.
+        learned: G, positive definite.
+        jitter: this part of the mean of the diagonal of K_ii, at least 0, is added to the diagonal where K_ii is
+            inverted.
+
+    Raises:
+        ShapeError: for another shape, and for a G that is not symmetric.
+        DataError: for NaN.
+        NotPositiveDefiniteError: where K_ii cannot be inverted, or an eigenvalue of G is below 0.
+        SettingError: for a jitter out of its range.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import ConvolutionalGrams, replace_gram
+        >>> grams = ConvolutionalGrams(jnp.eye(1), jnp.full((1, 1, 1, 1), 0.5), jnp.ones((1, 1, 1)))
+        >>> behind = replace_gram(grams, 3 * jnp.eye(1))
+        >>> behind.cross.tolist(), behind.variance.tolist()
+        ([[[[1.5]]]], [[[1.5]]])
+    """
+    check_grams(grams)
+    if learned.shape != grams.inducing.shape:
+        raise ShapeError("learned", found=f"shape {learned.shape}", rule=f"{grams.inducing.shape}, that of inducing")
+    check_gram("learned", learned)
+    check_semidefinite("learned", learned)
+    weights = site_weights(grams, jitter)
+    cross = weights @ learned
+    variance = grams.variance + jnp.sum((cross - grams.cross) * weights, axis=-1)
+    return ConvolutionalGrams(learned, cross, variance)
+
+
+def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p p"]:
+    """The lower triangular L of L L' = K + jitter (mean of the diagonal) I; NaN where K is traced and there is none.
+
+    Args:
+        inducing: K.
+        jitter: at least 0.
+
+    Raises:
+        NotPositiveDefiniteError: where there is none.
+        SettingError: for a jitter out of its range.
+    """
+    check_number("jitter", jitter)
+    factor = jnp.linalg.cholesky(inducing + jitter * jnp.mean(jnp.diagonal(inducing)) * jnp.eye(len(inducing)))
+    check_factor("the Gram matrix of inducing points", factor)
+    return factor
+
+
+def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array, "n h w p"]:
+    """K_ti K_ii^-1: the best guess of a site's feature is that sum of the features of inducing points.
+
+    Args:
+        grams: of a layer.
+        jitter: as in `replace_gram`.
+    """
+    rows = grams.cross.reshape(-1, len(grams.inducing))
+    found = jax.scipy.linalg.cho_solve((root(grams.inducing, jitter), True), rows.T)
+    return found.T.reshape(grams.cross.shape)
+
+
+def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> ConvolutionalGrams:
+    """Divide by norms, as batch normalisation divides features: K_ii by a a', K_ti by a b and k_t by b².
+
+    Correlations stay as they are, since every covariance is divided by the norms of its two points.
+
+    Args:
+        grams: to be divided.
+        over: which squared norms are b² and a²: the mean of k_t over all sites ("global"), those of an image ("image")
+            or all images' at a site ("location"), with a² the mean of the diagonal of K_ii; or each point's own
+            variance ("local"). "image" and "local" treat an image alone, whatever else is in the batch.
+
+    Raises:
+        ShapeError, DataError: for arrays that are no Grams.
+        DataError: for a norm of 0, as of a black image.
+        SettingError: for another word.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import ConvolutionalGrams, normalise_grams
+        >>> grams = ConvolutionalGrams(4 * jnp.eye(1), jnp.full((1, 1, 1, 1), 3.0), jnp.full((1, 1, 1), 9.0))
+        >>> normalise_grams(grams, "local").cross.tolist()
+        [[[[0.5]]]]
+    """
+    check_grams(grams)
+    axes = {"global": (0, 1, 2), "image": (1, 2), "location": (0,), "local": ()}
+    if not isinstance(over, str) or over not in axes:
+        raise SettingError("over", found=repr(over), rule=f"one of {', '.join(get_args(Norm))}")
+    site = jnp.sqrt(jnp.mean(grams.variance, axis=axes[over], keepdims=True))
+    own = jnp.diagonal(grams.inducing)
+    point = jnp.sqrt(own if over == "local" else jnp.full_like(own, own.mean()))
+    for what, norms in (("sites", site), ("inducing points", point)):
+        values = known(norms)
+        if values is not None and not (values > 0).all():
+            raise DataError(
+                f"norms of {what}",
+                found=f"0 for {(~(values > 0)).sum()} of {values.size}",
+                rule="above 0",
+                remedy="leave out black images, or a bias above 0 in patch_grams",
+            )
+    cross = grams.cross / (site[..., None] * point)
+    return ConvolutionalGrams(grams.inducing / jnp.outer(point, point), cross, grams.variance / site**2)

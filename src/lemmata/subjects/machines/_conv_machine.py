@@ -1,0 +1,282 @@
+"""A convolutional deep kernel machine of some layers, and its training."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Key
+
+from lemmata.core import check_numbers, known, require_float64
+from lemmata.errors import SettingError, ShapeError
+
+from ._checks import check_number, count, counts
+from ._conv_grams import ConvolutionalGrams, patch_grams
+from ._conv_layers import convolve_grams, normalise_grams, rectify_grams, replace_gram, root, site_weights
+from ._conv_top import InducedPosterior, PooledGrams, induced_posterior, pool_grams
+
+_BIAS, _JITTER, _WINDOW = 0.1, 1e-5, 3
+
+
+class ConvolutionalMachine(eqx.Module):
+    """Patches, then blocks of ReLU, convolution, learned Gram matrix and normalisation, then ReLU and pooling.
+
+    The Gram matrix of block l is G = L V V' L' with L L' = K_ii, so its divergence from the prior is that of V V' from
+    the identity, and 0 where V = I. All of V is free; the diagonal enters by its square.
+
+    Attributes:
+        patches: the inducing points of the images.
+        mixings: C of each block's convolution.
+        roots: V of each block, lower triangular.
+        log_noise: of the labels' noise variance.
+        log_scale: of the factor of the top kernel.
+        strides: of each block.
+    """
+
+    patches: Float[Array, "p k k c"]
+    mixings: tuple[Float[Array, "k k _ _"], ...]
+    roots: tuple[Float[Array, "_ _"], ...]
+    log_noise: Float[Array, ""]
+    log_scale: Float[Array, ""]
+    strides: tuple[int, ...] = eqx.field(static=True)
+
+    @eqx.filter_jit
+    def top(self, images: Float[Array, "n h w c"]) -> PooledGrams:
+        """Covariances of the outputs at images.
+
+        Args:
+            images: n of them.
+        """
+        grams = _first(images, self.patches)
+        for mixing, factor, stride in zip(self.mixings, self.roots, self.strides, strict=True):
+            grams = convolve_grams(rectify_grams(grams), mixing, stride=stride)
+            half = root(grams.inducing, _JITTER) @ jnp.tril(factor)
+            grams = normalise_grams(replace_gram(grams, half @ half.T, jitter=_JITTER))
+        found = pool_grams(rectify_grams(grams), jitter=_JITTER)
+        return PooledGrams(*(jnp.exp(self.log_scale) * part for part in found))
+
+    def divergence(self) -> Float[Array, ""]:
+        """The divergences of N(0, G) from N(0, K_ii), summed over blocks."""
+        parts = [
+            0.5 * (jnp.sum(jnp.tril(v) ** 2) - len(v)) - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(v)))) for v in self.roots
+        ]
+        return sum(parts, start=jnp.zeros(()))
+
+    def posterior(self, images: Float[Array, "n h w c"], targets: Float[Array, "n k"]) -> InducedPosterior:
+        """What labels of images say.
+
+        Args:
+            images: n of them.
+            targets: a column an output.
+        """
+        return induced_posterior(self.top(images), targets, jnp.exp(self.log_noise), jitter=_JITTER)
+
+    def outputs(self, images: Float[Array, "m h w c"], weights: Float[Array, "p k"]) -> Float[Array, "m k"]:
+        """The posterior mean at images.
+
+        Args:
+            images: m of them.
+            weights: of `posterior`.
+        """
+        return self.top(images).cross @ weights
+
+
+@jax.jit
+def _first(images: Float[Array, "n h w c"], patches: Float[Array, "p k k c"]) -> ConvolutionalGrams:
+    return normalise_grams(patch_grams(images, patches, bias=_BIAS))
+
+
+def initial_machine(
+    key: Key[Array, ""], images: Float[Array, "n h w c"], inducing: Sequence[int], strides: Sequence[int]
+) -> ConvolutionalMachine:
+    """A machine whose Gram matrices are the prior's, with patches of images as inducing points of every layer.
+
+    A patch of layer l is written in the inducing points of layer l - 1: at each place of its window stand the weights
+    K_ti K_ii^-1 of the site there, so that the new inducing point is what the old ones know of the patch.
+
+    Args:
+        key: which patches.
+        images: from which they are taken.
+        inducing: how many inducing points the patches have, and each block; at most as many as there are sites.
+        strides: of each block, one fewer.
+
+    Raises:
+        ShapeError: for images of another shape.
+        SettingError: where counts and strides do not fit, or are not positive.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.subjects.machines import initial_machine
+        >>> images = jax.random.normal(jax.random.key(0), (6, 4, 4, 1))
+        >>> machine = initial_machine(jax.random.key(1), images, (5, 4), (2,))
+        >>> machine.top(images).cross.shape, float(machine.divergence())
+        ((6, 4), 0.0)
+    """
+    require_float64("a deep kernel machine")
+    if images.ndim != 4:
+        raise ShapeError("images", found=f"shape {images.shape}", rule="images, two axes of sites, channels")
+    check_numbers("images", images)
+    inducing, strides = counts("inducing", inducing), counts("strides", strides)
+    if len(inducing) != len(strides) + 1 or len(strides) < 1:
+        found = f"{len(inducing)} counts and {len(strides)} strides"
+        raise SettingError("inducing", found=found, rule="one count more than strides, at least two")
+    random = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))
+    patches = _gathered(images, random, inducing[0])
+    grams, mixings = _first(images, patches), []
+    for many, stride in zip(inducing[1:], strides, strict=True):
+        grams, weights = _weighted(grams)
+        mixings.append(jnp.moveaxis(_gathered(weights, random, many), 0, 2))
+        grams = _next(grams, mixings[-1], stride)
+    roots = tuple(jnp.eye(mixing.shape[2]) for mixing in mixings)
+    start = jnp.log(jnp.asarray([0.02, 0.3]))
+    return ConvolutionalMachine(patches, tuple(mixings), roots, start[0], start[1], strides)
+
+
+@jax.jit
+def _weighted(grams: ConvolutionalGrams) -> tuple[ConvolutionalGrams, Array]:
+    active = rectify_grams(grams)
+    return active, site_weights(active, _JITTER)
+
+
+@partial(jax.jit, static_argnames="stride")
+def _next(grams: ConvolutionalGrams, mixing: Array, stride: int) -> ConvolutionalGrams:
+    return normalise_grams(convolve_grams(grams, mixing, stride=stride))
+
+
+def _gathered(values: Float[Array, "n h w c"], random: np.random.Generator, count: int) -> Float[Array, "p k k c"]:
+    """Windows around random sites."""
+    shape, around = values.shape, _WINDOW // 2
+    there = math.prod(shape[:3])
+    image, row, column = np.unravel_index(random.choice(there, min(count, there), replace=False), shape[:3])
+    padded = np.pad(np.asarray(values), [(0, 0), (around, around), (around, around), (0, 0)])
+    place = np.arange(_WINDOW)
+    rows, columns = row[:, None] + place, column[:, None] + place
+    return jnp.asarray(padded[image[:, None, None], rows[:, :, None], columns[:, None, :]])
+
+
+def machine_objective(
+    machine: ConvolutionalMachine,
+    images: Float[Array, "n h w c"],
+    targets: Float[Array, "n k"],
+    stiffness: float,
+) -> Float[Array, ""]:
+    """What training maximises: (bound on the log density of the targets - nu sum of divergences) / n.
+
+    Args:
+        machine: at its parameters.
+        images: of the training rows.
+        targets: a column an output.
+        stiffness: nu, at least 0; where it is infinite the divergence must be 0, and is left out.
+
+    Raises:
+        ShapeError: where images do not fit the machine, or targets the images.
+        DataError: for NaN.
+        SettingError: for a stiffness out of its range.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.subjects.machines import initial_machine, machine_objective
+        >>> images = jax.random.normal(jax.random.key(0), (6, 4, 4, 1))
+        >>> machine = initial_machine(jax.random.key(1), images, (5, 4), (2,))
+        >>> targets = jnp.ones((6, 1))
+        >>> bool(machine_objective(machine, images, targets, 1.0) == machine_objective(machine, images, targets, 9.0))
+        True
+    """
+    _check_rows(machine, images, targets)
+    check_number("stiffness", stiffness, infinite=True)
+    nu = known(stiffness)
+    if nu is not None and np.isinf(nu):
+        return machine.posterior(images, targets).bound / len(images)
+    return _objective(machine, images, targets, jnp.asarray(stiffness, float))
+
+
+def _objective(machine: ConvolutionalMachine, images: Array, targets: Array, stiffness: Array) -> Array:
+    return (machine.posterior(images, targets).bound - stiffness * machine.divergence()) / len(images)
+
+
+def train_machine(
+    machine: ConvolutionalMachine,
+    images: Float[Array, "n h w c"],
+    targets: Float[Array, "n k"],
+    *,
+    stiffness: float = 1.0,
+    steps: int = 100,
+    rate: float = 0.01,
+) -> tuple[ConvolutionalMachine, Float[Array, " steps"]]:
+    """Steps of Adam up the objective, over all rows at once; nothing of it is random.
+
+    Args:
+        machine: to start from.
+        images: of the training rows.
+        targets: a column an output.
+        stiffness: nu, at least 0; where it is infinite Gram matrices stay those of the prior, and the rest is trained.
+        steps: of Adam, 0 or more.
+        rate: of Adam, above 0.
+
+    Returns:
+        The machine, and the objective before each step.
+
+    Raises:
+        ShapeError: where images do not fit the machine, or targets the images.
+        DataError: for NaN.
+        SettingError: for a stiffness, steps or a rate out of range.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.subjects.machines import initial_machine, train_machine
+        >>> images = jax.random.normal(jax.random.key(0), (6, 4, 4, 1))
+        >>> machine = initial_machine(jax.random.key(1), images, (5, 4), (2,))
+        >>> _, objective = train_machine(machine, images, images.mean((1, 2)), steps=3)
+        >>> bool(objective[2] > objective[0])
+        True
+    """
+    require_float64("training a deep kernel machine")
+    _check_rows(machine, images, targets)
+    check_number("stiffness", stiffness, infinite=True)
+    check_number("rate", rate, zero=False)
+    steps = count("steps", steps, 0)
+    moves = jax.tree.map(lambda _: True, machine)
+    if np.isinf(stiffness):
+        moves = eqx.tree_at(lambda tree: tree.roots, moves, tuple(False for _ in machine.roots))
+    free, fixed = eqx.partition(machine, moves)
+    state, values = optax.adam(rate).init(free), []
+    # Fixed Gram matrices are the prior's, whose divergence is 0
+    pull = jnp.asarray(0.0 if np.isinf(stiffness) else stiffness)
+    for _ in range(steps):
+        free, state, value = _step(free, fixed, state, images, targets, pull, rate)
+        values.append(value)
+    return eqx.combine(free, fixed), jnp.asarray(values, float)
+
+
+def _check_rows(machine: ConvolutionalMachine, images: Array, targets: Array) -> None:
+    channels = machine.patches.shape[3]
+    if images.ndim != 4 or images.shape[3] != channels:
+        rule = f"images, two axes of sites, {channels} channels"
+        raise ShapeError("images", found=f"shape {images.shape}", rule=rule)
+    if targets.ndim != 2 or len(targets) != len(images):
+        raise ShapeError("targets", found=f"shape {targets.shape}", rule=f"{len(images)} rows, a column an output")
+    check_numbers("images", images)
+    check_numbers("targets", targets)
+
+
+@eqx.filter_jit
+def _step(
+    free: ConvolutionalMachine,
+    fixed: ConvolutionalMachine,
+    state: optax.OptState,
+    images: Array,
+    targets: Array,
+    stiffness: Array,
+    rate: float,
+) -> tuple[ConvolutionalMachine, optax.OptState, Array]:
+    def value(free: ConvolutionalMachine) -> Array:
+        return _objective(eqx.combine(free, fixed), images, targets, stiffness)
+
+    found, slope = eqx.filter_value_and_grad(value)(free)
+    change, state = optax.adam(rate).update(jax.tree.map(jnp.negative, slope), state)
+    return eqx.apply_updates(free, change), state, found

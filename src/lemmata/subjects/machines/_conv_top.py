@@ -1,0 +1,141 @@
+"""The top of a convolutional deep kernel machine: a Gaussian process of whole images, and what labels say of it."""
+
+from typing import Literal, NamedTuple, get_args
+
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, Float
+
+from lemmata.core import check_gram, check_numbers
+from lemmata.errors import SettingError, ShapeError
+
+from ._checks import check_number, check_variances
+from ._conv_grams import ConvolutionalGrams, check_grams
+from ._conv_layers import root
+
+Residuals = Literal["independent", "dependent", "dropped"]
+"""How what inducing points do not explain at different sites of an image depends on each other, for `pool_grams`."""
+
+
+class PooledGrams(NamedTuple):
+    """Covariances of p inducing points and n images.
+
+    Attributes:
+        inducing: K_ii.
+        cross: K_ti.
+        variance: k_t.
+    """
+
+    inducing: Float[Array, "p p"]
+    cross: Float[Array, "n p"]
+    variance: Float[Array, " n"]
+
+
+def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent", jitter: float = 0.0) -> PooledGrams:
+    """Global average pooling: an image's feature is the mean of the features of its S sites.
+
+    Its covariance with inducing points is the mean m of K_ti over sites. Its variance would be the mean over all pairs
+    of sites, which are not carried. What inducing points explain of it is m K_ii^-1 m'; with r the mean over sites of
+    k_t - K_ti K_ii^-1 K_it, what they do not is r/S where the rest of one site is independent of that of another
+    ("independent", as the published code has it), and at most r whatever the dependence ("dependent").
+
+    Args:
+        grams: of the last layer.
+        residuals: what is added to the variance that is explained; nothing where they are "dropped".
+        jitter: as in `replace_gram`.
+
+    Raises:
+        ShapeError, DataError: for arrays that are no Grams.
+        SettingError: for another word, or a jitter out of its range.
+        NotPositiveDefiniteError: where K_ii cannot be inverted.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import ConvolutionalGrams, pool_grams
+        >>> grams = ConvolutionalGrams(jnp.eye(1), jnp.full((1, 1, 2, 1), 0.5), jnp.ones((1, 1, 2)))
+        >>> [pool_grams(grams, residuals=word).variance.tolist() for word in ("dropped", "independent", "dependent")]
+        [[0.25], [0.625], [1.0]]
+    """
+    check_grams(grams)
+    if residuals not in get_args(Residuals):
+        raise SettingError("residuals", found=repr(residuals), rule=f"one of {', '.join(get_args(Residuals))}")
+    factor, count = root(grams.inducing, jitter), len(grams.inducing)
+    cross = jnp.mean(grams.cross, axis=(1, 2))
+    explained = jnp.sum(solve_triangular(factor, cross.T, lower=True) ** 2, axis=0)
+    if residuals == "dropped":
+        return PooledGrams(grams.inducing, cross, explained)
+    of_sites = jnp.sum(solve_triangular(factor, grams.cross.reshape(-1, count).T, lower=True) ** 2, axis=0)
+    rest = jnp.mean(grams.variance - of_sites.reshape(grams.variance.shape), axis=(1, 2))
+    sites = grams.variance.shape[1] * grams.variance.shape[2]
+    return PooledGrams(grams.inducing, cross, explained + (rest / sites if residuals == "independent" else rest))
+
+
+class InducedPosterior(NamedTuple):
+    """A Gaussian process with inducing points after labels with normal noise, the inducing values integrated out.
+
+    Attributes:
+        bound: Titsias's lower bound on the log density of the targets, summed over their columns.
+        weights: a new image's outputs are K_ti weights.
+    """
+
+    bound: Float[Array, ""]
+    weights: Float[Array, "p k"]
+
+
+def induced_posterior(
+    top: PooledGrams, targets: Float[Array, "n k"], noise: float | Float[Array, ""], *, jitter: float = 0.0
+) -> InducedPosterior:
+    """The best inducing-point posterior for a Gaussian likelihood, in closed form.
+
+    With Q = K_ti K_ii^-1 K_it the bound is, a column of the targets at a time,
+
+        log N(y; 0, Q + noise I) - (sum of k_t - tr Q) / (2 noise),
+
+    and the weights (noise K_ii + K_it K_ti)^-1 K_it y. It takes n p² operations.
+
+    Args:
+        top: of images.
+        targets: a column an output.
+        noise: variance, above 0.
+        jitter: as in `replace_gram`.
+
+    Raises:
+        ShapeError: where targets are not one row an image, or the covariances do not fit each other.
+        DataError: for NaN, and for negative variances.
+        SettingError: for a noise or jitter out of its range.
+        NotPositiveDefiniteError: where K_ii cannot be inverted.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import PooledGrams, induced_posterior
+        >>> top = PooledGrams(jnp.eye(1), jnp.ones((2, 1)), jnp.ones(2))
+        >>> round(float(induced_posterior(top, jnp.ones((2, 1)), 1.0).weights[0, 0]), 4)
+        0.6667
+    """
+    _check_top(top)
+    check_number("noise", noise, zero=False)
+    if targets.ndim != 2 or len(targets) != len(top.cross):
+        raise ShapeError("targets", found=f"shape {targets.shape}", rule=f"{len(top.cross)} rows, a column an output")
+    check_numbers("targets", targets)
+    n, columns = targets.shape
+    factor = root(top.inducing, jitter)
+    half = solve_triangular(factor, top.cross.T, lower=True)
+    inner = jnp.linalg.cholesky(noise * jnp.eye(len(half)) + half @ half.T)
+    told = solve_triangular(inner, half @ targets, lower=True)
+    log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(inner))) + (n - len(half)) * jnp.log(noise)
+    misfit = (jnp.sum(targets**2) - jnp.sum(told**2)) / noise
+    rest = jnp.sum(top.variance) - jnp.sum(half**2)
+    bound = -0.5 * (columns * (n * jnp.log(2 * jnp.pi) + log_det + rest / noise) + misfit)
+    weights = solve_triangular(factor.T, cho_solve((inner, True), half @ targets), lower=False)
+    return InducedPosterior(bound, weights)
+
+
+def _check_top(top: PooledGrams) -> None:
+    check_gram("inducing", top.inducing)
+    if top.cross.ndim != 2 or top.cross.shape[1] != len(top.inducing):
+        raise ShapeError("cross", found=f"shape {top.cross.shape}", rule=f"images, {len(top.inducing)} inducing points")
+    if top.variance.shape != top.cross.shape[:1]:
+        raise ShapeError("variance", found=f"shape {top.variance.shape}", rule=f"{top.cross.shape[:1]}, one an image")
+    check_numbers("cross", top.cross)
+    check_numbers("variance", top.variance)
+    check_variances("variance", top.variance, top.inducing)

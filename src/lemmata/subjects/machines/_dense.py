@@ -1,0 +1,236 @@
+"""The dense machine: Gram matrices of all layers that weigh the labels' likelihood against divergences from a prior."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, Float, Key
+from scipy.optimize import minimize, root
+
+from lemmata.core import check_gram, check_numbers, check_whole, require_float64
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError, SolverError
+
+from ._checks import check_array, check_number, check_variances
+from ._layers import GramMap, Grams, check_kernel, factor_divergence, learned, mapped, triangular
+
+_SHRINK = {"linear": "shrink without end", "relu": "may shrink without end"}
+_FEW = 400  # numbers, of which a Jacobian by differences is cheap
+_KRYLOV = {"maxiter": 50, "fatol": 1e-9}
+_SAME = 1e-9  # the relative difference of values that rounding explains
+_GRADIENT = 1e-4  # what is left of the gradient, relative to the weights of the terms
+
+
+class DenseMachine(NamedTuple):
+    """A machine at its optimum.
+
+    Attributes:
+        grams: G_1, ..., G_L at the rows, (layers, n, n).
+        objective: its value there, in nats.
+        likelihood: log p(Y | G_L), in nats.
+        divergences: D(G_l | K(G_{l-1})) of each layer, (layers,), in nats.
+        factors: A_l, lower triangular, with G_l = L A_l A_l' L' for K(G_{l-1}) = L L'.
+        gram_0: of the inputs.
+        y: the labels.
+        noise: the variance of the labels' noise.
+        kernel: the map of Gram matrices.
+    """
+
+    grams: Float[Array, "layers n n"]
+    objective: float
+    likelihood: float
+    divergences: Float[Array, " layers"]
+    factors: Float[Array, "layers n n"]
+    gram_0: Float[Array, "n n"]
+    y: Float[Array, "n C"]
+    noise: float
+    kernel: GramMap
+
+    def predict(self, cross: Float[Array, "n m"], own: Float[Array, " m"]) -> Float[Array, "m C"]:
+        """Mean outputs at m other rows.
+
+        Args:
+            cross: G_0 between the n rows and the others.
+            own: G_0 of each other row with itself.
+
+        Raises:
+            ShapeError: where these do not fit each other or the machine.
+            DataError: for what are no arrays, for NaN, and for negative entries of `own`.
+        """
+        n = len(self.gram_0)
+        check_array("cross", cross)
+        check_array("own", own)
+        if cross.ndim != 2 or len(cross) != n:
+            raise ShapeError("cross", found=f"shape {cross.shape}", rule=f"({n}, m), the machine's rows and others")
+        if own.shape != cross.shape[1:]:
+            raise ShapeError("own", found=f"shape {own.shape}", rule=f"{cross.shape[1:]}, one a column of cross")
+        if len(own):
+            check_numbers("cross", cross)
+            check_numbers("own", own)
+            check_variances("own", own, self.gram_0)
+        return _outputs(self.factors, Grams(self.gram_0, cross, own), self.y, self.noise, self.kernel)
+
+
+def deep_kernel_machine(
+    gram_0: Float[Array, "n columns"],
+    y: Float[Array, "rows C"],
+    *,
+    layers: int = 1,
+    nu: float | Float[Array, " layers"] = 1.0,
+    noise: float = 0.1,
+    kernel: GramMap = "relu",
+    start: Key[Array, ""] | None = None,
+) -> DenseMachine:
+    """The Gram matrices G_1, ..., G_L of features that fit labels and stay near a prior.
+
+    For n rows and C columns of labels they maximise
+
+        sum_c log N(y_c; 0, K(G_L) + s I) - sum_l nu_l D(G_l | K(G_{l-1})),
+
+    D the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or the
+    identity. It is the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and whose
+    labels are seen N times, as N grows (Yang et al., 2023). The larger nu, the stiffer the layer: at nu = infinity
+    G_l = K(G_{l-1}), the Gram matrices of an infinitely wide network. By L-BFGS over triangular factors, from the prior
+    or from a random start; time n³ and memory n² for each layer and step. Linear machines have one maximum; machines of
+    ReLUs may have several, of which one is found.
+
+    Args:
+        gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
+        y: labels, a column an output; centred by the caller where that is meant.
+        layers: L, at least 1.
+        nu: the weight of each layer's divergence beside C columns, above 0; one number for all layers.
+        noise: s, above 0; 0 only where the objective has a maximum, see below.
+        kernel: "relu" or "linear".
+        start: a key for a random start of the search; None starts from the prior.
+
+    Raises:
+        SettingError: for a setting out of its range; for noise 0 where the labels' columns have a rank below n and a nu
+            is not above C, since the objective then has no maximum in a linear machine, and may have none in one of
+            ReLUs (with two equal labels and nu below 1, say, though it has one with two opposite labels).
+        ShapeError: where G_0 is not square and symmetric, or has not as many rows as the labels.
+        NotPositiveDefiniteError: where K(G_0) is not positive definite, as with equal rows.
+        SolverError: where the search did not settle.
+        DataError, PrecisionError: for NaN; without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import deep_kernel_machine
+        >>> found = deep_kernel_machine(jnp.eye(1), 4 * jnp.ones((1, 1)), nu=1.0, noise=0.0, kernel="linear")
+        >>> round(float(found.grams[0, 0, 0]), 4)  # half-way from 1 to the labels' 16, geometrically
+        4.0
+    """
+    require_float64("a deep kernel machine")
+    weights = _checked(gram_0, y, layers, nu, noise, kernel)
+    n = len(y)
+    shape = (layers, n, n)
+    given = (jnp.asarray(gram_0), jnp.asarray(y), jnp.asarray(weights), float(noise))
+
+    def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        found, slope = _loss(flat.reshape(shape), *given, kernel)
+        return (float(found), np.asarray(slope).ravel()) if np.isfinite(found) else (np.inf, np.zeros(flat.size))
+
+    first = np.zeros(shape) if start is None else np.asarray(0.5 * jax.random.normal(start, shape))
+    if not np.isfinite(value(np.zeros(shape).ravel())[0]):
+        raise NotPositiveDefiniteError(
+            "the prior's Gram matrix K(G_0)",
+            found="no Cholesky factor",
+            rule="all eigenvalues above 0",
+            remedy="leave out rows that occur twice, or add a small multiple of the identity to G_0",
+        )
+    found = _settled(value, first.ravel(), float(y.shape[1] + weights.max()))
+    raw = jnp.asarray(found.reshape(shape))
+    grams, divergences, likelihood = _terms(raw, given[0], given[1], given[3], kernel)
+    factors = jnp.tril(raw, -1) + jnp.exp(jnp.eye(n) * raw) * jnp.eye(n)
+    return DenseMachine(
+        grams, -float(value(found)[0]), float(likelihood), divergences, factors, given[0], given[1], given[3], kernel
+    )
+
+
+def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
+    """Where the gradient is small beside the weights: by descent, and from where rounding of values ends it by roots.
+
+    A value that is known to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 where a
+    direction collapses. The gradient itself is known better, so its root is found; one that is not at the value where
+    descent ended is another point, and not taken.
+    """
+    options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
+    found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)
+    x, left = found.x, float(np.abs(found.jac).max()) / scale
+    if not left <= _GRADIENT:
+        method = "hybr" if x.size <= _FEW else "krylov"
+        try:
+            there = root(lambda other: value(other)[1], x, method=method, options={} if method == "hybr" else _KRYLOV)
+            near = abs(value(there.x)[0] - found.fun) <= _SAME * (1 + abs(found.fun))
+            x = there.x if near else x
+        except (ValueError, np.linalg.LinAlgError):  # steps to where the gradient is not finite
+            pass
+        left = float(np.abs(value(x)[1]).max()) / scale
+    if not left <= _GRADIENT:
+        raise SolverError(
+            "the search for Gram matrices",
+            found=f"a gradient of {left:.2g} after {found.nit} steps",
+            rule=f"at most {_GRADIENT:g} of the weights",
+            remedy="more noise, or a larger nu",
+        )
+    return x
+
+
+def _checked(gram_0: Array, y: Array, layers: int, nu: float | Array, noise: float, kernel: str) -> np.ndarray:
+    check_kernel(kernel)
+    check_gram("the inputs' Gram matrix", gram_0)
+    check_array("labels", y)
+    check_numbers("labels", y)
+    if y.ndim != 2 or len(y) != len(gram_0):
+        rule = f"({len(gram_0)}, C), a row for each of the Gram matrix"
+        raise ShapeError("labels", found=f"shape {y.shape}", rule=rule)
+    check_whole("layers", layers, 1, "layers")
+    if np.asarray(nu).dtype.kind not in "iuf" or np.shape(nu) not in ((), (1,), (layers,)):
+        raise SettingError("nu", found=repr(nu), rule=f"one number, or {layers}, one a layer")
+    weights = np.broadcast_to(np.asarray(nu, float), (layers,))
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise SettingError("nu", found=nu, rule="finite numbers above 0", remedy="K(G) itself is the limit of large nu")
+    check_number("noise", noise)
+    if noise == 0 and weights.min() <= y.shape[1] and np.linalg.matrix_rank(y) < len(y):
+        raise SettingError(
+            "noise",
+            found=f"0 with nu {weights.min():g} and labels of {y.shape[1]} columns, of rank below {len(y)}",
+            rule=f"above 0 there: directions without labels {_SHRINK[kernel]}",
+            remedy="noise above 0, or every nu above the number of columns",
+        )
+    return weights
+
+
+@partial(jax.jit, static_argnums=4)
+def _outputs(factors: Array, grams: Grams, y: Array, noise: float | Array, kernel: GramMap) -> Array:
+    for factor in factors:
+        grams = learned(mapped(grams, kernel), factor)
+    last = mapped(grams, kernel)
+    root = jnp.linalg.cholesky(last.inducing + noise * jnp.eye(len(y)))
+    return last.cross.T @ cho_solve((root, True), y)
+
+
+@partial(jax.jit, static_argnums=4)
+def _terms(raw: Array, gram_0: Array, y: Array, noise: Array | float, kernel: GramMap) -> tuple[Array, Array, Array]:
+    """Gram matrices, divergences, and the log likelihood."""
+    none = Grams(gram_0, jnp.zeros((len(y), 0)), jnp.zeros(0))
+    grams = []
+    for factor in raw:
+        none = learned(mapped(none, kernel), triangular(factor))
+        grams.append(none.inducing)
+    root = jnp.linalg.cholesky(mapped(none, kernel).inducing + noise * jnp.eye(len(y)))
+    z = solve_triangular(root, y, lower=True)
+    log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
+    likelihood = -0.5 * (jnp.sum(z**2) + y.shape[1] * (log_det + len(y) * jnp.log(2 * jnp.pi)))
+    return jnp.stack(grams), jnp.stack([factor_divergence(own) for own in raw]), likelihood
+
+
+@partial(jax.jit, static_argnums=5)
+def _loss(raw: Array, gram_0: Array, y: Array, nu: Array, noise: float | Array, kernel: GramMap) -> tuple[Array, Array]:
+    def loss(raw: Array) -> Array:
+        _, divergences, likelihood = _terms(raw, gram_0, y, noise, kernel)
+        return nu @ divergences - likelihood
+
+    return jax.value_and_grad(loss)(raw)

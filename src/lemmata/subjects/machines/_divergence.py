@@ -1,0 +1,58 @@
+"""How far the Gram matrix of a layer is from what its prior expects, as a divergence of normal laws."""
+
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+from lemmata.core import check_gram, known, require_float64
+from lemmata.errors import NotPositiveDefiniteError, ShapeError
+
+
+def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m others"]) -> Float[Array, ""]:
+    """The Kullback-Leibler divergence of N(0, G) from N(0, K), in nats, for G = `gram` and K = `prior`.
+
+        D(G | K) = 1/2 [tr(K^-1 G) - log det(K^-1 G) - n].
+
+    It is 0 where G = K and above 0 elsewhere, convex in G, and does not change where both are multiplied by one
+    invertible matrix from the left and its transpose from the right. Computed from Cholesky factors R of G and L of K,
+    as 1/2 |L^-1 R|² - sum log(R_ii / L_ii) - n/2; its derivatives in either matrix are those of JAX. Where a matrix is
+    traced and not positive definite the result is NaN.
+
+    Args:
+        gram: G, positive definite.
+        prior: K, positive definite, of the same shape.
+
+    Raises:
+        ShapeError: where a matrix is not square and symmetric, or their sizes differ.
+        NotPositiveDefiniteError: where one is not positive definite; names it.
+        DataError: for NaN.
+        PrecisionError: without float64.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.machines import gaussian_divergence
+        >>> round(float(gaussian_divergence(2 * jnp.eye(2), jnp.eye(2))), 6)  # 1 - log 2
+        0.306853
+    """
+    require_float64("the divergence of Gram matrices")
+    for name, matrix in (("the Gram matrix", gram), ("the prior's Gram matrix", prior)):
+        check_gram(name, matrix)
+    if gram.shape != prior.shape:
+        raise ShapeError("Gram matrices", found=f"shapes {gram.shape} and {prior.shape}", rule="one shape")
+    factor, base = _factor("the Gram matrix", gram), _factor("the prior's Gram matrix", prior)
+    ratio = solve_triangular(base, factor, lower=True)
+    # the diagonal of the triangular L^-1 R is R_ii / L_ii
+    return 0.5 * jnp.sum(ratio**2) - jnp.sum(jnp.log(jnp.diagonal(ratio))) - 0.5 * len(gram)
+
+
+def _factor(name: str, matrix: Array) -> Array:
+    factor = jnp.linalg.cholesky(matrix)
+    values = known(factor)
+    if values is not None and values[0, 0] != values[0, 0]:
+        raise NotPositiveDefiniteError(
+            f"{name} is not positive definite",
+            found="no Cholesky factor",
+            rule="all eigenvalues above 0: the divergence from or of a singular normal law is infinite",
+            remedy="add a small multiple of the identity",
+        )
+    return factor

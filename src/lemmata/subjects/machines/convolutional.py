@@ -1,0 +1,237 @@
+"""Convolutional deep kernel machines: layers whose state is the covariances of sites with inducing points.
+
+A layer of infinitely many channels is known by covariances of its features. Of n images of S sites these are (n S)²
+numbers; a machine carries those of p inducing points with each other and with sites, and each site's variance. The
+theory controls what layers do to the numbers that are carried, and how far learned Gram matrices move from their
+prior. It leaves open what the pairs of sites that are not carried would have said, and whether a machine is accurate.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source
+from lemmata.engine.problems._grams_of_images import ImageGrams, RandomImages, arc_cosine
+from lemmata.subjects.machines import (
+    ConvolutionalGrams,
+    Norm,
+    convolve_grams,
+    normalise_grams,
+    patch_grams,
+    rectify_grams,
+    replace_gram,
+)
+
+_KEY = "milsom2024convolutional"
+_NETWORKS = 512
+
+
+def carried(problem: ImageGrams, norm: Norm | None = None) -> ConvolutionalGrams:
+    """Two convolutions behind the patches, a ReLU before each, by a machine.
+
+    Args:
+        problem: images and inducing points.
+        norm: as in `normalise_grams`, before each ReLU; None for no normalisation.
+    """
+    return _carried(problem.images, problem.patches, problem.mixings, norm)
+
+
+@functools.partial(jax.jit, static_argnames="norm")
+def _carried(images: Array, patches: Array, mixings: Array, norm: Norm | None) -> ConvolutionalGrams:
+    grams = patch_grams(images, patches)
+    for mixing in mixings:
+        grams = grams if norm is None else normalise_grams(grams, norm)
+        grams = convolve_grams(rectify_grams(grams), mixing)
+    return grams
+
+
+def in_full(problem: ImageGrams) -> Float[np.ndarray, "all all"]:
+    """The same from all covariances of all points.
+
+    Args:
+        problem: images and inducing points.
+    """
+    joint = problem.start
+    for number in range(len(problem.mixings)):
+        joint = problem.convolved(arc_cosine(joint), number)
+    return joint
+
+
+def _flat(parts: tuple) -> Float[np.ndarray, " entries"]:
+    return np.concatenate([np.asarray(part).reshape(-1) for part in parts])
+
+
+class InterDomainGrams(Claim[ImageGrams]):
+    """Let inducing points of a convolution be patches that are made of those in front of it, C_d of them at place d of
+    the window. Then of the covariances of inducing points and of all sites, those of inducing points with each other,
+    of sites with inducing points, and of each site with itself follow through convolutions and ReLU from the same three
+    in front: through a convolution as
+
+        mean over d of C_d K_ii C_d',   mean over d of K_(t+d)i C_d',   mean over d of k_(t+d),
+
+    zeros outside of an image, and no covariance of two sites is needed.
+    """
+
+    title = "Inducing points on both sides of a convolution"
+    source = Source(_KEY, "Abstract, inducing points")
+    population = RandomImages()
+    relation = Equal(block=1)
+    control = Control("means over one place fewer", lambda found, problem: found * (9 / 8) ** 2)
+    controls = "covariances of inducing points and sites behind convolutions"
+    unexplained = "covariances of two sites, which a pool over sites asks for"
+    reading = "two convolutions of windows of 3 x 3, each behind a ReLU"
+    traced = False
+
+    def predict(self, problem: ImageGrams) -> Array:
+        return jnp.asarray(_flat(carried(problem)))
+
+    def measure(self, problem: ImageGrams, key: Key[Array, ""]) -> Array:
+        """From the covariances of all points, pairs of sites included."""
+        return jnp.asarray(_flat(problem.parts(in_full(problem))))
+
+    def condition(self, problem: ImageGrams) -> Array:
+        """Rounding of an angle's cosine moves the covariance behind a ReLU by as much; sums are of 9 places."""
+        return jnp.asarray(9.0)
+
+
+class WideConvolutionalNetwork(Claim[ImageGrams]):
+    """In a network of three convolutions with normal weights of variance 1/(entries of a window) and sqrt(2) times ReLU
+    between them, let inducing features be the first convolution of given patches, then convolutions of windows that are
+    filled with sums, by given weights, of the inducing features in front. The mean products of features over N channels
+    of the third convolution, of inducing points with each other and with sites, and of sites with themselves, differ
+    from the machine's Gram matrices by a root mean square that falls like N^(-1/2).
+    """
+
+    title = "The convolutional network behind the machine"
+    source = Source(_KEY, "Abstract, convolutional machines")
+    population = RandomImages()
+    relation = Rate("channels", (8.0, 32.0, 128.0), margin=0.1, resolution=0.15)
+    control = Control("like N^-1", lambda exponent, problem: exponent - 0.5)
+    controls = "covariances of features in wide convolutional networks at random weights"
+    unexplained = "trained networks"
+    traced = False
+    trials = 24
+
+    def predict(self, problem: ImageGrams) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure_at(self, problem: ImageGrams, key: Key[Array, ""], channels: float) -> Array:
+        """Root mean square over networks and covariances; more networks of fewer channels, where one says less."""
+        draw, expected = np.random.default_rng(problem.seed), _flat(carried(problem))
+        places = [problem.places(number) for number in range(len(problem.mixings))]
+        gaps = [
+            _flat(problem.parts(_network(problem.points, places, int(channels), draw))) - expected
+            for _ in range(_NETWORKS // int(channels))
+        ]
+        return jnp.asarray(np.sqrt(np.mean(np.square(gaps))))
+
+
+def _network(
+    points: Float[np.ndarray, "all kkc"], places: list[list], channels: int, draw: np.random.Generator
+) -> Float[np.ndarray, "all all"]:
+    """Mean products of the last features of a random network."""
+    features = points @ draw.normal(size=(points.shape[1], channels))
+    for acts in places:
+        active = np.sqrt(2.0) * np.maximum(features, 0.0)
+        features = np.zeros_like(active)
+        for act in acts:
+            features += act @ (active @ draw.normal(size=(channels, channels))) / np.sqrt(len(acts) * channels)
+    return features @ features.T / channels
+
+
+class GramLayerKeepsResidual(Claim[ImageGrams]):
+    """A Gram layer replaces the inducing Gram matrix K_ii by a learned one, G, and carries sites along by
+
+        G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
+
+    What inducing points leave unexplained of a site is the same before and after, whatever G is:
+    g_t - G_ti G^-1 G_it is the squared distance of the site's feature from the span of inducing features. So it is
+    never negative, and representations are learned within that span alone.
+    """
+
+    title = "A Gram layer learns in the span of inducing points"
+    source = Source(_KEY, "Abstract, inducing points", note="its Gram layer")
+    stated = Kind.OWN
+    population = RandomImages()
+    relation = Equal(block=1)
+    control = Control("a tenth more is left", lambda left, problem: 1.1 * left)
+    controls = "the variance that inducing points leave unexplained"
+    unexplained = "how many inducing points are enough"
+    traced = False
+
+    def predict(self, problem: ImageGrams) -> Array:
+        """Squared distances from the span, by a QR factorisation."""
+        p = len(problem.patches)
+        basis = np.linalg.qr(problem.points[:p].T)[0]
+        sites = problem.points[p:]
+        return jnp.asarray(np.sum((sites - sites @ basis @ basis.T) ** 2, axis=1))
+
+    def measure(self, problem: ImageGrams, key: Key[Array, ""]) -> Array:
+        behind = _replaced(problem.images, problem.patches, problem.learned)
+        cross = np.asarray(behind.cross).reshape(-1, len(problem.patches))
+        told = np.sum(cross * np.linalg.solve(problem.learned, cross.T).T, axis=1)
+        return jnp.asarray(np.asarray(behind.variance).reshape(-1) - told)
+
+    def condition(self, problem: ImageGrams) -> Array:
+        """Of both matrices that are solved with, times how much larger what cancels may be."""
+        p = len(problem.patches)
+        prior = problem.start[:p, :p]
+        size = np.linalg.norm(problem.learned, 2) / np.linalg.eigvalsh(prior)[0]
+        return jnp.asarray(p * np.linalg.cond(prior) * np.linalg.cond(problem.learned) * (1 + size) * 4)
+
+
+@jax.jit
+def _replaced(images: Array, patches: Array, learned: Array) -> ConvolutionalGrams:
+    return replace_gram(patch_grams(images, patches), learned)
+
+
+class ImageNormsAreFactors(Claim[ImageGrams]):
+    """In front of every ReLU of a machine at its prior, without biases, divide by the root of each image's mean
+    variance over sites, and inducing points by that of their mean variance. The covariances of pooled images that
+    inducing points explain, Q = m K_ii^-1 m' with m the means of K_ti over sites, then change by one factor an image,
+    so that the correlations
+
+        Q_st / sqrt(Q_ss Q_tt)
+
+    are those of the machine without normalisation: ReLU and convolutions pass such factors on.
+    """
+
+    title = "Norms of images do nothing to a prior but scale it"
+    source = Source(_KEY, "Abstract, normalisation")
+    stated = Kind.OWN
+    population = RandomImages()
+    relation = Equal(block=1)
+    control = Control("those of the pooled images themselves", lambda found, problem: jnp.asarray(_pooled(problem)))
+    controls = "what normalisation by images can change"
+    unexplained = "norms of sites, biases and learned Gram matrices, where normalisation is no factor"
+    reading = "the analogue of batch normalisation with norms of images, one of those that were tried"
+    traced = False
+
+    def predict(self, problem: ImageGrams) -> Array:
+        """From the covariances of all points, without norms."""
+        inducing, cross, _ = problem.parts(in_full(problem))
+        pooled = cross.mean(axis=1)
+        return jnp.asarray(_correlated(pooled @ np.linalg.solve(inducing, pooled.T)))
+
+    def measure(self, problem: ImageGrams, key: Key[Array, ""]) -> Array:
+        grams = carried(problem, "image")
+        pooled = np.asarray(grams.cross).mean(axis=(1, 2))
+        return jnp.asarray(_correlated(pooled @ np.linalg.solve(np.asarray(grams.inducing), pooled.T)))
+
+    def condition(self, problem: ImageGrams) -> Array:
+        p = len(problem.patches)
+        return jnp.asarray(9.0 * np.linalg.cond(in_full(problem)[:p, :p]))
+
+
+def _pooled(problem: ImageGrams) -> Float[np.ndarray, " pairs"]:
+    """Correlations of images' means over sites, what inducing points do not explain included."""
+    n, own = len(problem.images), in_full(problem)[len(problem.patches) :, len(problem.patches) :]
+    return _correlated(own.reshape(n, -1, n, len(own) // n).mean(axis=(1, 3)))
+
+
+def _correlated(covariance: Float[np.ndarray, "n n"]) -> Float[np.ndarray, " pairs"]:
+    size = np.sqrt(np.diagonal(covariance))
+    return (covariance / np.outer(size, size))[np.triu_indices(len(covariance), 1)]

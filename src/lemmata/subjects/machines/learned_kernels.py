@@ -1,0 +1,113 @@
+"""What a machine of ReLU layers does with its one free number, nu, and with inducing points.
+
+The objective is a log likelihood less nu times divergences from a prior. This theory controls where the optimum is at
+large nu (the kernel of an infinitely wide network), on which side the two terms move as nu falls, and what inducing
+points compute. It leaves open whether a larger likelihood of the training labels calls other rows better.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from scipy.stats import multivariate_normal
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Order, Rate, Source
+from lemmata.engine.problems._machine_rows import MachineRows, MachineRowsPopulation
+from lemmata.subjects.machines import deep_kernel_machine
+
+from ._two_rows import rectified
+
+_KEY = "yang2023theory"
+
+
+class StiffMachineIsKernelMethod(Claim[MachineRows]):
+    """As nu grows, the Gram matrix of the last layer of a machine of ReLU layers approaches that of an infinitely wide
+    ReLU network, K(K(...K(G_0))), at the rate 1/nu: kernel ridge regression with the network's kernel is the machine at
+    nu = infinity.
+    """
+
+    title = "Stiff machines are kernel methods"
+    source = Source(_KEY, "Abstract, deep kernel machines", note="nu to infinity")
+    stated = Kind.OWN
+    population = MachineRowsPopulation()
+    relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)
+    control = Control("at the rate 1/sqrt(nu)", lambda exponent, problem: exponent + 0.5)
+    controls = "the kernel at the last layer"
+    unexplained = "which nu a table wants; the rate is that of any smooth objective with a weight nu"
+    trials = 12
+    traced = False
+
+    def predict(self, problem: MachineRows) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: MachineRows, key: Key[Array, ""], nu: float) -> Array:
+        gram = np.asarray(problem.gram_0)
+        found = deep_kernel_machine(problem.gram_0, problem.y, layers=problem.layers, nu=nu, noise=problem.level)
+        for _ in range(problem.layers):
+            gram = rectified(gram)
+        return jnp.asarray(np.linalg.norm(np.asarray(found.grams[-1]) - gram) / np.linalg.norm(gram))
+
+
+class DivergenceFallsWithNu(Claim[MachineRows]):
+    """The sum of divergences of a machine's layers from their priors falls as their weight nu rises: the divergences
+    keep the posteriors close to the prior. Judged by its logarithm.
+    """
+
+    title = "Divergences keep layers near the prior"
+    source = Source(_KEY, "Abstract, interpretable", note="ReLU layers")
+    population = MachineRowsPopulation()
+    relation = Order("nu", (0.5, 2.0, 8.0))
+    control = Control("it rises", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    controls = "how far layers move from the prior"
+    unexplained = "what the movement is good for; at exact maximisers any penalty falls as its weight rises"
+    trials = 8
+    traced = False
+
+    def predict(self, problem: MachineRows) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: MachineRows, key: Key[Array, ""], nu: float) -> Array:
+        found = deep_kernel_machine(problem.gram_0, problem.y, layers=problem.layers, nu=nu, noise=problem.level)
+        return jnp.log(jnp.sum(found.divergences))
+
+
+class AllRowsAsInducingPoints(Claim[MachineRows]):
+    """Where the inducing points are all n rows, the objective of the sparse machine is that of the dense one,
+
+        sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})),
+
+    for any Gram matrices G_1, ..., G_L, and so are its maxima.
+    """
+
+    title = "With all rows as inducing points nothing is lost"
+    source = Source(_KEY, "Abstract, sparse", note="all rows")
+    stated = Kind.OWN
+    population = MachineRowsPopulation()
+    relation = Equal()
+    control = Control("without the divergences", lambda value, problem: _dense(problem, 0.0))
+    controls = "the objective of the sparse machine"
+    unexplained = "how many inducing points are enough"
+    traced = False
+
+    def predict(self, problem: MachineRows) -> Array:
+        return _dense(problem, float(problem.nu))
+
+    def measure(self, problem: MachineRows, key: Key[Array, ""]) -> Array:
+        """By the bound of the last layer's sparse Gaussian process."""
+        return problem.sparse(problem.x, problem.raw)
+
+    def condition(self, problem: MachineRows) -> Array:
+        """The condition numbers of the layers' matrices multiply; sums of n terms over the noise cancel."""
+        return jnp.asarray(1e3 / problem.level)
+
+
+def _dense(problem: MachineRows, nu: float) -> Array:
+    """The definition, by SciPy's densities and determinants."""
+    gram, cost = np.asarray(problem.gram_0), 0.0
+    for raw in np.asarray(problem.raw):
+        prior = rectified(gram)
+        factor = np.linalg.cholesky(prior) @ (np.tril(raw, -1) + np.diag(np.exp(np.diag(raw))))
+        gram = factor @ factor.T
+        ratio = np.linalg.solve(prior, gram)
+        cost += 0.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(gram))
+    law = multivariate_normal(cov=rectified(gram) + problem.level * np.eye(len(gram)))  # pyright: ignore[reportArgumentType]
+    return jnp.asarray(np.sum(law.logpdf(np.asarray(problem.y).T)) - nu * cost)

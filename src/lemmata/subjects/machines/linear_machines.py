@@ -1,0 +1,152 @@
+"""Linear machines: what Gram matrices go through between inputs and labels, in closed form.
+
+A machine of L linear layers maximises the labels' log likelihood less nu times the divergences of each layer's Gram
+matrix from the one before. Without noise the likelihood is one more divergence, from S = Y Y'/C, and all layers are
+powers of one matrix. This theory controls every layer of such a machine for every nu, and says when there is a maximum
+at all. It leaves open maps that are not linear, which have no closed form and may have several maxima.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Kind, Rate, Source
+from lemmata.engine.problems._small_machines import FewRows, FewRowsPopulation
+from lemmata.subjects.machines import deep_kernel_machine, linear_deep_kernel_machine
+
+_KEY = "yang2023theory"
+_SEARCH = (
+    1e-7  # what a search that ends at a gradient of 1e-10 of the weights may be off by, for matrices of condition 1
+)
+
+
+def geometric(problem: FewRows, steps: int) -> Float[np.ndarray, "layers n n"]:
+    """G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/steps) G_0^1/2 for l = 1, ..., L, by symmetric roots."""
+    values, vectors = np.linalg.eigh(np.asarray(problem.gram_0))
+    root, inverse = ((vectors * values**power) @ vectors.T for power in (0.5, -0.5))
+    ratios, basis = np.linalg.eigh(inverse @ np.asarray(problem.labels_gram) @ inverse)
+    shares = [layer / steps for layer in range(1, problem.layers + 1)]
+    return np.stack([root @ (basis * ratios**share) @ basis.T @ root for share in shares])
+
+
+def searched(problem: FewRows, key: Key[Array, ""]) -> Float[Array, "layers n n"]:
+    """The maximum of the objective as a search finds it from a random start."""
+    found = deep_kernel_machine(
+        problem.gram_0,
+        problem.y,
+        layers=problem.layers,
+        nu=float(problem.nu),
+        noise=float(problem.noise),
+        kernel="linear",
+        start=key,
+    )
+    return found.grams
+
+
+def _condition(problem: FewRows) -> Array:
+    return problem.spread * _SEARCH / (32 * jnp.finfo(float).eps)
+
+
+class GeometricGrams(Claim[FewRows]):
+    """A machine of L linear layers without noise, and with nu = C for labels Y of C >= n columns and rank n, has its
+    one maximum at
+
+        G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2,    S = Y Y'/C:
+
+    the Gram matrices of its layers go from that of the inputs to that of the labels in L + 1 equal geometric steps.
+    """
+
+    title = "From inputs to labels geometrically"
+    source = Source(_KEY, "Abstract, new limit", note="linear machines")
+    stated = Kind.THEOREM
+    population = FewRowsPopulation(even=True)
+    relation = Equal(block=-1)
+    control = Control("in L steps: the last layer is the labels' own", lambda grams, problem: _too_soon(problem))
+    controls = "the representation in every layer"
+    unexplained = "maps that are not linear, and labels with noise"
+    reading = "every layer as wide as the labels have columns, in the units of the limit"
+    traced = False
+
+    def predict(self, problem: FewRows) -> Array:
+        return jnp.asarray(geometric(problem, problem.layers + 1))
+
+    def measure(self, problem: FewRows, key: Key[Array, ""]) -> Array:
+        """By a search from a random start."""
+        return searched(problem, key)
+
+    def condition(self, problem: FewRows) -> Array:
+        """What the search is declared to be off by."""
+        return _condition(problem)
+
+
+def _too_soon(problem: FewRows) -> Array:
+    return jnp.asarray(geometric(problem, problem.layers))
+
+
+class GramsForEveryNu(Claim[FewRows]):
+    """For any nu > 0, a machine of L linear layers without noise whose labels have C columns and rank n has its maximum
+    at powers of one matrix, G_l = G_0^1/2 M^l G_0^1/2: M has the eigenvectors of G_0^-1/2 S G_0^-1/2, and for each
+    eigenvalue s of that matrix the one eigenvalue g > 0 of
+
+        nu g^(L+1) = (nu - C) g^L + C s,
+
+    which is s^(1/(L+1)) at nu = C, and 1 at nu = infinity.
+    """
+
+    title = "Linear machines of any stiffness"
+    source = Source(_KEY, "Abstract, optimised objective", note="linear machines, any nu")
+    stated = Kind.OWN
+    population = FewRowsPopulation()
+    relation = Equal(block=-1)
+    control = Control(
+        "geometric at every nu", lambda grams, problem: jnp.asarray(geometric(problem, problem.layers + 1))
+    )
+    controls = "how far each direction of a representation moves towards the labels"
+    unexplained = "maps that are not linear"
+    traced = False
+
+    def predict(self, problem: FewRows) -> Array:
+        y, nu = np.asarray(problem.y), float(problem.nu)
+        return jnp.asarray(linear_deep_kernel_machine(problem.gram_0, y, layers=problem.layers, nu=nu))
+
+    def measure(self, problem: FewRows, key: Key[Array, ""]) -> Array:
+        """By a search from a random start."""
+        return searched(problem, key)
+
+    def condition(self, problem: FewRows) -> Array:
+        """What the search is declared to be off by."""
+        return _condition(problem)
+
+
+class NoMaximumWithoutNoise(Claim[FewRows]):
+    """Where labels have fewer columns C than there are rows and nu < C, the objective of a linear machine has a maximum
+    only because labels have noise: in the direction that has no labels, the smallest eigenvalue of G_1 against G_0
+    falls in proportion to the variance s of the noise as s -> 0.
+    """
+
+    title = "Directions without labels collapse"
+    source = Source(_KEY, "Abstract, optimised objective", note="fewer labels than rows")
+    stated = Kind.OWN
+    population = FewRowsPopulation(columns=-1, noisy=True, even=True)
+    relation = Rate("s", (1e-5, 1e-4, 1e-3), margin=0.05, resolution=0.1)
+    control = Control("like the root of s", lambda exponent, problem: exponent - 0.5)
+    controls = "whether the objective has a maximum"
+    unexplained = "what a collapsed direction does to rows that are not in training"
+    reading = "one learned layer, nu half of the number of columns"
+    trials = 12
+    traced = False
+
+    def hypotheses(self, problem: FewRows) -> list[Hypothesis]:
+        """Fewer columns than rows."""
+        n, columns = problem.y.shape
+        return [Hypothesis("columns of the labels", float(columns), "<", float(n), "one direction has no labels")]
+
+    def predict(self, problem: FewRows) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: FewRows, key: Key[Array, ""], noise: float) -> Array:
+        nu = problem.y.shape[1] / 2
+        found = deep_kernel_machine(problem.gram_0, problem.y, layers=1, nu=nu, noise=noise, kernel="linear")
+        root = np.linalg.cholesky(np.asarray(problem.gram_0))
+        ratio = np.linalg.solve(root, np.linalg.solve(root, np.asarray(found.grams[0])).T)
+        return jnp.asarray(np.linalg.eigvalsh((ratio + ratio.T) / 2)[0])

@@ -1,0 +1,107 @@
+"""Wide deep Gaussian processes: what their posterior over a Gram matrix becomes, with labels once or in proportion.
+
+A process has N nu features in its hidden layer, and labels are columns of a Gaussian process on their Gram matrix G. On
+two rows G has three numbers, so the posterior at every width is an integral and no chain need be run. Where labels are
+seen once, G returns to the prior's as N grows; where they are seen N times, to the optimum of a deep kernel machine,
+and features become normal. This theory controls both limits and how fast they are reached, for one hidden layer of
+ReLU features on two rows. It leaves open many rows and layers at once, and networks, whose features need not be normal.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Kind, Rate, Source
+from lemmata.engine.problems._two_row_processes import TwoRowProcesses, TwoRows
+from lemmata.subjects.machines import deep_kernel_machine
+
+from ._two_rows import Posterior, posterior
+
+_KEY = "yang2023theory"
+_WIDTHS = (32.0, 64.0, 128.0, 256.0)
+
+
+def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
+    """The posterior of a process of n nu features."""
+    return posterior(
+        np.asarray(problem.prior), np.asarray(problem.y), float(problem.noise), n * float(problem.nu), copies
+    )
+
+
+class StandardLimitKeepsPrior(Claim[TwoRows]):
+    """In a deep Gaussian process with N nu features whose labels are seen once, the posterior mean of the features'
+    Gram matrix approaches that of the prior, K(G_0), at the rate 1/N: the infinitely wide process learns no
+    representation.
+    """
+
+    title = "Labels seen once leave no trace in a wide layer"
+    source = Source(_KEY, "Abstract, standard limits", note="one hidden layer, two rows")
+    stated = Kind.THEOREM
+    population = TwoRowProcesses()
+    relation = Rate("N", _WIDTHS, margin=0.1, resolution=0.1)
+    control = Control("at the rate 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
+    controls = "what a wide layer learns from its labels"
+    unexplained = "parameterisations in which wide networks do learn features"
+    trials = 20
+    traced = False
+
+    def predict(self, problem: TwoRows) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: TwoRows, key: Key[Array, ""], n: float) -> Array:
+        prior = np.asarray(problem.prior)
+        return jnp.asarray(np.linalg.norm(at_width(problem, 1.0, n).mean - prior[[0, 0, 1], [0, 1, 1]]))
+
+
+class WideProcessReachesMachine(Claim[TwoRows]):
+    """In a deep Gaussian process with N nu features whose labels are seen N times, the posterior mean of the features'
+    Gram matrix approaches the optimum G of the objective
+
+        sum_c log N(y_c; 0, K(G) + s I) - nu D(G | K(G_0))
+
+    at the rate 1/N, and not the prior's K(G_0).
+    """
+
+    title = "Wide processes reach the machine's optimum"
+    source = Source(_KEY, "Abstract, experiments", note="one hidden layer, two rows")
+    stated = Kind.THEOREM
+    population = TwoRowProcesses()
+    relation = Rate("N", _WIDTHS, margin=0.1, resolution=0.1)
+    control = Control("at the rate 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
+    controls = "the representation of a wide process"
+    unexplained = "objectives with several maxima, of which a wide process takes the highest"
+    trials = 8
+    traced = False
+
+    def predict(self, problem: TwoRows) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: TwoRows, key: Key[Array, ""], n: float) -> Array:
+        found = deep_kernel_machine(problem.gram_0, problem.y, nu=float(problem.nu), noise=float(problem.noise))
+        best = np.asarray(found.grams[0])[[0, 0, 1], [0, 1, 1]]
+        return jnp.asarray(np.linalg.norm(at_width(problem, n, n).mean - best))
+
+
+class FeaturesBecomeNormal(Claim[TwoRows]):
+    """In a deep Gaussian process with N nu features whose labels are seen N times, the posterior of one feature's
+    values at the rows becomes a normal law: the excess kurtosis of a combination of them falls at the rate 1/N.
+    """
+
+    title = "Posteriors of features become normal"
+    source = Source(_KEY, "Abstract, Gaussian posteriors", note="one hidden layer, two rows")
+    stated = Kind.THEOREM
+    population = TwoRowProcesses()
+    relation = Rate("N", _WIDTHS, margin=0.15, resolution=0.15)
+    control = Control("at the rate 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
+    controls = "the law of a feature given labels"
+    unexplained = "moments beyond the fourth, and several features together"
+    reading = "exactly normal: in the limit"
+    trials = 16
+    traced = False
+
+    def predict(self, problem: TwoRows) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: TwoRows, key: Key[Array, ""], n: float) -> Array:
+        width = n * float(problem.nu)
+        return jnp.asarray(abs(at_width(problem, n, n).kurtosis(np.asarray(problem.along), width) - 3.0))

@@ -1,0 +1,99 @@
+"""Seventh problem: what do contrastive objectives of two views minimise? For the spectral loss, a distance exactly.
+
+A partial result: on finitely many values the population form of the spectral contrastive loss is, up to a constant, the
+squared distance of <f(a), g(b)> from the density ratio P(a, b)/(P(a) P(b)) in L2 of the product law, and its minimum is
+known from the correlations of the views. It leaves open sample sizes, and losses with a softmax.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._paired_views import PairedViews, ViewsInPairs
+
+_SWEEPS = 400
+
+
+def spectral_loss(problem: PairedViews, left: Float[Array, "a k"], right: Float[Array, "b k"]) -> Float[Array, ""]:
+    """-2 E_P <f(a), g(b)> + E_(product) <f(a), g(b)>²."""
+    scores = left @ right.T
+    return -2 * jnp.sum(problem.joint * scores) + jnp.sum(problem.product * scores**2)
+
+
+def descend_by_blocks(problem: PairedViews) -> tuple[Float[Array, "a k"], Float[Array, "b k"]]:
+    """Minimise the loss over one view's embeddings at a time, which is least squares, from the given ones."""
+
+    def best(joint: Float[Array, "a b"], right: Float[Array, "b k"]) -> Float[Array, "a k"]:
+        moments = (right.T * joint.sum(axis=0)) @ right
+        return jnp.linalg.solve(moments, (joint @ right).T).T / joint.sum(axis=1, keepdims=True)
+
+    def sweep(_, pair):
+        # an orthonormal basis of the same span, since scales of the two views may drift apart
+        left, _ = jnp.linalg.qr(best(problem.joint, pair[1]))
+        return left, best(problem.joint.T, left)
+
+    return jax.lax.fori_loop(0, _SWEEPS, sweep, (problem.left, problem.right))
+
+
+class SpectralLossIsDistance(Claim[PairedViews]):
+    """For embeddings f and g of two views a, b with finitely many values the spectral contrastive loss
+    -2 E <f(a), g(b)> + E' <f(a), g(b)>², E over pairs and E' over independent views, satisfies
+
+        loss + sum_i sigma_i² = E' ( <f(a), g(b)> - P(a, b)/(P(a) P(b)) )²,
+
+    sigma_i the singular values of P(a, b)/sqrt(P(a) P(b)): an equality, no mere bound.
+    """
+
+    title = "The spectral contrastive loss is a distance to the density ratio"
+    source = Source("foundation2025", "Section 7.7", note="a probe: the spectral loss")
+    population = ViewsInPairs()
+    relation = Equal()
+    control = Control(
+        "the first correlation left out",
+        lambda value, problem: value - problem.correlations[0] ** 2,
+    )
+    controls = "a contrastive loss on the population"
+    unexplained = "finite samples; losses with a softmax"
+
+    def predict(self, problem: PairedViews) -> Array:
+        return spectral_loss(problem, problem.left, problem.right) + jnp.sum(problem.correlations**2)
+
+    def measure(self, problem: PairedViews, key: Key[Array, ""]) -> Array:
+        ratio = problem.joint / problem.product
+        return jnp.sum(problem.product * (problem.left @ problem.right.T - ratio) ** 2)
+
+    def condition(self, problem: PairedViews) -> Array:
+        """The distance may be small against what is added."""
+        apart = jnp.sum(problem.product * (problem.left @ problem.right.T - problem.joint / problem.product) ** 2)
+        return 10 * (1 + 2 * jnp.sum(problem.correlations**2) / apart)
+
+
+class LeastSpectralLoss(Claim[PairedViews]):
+    """The least spectral contrastive loss of embeddings in k dimensions is
+
+        -(sigma_1² + ... + sigma_k²),
+
+    the sum of the k largest squared singular values of P(a, b)/sqrt(P(a) P(b)); the first is 1 and belongs to
+    constants. Minimising over one view at a time from random embeddings attains it.
+    """
+
+    title = "The least spectral contrastive loss"
+    source = Source("haochen2021", "main result", note="for two views with finitely many values")
+    population = ViewsInPairs()
+    relation = Equal()
+    control = Control(
+        "correlations instead of their squares",
+        lambda value, problem: -jnp.sum(problem.correlations[: problem.left.shape[1]]),
+    )
+    controls = "the minimum of a contrastive loss"
+    unexplained = "finite samples; how embeddings of new values are found"
+
+    def predict(self, problem: PairedViews) -> Array:
+        return -jnp.sum(problem.correlations[: problem.left.shape[1]] ** 2)
+
+    def measure(self, problem: PairedViews, key: Key[Array, ""]) -> Array:
+        return spectral_loss(problem, *descend_by_blocks(problem))
+
+    def condition(self, problem: PairedViews) -> Array:
+        return jnp.asarray(1e6)

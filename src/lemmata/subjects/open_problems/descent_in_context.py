@@ -1,0 +1,64 @@
+"""Problem 2: does attention learn a step of gradient descent? One layer of linear attention does, damped.
+
+This probe controls what stochastic descent finds for the one matrix of a layer of linear attention on prompts of linear
+functions: it is the step of gradient descent of least risk, which is shorter than 1 by the noise of N examples. The
+loss is convex in that matrix. It leaves unexplained softmax, several layers, and training of all factors together.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Source
+from lemmata.engine.problems._attention_teachers import PromptLaw, PromptLaws
+
+_STEPS, _WARM, _BATCH, _STEP = 300, 100, 8, 0.08
+
+
+def trained_layer(law: PromptLaw, key: Key[Array, ""]) -> Float[Array, "d d"]:
+    """The mean over the last 200 of 300 steps of stochastic descent from 0 on the matrix G of linear attention.
+
+    A prompt of examples X, y is answered by <query, G X'y / N>, and judged by the squared difference to <w, query>. A
+    step takes 8 fresh prompts. The mean has no bias from the step, since the slope is linear in G.
+
+    Args:
+        law: of the prompts.
+        key: randomness.
+    """
+
+    def step(gain: Array, own: Array) -> tuple[Array, Array]:
+        moments, queries, answers = law.draw(own, _BATCH)
+        errors = jnp.einsum("bi,ij,bj->b", queries, gain, moments) - answers
+        gain = gain - _STEP * jnp.einsum("b,bi,bj->ij", errors, queries, moments) / _BATCH
+        return gain, gain
+
+    path = jax.lax.scan(step, jnp.zeros((law.d, law.d)), jax.random.split(key, _STEPS))[1]
+    return path[_WARM:].mean(axis=0)
+
+
+class TrainedLayerIsDampedDescent(Claim[PromptLaw]):
+    """One layer of linear attention answers a prompt of N examples X, y = X w + z in R^d by <query, G X'y / N>, which
+    for G = eta I is a step of gradient descent of length eta from 0. With inputs and w ~ N(0, I) and noise of variance
+    sigma², stochastic descent on the squared error over fresh prompts, from G = 0, finds in the mean
+
+        tr G / d = 1 / (1 + (d + 1 + sigma²) / N),
+
+    the step of least risk, and not 1.
+    """
+
+    title = "A trained layer of linear attention is a damped step of gradient descent"
+    source = Source("foundation2025", "Section 7.2", note="for one layer of linear attention")
+    population = PromptLaws()
+    relation = EqualInMean(resolution=0.025)
+    control = Control(
+        "the noise is left out: 1 / (1 + d/N)", lambda value, law: 0 * value + 1 / (1 + law.d / law.examples)
+    )
+    controls = "what training finds for the matrix of one layer of linear attention"
+    unexplained = "softmax, several layers, and training of all factors together"
+    trials = 64
+
+    def predict(self, problem: PromptLaw) -> Array:
+        return 1 / (1 + (problem.d + 1 + problem.variance) / problem.examples)
+
+    def measure(self, problem: PromptLaw, key: Key[Array, ""]) -> Array:
+        return jnp.trace(trained_layer(problem, key)) / problem.d

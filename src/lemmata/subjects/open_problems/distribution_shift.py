@@ -1,0 +1,96 @@
+"""Sixth problem: how does the norm of a kernel's space relate to robustness under a shift? As a factor of a distance.
+
+A partial result: means over two samples differ, over functions of the unit ball, by exactly the mean discrepancy of the
+samples, and squared errors by at most the squared norm of the error times the discrepancy under the squared kernel. It
+leaves open norms of networks, and complexity of attention, which has no definition to judge.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
+from lemmata.engine.problems._shifted_samples import ShiftedSamples, Shifts
+from lemmata.kernels import gram
+
+
+def squared_discrepancy(problem: ShiftedSamples, power: int = 1) -> Float[Array, ""]:
+    """Mean of k^power within the first sample, plus that within the second, less twice that between them."""
+    within = [jnp.mean(gram(problem.kernel, points) ** power) for points in (problem.x, problem.z)]
+    return within[0] + within[1] - 2 * jnp.mean(gram(problem.kernel, problem.x, problem.z) ** power)
+
+
+class ShiftOfMeans(Claim[ShiftedSamples]):
+    """The largest difference between the means over two samples P and Q of a function f of the unit ball of a kernel's
+    space is the maximum mean discrepancy,
+
+        sup |E_P f - E_Q f| = ( E k(x, x') + E k(z, z') - 2 E k(x, z) )^(1/2),   x, x' from P and z, z' from Q.
+    """
+
+    title = "The unit ball sees a shift as its mean discrepancy"
+    source = Source("gretton2012", "main result", note="the maximum mean discrepancy")
+    population = Shifts()
+    relation = Equal()
+    control = Control(
+        "with the term between the samples once",
+        lambda value, problem: jnp.sqrt(value**2 + jnp.mean(gram(problem.kernel, problem.x, problem.z))),
+    )
+    controls = "the largest difference of means over a ball of functions"
+    unexplained = "how large the norm of a trained function is"
+
+    def predict(self, problem: ShiftedSamples) -> Array:
+        return jnp.sqrt(squared_discrepancy(problem))
+
+    def measure(self, problem: ShiftedSamples, key: Key[Array, ""]) -> Array:
+        """By ascent on the unit sphere from a random function, in coordinates in which the norm is Euclidean."""
+        values, vectors = jnp.linalg.eigh(gram(problem.kernel, jnp.concatenate([problem.x, problem.z])))
+        coordinates = vectors * jnp.sqrt(jnp.maximum(values, 0.0))
+        n = len(problem.x)
+        gap = lambda f: jnp.mean(coordinates[:n] @ f) - jnp.mean(coordinates[n:] @ f)
+
+        def ascend(_, f):
+            slope = jax.grad(gap)(f)
+            moved = f + 10 * slope / jnp.linalg.norm(slope)
+            return moved / jnp.linalg.norm(moved)
+
+        start = jax.random.normal(key, (2 * n,))
+        return jnp.abs(gap(jax.lax.fori_loop(0, 30, ascend, start / jnp.linalg.norm(start))))
+
+    def condition(self, problem: ShiftedSamples) -> Array:
+        """Means cancel in the discrepancy, and eigenvectors of the Gram matrix are rounded."""
+        return 200.0 / squared_discrepancy(problem)
+
+
+class SquaredErrorUnderShift(Claim[ShiftedSamples]):
+    """For an error e = f - g, f a kernel ridge fit on the sample P and g the target, both in the space of the kernel k,
+    the mean squared errors over P and another sample Q differ by at most
+
+        |E_P e² - E_Q e²| <= |e|² D,
+
+    |e| the norm of e in the space and D the maximum mean discrepancy of P and Q under the kernel k²: e² lies in the
+    space of k², with a norm of at most |e|². Where k(x, x) = 1, |e|² bounds either error.
+    """
+
+    title = "The norm of an error bounds what a shift does to its square"
+    source = Source("foundation2025", "Section 7.6", note="a probe: the squared error of kernel ridge regression")
+    population = Shifts()
+    relation = AtMost()
+    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    controls = "the difference of squared errors before and after a shift"
+    unexplained = "why norms are small after training; targets outside of the space"
+
+    def trivial(self, problem: ShiftedSamples) -> Array:
+        """Squared errors are between 0 and |e|²."""
+        return self._squared_norm(problem)
+
+    def predict(self, problem: ShiftedSamples) -> Array:
+        return self._squared_norm(problem) * jnp.sqrt(squared_discrepancy(problem, 2))
+
+    def measure(self, problem: ShiftedSamples, key: Key[Array, ""]) -> Array:
+        points, weights = problem.error()
+        errors = [jnp.mean((gram(problem.kernel, at, points) @ weights) ** 2) for at in (problem.x, problem.z)]
+        return jnp.abs(errors[0] - errors[1])
+
+    def _squared_norm(self, problem: ShiftedSamples) -> Array:
+        points, weights = problem.error()
+        return weights @ gram(problem.kernel, points) @ weights

@@ -1,0 +1,125 @@
+"""Fourth problem: can linear recurrences reach the rate that is printed for attention? On impulse responses they do.
+
+A partial result: on impulse responses, functions of one variable, strictly stable recurrences with n states, whose cost
+is linear in the length, reach the square of the printed rate and more, so that the conjectured obstacle is none there.
+It leaves open functions of several inputs, which no linear recurrence reaches at all and a selective one may.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Order, Rate, Source, Status
+from lemmata.engine.problems._impulse_responses import ImpulseResponse, ImpulseResponses, modal_states
+
+_RUNGS = (16.0, 32.0, 64.0, 128.0)
+_RANK = 1e-13  # directions of the states below it are rounding
+
+
+@functools.cache
+def readable_directions(kind: str, n: int, steps: int) -> np.ndarray:
+    """An orthonormal basis of what a linear readout of 2n + 1 real states makes of an impulse, one column each.
+
+    Args:
+        kind: of poles, for a period of 1: "undamped", at 2 pi i k for |k| <= n; "damped", at -1/2 + (3/2) pi i k for
+            |k| <= n; "real", at rates from 1/10 to `steps`, evenly on a logarithmic scale.
+        n: half of the number of states.
+        steps: of the recurrence in a period.
+    """
+    k = np.arange(n + 1)
+    exponents = {
+        "undamped": 2j * np.pi * k,
+        "damped": -0.5 + 1.5j * np.pi * k,
+        "real": -np.geomspace(0.1, steps, 2 * n + 1) + 0j,
+    }[kind]
+    states = np.asarray(modal_states(jnp.asarray(np.exp(exponents / steps)), steps))
+    turning = [] if kind == "real" else [np.imag(states)[:, 1:]]
+    columns = np.concatenate([np.real(states), *turning], axis=1)
+    basis, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return basis[:, values > _RANK * values[0]]
+
+
+def squared_error(problem: ImpulseResponse, kind: str, n: int) -> float:
+    """The least mean square of response minus readout."""
+    basis, values = readable_directions(kind, n, problem.steps), np.asarray(problem.values)
+    return float(np.mean((values - basis @ (basis.T @ values)) ** 2))
+
+
+class PrintedBarrierForRecurrences(Claim[ImpulseResponse]):
+    """As printed: linear recurrences with n states cannot approximate functions of smoothness 2s faster than
+    n^(-s/d), so that for impulse responses, d = 1, the reciprocal of the squared error grows at most like n^s.
+
+    Damped recurrences reach nearly n^(-4s).
+    """
+
+    title = "Linear recurrences cannot go faster than n^(-s/d) at smoothness 2s, as printed"
+    source = Source("foundation2025", "Section 7.4", note="as printed")
+    population = ImpulseResponses(least=1.0, most=1.75)
+    relation = Rate("n", _RUNGS, upper=True)
+    control = Control("at most like n^(s - 1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the squared error of stable linear recurrences on impulse responses"
+    unexplained = "functions of more than one variable"
+    reading = "the functions are impulse responses, d = 1"
+    expected = Status.REFUTED
+    traced = False
+    trials = 32
+
+    def predict(self, problem: ImpulseResponse) -> Array:
+        return problem.smoothness / 2
+
+    def measure_at(self, problem: ImpulseResponse, key: Key[Array, ""], n: float) -> Array:
+        return jnp.asarray(1 / squared_error(problem, "damped", int(n)))
+
+
+class DampedModesRate(Claim[ImpulseResponse]):
+    """Strictly stable linear recurrences with 2n + 1 states, poles at -1/2 + (3/2) pi i k, |k| <= n, for a period of 1,
+    reproduce impulse responses at the edge of H^(2s), coefficients of size k^(-2s-1/2), with a squared error that falls
+    like
+
+        n^(-4s),
+
+    at a cost that is linear in the length: the modes, denser than the frequencies of the period, form a frame.
+    """
+
+    title = "Damped modes reproduce impulse responses at nearly the rate of undamped ones"
+    source = Source("foundation2025", "Section 7.4", note="corrected, for impulse responses")
+    population = ImpulseResponses(least=1.0, most=1.75)
+    # between 16 and 128 modes the ends of the period still take a part: the slopes are 5 % short of their limit
+    relation = Rate("n", _RUNGS, margin=0.2, resolution=0.1)
+    control = Control("n^(1/2 - 4s)", lambda exponent, problem: exponent + 0.5)
+    controls = "the squared error of stable linear recurrences on impulse responses"
+    unexplained = "functions of more than one variable; poles that training finds"
+    corrects = PrintedBarrierForRecurrences
+    traced = False
+    trials = 32
+
+    def predict(self, problem: ImpulseResponse) -> Array:
+        return -2 * problem.smoothness
+
+    def measure_at(self, problem: ImpulseResponse, key: Key[Array, ""], n: float) -> Array:
+        return jnp.asarray(squared_error(problem, "damped", int(n)))
+
+
+class PolesInOrder(Claim[ImpulseResponse]):
+    """On impulse responses of a period with coefficients of size k^(-r-1/2), the squared error with 129 real states is,
+    in the geometric mean, smallest for undamped poles at the frequencies of the period, larger for poles at
+    -1/2 + (3/2) pi i k, and largest for real ones: rotation of the state matters, damping hardly.
+    """
+
+    title = "Undamped poles before damped ones before real ones"
+    source = Source("foundation2025", "Section 7.4", note="a probe: three families of poles")
+    population = ImpulseResponses(least=1.0, most=1.75)
+    relation = Order("undamped, damped, real poles", (0.0, 1.0, 2.0))
+    control = Control("the reverse order", lambda sign, problem: -sign)
+    controls = "the squared error of linear recurrences on impulse responses"
+    unexplained = "responses without a period; selective recurrences"
+    traced = False
+    trials = 32
+
+    def predict(self, problem: ImpulseResponse) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: ImpulseResponse, key: Key[Array, ""], rung: float) -> Array:
+        return jnp.log(squared_error(problem, ("undamped", "damped", "real")[int(rung)], 64))

@@ -1,0 +1,94 @@
+"""Problem 1: does descent bias attention towards low rank? It does where the form is a product of small factors.
+
+This probe controls the rank, as |M|_* / |M|_F, of the form M = A B' that gradient descent finds for one head on fewer
+prompts than M has entries, beside that of descent on M itself. The answer depends on how M is parameterised and where
+descent begins; there is no bias of descent on attention as such. It leaves unexplained several heads and layers, values
+that are trained too, and what low rank is worth on new prompts.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PyTree
+
+from lemmata.engine.claims import Claim, Control, Order, Source
+from lemmata.engine.problems._attention_teachers import RankOneTeachers, TaughtHead
+
+_STEPS = 600
+_CONTROLS = "the rank of the form that descent finds for a head of attention"
+_UNEXPLAINED = "several heads and layers; trained values; the error on new prompts"
+
+
+def _descend(loss: Callable[[PyTree], Array], start: PyTree) -> PyTree:
+    """The end of 600 steps of size 1 of gradient descent."""
+
+    def step(weights: PyTree, _: None) -> tuple[PyTree, None]:
+        return jax.tree.map(lambda weight, slope: weight - slope, weights, jax.grad(loss)(weights)), None
+
+    return jax.lax.scan(step, start, None, length=_STEPS)[0]
+
+
+def nuclear_rank(form: Float[Array, "p p"]) -> Float[Array, ""]:
+    """|M|_* / |M|_F: 1 for rank one, at most the root of the rank.
+
+    >>> round(float(nuclear_rank(jnp.diag(jnp.array([1.0, 1.0, 0.0])))), 12)
+    1.414213562373
+
+    Args:
+        form: M.
+    """
+    values = jnp.linalg.svd(form, compute_uv=False)
+    return values.sum() / jnp.sqrt(jnp.sum(values**2))
+
+
+def _from_factors(problem: TaughtHead, key: Key[Array, ""], scale: float | Float[Array, ""]) -> Float[Array, "p p"]:
+    """A B' after descent on both factors, from normal ones of that standard deviation."""
+    start = scale * jax.random.normal(key, (2, *problem.teacher.shape))
+    left, right = _descend(lambda pair: problem.loss(pair[0] @ pair[1].T), start)
+    return left @ right.T
+
+
+class SmallFactorsFindLowerRank(Claim[TaughtHead]):
+    """On fewer prompts than M has entries, answered by a head of rank one, gradient descent on the factors of M = A B'
+    from normal ones of standard deviation 1/1000 finds a form of lower rank than descent on M itself from 0, both after
+    600 steps of size 1: the mean of |M|_* / |M|_F is smaller. Rungs are 0 (M itself) and 1 (factors).
+    """
+
+    title = "Descent on small factors biases a head of attention towards low rank"
+    source = Source("foundation2025", "Section 7.1", note="for one head, against descent on M itself")
+    population = RankOneTeachers()
+    relation = Order("factors", (0.0, 1.0))
+    control = Control("the rank is higher", lambda sign, problem: -sign)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+    trials = 8
+
+    def predict(self, problem: TaughtHead) -> Array:
+        return -jnp.ones(())
+
+    def measure(self, problem: TaughtHead, key: Key[Array, ""]) -> Array:
+        whole = _descend(problem.loss, jnp.zeros_like(problem.teacher))
+        return jnp.stack([nuclear_rank(whole), nuclear_rank(_from_factors(problem, key, 1e-3))])
+
+
+class LargerFactorsFindHigherRank(Claim[TaughtHead]):
+    """On fewer prompts than M has entries, answered by a head of rank one, the form M = A B' that 600 steps of gradient
+    descent of size 1 on the factors find has the higher rank the larger the factors were at first: the mean of
+    |M|_* / |M|_F rises with their standard deviation from 1/1000 to 3/100 and to 1/5. All three fit the answers, to a
+    thousandth of their variance in most draws: the bias towards low rank is one of the start, not of descent.
+    """
+
+    title = "Descent on large factors of a head's form has no bias towards low rank"
+    source = Source("foundation2025", "Section 7.1", note="for one head, in the size of its factors")
+    population = RankOneTeachers()
+    relation = Order("standard deviation", (1e-3, 0.03, 0.2))
+    control = Control("the rank is lower", lambda sign, problem: -sign)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+    trials = 12
+
+    def predict(self, problem: TaughtHead) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: TaughtHead, key: Key[Array, ""]) -> Array:
+        scales = jnp.asarray(self.relation.rungs)
+        return jax.vmap(lambda scale: nuclear_rank(_from_factors(problem, key, scale)))(scales)

@@ -1,0 +1,112 @@
+"""Galerkin attention: a kernel integral over points, by a kernel of low rank, at a cost linear in the points."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.core import check_numbers, check_whole
+from lemmata.errors import SettingError, ShapeError
+
+from ._affine import Affine, affine
+
+_EPS = 1e-5
+
+
+class GalerkinAttention(eqx.Module):
+    """The parameters of Galerkin attention of h heads with d channels each, c = h d.
+
+    Args:
+        query, key, value: affine maps of c channels to c channels; head a has channels a d to (a + 1) d.
+        key_scale, key_shift, value_scale, value_shift: of the layer norms of keys and of values, head by head.
+    """
+
+    query: Affine
+    key: Affine
+    value: Affine
+    key_scale: Float[Array, "h d"]
+    key_shift: Float[Array, "h d"]
+    value_scale: Float[Array, "h d"]
+    value_shift: Float[Array, "h d"]
+
+
+def galerkin_weights(
+    key: Key[Array, ""], width: int, heads: int, *, scale: float = 1.0, dtype=float
+) -> GalerkinAttention:
+    """First parameters: normal maps of variance scale²/width, layer norms of scale 1 and shift 0.
+
+    Args:
+        key: of the maps.
+        width: channels c.
+        heads: h, which divides c and leaves at least two channels a head.
+        scale: of the maps.
+        dtype: of all parameters.
+
+    Raises:
+        SettingError: for heads that do not divide the width, or leave a head with one channel.
+    """
+    check_whole("heads", heads, 1, "heads")
+    check_whole("width", width, 2, "channels")
+    if width % heads or width // heads < 2:
+        rule = "the width is a multiple of the heads, at least two channels a head: a norm of one channel is 0"
+        raise SettingError("heads", found=f"{heads} of {width} channels", rule=rule)
+    q, k, v = (affine(own, width, width, scale=scale, dtype=dtype) for own in jax.random.split(key, 3))
+    ones, zeros = (jnp.full((heads, width // heads), value, q.weight.dtype) for value in (1.0, 0.0))
+    return GalerkinAttention(q, k, v, ones, zeros, ones, zeros)
+
+
+def galerkin_attention(
+    x: Float[Array, "m c"],
+    params: GalerkinAttention,
+    *,
+    over: Float[Array, "n c"] | None = None,
+    normed: bool = True,
+) -> Float[Array, "m c"]:
+    """The points x plus Q (K'V) / n, head by head: q from x, normed k and v from n points, x itself by default.
+
+    Each head's term is the mean over the n points of (q(x)·k(y)) v(y), an estimate of the integral of a kernel of rank
+    d against v, and K'V is d x d, so that m points cost m c² operations and not m². A norm is over the d channels of a
+    head, (k - mean)/(std + 1e-5) with the unbiased standard deviation, then scale and shift. Points have no order:
+    permuted rows of x give permuted rows. What is returned at a point depends on all points that the mean is over;
+    with `over` these are named, and the value at a point is that of the point alone.
+
+    Source: Wei and Zhang (2023), after Cao (2021).
+
+    Args:
+        x: channels at the points where the sum is wanted.
+        params: of the attention, for c channels.
+        over: channels at the points of the mean.
+        normed: whether keys and values are normed; without it the term is a cubic form of the channels.
+
+    Raises:
+        ShapeError: where x or `over` has other channels than the parameters.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.operators import galerkin_attention, galerkin_weights
+        >>> params = galerkin_weights(jax.random.key(0), 8, 2)
+        >>> x = jax.random.normal(jax.random.key(1), (5, 8))
+        >>> turned = galerkin_attention(x[::-1], params)
+        >>> bool(jnp.allclose(turned[::-1], galerkin_attention(x, params), atol=1e-4))
+        True
+    """
+    width = len(params.query.bias)
+    mean_over = x if over is None else over
+    for name, points in (("x", x), ("over", mean_over)):
+        check_numbers(name, points)
+        if jnp.ndim(points) != 2 or points.shape[1] != width:
+            raise ShapeError(name, found=f"shape {jnp.shape(points)}", rule=f"(points, {width}), as params")
+    split = lambda own, points: own(points).reshape(len(points), *params.key_scale.shape)
+    q, k, v = split(params.query, x), split(params.key, mean_over), split(params.value, mean_over)
+    if normed:
+        k = _layer_norm(k) * params.key_scale + params.key_shift
+        v = _layer_norm(v) * params.value_scale + params.value_shift
+    moments = jnp.einsum("nhd,nhe->hde", k, v) / len(mean_over)
+    return x + jnp.einsum("mhd,hde->mhe", q, moments).reshape(len(x), width)
+
+
+def _layer_norm(x: Float[Array, "n h d"]) -> Float[Array, "n h d"]:
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / (jnp.std(x, axis=-1, keepdims=True, ddof=1) + _EPS)

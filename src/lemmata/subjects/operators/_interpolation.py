@@ -1,0 +1,182 @@
+"""Images between their pixels: corners of a position, bilinear and cubic interpolation; an error in decibels."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Real
+
+from lemmata.core import check_numbers, check_whole, known
+from lemmata.errors import DataError, SettingError, ShapeError
+
+_OVERSHOOT = 1.0  # beyond [0, 1]; cubic interpolation goes less than 0.3 beyond
+
+
+def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
+    """Positions ((i + 1/2)/height, (j + 1/2)/width) of all pixels, row by row, in the unit square.
+
+    Args:
+        height: rows of pixels.
+        width: columns of pixels.
+
+    Raises:
+        SettingError: for what are no whole numbers, at least 1.
+    """
+    check_whole("height", height, 1, "pixels")
+    check_whole("width", width, 1, "pixels")
+    rows, columns = (np.arange(height) + 0.5) / height, (np.arange(width) + 0.5) / width
+    return np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def corners(
+    positions: Float[Array, "m 2"], shape: tuple[int, int]
+) -> tuple[Int[Array, "m 4 2"], Float[Array, "m 4 2"], Float[Array, "m 4"]]:
+    """The four pixels whose centres surround each position, its coordinates relative to them, and their shares.
+
+    Coordinates are in pixels. The share of a corner is the area of the rectangle between the position and the opposite
+    corner; beyond the outermost centres corners fall together.
+    """
+    places = positions * jnp.asarray(shape, positions.dtype) - 0.5
+    # Compiled, `places` may be rounded differently where it is used for the index and for the share; at the centre of
+    # a pixel, where floor jumps, the two would then disagree on the pixel.
+    low = jnp.floor(places + 16 * max(shape) * jnp.finfo(places.dtype).eps)
+    offsets = jnp.asarray([[0, 0], [0, 1], [1, 0], [1, 1]])
+    fraction = (places - low)[:, None]
+    shares = jnp.prod(jnp.where(offsets == 1, fraction, 1 - fraction), axis=-1)
+    index = jnp.clip(low[:, None].astype(int) + offsets, 0, jnp.asarray(shape) - 1)
+    return index, places[:, None] - index.astype(places.dtype), shares
+
+
+def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]) -> Float[Array, "m channels"]:
+    """Bilinear interpolation between centres of pixels, with the outermost pixel repeated beyond them.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.subjects.operators import bilinear
+    >>> bilinear(jnp.array([[[0.0], [1.0]]]), jnp.array([[0.5, 0.25], [0.5, 0.375], [0.5, 1.0]])).tolist()
+    [[0.0], [0.25], [1.0]]
+
+    Args:
+        image: values at pixels.
+        positions: in the unit square, rows first.
+
+    Raises:
+        ShapeError: where an array has another shape.
+        DataError: for NaN, and for positions outside the unit square.
+    """
+    check_image("image", image, channels=None)
+    check_positions("positions", positions)
+    index, _, shares = corners(positions, (image.shape[0], image.shape[1]))
+    return jnp.einsum("mk,mkc->mc", shares, image[index[..., 0], index[..., 1]])
+
+
+def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> Real[np.ndarray, "h2 w2 channels"]:
+    """Cubic interpolation to another number of pixels, smoothed by the ratio where that is smaller: "bicubic".
+
+    The kernel is Keys' with a = -1/2, widened by the ratio where pixels are lost, and normed at the edges. Beside an
+    edge it overshoots; whole numbers, such as bytes, are rounded and clipped to their type.
+
+    >>> import numpy as np
+    >>> from lemmata.subjects.operators import resize
+    >>> resize(np.ones((6, 4, 3)), (3, 8)).shape
+    (3, 8, 3)
+
+    Args:
+        image: values at pixels.
+        shape: rows and columns of the result.
+
+    Raises:
+        ShapeError: where the image is no array of rows, columns and channels.
+        SettingError: for a shape that is not two whole numbers, at least 1.
+        DataError: for NaN, and for truth values.
+    """
+    check_image("image", image, channels=None)
+    if np.shape(shape) != (2,):
+        raise SettingError("shape", found=repr(shape), rule="two whole numbers, rows and columns")
+    for name, count in zip(("rows", "columns"), shape, strict=True):
+        check_whole(f"shape, {name}", count, 1, name)
+    dtype = np.asarray(image).dtype
+    if dtype.kind == "b":
+        raise DataError("image", found="truth values", rule="numbers", remedy="image.astype(float)")
+    rows, columns = (cubic_weights(old, new) for old, new in zip(image.shape[:2], shape, strict=True))
+    found = weighted(rows, columns, np.asarray(image))
+    if dtype.kind in "iu":
+        found = np.clip(np.rint(found), np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return found.astype(dtype)
+
+
+def weighted(
+    rows: Float[np.ndarray, "h2 h"], columns: Float[np.ndarray, "w2 w"], image: Real[np.ndarray, "h w channels"]
+) -> Float[np.ndarray, "h2 w2 channels"]:
+    """Sums over the rows and columns of an image."""
+    return columns @ np.tensordot(rows, image, 1)
+
+
+def cubic_weights(old: int, new: int) -> Float[np.ndarray, "new old"]:
+    """What each of `old` pixels in a line adds to each of `new` ones, see `resize`."""
+    widening = max(old / new, 1.0)
+    places = (np.arange(new) + 0.5) * old / new - 0.5
+    t = np.abs(places[:, None] - np.arange(old)) / widening
+    near, far = 1.5 * t**3 - 2.5 * t**2 + 1, -0.5 * t**3 + 2.5 * t**2 - 4 * t + 2
+    weights = np.where(t <= 1, near, np.where(t < 2, far, 0.0))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def peak_signal_to_noise(
+    image: Float[np.ndarray | Array, "h w channels"],
+    reference: Float[np.ndarray | Array, "h2 w2 channels2"],
+    *,
+    border: int = 0,
+) -> float:
+    """-10 log10 of the mean squared error of values in [0, 1], in decibels, over all channels; infinite where equal.
+
+    >>> import numpy as np
+    >>> from lemmata.subjects.operators import peak_signal_to_noise
+    >>> peak_signal_to_noise(np.full((2, 2, 3), 0.6), np.full((2, 2, 3), 0.5)).__round__(6)
+    20.0
+
+    Args:
+        image: what is judged.
+        reference: what it should be.
+        border: pixels at each edge that do not count.
+
+    Raises:
+        ShapeError: where the two differ in shape, or the border leaves nothing.
+        SettingError: for a border that is no whole number, at least 0.
+        DataError: for NaN, and for a reference whose values are not in [0, 1].
+    """
+    check_numbers("image", image)
+    check_colours("reference", reference)
+    check_whole("border", border, 0, "pixels")
+    if np.ndim(reference) < 2 or np.shape(image) != np.shape(reference) or 2 * border >= min(np.shape(image)[:2]):
+        found = f"{np.shape(image)} and {np.shape(reference)}, border {border}"
+        raise ShapeError("images", found=found, rule="the same shape, with pixels inside the border")
+    inside = slice(border, -border or None)
+    error = np.mean((np.asarray(image, float) - np.asarray(reference, float))[inside, inside] ** 2)
+    return float(np.inf if error == 0 else -10 * np.log10(error))
+
+
+def check_image(name: str, image: Real[np.ndarray | Array, "..."], channels: int | None = 3) -> None:
+    """Refuse what is no image: rows, columns and channels."""
+    check_numbers(name, image)
+    if np.ndim(image) != 3 or channels not in (None, np.shape(image)[2]):
+        rule = "(rows, columns, channels)" if channels is None else f"(rows, columns, {channels})"
+        raise ShapeError(name, found=f"shape {np.shape(image)}", rule=rule)
+
+
+def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
+    """Refuse whole numbers and values far from [0, 1], such as bytes; interpolation may overshoot a little."""
+    check_numbers(name, image)
+    values, rule, remedy = known(image), "numbers in [0, 1]", "image / 255 for bytes"
+    if not jnp.issubdtype(jnp.result_type(image), jnp.floating):
+        raise DataError(name, found=f"entries of type {jnp.result_type(image)}", rule=rule, remedy=remedy)
+    if values is not None and not (values.min() >= -_OVERSHOOT and values.max() <= 1 + _OVERSHOOT):
+        raise DataError(name, found=f"{values.min():.3g} to {values.max():.3g}", rule=rule, remedy=remedy)
+
+
+def check_positions(name: str, positions: Float[np.ndarray | Array, "..."]) -> None:
+    """Refuse what are no rows of two coordinates in the unit square; traced ones by their shape alone."""
+    check_numbers(name, positions)
+    if np.ndim(positions) != 2 or np.shape(positions)[1] != 2:
+        raise ShapeError(name, found=f"shape {np.shape(positions)}", rule="(m, 2), a row for each position")
+    values = known(positions)
+    if values is not None and not np.all((values >= 0) & (values <= 1)):
+        found = f"{values.min():.3g} to {values.max():.3g}"
+        raise DataError(name, found=found, rule="between 0 and 1: shares of height and width")

@@ -1,0 +1,198 @@
+"""The operator from an image to colours at any coordinates: an encoder, kernel integrals and a bilinear skip."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.core import check_whole, known
+from lemmata.errors import SettingError
+
+from ._affine import Affine, affine
+from ._galerkin import GalerkinAttention, galerkin_attention, galerkin_weights
+from ._interpolation import bilinear, check_colours, check_image, check_positions, corners, pixel_centres
+
+
+class KernelBlock(eqx.Module):
+    """Galerkin attention and a pointwise network: x -> x + W2 gelu(W1 a), a the attention with its residual.
+
+    Args:
+        attention: of the kernel integral, or None, where a is x and points do not see each other.
+        inner, outer: W1 and W2 with their biases.
+    """
+
+    attention: GalerkinAttention | None
+    inner: Affine
+    outer: Affine
+
+    def __call__(self, x: Float[Array, "m c"], over: Float[Array, "n c"] | None = None) -> Float[Array, "m c"]:
+        """The block at points, its integral over these or over others."""
+        seen = x if self.attention is None else galerkin_attention(x, self.attention, over=over)
+        return self.outer(jax.nn.gelu(self.inner(seen))) + x
+
+
+class SuperResolutionOperator(eqx.Module):
+    """Super-resolution neural operator: colours at any coordinates from an image, bilinear interpolation and more.
+
+    Three 3 x 3 convolutions with repeated edges make features at the pixels. At a position the features of the four
+    surrounding pixels, each times its share of the area, stand beside the coordinates relative to them and the size of
+    a wanted pixel, both in pixels of the image, 4 (channels + 2) + 2 numbers; an affine map makes `width` channels of
+    them. Blocks of Galerkin attention over the positions follow, and a head whose colours are added to bilinear
+    interpolation. The head starts at 0, so that the operator starts as bilinear interpolation at any scale.
+
+    The mean in the attention is over all positions of a call: colours at a position depend on which others are asked
+    for, by about the inverse square root of their number where they are drawn at random. With `over`, positions of
+    one's own choice for the mean, they do not.
+
+    Source: Wei and Zhang (2023), whose encoder has 64 channels and 32 convolutions, and whose two blocks have width 256
+    and 16 heads.
+
+    Args:
+        key: of the first weights.
+        channels: of the encoder.
+        width: of the blocks.
+        heads: of their attention.
+        blocks: how many.
+        attention: whether there is any; without it a position's colours depend on its own features alone, as in LIIF.
+        dtype: of all parameters; single precision trains faster.
+
+    Raises:
+        SettingError: for heads that do not divide the width, or counts below 1.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.operators import SuperResolutionOperator, bilinear
+        >>> model = SuperResolutionOperator(jax.random.key(0), channels=8, width=16, heads=4)
+        >>> image, places = jnp.arange(48.0).reshape(4, 4, 3) / 48, jnp.array([[0.3, 0.6], [0.5, 0.5]])
+        >>> bool(jnp.allclose(model(image, places, (0.5, 0.5)), bilinear(image, places)))
+        True
+    """
+
+    encoder: tuple[Affine, Affine, Affine]
+    lift: Affine
+    blocks: tuple[KernelBlock, ...]
+    head: tuple[Affine, Affine]
+
+    def __init__(
+        self,
+        key: Key[Array, ""],
+        *,
+        channels: int = 16,
+        width: int = 32,
+        heads: int = 4,
+        blocks: int = 1,
+        attention: bool = True,
+        dtype=float,
+    ):
+        check_whole("channels", channels, 1, "channels")
+        check_whole("blocks", blocks, 1, "blocks")
+        keys = iter(jax.random.split(key, 5 + 3 * blocks))
+        make = lambda inputs, outputs, scale=1.0: affine(next(keys), inputs, outputs, scale=scale, dtype=dtype)
+        self.encoder = (make(27, channels), make(9 * channels, channels), make(9 * channels, channels))
+        self.lift = make(4 * (channels + 2) + 2, width)
+        self.blocks = tuple(
+            KernelBlock(
+                galerkin_weights(next(keys), width, heads, dtype=dtype) if attention else None,
+                make(width, width),
+                make(width, width, 0.5),
+            )
+            for _ in range(blocks)
+        )
+        self.head = (make(width, width), jax.tree.map(jnp.zeros_like, affine(key, width, 3, dtype=dtype)))
+
+    def features(self, image: Float[Array, "h w 3"]) -> Float[Array, "h w channels"]:
+        """What the encoder makes of an image whose values are in [0, 1]."""
+        first, inner, outer = self.encoder
+        x = _convolve(2 * image - 1, first)
+        return x + _convolve(jax.nn.gelu(_convolve(x, inner)), outer)
+
+    def __call__(
+        self,
+        image: Float[Array, "h w channels"],
+        positions: Float[Array, "m 2"],
+        cell: tuple[float, float] | Float[Array, "2"],
+        *,
+        over: Float[Array, "n 2"] | None = None,
+    ) -> Float[Array, "m 3"]:
+        """Colours at positions.
+
+        Args:
+            image: with values in [0, 1].
+            positions: in the unit square, rows first.
+            cell: height and width of a wanted pixel, in pixels of the image: 1/scale.
+            over: positions that the kernel integral is a mean over; those that are asked for by default.
+
+        Raises:
+            ShapeError: where an array has another shape.
+            SettingError: for a cell that is not two numbers above 0.
+            DataError: for NaN, for values of the image that are not in [0, 1], and for positions outside the unit
+                square.
+        """
+        check_image("image", image)
+        check_colours("image", image)
+        _check_cell(cell)
+        for name, places in (("positions", positions), ("over", positions if over is None else over)):
+            check_positions(name, places)
+        features = self.features(image)
+        x = self._lifted(features, positions, cell)
+        y = None if over is None else self._lifted(features, over, cell)
+        for block in self.blocks:
+            x, y = block(x, y), None if y is None else block(y)
+        hidden, colours = self.head
+        return colours(jax.nn.gelu(hidden(x))) + bilinear(image, positions)
+
+    def _lifted(
+        self, features: Float[Array, "h w channels"], positions: Float[Array, "m 2"], cell
+    ) -> Float[Array, "m width"]:
+        index, relative, shares = corners(positions, (features.shape[0], features.shape[1]))
+        near = features[index[..., 0], index[..., 1]] * shares[..., None]
+        rows = jnp.concatenate([near, relative], axis=-1).reshape(len(positions), -1)
+        size = jnp.broadcast_to(jnp.asarray(cell, rows.dtype), (len(rows), 2))
+        return self.lift(jnp.concatenate([rows, size], axis=1))
+
+
+def super_resolve(
+    model: SuperResolutionOperator, image: Float[np.ndarray | Array, "h w channels"], scale: float | int
+) -> Float[np.ndarray, "rows columns 3"]:
+    """An image with `scale` times as many rows and columns, rounded, all of its pixels in one mean.
+
+    Args:
+        model: the operator.
+        image: with values in [0, 1].
+        scale: at least 1; it need not be whole, nor among those of training.
+
+    Raises:
+        SettingError: for a scale below 1.
+        ShapeError: where the image is none.
+        DataError: for NaN, and for values that are not in [0, 1].
+    """
+    if not 1 <= scale < np.inf:
+        raise SettingError("scale", found=scale, rule="at least 1: the operator adds pixels", remedy="resize for fewer")
+    check_image("image", image)
+    check_colours("image", image)
+    rows, columns = (round(side * scale) for side in image.shape[:2])
+    given = jnp.asarray(image, model.lift.bias.dtype)
+    places = jnp.asarray(pixel_centres(rows, columns), given.dtype)
+    cell = jnp.asarray([image.shape[0] / rows, image.shape[1] / columns], given.dtype)
+    return np.asarray(_called(model, given, places, cell)).reshape(rows, columns, 3)
+
+
+@eqx.filter_jit
+def _called(model: SuperResolutionOperator, image: Array, places: Array, cell: Array) -> Array:
+    return model(image, places, cell)
+
+
+def _convolve(x: Float[Array, "h w inputs"], weights: Affine) -> Float[Array, "h w outputs"]:
+    """3 x 3, as one product of the nine shifted images side by side, which batches as a matrix product."""
+    h, w, _ = x.shape
+    wide = jnp.pad(x, ((1, 1), (1, 1), (0, 0)), mode="edge")
+    return weights(jnp.concatenate([wide[i : i + h, j : j + w] for i in range(3) for j in range(3)], axis=-1))
+
+
+def _check_cell(cell: tuple[float, float] | Float[Array, "2"]) -> None:
+    values = known(jnp.asarray(cell))
+    if values is not None and not (values.shape == (2,) and np.all((values > 0) & (values < np.inf))):
+        rule = "two numbers above 0: height and width of a wanted pixel, in pixels of the image"
+        raise SettingError("cell", found=values.tolist(), rule=rule, remedy="(1/scale, 1/scale)")

@@ -1,0 +1,37 @@
+"""The two photographs that come with scikit-learn."""
+
+import warnings
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.datasets import load_sample_image
+
+from lemmata.errors import DataError
+
+_NAMES = ("china", "flower")
+
+
+def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
+    """The photographs "china" and "flower" of scikit-learn in single precision, values in [0, 1], 427 by 640 pixels.
+
+    scikit-learn reads its files with Pillow, which comes with the extra `photographs`; nothing is fetched.
+
+    Raises:
+        DataError: where Pillow or a file is missing.
+
+    Example:
+        >>> from lemmata.subjects.operators import photographs
+        >>> {name: image.shape for name, image in photographs().items()}
+        {'china': (427, 640, 3), 'flower': (427, 640, 3)}
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Pillow about its own future, which is nothing to a reader of two files
+            return {name: (load_sample_image(f"{name}.jpg") / np.float32(255)).astype(np.float32) for name in _NAMES}
+    except (ImportError, OSError, AttributeError) as error:
+        raise DataError(
+            "the photographs of scikit-learn",
+            found=str(error).strip().splitlines()[0],
+            rule="china.jpg and flower.jpg as scikit-learn has them, and Pillow to read them",
+            remedy="pip install 'lemmata[photographs]'",
+        ) from error

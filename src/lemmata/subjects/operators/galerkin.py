@@ -1,0 +1,190 @@
+"""Galerkin attention: a kernel of low rank between points, its cost, and which functions it can make.
+
+For channels x(p) at m points p, with q, k, v affine in x, k and v then normed over the channels of a head, a head adds
+
+    z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
+
+which is q(p) times one small matrix. This theory controls what one such sum is and costs, and in which space of
+functions of p it lies. It leaves open which matrices training finds, and what the pointwise networks between the sums
+add.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Rate, Source, Status
+from lemmata.engine.problems._attended_fields import AttendedField, AttendedFields
+from lemmata.subjects.operators import galerkin_attention, galerkin_weights
+
+_KEY = "wei2023superresolution"
+_LEAST = 0.01
+
+
+class GalerkinIsBilinearForm(Claim[AttendedField]):
+    """With the rows of Q, K, V the queries, normed keys and normed values of m points in a head, Galerkin attention
+    computes Q (K'V) / m, and this is the m x m bilinear form of its kernel q(p)·k(r) applied to the values,
+
+        Q (K'V) / m = (Q K') V / m:
+
+    the kernel integral's mean over the points, without the m x m matrix.
+    """
+
+    title = "Galerkin attention is a kernel's bilinear form"
+    source = Source(_KEY, "Abstract, Galerkin attention")
+    population = AttendedFields()
+    relation = Equal(block=-1)
+    control = Control("the mean is over m - 1 points", lambda z, problem: z * len(z) / (len(z) - 1))
+    controls = "what the attention adds at each point"
+    unexplained = "which kernels the weights can be"
+
+    def predict(self, problem: AttendedField) -> Array:
+        return galerkin_attention(problem.rows, problem.attentions[0]) - problem.rows
+
+    def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
+        """By the kernel's matrix, head by head, with norms written out."""
+        own, x = problem.attentions[0], problem.rows
+        (heads, d), found = own.key_scale.shape, []
+        for a in range(heads):
+            part = slice(a * d, (a + 1) * d)
+            q, k, v = (x @ m.weight[:, part] + m.bias[part] for m in (own.query, own.key, own.value))
+            k = _normed(k, own.key_scale[a], own.key_shift[a])
+            v = _normed(v, own.value_scale[a], own.value_shift[a])
+            found.append(jnp.mean((q @ k.T)[:, :, None] * v[None], axis=1))
+        return jnp.concatenate(found, axis=1)
+
+    def condition(self, problem: AttendedField) -> Array:
+        """Each sum has m terms, and norms divide by deviations of about 1."""
+        return jnp.asarray(1.0 * len(problem.places))
+
+
+def _normed(x: Float[Array, "m d"], scale: Float[Array, " d"], shift: Float[Array, " d"]) -> Float[Array, "m d"]:
+    d = x.shape[1]
+    centred = x - x.sum(axis=1, keepdims=True) / d
+    return scale * centred / (jnp.sqrt(jnp.sum(centred**2, axis=1, keepdims=True) / (d - 1)) + 1e-5) + shift
+
+
+class GalerkinCost(Claim[AttendedField]):
+    """Galerkin attention over m points takes a number of floating-point operations that grows like m, as the compiler
+    counts them; a matrix of m x m kernel values would take m².
+    """
+
+    title = "The cost of Galerkin attention"
+    source = Source(_KEY, "Abstract, Galerkin attention", note="its efficiency")
+    population = AttendedFields()
+    relation = Rate("m", (1024.0, 4096.0, 16384.0))
+    control = Control("like m^(3/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "operations of one layer of attention"
+    unexplained = "the time of an operation, and what the rest of a network takes"
+    traced = False
+    trials = 4
+
+    def predict(self, problem: AttendedField) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
+        """As the compiler counts them, before it optimises."""
+        return jnp.asarray(_operations(*problem.attentions[0].key_scale.shape, int(m)))
+
+
+@functools.cache
+def _operations(heads: int, each: int, m: int) -> float:
+    width = heads * each
+    weights = jax.eval_shape(lambda: galerkin_weights(jax.random.key(0), width, heads))
+    counted: Any = jax.jit(galerkin_attention).lower(jax.ShapeDtypeStruct((m, width), float), weights).cost_analysis()
+    return float(counted["flops"])
+
+
+def stacked(problem: AttendedField) -> Float[Array, "m c"]:
+    """Layers of attention, one after another, with their residuals and nothing between them."""
+    x = problem.rows
+    for own in problem.attentions:
+        x = galerkin_attention(x, own)
+    return x
+
+
+def beyond_the_span(problem: AttendedField) -> Float[Array, ""]:
+    """The share of what layers of attention put out that channels that came in, and 1, do not span at the places."""
+    given, found = _with_one(problem.rows), stacked(problem)
+    left = found - given @ jnp.linalg.lstsq(given, found)[0]
+    return jnp.linalg.norm(left) / jnp.linalg.norm(found)
+
+
+class NewBasisAsOftenRead(Claim[AttendedField]):
+    """As often read: layers of attention themselves update the latent basis, the functions of the coordinate that the
+    output is made of, as high frequencies need, without the pointwise networks in between: after two of them at least
+    a hundredth of the output, in root mean square over the points, lies outside of the functions that came in.
+
+    Nothing does: queries are affine in the channels of their own point.
+    """
+
+    title = "A basis that attention updates"
+    source = Source(_KEY, "Abstract, dynamic basis", note="as often read")
+    population = AttendedFields(layers=2, frequency=30.0)
+    relation = AtLeast()
+    control = Control("at least a fiftieth", lambda share, problem: 2 * share)
+    controls = "which functions of the coordinate attention can make"
+    unexplained = "what the pointwise networks between layers add"
+    reading = "multilayer attention as layers of kernel integrals alone; some as at least a hundredth"
+    expected = Status.REFUTED
+
+    def predict(self, problem: AttendedField) -> Array:
+        return jnp.asarray(_LEAST)
+
+    def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
+        """What least squares leaves."""
+        return beyond_the_span(problem)
+
+    def trivial(self, problem: AttendedField) -> Array:
+        """A share."""
+        return jnp.zeros(())
+
+
+class AttentionKeepsTheSpan(Claim[AttendedField]):
+    """Layers of Galerkin attention with residuals, one after another and no pointwise network between them, leave the
+    channels at every point p an affine map of the channels that came in,
+
+        x_out(p) = A x(p) + b,
+
+    the same A and b at all points: these depend on the image, but the functions of p that can be made are those that
+    the channels and 1 span, however many layers there are. So A and b from some points, more than there are channels,
+    foretell what comes out at all others.
+    """
+
+    title = "Attention alone adds no functions"
+    source = Source(_KEY, "Abstract, basis", "Abstract, dynamic basis", note="without pointwise networks")
+    population = AttendedFields(layers=2, frequency=30.0)
+    relation = Equal(block=-1)
+    control = Control("without the constant b", lambda x, problem: x - _fitted(problem)[-1])
+    controls = "which functions of the coordinate attention can make"
+    unexplained = "what the pointwise networks make of them"
+    corrects = NewBasisAsOftenRead
+
+    def predict(self, problem: AttendedField) -> Array:
+        return _with_one(problem.rows[_half(problem) :]) @ _fitted(problem)
+
+    def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
+        """What comes out at the other places."""
+        return stacked(problem)[_half(problem) :]
+
+    def condition(self, problem: AttendedField) -> Array:
+        """Of the least squares problem, times the points."""
+        values = jnp.linalg.svd(_with_one(problem.rows[: _half(problem)]), compute_uv=False)
+        return 10 * len(problem.places) * values[0] / values[-1]
+
+
+def _half(problem: AttendedField) -> int:
+    return (2 * len(problem.places)) // 3
+
+
+def _with_one(x: Float[Array, "m c"]) -> Float[Array, "m c1"]:
+    return jnp.concatenate([x, jnp.ones((len(x), 1))], axis=1)
+
+
+def _fitted(problem: AttendedField) -> Float[Array, "c1 c"]:
+    """A and b, by least squares from two thirds of the places."""
+    half = _half(problem)
+    return jnp.linalg.lstsq(_with_one(problem.rows[:half]), stacked(problem)[:half])[0]

@@ -1,0 +1,222 @@
+"""Kernel integrals as means over points: how far the answer at a coordinate depends on which others are asked for.
+
+Galerkin attention estimates an integral over the unit square by the mean over the points of one call. This theory
+controls the error of that mean for fixed weights and smooth fields, at random points and on grids, and what follows for
+answers in chunks. It leaves open how far a trained operator has learned to do without the mean, and how the answer
+depends on the pixels of the image that is given, which are not points of an integral.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.ndimage import map_coordinates
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source, Status
+from lemmata.engine.problems._attended_fields import AttendedField, AttendedFields, ResolvedField, ResolvedFields
+from lemmata.subjects.operators import galerkin_attention, pixel_centres
+
+_KEY = "wei2023superresolution"
+_NODES, _DRAWS = 40, 16
+_CELL = (0.5, 0.5)
+
+
+def integrated(problem: AttendedField) -> Float[Array, "m c"]:
+    """What the kernel integral over the unit square adds to the field at the places, by Gauss and Legendre's rule."""
+    own, (heads, d) = problem.attentions[0], problem.attentions[0].key_scale.shape
+    roots, weights = (jnp.asarray(part) / 2 for part in np.polynomial.legendre.leggauss(_NODES))
+    nodes = jnp.stack(jnp.meshgrid(roots + 0.5, roots + 0.5), axis=-1).reshape(-1, 2)
+    far = problem.field(nodes)
+    k, v = (
+        _normed((far @ m.weight + m.bias).reshape(-1, heads, d)) * scale + shift
+        for m, scale, shift in ((own.key, own.key_scale, own.key_shift), (own.value, own.value_scale, own.value_shift))
+    )
+    q = (problem.rows @ own.query.weight + own.query.bias).reshape(-1, heads, d)
+    return jnp.einsum("mhd,rhd,rhe,r->mhe", q, k, v, jnp.outer(weights, weights).ravel()).reshape(len(q), -1)
+
+
+def _normed(x: Float[Array, "r h d"]) -> Float[Array, "r h d"]:
+    centred = x - x.mean(axis=2, keepdims=True)
+    return centred / (jnp.sqrt(jnp.sum(centred**2, axis=2, keepdims=True) / (x.shape[2] - 1)) + 1e-5)
+
+
+def off_the_integral(problem: AttendedField, draws: Float[Array, "draws n 2"]) -> Float[Array, ""]:
+    """The root mean square difference of attention over points and the integral, over draws of the points."""
+    attended = lambda points: galerkin_attention(problem.rows, problem.attentions[0], over=problem.field(points))
+    return jnp.sqrt(jnp.mean((jax.vmap(attended)(draws) - problem.rows - integrated(problem)) ** 2))
+
+
+class IntegralByRandomPoints(Claim[AttendedField]):
+    """For a smooth field on the unit square and fixed weights, Galerkin attention over m independent points is a Monte
+    Carlo mean: its root mean square distance from the kernel integral over the square falls like m^(-1/2).
+    """
+
+    title = "The kernel integral by random points"
+    source = Source(_KEY, "Abstract, kernel integral", note="its error at random points")
+    stated = Kind.OWN
+    population = AttendedFields()
+    relation = Rate("m", (32.0, 128.0, 512.0))
+    control = Control("like m^-1", lambda exponent, problem: exponent - 0.5)
+    controls = "the distance of attention over points from the integral that they stand for"
+    unexplained = "whether training leaves anything that depends on the points"
+    trials = 48
+
+    def predict(self, problem: AttendedField) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
+        """Over several draws of the points."""
+        return off_the_integral(problem, jax.random.uniform(key, (_DRAWS, int(m), 2)))
+
+
+class InputGridAsPrinted(Claim[ResolvedField]):
+    """As printed: images are functions on grids of different sizes, and what is learned is a map between function
+    spaces; so the colour at a coordinate has a limit as the grid of the image that is given becomes finer. Read: from n
+    x n to 2n x 2n pixels of one smooth field it changes by at most a constant times n^(-1/2).
+
+    It changes by as much at every n: the operator is told where in its pixel a coordinate lies, which has no limit.
+    """
+
+    title = "A limit in the grid of the image"
+    source = Source(_KEY, "Abstract, function spaces", note="as printed, for the grid of the image")
+    population = ResolvedFields()
+    relation = Rate("n", (8.0, 16.0, 32.0), upper=True)
+    control = Control("by n^-1", lambda exponent, problem: exponent - 0.5)
+    controls = "how the colour at a coordinate depends on the pixels of the image"
+    unexplained = "what training does to it"
+    reading = (
+        "any rate as n^(-1/2), the slowest of the means in the operator; the wanted pixel's size in pixels is fixed"
+    )
+    expected = Status.REFUTED
+    trials = 24
+
+    def predict(self, problem: ResolvedField) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure_at(self, problem: ResolvedField, key: Key[Array, ""], n: float) -> Array:
+        """Root mean square over positions and colours."""
+        once, twice = (problem.model(problem.image(side), problem.places, _CELL) for side in (int(n), 2 * int(n)))
+        return jnp.sqrt(jnp.mean((once - twice) ** 2))
+
+
+class IntegralOnGrids(Claim[AttendedField]):
+    """For a smooth field on the unit square and fixed weights, Galerkin attention over the m centres of the pixels of a
+    square grid is the integral's midpoint rule: it converges in the grid of the wanted pixels, and its distance from
+    the kernel integral over the square falls like m^-1, the square of a pixel's side.
+    """
+
+    title = "The kernel integral on grids"
+    source = Source(_KEY, "Abstract, function spaces", note="for the grid of the wanted pixels")
+    population = AttendedFields()
+    relation = Rate("m", (100.0, 400.0, 1600.0))
+    control = Control("like m^(-1/2), as at random points", lambda exponent, problem: exponent + 0.5)
+    controls = "the distance of attention over a grid from the integral that it stands for"
+    unexplained = "images with edges, whose features are not smooth"
+    trials = 48
+    corrects = InputGridAsPrinted
+
+    def predict(self, problem: AttendedField) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
+        """The midpoint rule."""
+        side = round(m**0.5)
+        return off_the_integral(problem, jnp.asarray(pixel_centres(side, side))[None])
+
+
+def _half(problem: ResolvedField) -> Float[Array, "m 2"]:
+    return problem.places[: len(problem.places) // 2]
+
+
+class GridFreeAsOftenRead(Claim[ResolvedField]):
+    """As often read: the non-local attention, which the abstract says benefits the grid-free continuum, frees the
+    operator of grids: the colour at a coordinate is a function of the image and the coordinate, and the same whichever
+    other coordinates are asked for, all or half.
+
+    It is non-locality that prevents this: the kernel integral is a mean over the coordinates that are asked for.
+    """
+
+    title = "Colours without a grid"
+    source = Source(_KEY, "Abstract, grid-free", note="as often read")
+    population = ResolvedFields()
+    relation = Equal()
+    control = Control("they differ by a factor 1.1", lambda colours, problem: 1.1 * colours)
+    controls = "the colour at a coordinate"
+    unexplained = "how much of the difference is seen"
+    reading = "grid-free: defined at each coordinate by itself"
+    expected = Status.REFUTED
+
+    def predict(self, problem: ResolvedField) -> Array:
+        return problem.model(problem.image(problem.side), problem.places, _CELL)[: len(problem.places) // 2]
+
+    def measure(self, problem: ResolvedField, key: Key[Array, ""]) -> Array:
+        """Half of the coordinates by themselves."""
+        return problem.model(problem.image(problem.side), _half(problem), _CELL)
+
+    def condition(self, problem: ResolvedField) -> Array:
+        return jnp.asarray(1.0 * len(problem.places))
+
+
+class FixedPointsAreGridFree(Claim[ResolvedField]):
+    """Where the points of the mean are named, and only asked and not answered, the colour at a coordinate is a function
+    of the image and the coordinate: it is the same whether coordinates are asked for all at once or one by one. With
+    the coordinates themselves named it is what the operator answers to all at once.
+    """
+
+    title = "Colours without a grid by fixed points"
+    source = Source(_KEY, "Abstract, grid-free", note="with named points of the mean")
+    population = ResolvedFields()
+    relation = Equal(block=-1)
+    control = Control("they differ by a factor 1.001", lambda colours, problem: 1.001 * colours)
+    controls = "the colour at a coordinate"
+    unexplained = "which points are best"
+    corrects = GridFreeAsOftenRead
+
+    def predict(self, problem: ResolvedField) -> Array:
+        return problem.model(problem.image(problem.side), problem.places, _CELL)
+
+    def measure(self, problem: ResolvedField, key: Key[Array, ""]) -> Array:
+        """One by one, with all coordinates as points of the mean."""
+        image = problem.image(problem.side)
+        alone = lambda place: problem.model(image, place[None], _CELL, over=problem.places)[0]
+        return jax.lax.map(alone, problem.places)
+
+    def condition(self, problem: ResolvedField) -> Array:
+        """Blocks, each with a mean over the places and norms that magnify rounding."""
+        return jnp.asarray(1.0 * len(problem.places))
+
+
+class StartsBilinear(Claim[ResolvedField]):
+    """Before it is trained, with the last map of its head at 0, the operator is bilinear interpolation between the
+    centres of pixels at any coordinates and so at any scale, with the outermost pixels repeated beyond their centres.
+    """
+
+    title = "The operator starts as bilinear interpolation"
+    source = Source(_KEY, "Abstract, arbitrary scales", note="at the start, with a head that starts at 0")
+    stated = Kind.OWN
+    population = ResolvedFields(started=True)
+    relation = Equal(block=-1)
+    control = Control("pixels are where they are by their corners", lambda colours, problem: _cornered(problem))
+    controls = "the colours before training"
+    unexplained = "the colours after it"
+
+    def predict(self, problem: ResolvedField) -> Array:
+        """The skip, by an interpolation in terms of pixels."""
+        return _interpolated(problem, 0.5)
+
+    def measure(self, problem: ResolvedField, key: Key[Array, ""]) -> Array:
+        return problem.model(problem.image(problem.side), problem.places, _CELL)
+
+    def condition(self, problem: ResolvedField) -> Array:
+        """A place in pixels is off by side eps, and colours change by up to 1 a pixel."""
+        return jnp.asarray(4.0 * problem.side)
+
+
+def _interpolated(problem: ResolvedField, shift: float) -> Float[Array, "m 3"]:
+    image, places = problem.image(problem.side), (problem.places * problem.side - shift).T
+    along = [map_coordinates(image[..., c], list(places), order=1, mode="nearest") for c in range(3)]
+    return jnp.stack(along, axis=1)
+
+
+def _cornered(problem: ResolvedField) -> Float[Array, "m 3"]:
+    return _interpolated(problem, 0.0)

@@ -1,0 +1,237 @@
+"""The tangent kernel of attention against the covariance of its outputs, and what training follows.
+
+This theory controls the tangent kernel of wide networks with one attention layer, relative to the kernel E f(x) f(x')
+of their outputs at the initialisation. It assumes widths and heads that go to infinity; it leaves unexplained training
+that leaves the tangent regime.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import NNGPKernel, TangentKernel, tangent_gram
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, EqualInMean, Source, Status, Witness
+from lemmata.engine.problems._attention_tokens import AttentionSequences, AttentionTokens
+from lemmata.engine.problems._small_networks import SmallNetwork, SmallNetworks
+from lemmata.kernels import gram
+
+_WIDTH, _DRAWS = 64, 2
+
+
+def _upper(matrix: Float[Array, "n n"]) -> Float[Array, " k"]:
+    return matrix[jnp.triu_indices(len(matrix))]
+
+
+def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array, " k"]:
+    """The mean tangent kernel of a few networks of finite width, from their gradients."""
+    network = problem.network(_WIDTH)
+
+    def one(own):
+        parameters, _ = network.init(own, problem.x.shape[1:])
+        return tangent_gram(network, parameters, problem.x).reshape(len(problem.x), len(problem.x))
+
+    return _upper(jax.lax.map(one, jax.random.split(key, _DRAWS)).mean(axis=0))
+
+
+class PrintedTangentKernelOfAttention(Claim[AttentionTokens]):
+    """As printed: the tangent kernel of a layer of attention is K(x, x') = E Attn(x)' Attn(x'), the mean over the
+    random weights of the inner product of its outputs.
+
+    That is the covariance of the outputs, to which the tangent kernel of training the readout alone tends. Training all
+    layers adds a term for each. (Of an output at every position the printed product is a matrix; read here with the
+    mean over positions and a readout.)
+    """
+
+    title = "The tangent kernel of attention is the covariance of its outputs, as printed"
+    source = Source("foundation2025", "(14)", note="as printed")
+    population = AttentionSequences()
+    relation = EqualInMean(margin=0.03, resolution=0.05)
+    control = Control("twice the covariance", lambda kernel, problem: 2 * kernel)
+    controls = "the tangent kernel of a network with one attention layer"
+    unexplained = "which layers are trained"
+    reading = "outputs are averaged over positions and read out linearly; logits are scaled by 1/d"
+    expected = Status.REFUTED
+    trials = 32
+
+    def predict(self, problem: AttentionTokens) -> Array:
+        return _upper(gram(NNGPKernel(problem.network()), problem.x))
+
+    def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
+        return _finite_kernel(problem, key)
+
+
+class AttentionTangentFactor(Claim[AttentionTokens]):
+    """For wide attention with logits scaled by 1/d, between a dense layer on tokens and a linear readout of the mean
+    over positions, all of them trained, the tangent kernel is
+
+        K(x, x') = 4 E f(x) f(x'),
+
+    once the covariance of the outputs f for each linear map on the path of the values: input, value, output, readout.
+    Queries and keys add nothing, since their logits no longer move. Measured are networks of width 64.
+    """
+
+    title = "The tangent kernel of attention is four times the covariance of its outputs"
+    source = Source("foundation2025", "(14)", note="corrected")
+    population = AttentionSequences()
+    # what is left at width 64: about 2/64
+    relation = EqualInMean(margin=0.03, resolution=0.1)
+    control = Control("three times the covariance", lambda kernel, problem: 0.75 * kernel)
+    controls = "the tangent kernel of a network with one attention layer"
+    unexplained = "logits scaled by 1/sqrt(d); several layers"
+    corrects = PrintedTangentKernelOfAttention
+    trials = 64
+
+    def predict(self, problem: AttentionTokens) -> Array:
+        return 4 * _upper(gram(NNGPKernel(problem.network()), problem.x))
+
+    def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
+        return _finite_kernel(problem, key)
+
+
+class LinearAttentionTangentFactor(Claim[AttentionTokens]):
+    """For wide attention without softmax, weights equal to the logits QK'/sqrt(d), between a dense layer on tokens and
+    a linear readout of the mean over positions, the tangent kernel is
+
+        K(x, x') = 8 E f(x) f(x'):
+
+    the outputs have degree one in each of queries, keys, values, output and readout, and degree three in the first
+    layer, and a layer of degree k contributes k times the covariance.
+    """
+
+    title = "The tangent kernel of linear attention is eight times the covariance of its outputs"
+    source = Source("foundation2025", "(14)", note="at 1/sqrt(d), without softmax")
+    population = AttentionSequences(mechanism="identity", scaling="1/sqrt(d)")
+    relation = Equal(block=2)
+    control = Control("six times, the first layer counted once", lambda kernel, problem: 0.75 * kernel)
+    controls = "the tangent kernel of a network with one layer of linear attention"
+    unexplained = "softmax; finite width"
+
+    def predict(self, problem: AttentionTokens) -> Array:
+        return 8 * gram(NNGPKernel(problem.network()), problem.x)
+
+    def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
+        return gram(TangentKernel(problem.network()), problem.x)
+
+    def condition(self, problem: AttentionTokens) -> Array:
+        return jnp.asarray(100.0)
+
+
+class TangentDominatesCovariance(Claim[AttentionTokens]):
+    """For wide attention with ReLU weights of the logits QK'/sqrt(d), between a dense layer on tokens and a linear
+    readout of the mean over positions, all trained, the tangent kernel K exceeds the covariance S of the outputs on any
+    inputs by
+
+        K >= 4 S   in the order of semidefinite matrices:
+
+    four linear maps on the path of the values contribute S each, and what queries, keys and the inputs of the logits
+    add is positive semidefinite.
+    """
+
+    title = "The tangent kernel of attention is at least four times the covariance"
+    source = Source("foundation2025", "(14)", note="a bound at 1/sqrt(d)")
+    population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
+    relation = AtLeast()
+    control = Control("eight times the covariance", lambda least, problem: 2 * least)
+    controls = "the least generalised eigenvalue of tangent kernel and covariance"
+    unexplained = "how much queries and keys add"
+
+    def trivial(self, problem: AttentionTokens) -> Array:
+        """What the readout alone contributes."""
+        return jnp.ones(())
+
+    def predict(self, problem: AttentionTokens) -> Array:
+        return jnp.asarray(4.0)
+
+    def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
+        """The least eigenvalue of S^(-1/2) K S^(-1/2)."""
+        values, vectors = jnp.linalg.eigh(gram(NNGPKernel(problem.network()), problem.x))
+        whitened = vectors / jnp.sqrt(jnp.maximum(values, 1e-10 * values[-1]))
+        return jnp.linalg.eigvalsh(whitened.T @ gram(TangentKernel(problem.network()), problem.x) @ whitened)[0]
+
+
+class TangentIsNoMultiple(Claim[AttentionTokens]):
+    """For wide attention with ReLU weights of the logits QK'/sqrt(d) the tangent kernel is no multiple of the
+    covariance of the outputs: on five random sequences the best multiple misses, in the Frobenius norm, more than
+
+        1/100
+
+    of the tangent kernel, in at least 95 of 100 draws. What is printed as the kernel differs from it in shape, too.
+    """
+
+    title = "At 1/sqrt(d) the tangent kernel of attention is no multiple of the covariance"
+    source = Source("foundation2025", "(14)", note="its shape at 1/sqrt(d)")
+    population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
+    relation = Witness(0.95)
+    control = Control("more than 4/100", lambda share, problem: 4 * share)
+    controls = "the distance of the tangent kernel from the multiples of the covariance"
+    unexplained = "how much of it matters for training"
+    trials = 128
+
+    def predict(self, problem: AttentionTokens) -> Array:
+        return jnp.asarray(0.01)
+
+    def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
+        covariance = gram(NNGPKernel(problem.network()), problem.x)
+        tangent = gram(TangentKernel(problem.network()), problem.x)
+        scale = jnp.sum(tangent * covariance) / jnp.sum(covariance**2)
+        return jnp.linalg.norm(tangent - scale * covariance) / jnp.linalg.norm(tangent)
+
+
+class PrintedFlowOfOutputs(Claim[SmallNetwork]):
+    """As printed: under gradient flow of the parameters theta on a loss L the outputs f on the training inputs follow
+    df/dt = -grad_theta L (with the rate 1), and this becomes regression with the tangent kernel.
+
+    The left side has an entry for each input, the right side one for each parameter; here both are n.
+    """
+
+    title = "Outputs follow the gradient by the parameters, as printed"
+    source = Source("foundation2025", "(13)", note="as printed")
+    population = SmallNetworks()
+    relation = Equal(block=1)
+    control = Control("twice the gradient", lambda speed, problem: 2 * speed)
+    controls = "the speed of a network's outputs under gradient flow"
+    unexplained = "what the equation means where parameters and inputs are not equal in number"
+    reading = "as many parameters as inputs"
+    expected = Status.REFUTED
+
+    def predict(self, problem: SmallNetwork) -> Array:
+        return -jax.grad(problem.loss)(problem.parameters)
+
+    def measure(self, problem: SmallNetwork, key: Key[Array, ""]) -> Array:
+        return problem.speed()
+
+
+class FlowOfOutputs(Claim[SmallNetwork]):
+    """Under gradient flow of the parameters on L = 1/2 sum_i (f(x_i) - y_i)² the outputs of a network on the training
+    inputs follow
+
+        df/dt = -K (f - y),   K_ij = <grad f(x_i), grad f(x_j)>,
+
+    at every time, whether or not the kernel K stays as it is. The network is f(x) = sum_j a_j h_j(x), with hidden units
+    h_j(x) = tanh(w_j x + b_j) and
+
+        K(x, x') = sum_j [ h_j(x) h_j(x') + a_j² (1 - h_j(x)²)(1 - h_j(x')²)(1 + x x') ].
+    """
+
+    title = "Outputs follow the tangent kernel times the residual"
+    source = Source("foundation2025", "(13)", note="corrected")
+    population = SmallNetworks()
+    relation = Equal(block=1)
+    control = Control("half of it", lambda speed, problem: speed / 2)
+    controls = "the speed of a network's outputs under gradient flow"
+    unexplained = "how the kernel moves"
+    corrects = PrintedFlowOfOutputs
+
+    def predict(self, problem: SmallNetwork) -> Array:
+        """By the closed form of the kernel."""
+        readout, slope, shift = problem.parameters.reshape(3, -1)
+        hidden = jnp.tanh(problem.x[:, None] * slope + shift)
+        bent = readout * (1 - hidden**2)
+        kernel = hidden @ hidden.T + (bent @ bent.T) * (1 + problem.x[:, None] * problem.x)
+        return -kernel @ (problem.outputs(problem.parameters) - problem.y)
+
+    def measure(self, problem: SmallNetwork, key: Key[Array, ""]) -> Array:
+        return problem.speed()
+
+    def condition(self, problem: SmallNetwork) -> Array:
+        return jnp.asarray(100.0 * len(problem.x))

@@ -1,0 +1,163 @@
+"""Condition numbers of kernels on tokens: factorial for smooth kernels, square for a kink, infinite for one attention.
+
+This theory controls the condition number of the Gram matrix of n tokens, which decides how many iterations gradient
+descent needs for the worst target. It assumes equispaced tokens on a circle where it gives numbers; it leaves
+unexplained targets that lie along large eigenvalues, which are fitted long before.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import NNGPKernel, TangentKernel, relu_network
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Rate, Source, Status
+from lemmata.engine.problems._attention_tokens import AttentionSequences, AttentionTokens
+from lemmata.engine.problems._circle_tokens import CircleTokens, TokensOnCircle
+from lemmata.kernels import ExponentialDotProduct, gram
+
+_SOURCE = Source("foundation2025", "Section 5.1, condition number", note="corrected")
+_ALIASES = 6  # I_(jn)(4) for j = 6, n = 4 is below 1e-16 of I_0(4)
+
+
+def _condition_number(matrix: Float[Array, "n n"]) -> Float[Array, ""]:
+    values = jnp.linalg.eigvalsh(matrix)
+    return values[-1] / values[0]
+
+
+@jax.jit
+def _kinked_gram(x: Float[Array, "n p"]) -> Float[Array, "n n"]:
+    return gram(TangentKernel(relu_network(depth=1, width=1)), x)
+
+
+def bessel(order: Float[Array, " k"], x: Float[Array, ""]) -> Float[Array, " k"]:
+    """I_order(x), the modified Bessel function of integer order, by 24 terms of its power series; for x up to 8.
+
+    >>> import jax.numpy as jnp
+    >>> print(bessel(jnp.array([0.0, 1.0]), jnp.asarray(1.0)).round(6))
+    [1.266066 0.565159]
+    """
+    m = jnp.arange(24.0)[:, None]
+    terms = (2 * m + order) * jnp.log(x / 2) - jax.scipy.special.gammaln(m + 1)
+    return jnp.exp(terms - jax.scipy.special.gammaln(m + order + 1)).sum(axis=0)
+
+
+def _condition_on_circle(problem: CircleTokens, aliases: int) -> Array:
+    n, j = problem.count, jnp.arange(-aliases, aliases + 1)
+    smallest = bessel(jnp.abs(n // 2 + j * n).astype(float), problem.beta)
+    return bessel(jnp.abs(j * n).astype(float), problem.beta).sum() / smallest.sum()
+
+
+class PrintedPolynomialConditionNumber(Claim[CircleTokens]):
+    """As printed: the condition number of the kernel of transformers grows polynomially with the number n of training
+    inputs, here with a degree of at most 4. The kernel is that of attention, exp(<x, y>), and the inputs are n tokens
+    at equal angles on a circle.
+
+    It grows faster than every power, like (n/2)! (2/beta)^(n/2) for tokens of squared norm beta.
+    """
+
+    title = "Condition numbers of transformers grow polynomially, as printed"
+    source = Source("foundation2025", "Section 5.1, condition number", note="as printed")
+    population = TokensOnCircle()
+    relation = Rate("n", (4.0, 6.0, 8.0, 10.0), upper=True)
+    control = Control("with a degree of 7/2", lambda degree, problem: degree - 0.5)
+    controls = "the condition number of a Gram matrix"
+    unexplained = "tokens of real data"
+    reading = "a polynomial of degree at most 4; the kernel is exp(<x, y>) with tied queries and keys"
+    expected = Status.REFUTED
+    trials = 32
+
+    def predict(self, problem: CircleTokens) -> Array:
+        return jnp.asarray(4.0)
+
+    def measure_at(self, problem: CircleTokens, key: Key[Array, ""], n: float) -> Array:
+        return _condition_number(gram(ExponentialDotProduct(), problem.around(int(n))))
+
+
+class ConditionNumberOnCircle(Claim[CircleTokens]):
+    """The Gram matrix of exp(<x, y>) on n tokens of squared norm beta at equal angles on a circle, n even, has the
+    condition number
+
+        sum_j I_(jn)(beta) / sum_j I_(n/2 + jn)(beta),
+
+    j over all integers, I_k the modified Bessel functions: the matrix is circulant. It grows like (1/2) I_0(beta) /
+    I_(n/2)(beta), a factorial in n.
+    """
+
+    title = "The condition number of attention's kernel on a circle"
+    source = _SOURCE
+    population = TokensOnCircle()
+    relation = Equal()
+    control = Control("without aliases, j = 0 alone", lambda value, problem: _condition_on_circle(problem, 0))
+    controls = "the condition number of a Gram matrix"
+    unexplained = "tokens elsewhere"
+    corrects = PrintedPolynomialConditionNumber
+
+    def predict(self, problem: CircleTokens) -> Array:
+        return _condition_on_circle(problem, _ALIASES)
+
+    def measure(self, problem: CircleTokens, key: Key[Array, ""]) -> Array:
+        return _condition_number(gram(ExponentialDotProduct(), problem.around(problem.count)))
+
+    def condition(self, problem: CircleTokens) -> Array:
+        """The least eigenvalue is rounded as the largest."""
+        return problem.count * _condition_on_circle(problem, _ALIASES)
+
+
+class KinkedConditionNumber(Claim[CircleTokens]):
+    """The tangent kernel of a network with one hidden layer of ReLU units, which has a kink at equal inputs, on n
+    tokens at equal angles on half a circle: its condition number grows like
+
+        n².
+
+    Polynomial growth belongs to kernels of finite smoothness.
+    """
+
+    title = "The condition number of the tangent kernel of ReLU grows like n²"
+    source = Source("foundation2025", "Section 5.1, condition number", note="for a kernel with a kink")
+    population = TokensOnCircle()
+    relation = Rate("n", (16.0, 32.0, 64.0), margin=0.05, resolution=0.1)
+    control = Control("n^(3/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the condition number of a Gram matrix"
+    unexplained = "tokens of high dimension, where growth is slower"
+    traced = False  # decompositions of 64 rows
+    trials = 4
+
+    def predict(self, problem: CircleTokens) -> Array:
+        return jnp.asarray(2.0)
+
+    def measure_at(self, problem: CircleTokens, key: Key[Array, ""], n: float) -> Array:
+        return jnp.asarray(np.linalg.cond(np.asarray(_kinked_gram(problem.half(int(n))))))
+
+
+class SingularAttention(Claim[AttentionTokens]):
+    """For wide attention with tied queries and keys and logits scaled by 1/d, applied to tokens of c channels and read
+    out linearly from the mean over positions, with no nonlinear layer, the kernel is the inner product of two vectors
+    of c channels: its Gram matrix on n inputs has rank
+
+        min(n, c).
+
+    Beyond c inputs the condition number is infinite, and so is every number of iterations that is proportional to it.
+    """
+
+    title = "The kernel of attention without a nonlinear layer is singular"
+    source = Source("foundation2025", "Section 5.1, condition number", note="infinite for one attention layer")
+    population = AttentionSequences(sequences=16, channels=4)
+    relation = Equal()
+    control = Control(
+        "every position counts", lambda rank, problem: float(min(len(problem.x), problem.x[0].size)) + 0 * rank
+    )
+    controls = "the rank of the Gram matrix of a wide attention layer"
+    unexplained = "nonlinear layers; logits scaled by 1/sqrt(d)"
+
+    def hypotheses(self, problem: AttentionTokens) -> list[Hypothesis]:
+        n, _, c = problem.x.shape
+        return [Hypothesis("inputs outnumber channels", n, ">=", c, "else the number of inputs bounds the rank")]
+
+    def predict(self, problem: AttentionTokens) -> Array:
+        return jnp.asarray(float(min(problem.x.shape[0], problem.x.shape[2])))
+
+    def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
+        """Eigenvalues above a billionth of the largest."""
+        values = jnp.linalg.eigvalsh(gram(NNGPKernel(problem.channels_attended()), problem.x))
+        return jnp.sum(values > 1e-9 * values[-1]).astype(float)

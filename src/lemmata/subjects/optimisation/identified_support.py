@@ -1,0 +1,195 @@
+"""Proximal gradient on the Lasso after it has found the support of the minimum: linear convergence.
+
+This theory controls the distance to the minimum by the curvature on its support S alone: the number of features does
+not enter, nor whether there are fewer of them than examples. It assumes that no slope off the support is as large as
+the penalty. It leaves unexplained how many steps find the support: the bound on them is loose.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Kind, Source
+from lemmata.engine.problems._lasso_paths import IdentifiedPaths, LassoPath
+from lemmata.solvers import lasso_objective
+
+_LATE_STEPS, _WHEN = (
+    "the distance to the minimum of the Lasso late on a path",
+    "after how many steps the support is found",
+)
+
+
+def shrinkage(problem: LassoPath, exponent: Array | float = 1.0) -> Array:
+    """(1 - eta mu)^(exponent K), K a halving.
+
+    Args:
+        problem: a path.
+        exponent: how many halvings.
+    """
+    return (1 - problem.step * problem.least) ** (exponent * problem.halving)
+
+
+def rounding(problem: LassoPath) -> Array:
+    """|rho^| over the last distance, times the condition number of H on the support: of a difference of iterates."""
+    largest = jnp.linalg.eigvalsh(problem.curvature)[-1]
+    return largest / problem.least * jnp.linalg.norm(problem.minimum) / problem.distances[problem.end]
+
+
+def signs_settle(problem: LassoPath) -> Hypothesis:
+    """A halving before the end, the iterates have the signs of rho^."""
+    why = "soft thresholding is then a shift"
+    return Hypothesis("signs settle before", problem.last_signs, "<", problem.end - problem.halving, why)
+
+
+class DistanceShrinks(Claim[LassoPath]):
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 have p features, H = (2/N) Phi^T Phi, and its minimum at rho^
+    of support S, mu = lambda_min(H_SS) > 0. Steps of proximal gradient, rho <- ST(rho - eta grad) with
+    eta <= 1/lambda_max(H), of which rho_T, ..., rho_{T+K} vanish off S, obey
+
+        |rho_{T+K} - rho^| <= (1 - eta mu)^K |rho_T - rho^|.
+
+    Soft thresholding ST lengthens no difference and leaves rho^ - eta grad at rho^; before it the difference on S is
+    (I - eta H_SS)(rho_t - rho^), and the eigenvalues of that matrix lie in [0, 1 - eta mu]. Judged for
+    eta = 1/(2 p) and the last K with (1 - eta mu)^K near 1/2, where the slowest direction is nearly all that is left.
+    """
+
+    title = "Linear convergence once the support is found"
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
+    stated = Kind.OWN
+    population = IdentifiedPaths()
+    relation = AtMost()
+    control = Control("twice the exponent", lambda bound, problem: shrinkage(problem, 2.0))
+    controls = _LATE_STEPS
+    unexplained = _WHEN
+
+    def predict(self, problem: LassoPath) -> Array:
+        return shrinkage(problem)
+
+    def measure(self, problem: LassoPath, key: Key[Array, ""]) -> Array:
+        return problem.distances[problem.end] / problem.distances[problem.end - problem.halving]
+
+    def trivial(self, problem: LassoPath) -> Array:
+        """No step goes away from the minimum."""
+        return jnp.asarray(1.0)
+
+    def condition(self, problem: LassoPath) -> Array:
+        return rounding(problem)
+
+
+class ObjectiveShrinks(Claim[LassoPath]):
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 have its minimum at rho^ of support S, H = (2/N) Phi^T Phi and
+    mu = lambda_min(H_SS) > 0. Steps of proximal gradient with eta <= 1/lambda_max(H), of which rho_T, ..., rho_{T+K}
+    have the signs of rho^ (and vanish off S), obey
+
+        l(rho_{T+K}) - l(rho^) <= (1 - eta mu)^(2 K) (l(rho_T) - l(rho^)).
+
+    There l(rho) - l(rho^) = e^T H e/2 with e = rho - rho^, and e_{T+K} = (I - eta H_SS)^K e_T on S, which commutes with
+    H_SS. Judged for eta = 1/(2 p), p the number of features, and the last K with (1 - eta mu)^K near 1/2.
+    """
+
+    title = "The objective falls twice as fast as the distance"
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
+    stated = Kind.OWN
+    population = IdentifiedPaths()
+    relation = AtMost()
+    control = Control("the exponent 3 K", lambda bound, problem: shrinkage(problem, 3.0))
+    controls = "the objective of the Lasso late on a path"
+    unexplained = _WHEN
+
+    def predict(self, problem: LassoPath) -> Array:
+        return shrinkage(problem, 2.0)
+
+    def hypotheses(self, problem: LassoPath) -> list[Hypothesis]:
+        return [signs_settle(problem)]
+
+    def measure(self, problem: LassoPath, key: Key[Array, ""]) -> Array:
+        gaps = self._gaps(problem)
+        return gaps[1] / gaps[0]
+
+    def trivial(self, problem: LassoPath) -> Array:
+        """No step raises the objective."""
+        return jnp.asarray(1.0)
+
+    def condition(self, problem: LassoPath) -> Array:
+        """Of the difference of two objectives, beside that of the minimum."""
+        size = lasso_objective(problem.features, problem.y, problem.penalty, problem.minimum)
+        return rounding(problem) + size / self._gaps(problem)[1]
+
+    def _gaps(self, problem: LassoPath) -> Array:
+        """Above the minimum, a halving before the end and at the end."""
+        found = jnp.stack([problem.minimum, *(problem.path[problem.end - k] for k in (problem.halving, 0))])
+        values = lasso_objective(problem.features, problem.y, problem.penalty, found)
+        return values[1:] - values[0]
+
+
+class PathIsLinear(Claim[LassoPath]):
+    """Let rho^ be the minimum of mean (y - Phi rho)² + lambda |rho|_1, of support S, and H = (2/N) Phi^T Phi. While the
+    iterates of proximal gradient with step eta have the signs of rho^ (and vanish off S), e_t = rho_t - rho^ obeys
+
+        e_{t+1} = (I - eta H_SS) e_t,     |e_{t+K}|² = sum_i (1 - eta mu_i)^(2 K) <v_i, e_t>²,
+
+    mu_i, v_i eigenvalues and eigenvectors of H_SS: so |e_{t+1}|/|e_t| tends to 1 - eta mu with the least mu_i that
+    e_t meets, and the rate 1 - eta lambda_min(H_SS) is attained. Judged for eta = 1/(2 p), p the number of features.
+    """
+
+    title = "The path after the support is found"
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
+    stated = Kind.OWN
+    population = IdentifiedPaths()
+    relation = Equal()
+    control = Control("one step less", lambda found, problem: found / (1 - problem.step * problem.least))
+    controls = _LATE_STEPS
+    unexplained = _WHEN
+
+    def predict(self, problem: LassoPath) -> Array:
+        kept = problem.minimum != 0
+        values, vectors = jnp.linalg.eigh(jnp.where(kept[:, None] & kept[None], problem.curvature, 0.0))
+        before = vectors.T @ (problem.path[problem.end - problem.halving] - problem.minimum)
+        return jnp.linalg.norm((1 - problem.step * values) ** problem.halving * before)
+
+    def hypotheses(self, problem: LassoPath) -> list[Hypothesis]:
+        return [signs_settle(problem)]
+
+    def measure(self, problem: LassoPath, key: Key[Array, ""]) -> Array:
+        return problem.distances[problem.end]
+
+    def condition(self, problem: LassoPath) -> Array:
+        return rounding(problem)
+
+
+class StepsToTheSupport(Claim[LassoPath]):
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 with p features, m = lambda_min(H) > 0 for H = (2/N) Phi^T Phi,
+    rho^ its minimum of support S, kappa = lambda - max off S of |(2/N) Phi^T (y - Phi rho^)| > 0. Iterates of proximal
+    gradient from 0 with eta <= 1/lambda_max(H) have no entry off S after
+
+        log(|rho^| / (eta kappa)) / (-log(1 - eta m))     steps.
+
+    Before soft thresholding at eta lambda, entries of rho^ off S are eta kappa short of it; an entry of rho_t off S
+    has a difference of more than eta kappa there, and the difference is at most (1 - eta m)^t |rho^|. Judged for
+    eta = 1/(2 p).
+    """
+
+    title = "The support is found in finitely many steps"
+    source = Source("li2025incontext", "Lemma 3", "(41)", note="until the support is found; not in the source")
+    stated = Kind.OWN
+    population = IdentifiedPaths()
+    relation = AtMost()
+    control = Control(
+        "a fiftieth of them",
+        lambda bound, problem: bound / 50,
+        loose="the last entries off S leave long before the slowest direction of all of H is that short",
+    )
+    controls = "the number of steps until the support is found"
+    unexplained = "why it is found much earlier"
+    trivial = "no number of steps is known without kappa"
+
+    def predict(self, problem: LassoPath) -> Array:
+        least = problem.step * jnp.linalg.eigvalsh(problem.curvature)[0]
+        known = jnp.linalg.norm(problem.minimum) / (problem.step * problem.kappa)
+        return jnp.maximum(jnp.log(known), 0.0) / -jnp.log1p(-least)
+
+    def hypotheses(self, problem: LassoPath) -> list[Hypothesis]:
+        least = jnp.linalg.eigvalsh(problem.curvature)[0]
+        return [Hypothesis("H is positive definite", least, ">", 0.0, "every step is a contraction")]
+
+    def measure(self, problem: LassoPath, key: Key[Array, ""]) -> Array:
+        return problem.last_off * 1.0

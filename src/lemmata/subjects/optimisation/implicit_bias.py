@@ -1,0 +1,81 @@
+"""Implicit bias: which of the infinitely many fits gradient descent chooses.
+
+This theory controls the limit of gradient descent on underdetermined least squares: the interpolant nearest to the
+start. It assumes that the features do not move; it leaves unexplained why the nearest interpolant should be a good one,
+and what other losses or architectures choose.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._conditions import rounding_floor
+from lemmata.engine.problems._least_squares import Interpolations, LeastSquares
+
+from ._descent import gradient_descent
+
+
+def nearest_interpolant(
+    features: Float[Array, "n p"], y: Float[Array, "n k"], start: Float[Array, "p k"]
+) -> Float[Array, "p k"]:
+    """The solution w of features w = y that is nearest to the start: start + features^+ (y - features start).
+
+    With start = 0 it is the minimum-norm interpolant features^+ y.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.subjects.optimisation.implicit_bias import nearest_interpolant
+    >>> phi, y, start = jnp.array([[1.0, 1.0]]), jnp.array([[2.0]]), jnp.array([[1.0], [0.0]])
+    >>> nearest_interpolant(phi, y, start).round(6).ravel().tolist()
+    [1.5, 0.5]
+    """
+    return start + jnp.linalg.pinv(features) @ (y - features @ start)
+
+
+class MinimumNormInterpolant(Claim[LeastSquares]):
+    """Gradient descent on least squares |Phi w - y|² with more features than rows, Phi the n x p features of full rank,
+    with a step below 2 / lambda_max of Phi Phi', converges from zero to the minimum-norm interpolant Phi^+ y, and from
+    any start w_0 to the interpolant nearest to it,
+
+        w_0 + Phi^+ (y - Phi w_0),
+
+    because every step lies in the row space of Phi.
+    """
+
+    title = "Gradient descent from zero finds the minimum-norm interpolant"
+    source = Source("zhang2017", "Section 5", note="linear models")
+    population = Interpolations()
+    # a coordinate is a sum over all rows, which cancels: each of the two limits has the error of its largest
+    relation = Equal(block=2)
+    control = Control(
+        "both starts lead to the same interpolant, half-way between the two",
+        lambda limits, problem: jnp.broadcast_to(limits.mean(axis=0), limits.shape),
+    )
+    controls = "the weights in the limit of many steps"
+    unexplained = "whether the minimum-norm interpolant predicts well; other losses; moving features"
+
+    def predict(self, problem: LeastSquares) -> Array:
+        """From zero and from the start, by pseudo-inverse."""
+        starts = (jnp.zeros_like(problem.start), problem.start)
+        return jnp.stack([nearest_interpolant(problem.features, problem.y, start) for start in starts])
+
+    def measure(self, problem: LeastSquares, key: Key[Array, ""]) -> Array:
+        descend = lambda start: gradient_descent(problem.features, problem.y, start, problem.step, problem.steps)
+        return jnp.stack([descend(jnp.zeros_like(problem.start)), descend(problem.start)])
+
+    def condition(self, problem: LeastSquares) -> Array:
+        """Rounding eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
+
+        Along the row space it is damped by 1/kappa a step, off it it stays. No more steps than are taken can round;
+        kappa is that of the eigenvalues above the rounding floor, so that it is finite for a singular matrix, where
+        descent and pseudo-inverse need not agree. The pseudo-inverse itself rounds by eps times the condition number
+        of the features.
+        """
+        values = jnp.linalg.svd(problem.features, compute_uv=False)
+        kappa = values[0] ** 2 / jnp.maximum(values[-1] ** 2, rounding_floor(values**2))
+        steps = jnp.minimum(-jnp.log(jnp.finfo(values.dtype).eps) * kappa, problem.steps) + jnp.sqrt(kappa)
+        sizes = []
+        for start in (jnp.zeros_like(problem.start), problem.start):
+            limit = start + jnp.linalg.lstsq(problem.features, problem.y - problem.features @ start)[0]
+            size = jnp.linalg.norm(limit) + jnp.linalg.norm(start) + jnp.linalg.norm(problem.y) / values[0]
+            sizes.append(size / jnp.abs(limit).max())
+        return steps * jnp.stack(sizes)

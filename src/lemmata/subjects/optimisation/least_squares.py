@@ -1,0 +1,171 @@
+"""Gradient descent on least squares: how fast each direction of the residual dies.
+
+This theory controls the training residual, exactly and at every step, through the eigenvalues of the Gram matrix. It
+assumes that the features do not move (linear models, kernels, networks in the lazy regime); it leaves unexplained
+what happens when they do, and says nothing about new data.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Rate, Source, Status
+from lemmata.engine.problems import Regression
+from lemmata.engine.problems._kernel_regressions import KernelRegressions
+from lemmata.engine.problems._least_squares import DefiniteDescents, KernelDescents, LeastSquares
+from lemmata.kernels import gram
+
+from ._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
+
+
+def _spread(matrix: Float[Array, "n n"]) -> Hypothesis:
+    values = jnp.linalg.eigvalsh(matrix)
+    least = (1 + 1e-8) * values[0]
+    return Hypothesis("the eigenvalues differ (largest against smallest)", values[-1], ">", least, "K + s I is not s I")
+
+
+def _flow(residual: Array, problem: LeastSquares) -> Array:
+    values, vectors = jnp.linalg.eigh(problem.features @ problem.features.T)
+    return vectors @ (jnp.exp(-problem.step * problem.steps * values)[:, None] * (vectors.T @ problem.y))
+
+
+class ResidualsFollowGram(Claim[LeastSquares]):
+    """After t steps of size eta of gradient descent from w = 0 on 1/2 |Phi w - y|², Phi the n x p features and y the
+    targets, the training residual is exactly
+
+        y - Phi w_t = (I - eta K)^t y,   K = Phi Phi',
+
+    so that along the eigenvector u_i of K, of eigenvalue lambda_i, it is (1 - eta lambda_i)^t <u_i, y>.
+    """
+
+    title = "Residuals of gradient descent follow the Gram matrix"
+    source = Source("yao2007", "Section 2", note="the iteration in a reproducing kernel Hilbert space")
+    population = KernelDescents()
+    # rounding in one row reaches all others, so that a residual that happens to be small has the error of the largest
+    relation = Equal(block=2)
+    control = Control("the residual is that of gradient flow, exp(-eta K t) y", _flow)
+    controls = "the training residual at every step"
+    unexplained = "training of features; the error on new data"
+
+    def predict(self, problem: LeastSquares) -> Array:
+        values, vectors = jnp.linalg.eigh(problem.features @ problem.features.T)
+        return vectors @ (((1 - problem.step * values) ** problem.steps)[:, None] * (vectors.T @ problem.y))
+
+    def measure(self, problem: LeastSquares, key: Key[Array, ""]) -> Array:
+        weights = gradient_descent(problem.features, problem.y, problem.start, problem.step, problem.steps)
+        return problem.y - problem.features @ weights
+
+    def condition(self, problem: LeastSquares) -> Array:
+        """Each step rounds a residual made of Phi w and y, of size |Phi| |w| + |y|, and no later step amplifies it."""
+        values, vectors = jnp.linalg.eigh(problem.features @ problem.features.T)
+        decay = ((1 - problem.step * values) ** problem.steps)[:, None] * (vectors.T @ problem.y)
+        floor = len(values) * jnp.finfo(values.dtype).eps * values[-1]
+        weights = (vectors.T @ problem.y - decay) / jnp.sqrt(jnp.maximum(values, floor))[:, None]
+        size = jnp.sqrt(values[-1]) * jnp.linalg.norm(weights) + jnp.linalg.norm(problem.y)
+        return problem.steps * size / jnp.abs(vectors @ decay).max()
+
+
+class ConditionNumberGrowth(Claim[Regression]):
+    """The dependence on the condition number cannot be improved: for a target along the eigenvector of the smallest
+    eigenvalue of the Gram matrix K the iterations of gradient descent on least squares with the step 1 / lambda_max
+    grow with kappa = lambda_max / lambda_min as kappa^1.
+
+    The count until the residual is eps times the first is log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
+    log(1/eps), rounded up. The matrices are K + s I, with s such that the condition number is the rung.
+    """
+
+    title = "Iterations in the worst case are proportional to the condition number"
+    source = Source("foundation2025", "Theorem 2", note="the order in kappa")
+    population = KernelRegressions(Integer(20, 2, 200, "training rows"))
+    # The slope of kappa - 1/2 between 8 and 256 exceeds 1 by about log(16/15) / log(32) = 0.019 at most.
+    relation = Rate(along="kappa", rungs=(8.0, 16.0, 32.0, 64.0, 128.0, 256.0), margin=0.02, resolution=0.02)
+    control = Control("iterations grow as sqrt(kappa)", lambda exponent, problem: exponent / 2)
+    controls = "the order in kappa of the number of iterations"
+    unexplained = "typical targets, which lie along large eigenvalues"
+    trials = 64
+
+    def hypotheses(self, problem: Regression) -> list[Hypothesis]:
+        return [_spread(problem.gram)]
+
+    def predict(self, problem: Regression) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
+        """Iterations to a thousandth of a residual along the last eigenvector, by running them, at each rung."""
+        values, vectors = jnp.linalg.eigh(problem.gram)
+
+        def count(kappa):
+            shift = shift_to_condition_number(values, kappa)
+            matrix, largest = problem.gram + shift * jnp.eye(len(values)), values[-1] + shift
+            one = lambda state: (state[0] - matrix @ state[0] / largest, state[1] + 1.0)
+            going = lambda state: (jnp.linalg.norm(state[0]) > 1e-3) & (state[1] < 1e5)
+            return jax.lax.while_loop(going, one, (vectors[:, 0], jnp.zeros(())))[1]
+
+        return jax.lax.map(count, jnp.asarray(self.relation.rungs))
+
+
+class PrintedStepIterations(Claim[Regression]):
+    """As printed: with learning rate eta = c / (n lambda_max) gradient descent fits the n training rows in
+    O(kappa log(1/eps)) iterations, so that at fixed kappa and eps the count does not grow with n.
+
+    Read with lambda_max and kappa from the n x n kernel matrix, c = 1, and the loss summed over rows (under the mean
+    over rows each step is n times shorter again), the step is n times too short and the count n kappa log(1/eps). Only
+    where lambda_max is that of the kernel matrix divided by n is the step the right one. Zero loss is reached by
+    neither; fitted means a residual of eps times the first.
+    """
+
+    title = "The step c/(n lambda_max) fits in O(kappa log(1/eps)) iterations, as printed"
+    source = Source("foundation2025", "Theorem 2", note="as printed")
+    population = KernelRegressions(Integer(64, 64, 200, "training rows, of which the first are taken"))
+    relation = Rate(along="n", rungs=(8.0, 16.0, 32.0, 64.0), upper=True)
+    control = Control("the count falls as 1 / sqrt(n)", lambda exponent, problem: exponent - 0.5)
+    controls = "the number of iterations until the training residual is small"
+    unexplained = "which matrix lambda_max belongs to, and which loss is meant"
+    reading = "lambda_max and kappa belong to the n x n kernel matrix, c = 1, the loss is summed over rows"
+    expected = Status.REFUTED
+    trials = 64
+
+    def hypotheses(self, problem: Regression) -> list[Hypothesis]:
+        rows = Hypothesis("rows for the last rung", len(problem.x), ">=", 64, "the ladder has to be drawn")
+        return [rows, _spread(gram(problem.kernel, problem.x[:8]))]
+
+    def predict(self, problem: Regression) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: Regression, key: Key[Array, ""], rung: float) -> Array:
+        """Iterations to a hundredth of the first residual on the first n rows, for K + s I of condition number 4."""
+        matrix, y = gram(problem.kernel, problem.x[: int(rung)]), problem.y[: int(rung)]
+        values = jnp.linalg.eigvalsh(matrix)
+        shift = shift_to_condition_number(values, 4.0)
+        step = 1 / (rung * (values[-1] + shift))
+        return iterations_to_fit(matrix + shift * jnp.eye(len(matrix)), y, step, 1e-2)
+
+
+class ConditionNumberIterations(Claim[LeastSquares]):
+    """With the step 1 / lambda_max, gradient descent from 0 on 1/2 |Phi w - y|², Phi the features of the training rows
+    and y their targets, brings the training residual below eps times the first one within
+
+        ceil( kappa log(1/eps) ),   kappa = lambda_max / lambda_min of K = Phi Phi',
+
+    iterations, because (1 - 1/kappa)^t <= exp(-t / kappa). Here eps = 1/1000.
+    """
+
+    title = "Condition number times log(1/eps) iterations fit the training rows"
+    source = Source("foundation2025", "Theorem 2", note="with the step 1 / lambda_max")
+    population = DefiniteDescents()
+    relation = AtMost()
+    control = Control("half as many iterations are enough", lambda count, problem: count / 2)
+    controls = "the number of iterations until the training residual is small"
+    unexplained = "why targets along large eigenvalues are fitted far sooner; moving features; new data"
+    corrects = PrintedStepIterations
+    trivial = "no number of iterations is known beforehand to be enough"
+
+    def predict(self, problem: LeastSquares) -> Array:
+        """From the eigenvalues; infinite for a singular matrix."""
+        values = jnp.linalg.eigvalsh(problem.features @ problem.features.T)
+        return jnp.ceil(values[-1] / jnp.maximum(values[0], 0.0) * jnp.log(1 / problem.accuracy))
+
+    def measure(self, problem: LeastSquares, key: Key[Array, ""]) -> Array:
+        """By running them."""
+        matrix = problem.features @ problem.features.T
+        return iterations_to_fit(matrix, problem.y, problem.step, problem.accuracy)

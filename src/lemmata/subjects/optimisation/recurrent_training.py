@@ -1,0 +1,233 @@
+"""Training linear recurrences: convex in the readout alone, with saddles and bad minima in the dynamics.
+
+This theory controls gradient descent on the parameters of small linear recurrences, for which losses that are convex in
+the outputs are anything but convex. It assumes single modes where it gives numbers; it leaves unexplained training of
+many modes at once, where some are near by chance.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source, Status
+from lemmata.engine.problems._recurrent_fits import (
+    FrequencyFit,
+    FrequencyFits,
+    ImpulseFit,
+    ImpulseFits,
+    ReadoutFit,
+    ReadoutFits,
+)
+
+_STARTS, _STEPS = 256, 300
+
+
+def _descend(loss, start: Float[Array, " p"], step: Array, steps: int) -> Float[Array, " p"]:
+    return jax.lax.fori_loop(0, steps, lambda _, at: at - step * jax.grad(loss)(at), start)
+
+
+class PrintedConvexTraining(Claim[ImpulseFit]):
+    """As printed: a state-space model that is trained to minimise a convex loss by gradient descent converges at the
+    rate O(1/t) when the loss is L-smooth,
+
+        loss after t steps of size 1/L <= L |theta_0 - theta*|²/(2t),
+
+    with theta all parameters and theta* a solution. L is taken as the largest curvature on the way from theta_0 to
+    theta*.
+
+    The loss is convex in the outputs and not in the parameters of the recurrence h <- a h, y = c h from h = b: where
+    b = c = 0 the gradient vanishes, and descent stays there at a positive loss.
+    """
+
+    title = "Gradient descent on all parameters of a recurrence converges at 1/t, as printed"
+    source = Source("foundation2025", "Theorem 3", note="as printed")
+    population = ImpulseFits()
+    relation = AtMost()
+    control = Control("twice the bound", lambda bound, problem: 2 * bound)
+    controls = "the training loss of a linear recurrence"
+    unexplained = "starts from which descent succeeds"
+    reading = "all of A, B and C are trained; the constant is that of gradient descent on convex functions"
+    expected = Status.REFUTED
+
+    def trivial(self, problem: ImpulseFit) -> Array:
+        """The loss at the start."""
+        return problem.loss(problem.first)
+
+    def predict(self, problem: ImpulseFit) -> Array:
+        apart = problem.solution - problem.first
+        return self._curvature(problem) * jnp.sum(apart**2) / (2 * problem.steps)
+
+    def measure(self, problem: ImpulseFit, key: Key[Array, ""]) -> Array:
+        return problem.loss(_descend(problem.loss, problem.first, 1 / self._curvature(problem), problem.steps))
+
+    def _curvature(self, problem: ImpulseFit) -> Array:
+        on_the_way = lambda share: problem.first + share * (problem.solution - problem.first)
+        curvature = lambda share: jnp.linalg.norm(jax.hessian(problem.loss)(on_the_way(share)), 2)
+        return jax.vmap(curvature)(jnp.linspace(0.0, 1.0, 17)).max()
+
+
+class SaddleOfRecurrence(Claim[ImpulseFit]):
+    """For the loss 1/2 sum_(k<n) (c a^k b - beta alpha^k)² the parameters (a, 0, 0) are stationary at every a, with a
+    positive loss. The least eigenvalue of the second derivative is there
+
+        -|beta (1 - (a alpha)^n) / (1 - a alpha)|,
+
+    so that they are saddles, which a convex function does not have.
+    """
+
+    title = "A recurrence that is switched off is a saddle of its loss"
+    source = Source("foundation2025", "Theorem 3", note="a saddle")
+    population = ImpulseFits()
+    relation = Equal(block=1)
+    control = Control(
+        "without the last lag",
+        lambda value, problem: value.at[-1].add(
+            problem.gain * jnp.abs((problem.start * problem.pole) ** (problem.lags - 1))
+        ),
+    )
+    controls = "gradient and curvature of the loss of a linear recurrence"
+    unexplained = "how long descent stays near saddles"
+
+    def predict(self, problem: ImpulseFit) -> Array:
+        """The norm of the gradient, then the least curvature."""
+        product = problem.start * problem.pole
+        least = -jnp.abs(problem.gain * (1 - product**problem.lags) / (1 - product))
+        return jnp.stack([jnp.zeros(()), least])
+
+    def measure(self, problem: ImpulseFit, key: Key[Array, ""]) -> Array:
+        curvature = jnp.linalg.eigvalsh(jax.hessian(problem.loss)(problem.first))[0]
+        return jnp.stack([jnp.linalg.norm(jax.grad(problem.loss)(problem.first)), curvature])
+
+    def condition(self, problem: ImpulseFit) -> Array:
+        return jnp.asarray(32.0)
+
+
+class ConcaveAtZero(Claim[ImpulseFit]):
+    """Even with input and output fixed at b = c = 1 the loss L(a) = sum_(k<n) (a^k - alpha^k)² of a pole a is not
+    convex: for n >= 3 lags
+
+        L''(0) = 2 - 4 alpha²,
+
+    which is negative for alpha > 1/sqrt(2). Lags from the third on contribute nothing there.
+    """
+
+    title = "The loss of a single pole is concave at zero"
+    source = Source("foundation2025", "Theorem 3", note="with B and C fixed")
+    population = ImpulseFits()
+    relation = Equal()
+    control = Control("2 - 2 alpha²", lambda value, problem: value + 2 * problem.pole**2)
+    controls = "the curvature of the loss of a linear recurrence"
+    unexplained = "whether descent meets it"
+
+    def predict(self, problem: ImpulseFit) -> Array:
+        return 2 - 4 * problem.pole**2
+
+    def measure(self, problem: ImpulseFit, key: Key[Array, ""]) -> Array:
+        """By differentiating the loss of the recurrence twice; the problem's loss has a factor 1/2 and a gain."""
+        target = problem.pole ** jnp.arange(problem.lags)
+        loss = lambda a: jnp.sum((problem.response(jnp.stack([a, 1.0 + 0 * a, 1.0 + 0 * a])) - target) ** 2)
+        return jax.grad(jax.grad(loss))(0.0 * problem.pole)
+
+    def condition(self, problem: ImpulseFit) -> Array:
+        """2 and 4 alpha² cancel near alpha = 1/sqrt(2)."""
+        return 8 / jnp.abs(2 - 4 * problem.pole**2)
+
+
+class FrequencyBasin(Claim[FrequencyFit]):
+    """Fitting the frequency of an undamped mode over the lags 1, ..., n by gradient descent on the squared error, from
+    a start that is uniform on the circle of frequencies, finds the true one with probability
+
+        z_n / (pi n),
+
+    z_n the first positive root of sum_k k sin(k z/n), which tends to 4.4934..., the root of tan z = z. The other starts
+    end in bad minima.
+    """
+
+    title = "The basin of the right frequency shrinks with the number of lags"
+    source = Source("foundation2025", "Theorem 3", note="with a frequency trained")
+    population = FrequencyFits()
+    # starts that have barely left the edge of the basin after the last step
+    relation = EqualInMean(margin=0.005, resolution=0.05)
+    control = Control("2/n", lambda share, problem: jnp.asarray(2.0 / problem.lags))
+    controls = "the probability that descent on a frequency succeeds"
+    unexplained = "damped modes; several modes"
+    trials = 24
+
+    def predict(self, problem: FrequencyFit) -> Array:
+        """By bisection between pi/n, where the sum is positive, and 2 pi/n, where it is negative."""
+        k = jnp.arange(1, problem.lags + 1)
+
+        def halve(_, ends):
+            middle = ends.mean()
+            inside = jnp.sum(k * jnp.sin(k * middle)) > 0
+            return jnp.where(inside, jnp.stack([middle, ends[1]]), jnp.stack([ends[0], middle]))
+
+        ends = jnp.array([jnp.pi, 2 * jnp.pi]) / problem.lags
+        return jax.lax.fori_loop(0, 60, halve, ends).mean() / jnp.pi
+
+    def measure(self, problem: FrequencyFit, key: Key[Array, ""]) -> Array:
+        """The share of starts, one at random in each cell of a grid, from which the loss falls to a thousandth of n."""
+        n = problem.lags
+        starts = 2 * jnp.pi * (jnp.arange(_STARTS) + jax.random.uniform(key, (_STARTS,))) / _STARTS
+        largest = n * (n + 1) * (2 * n + 1) / 6
+        found = _descend(lambda at: problem.loss(at).sum(), starts, jnp.asarray(1 / largest), _STEPS)
+        return jnp.mean(problem.loss(found) < 1e-3 * n)
+
+
+class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
+    """With the weights r^k, r = rho², over all lags k = 0, 1, ... the squared error of a frequency,
+
+        sum_k r^k |e^(i k w) - e^(i k w*)|²/2 = 1/(1 - r) - (1 - r cos(w - w*))/(1 - 2 r cos(w - w*) + r²),
+
+    has one minimum on the circle: descent on the frequency fails because of a finite horizon with little damping.
+    """
+
+    title = "A damped mode over all lags has one minimum in its frequency"
+    source = Source("foundation2025", "Theorem 3", note="with damping")
+    population = FrequencyFits()
+    relation = Equal()
+    control = Control("there is a second one", lambda count, problem: count + 1)
+    controls = "the number of minima of the loss in the frequency"
+    unexplained = "how long descent takes where the loss is nearly flat"
+
+    def predict(self, problem: FrequencyFit) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: FrequencyFit, key: Key[Array, ""]) -> Array:
+        """Local minima on 1024 frequencies of the sum over 1024 lags, by a Fourier transform of the weights."""
+        lags = jnp.arange(1024)
+        weights = problem.decay ** (2 * lags) * jnp.exp(-1j * lags * problem.frequency)
+        loss = -jnp.fft.fft(weights.conj()).real
+        return jnp.sum((loss < jnp.roll(loss, 1)) & (loss <= jnp.roll(loss, -1))).astype(float)
+
+
+class ReadoutTraining(Claim[ReadoutFit]):
+    """With A and B fixed, gradient descent with the step 1/L on the readout C of a linear recurrence satisfies, for
+    every convex loss of the outputs that is L-smooth in C,
+
+        loss after t steps - minimum <= L |C_0 - C*|²/(4t + 2),
+
+    which cannot be improved: Huber's loss on one output attains it.
+    """
+
+    title = "Training the readout of a recurrence converges at 1/t"
+    source = Source("foundation2025", "Theorem 3", note="corrected, with the constant of Drori and Teboulle")
+    population = ReadoutFits()
+    relation = AtMost()
+    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    controls = "the training loss of the readout"
+    unexplained = "training of the dynamics"
+    corrects = PrintedConvexTraining
+
+    def trivial(self, problem: ReadoutFit) -> Array:
+        """The loss at the start."""
+        return problem.loss(problem.start)
+
+    def predict(self, problem: ReadoutFit) -> Array:
+        return problem.smoothness * jnp.sum((problem.start - problem.best) ** 2) / (4 * problem.steps + 2)
+
+    def measure(self, problem: ReadoutFit, key: Key[Array, ""]) -> Array:
+        return problem.loss(_descend(problem.loss, problem.start, 1 / problem.smoothness, problem.steps))
+
+    def condition(self, problem: ReadoutFit) -> Array:
+        return jnp.asarray(10.0 * problem.steps)

@@ -1,0 +1,14 @@
+"""Adaptive optimisers: their regret and their failures, the limits and symmetries of their steps, what they cost."""
+
+from ._adam_mini import adam_mini as adam_mini
+from ._adam_mini import scale_by_adam_mini as scale_by_adam_mini
+from ._compare import Comparison as Comparison
+from ._compare import compare_optimisers as compare_optimisers
+from ._compare import expected_best as expected_best
+from ._profile import Profile as Profile
+from ._profile import optimiser_profile as optimiser_profile
+from ._shampoo import scale_by_shampoo as scale_by_shampoo
+from ._shampoo import shampoo as shampoo
+from ._soap import scale_by_soap as scale_by_soap
+from ._soap import soap as soap
+from ._updates import updates_of as updates_of

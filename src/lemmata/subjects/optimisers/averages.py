@@ -1,0 +1,151 @@
+"""What averages are: descent without a schedule, its momentum, and what two second moments remember.
+
+This theory controls averages of iterates and of squared gradients, exactly and for any gradients. It leaves unexplained
+which of them suits training.
+"""
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._moment_rates import GradientHistories, GradientHistory
+from lemmata.engine.problems._training_matrices import MatrixTraining, MatrixTrainings
+from lemmata.subjects.optimisers import updates_of
+
+_WHOLE = -1
+_RATE = 0.1
+
+
+def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
+    """Where descent is after each T whose steps fall linearly over 1..T by a share of the first."""
+    number = jnp.arange(1, len(problem.gradients) + 1)
+    weights = jnp.tril(1 - share * (number[None, :] - 1) / number[:, None])
+    return -_RATE * weights @ problem.gradients
+
+
+class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
+    """Descent without a schedule with steps gamma, whatever its gradients g_1, g_2, .. and its interpolation beta, has
+    after T steps the average
+
+        x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s:
+
+    where descent along these gradients is whose steps fall linearly to 0 at the horizon T, for every T at once. The
+    schedule has not gone, it is the average.
+    """
+
+    title = "Without a schedule is with a linear one, for every horizon"
+    source = Source("emergence2026", "Figure 5.23", note="the schedule inside, made exact")
+    population = GradientHistories()
+    relation = Equal(block=_WHOLE)
+    control = Control("steps fall to half only", lambda value, problem: _decayed(problem, 0.5))
+    controls = "where the average of a descent with constant steps is"
+    unexplained = "that gradients differ, since they are taken elsewhere"
+
+    def predict(self, problem: GradientHistory) -> Array:
+        return _decayed(problem, 1.0)
+
+    def measure(self, problem: GradientHistory, key: Key[Array, ""]) -> Array:
+        method = optax.contrib.schedule_free(optax.sgd(_RATE), _RATE, b1=problem.b1)
+
+        def one(carry, slope):
+            at, state = carry
+            step, state = method.update(slope, state, at)
+            return (at + step, state), optax.contrib.schedule_free_eval_params(state, at + step)
+
+        start = jnp.zeros(())
+        return jax.lax.scan(one, (start, method.init(start)), problem.gradients)[1]
+
+    def condition(self, problem: GradientHistory) -> Array:
+        """The average is found anew in each step by a difference, over b1; sums may cancel."""
+        sums = jnp.abs(self.predict(problem)).max()
+        return len(problem.gradients) * _RATE * jnp.abs(problem.gradients).sum() / (problem.b1 * sums)
+
+
+def _primal_average(problem: MatrixTraining) -> Array:
+    method = optax.contrib.schedule_free(optax.sgd(_RATE), _RATE, b1=1.0)
+
+    def one(_, carry):
+        at, state = carry
+        step, state = method.update(jax.grad(problem.loss)(at), state, at)
+        return at + step, state
+
+    return jax.lax.fori_loop(0, problem.steps, one, (problem.start, method.init(problem.start)))[0]
+
+
+def _heavy_ball(problem: MatrixTraining, momentum: float) -> Array:
+    """Steps gamma/t, momentum (t - 2)/t times a factor, t = 1, 2, ..."""
+
+    def one(number, carry):
+        at, before = carry
+        t = number + 1.0
+        return at - _RATE / t * jax.grad(problem.loss)(at) + momentum * (t - 2) / t * (at - before), at
+
+    return jax.lax.fori_loop(0, problem.steps, one, (problem.start, problem.start))[0]
+
+
+class PrimalAveragingIsHeavyBall(Claim[MatrixTraining]):
+    """Descent without a schedule that takes its gradients at the average itself (beta = 1), with steps gamma, is
+    descent with momentum whose steps fall and whose momentum grows: for t = 1, 2, ...
+
+        x_t = x_(t-1) - (gamma/t) grad f(x_(t-1)) + ((t - 2)/t) (x_(t-1) - x_(t-2)),   x_(-1) = x_0.
+    """
+
+    title = "Averaging the iterates is momentum that grows"
+    source = Source("defazio2024", note="the case beta = 1, primal averaging")
+    population = MatrixTrainings()
+    relation = Equal(block=_WHOLE)
+    control = Control("without momentum", lambda value, problem: _heavy_ball(problem, 0.0))
+    controls = "the weights after training by primal averaging"
+    unexplained = "interpolations between the two sequences"
+
+    def predict(self, problem: MatrixTraining) -> Array:
+        return _heavy_ball(problem, 1.0)
+
+    def measure(self, problem: MatrixTraining, key: Key[Array, ""]) -> Array:
+        return _primal_average(problem)
+
+    def condition(self, problem: MatrixTraining) -> Array:
+        """Each step rounds the weights, and moves the next gradient by that times a curvature of order one."""
+        return jnp.asarray(24.0 * problem.steps)
+
+
+def _remembered(problem: GradientHistory, adam: float, adagrad: float) -> Float[Array, " 2"]:
+    """Adam's mean and AdaGrad's sum of squares, with powers of b2^age as weights."""
+    t, squares = len(problem.gradients), problem.gradients**2
+    old = problem.b2 ** jnp.arange(t)[::-1]
+    return jnp.stack([jnp.sum(old**adam * squares) * (1 - problem.b2) / (1 - problem.b2**t), old**adagrad @ squares])
+
+
+class AdamForgetsAdagradSums(Claim[GradientHistory]):
+    """What a step divides by, squared: for Adam with bias correction, and for AdaGrad,
+
+        (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s²:
+
+    a gradient that is k steps old weighs b2^k of a new one in the first, and as much as a new one in the second.
+    """
+
+    title = "What two second moments remember"
+    source = Source("emergence2026", "Figure 5.9", note="the two memories, made exact")
+    population = GradientHistories()
+    relation = Equal()
+    control = Control("both forget like b2^(age/2)", lambda value, problem: _remembered(problem, 0.5, 0.5))
+    controls = "the scale of a step after any gradients"
+    unexplained = "how long a memory is wanted"
+
+    def predict(self, problem: GradientHistory) -> Array:
+        return _remembered(problem, 1.0, 0.0)
+
+    def measure(self, problem: GradientHistory, key: Key[Array, ""]) -> Array:
+        """From the last step of each, without momentum."""
+        methods = (
+            optax.scale_by_adam(b1=0.0, b2=problem.b2, eps=0.0),
+            optax.scale_by_rss(initial_accumulator_value=0.0, eps=0.0),
+        )
+        last = jnp.stack([updates_of(method, problem.gradients)[-1] for method in methods])
+        return (problem.gradients[-1] / last) ** 2
+
+    def condition(self, problem: GradientHistory) -> Array:
+        """Each of T updates rounds, and 1 - b2^T cancels where b2 is near 1."""
+        return len(problem.gradients) + 1 / (1 - problem.b2)

@@ -1,0 +1,181 @@
+"""Where Adam goes wrong: it may converge to the worst point, and its steps are longer than was said.
+
+This theory controls Adam on one convex game and the length of a step for any gradients, exactly. It leaves unexplained
+why neither is often seen in training.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Limit, Source, Status
+from lemmata.engine.problems._gradient_games import PeriodicGame, PeriodicGames
+from lemmata.engine.problems._moment_rates import GradientHistories, GradientHistory
+from lemmata.subjects.optimisers import updates_of
+
+_ROUNDS = (300.0, 3000.0, 30000.0)
+
+
+def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -> Float[Array, " rungs"]:
+    """The regret a round, against x = -1, of x <- clip(x - rate/sqrt(t) u_t), after each of the numbers of rounds."""
+    number = jnp.arange(1, int(_ROUNDS[-1]) + 1)
+
+    def one(carry, row):
+        at, state = carry
+        slope, t = row
+        found: tuple[Any, Any] = method.update(slope, state)
+        step, state = found
+        return (jnp.clip(at - problem.rate / jnp.sqrt(t) * step, -1.0, 1.0), state), slope * (at + 1)
+
+    rows = (problem.gradient(number), number.astype(problem.start.dtype))
+    losses = jax.lax.scan(one, (problem.start, method.init(problem.start)), rows)[1]
+    ends = jnp.asarray([int(rounds) for rounds in _ROUNDS])
+    return jnp.cumsum(losses)[ends - 1] / ends
+
+
+class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
+    """On [-1, 1] with losses C x in every third round and -x in the others, C > 2, Adam with beta_1 = 0,
+    beta_2 = 1/(1 + C²) and steps eta/sqrt(t) converges to x = 1, the worst point: its regret a round tends to
+
+        (2C - 4)/3.
+    """
+
+    title = "Adam converges to the worst point of a convex game"
+    source = Source("reddi2018", "Theorem 1", note="the example of the proof")
+    population = PeriodicGames()
+    relation = Limit("T", _ROUNDS, margin=0.03, resolution=0.03)
+    control = Control("half of that, the regret of x = 0", lambda regret, problem: regret / 2)
+    controls = "the regret a round of Adam on losses of period three"
+    unexplained = "how often training meets such gradients"
+    trials = 64
+
+    def predict(self, problem: PeriodicGame) -> Array:
+        return problem.worst
+
+    def measure(self, problem: PeriodicGame, key: Key[Array, ""]) -> Array:
+        rate = 1 / (1 + problem.large**2)
+        return _mean_regrets(problem, optax.scale_by_adam(b1=0.0, b2=rate, eps=0.0))
+
+
+class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
+    """In the same game, losses C x in every third round and -x in the others on [-1, 1], the same method with the
+    largest second moment so far in place of the current one (AMSGrad) has a regret a round that tends to 0. In units of
+    (2C - 4)/3, what Adam loses for ever.
+    """
+
+    title = "A second moment that never falls repairs Adam"
+    source = Source("reddi2018", "Theorem 4", note="the average regret vanishes")
+    population = PeriodicGames()
+    relation = Limit("T", _ROUNDS, margin=0.03, resolution=0.03, relative=False)
+    control = Control("a tenth of Adam's regret remains", lambda regret, problem: regret + 0.1)
+    controls = "the regret a round of AMSGrad on losses of period three"
+    unexplained = "whether steps that never recover are wanted"
+    trials = 64
+
+    def predict(self, problem: PeriodicGame) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: PeriodicGame, key: Key[Array, ""]) -> Array:
+        rate = 1 / (1 + problem.large**2)
+        return _mean_regrets(problem, optax.scale_by_amsgrad(b1=0.0, b2=rate, eps=0.0)) / problem.worst
+
+
+def _last_step(problem: GradientHistory, gradients: Float[Array, " t"]) -> Float[Array, ""]:
+    """The length of the last step of Adam, in units of its learning rate."""
+    method = optax.scale_by_adam(b1=problem.b1, b2=problem.b2, eps=0.0)
+    return jnp.abs(updates_of(method, gradients)[-1])
+
+
+def _supremum(problem: GradientHistory) -> Float[Array, ""]:
+    """By Cauchy-Schwarz on sum b1^k g and sum b2^k g², summed term by term, times both bias corrections."""
+    b1, b2, t = problem.b1, problem.b2, len(problem.gradients)
+    ratios = jnp.sum((b1**2 / b2) ** jnp.arange(t))
+    return (1 - b1) / (1 - b1**t) * jnp.sqrt((1 - b2**t) / (1 - b2) * ratios)
+
+
+def _unlimited(problem: GradientHistory) -> Float[Array, ""]:
+    return (1 - problem.b1) / jnp.sqrt(1 - problem.b2) * jnp.ones(())
+
+
+class AdamStepPrinted(Claim[GradientHistory]):
+    """As printed: a step of Adam is in every coordinate at most
+
+        eta (1 - beta_1) / sqrt(1 - beta_2)   where 1 - beta_1 > sqrt(1 - beta_2), and else at most eta.
+
+    The bound is that of a single gradient after zeros. Gradients that grow like (beta_1/beta_2)^i give a longer step:
+    with beta_1 = 0.9 and beta_2 = 0.999 it is 7.3 eta instead of 3.2 eta.
+    """
+
+    title = "The bound on a step of Adam, as printed"
+    source = Source("kingma2015", "Section 2.1", note="as printed")
+    population = GradientHistories()
+    relation = AtMost()
+    control = Control("half of it", lambda bound, problem: bound / 2)
+    controls = "the length of a step of Adam"
+    unexplained = "how long steps are on gradients that occur"
+    expected = Status.REFUTED
+    trivial = "without a bound on a step nothing is known of it"
+
+    def predict(self, problem: GradientHistory) -> Array:
+        return jnp.maximum(_unlimited(problem), 1.0)
+
+    def measure(self, problem: GradientHistory, key: Key[Array, ""]) -> Array:
+        return _last_step(problem, problem.gradients)
+
+
+class AdamStepBound(Claim[GradientHistory]):
+    """Whatever the gradients, the T-th step of Adam with bias correction and without eps is in every coordinate at most
+
+        eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ),
+
+    b1 and b2 the rates of its moments; for b1² < b2 and T -> infinity, eta (1 - b1) / sqrt((1 - b2)(1 - b1²/b2)).
+    """
+
+    title = "The longest step of Adam"
+    source = Source("kingma2015", "Section 2.1", note="with the exact supremum")
+    population = GradientHistories()
+    relation = AtMost()
+    control = Control("0.98 of it", lambda bound, problem: 0.98 * bound)
+    controls = "the length of a step of Adam"
+    unexplained = "how long steps are on gradients that occur"
+    corrects = AdamStepPrinted
+    trivial = "without a bound on a step nothing is known of it"
+
+    def predict(self, problem: GradientHistory) -> Array:
+        return _supremum(problem)
+
+    def measure(self, problem: GradientHistory, key: Key[Array, ""]) -> Array:
+        return _last_step(problem, problem.gradients)
+
+    def condition(self, problem: GradientHistory) -> Array:
+        """Each of T updates of two moments rounds, and 1 - b2^T cancels where b2 is near 1."""
+        return len(problem.gradients) + 1 / (1 - problem.b2)
+
+
+class AdamStepIsAttained(Claim[GradientHistory]):
+    """The T-th step of Adam, with bias correction and without eps, is longest for gradients in proportion to
+    (b1/b2)^(T - i), i = 1..T, b1 and b2 the rates of its moments, and is then exactly
+
+        eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ).
+    """
+
+    title = "The gradients on which a step of Adam is longest"
+    source = Source("emergence2026", "Figure 5.10", note="the effective learning rate, made exact")
+    population = GradientHistories()
+    relation = Equal()
+    control = Control("0.98 of it", lambda bound, problem: 0.98 * bound)
+    controls = "the length of the longest step of Adam"
+    unexplained = "how long steps are on gradients that occur"
+
+    def predict(self, problem: GradientHistory) -> Array:
+        return _supremum(problem)
+
+    def measure(self, problem: GradientHistory, key: Key[Array, ""]) -> Array:
+        return _last_step(problem, problem.longest)
+
+    def condition(self, problem: GradientHistory) -> Array:
+        """Each of T updates of two moments rounds, and 1 - b2^T cancels where b2 is near 1."""
+        return len(problem.gradients) + 1 / (1 - problem.b2)

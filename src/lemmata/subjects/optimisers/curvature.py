@@ -1,0 +1,175 @@
+"""Curvature from products: how far a probe may be from it, what Sophia makes of it, and what rescaling does to it.
+
+This theory controls estimates of the largest eigenvalue and of the trace from random vectors, whatever the operator,
+and the Hessian of a network of rectified units on the parameters that compute the same. It leaves unexplained what
+sharpness says about new data.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source
+from lemmata.engine.problems._noisy_steps import ProbedHessian, ProbedHessians
+from lemmata.engine.problems._probed_operators import (
+    IsolatedEigenvalue,
+    IsolatedEigenvalues,
+    RescaledNetworks,
+    RescaledUnits,
+    SeparableLoss,
+    SeparableLosses,
+)
+from lemmata.spectra import hessian_product
+from lemmata.spectra._krylov import three_term
+from lemmata.spectra._trace import probed
+
+_DELTA = 0.1
+_PROBES = 128
+_GAMMA = 0.5
+
+
+class LanczosFromRandomStart(Claim[IsolatedEigenvalue]):
+    """The largest Ritz value theta after k products of a symmetric operator in n dimensions with a start that is
+    uniform on the sphere misses the largest eigenvalue, but with probability delta = 1/10, by at most
+
+        (lambda_max - theta)/(lambda_max - lambda_min) <= ( log(1.648 sqrt(n)/delta) / (2 k - 1) )²,
+
+    whatever the other eigenvalues.
+    """
+
+    title = "How far the largest eigenvalue can be missed"
+    source = Source("kuczynski1992", note="main result, Lanczos in probability")
+    population = IsolatedEigenvalues()
+    relation = AtMost(delta=_DELTA)
+    control = Control("a third of it", lambda bound, problem: bound / 3)
+    controls = "the largest eigenvalue that products show"
+    unexplained = "how much nearer most operators let it come"
+    trials = 400
+
+    def predict(self, problem: IsolatedEigenvalue) -> Array:
+        logarithm = math.log(1.648 * math.sqrt(len(problem.values)) / _DELTA)
+        return jnp.asarray((logarithm / (2 * problem.products - 1)) ** 2)
+
+    def measure(self, problem: IsolatedEigenvalue, key: Key[Array, ""]) -> Array:
+        values = problem.values
+        diagonal, beside, _ = three_term(lambda v: values * v, values, key, problem.products)
+        inner = jnp.diag(diagonal) + jnp.diag(beside[:-1], 1) + jnp.diag(beside[:-1], -1)
+        return (values.max() - jnp.linalg.eigvalsh(inner)[-1]) / (values.max() - values.min())
+
+    def trivial(self, problem: IsolatedEigenvalue) -> Array:
+        """A value is somewhere in the spectrum."""
+        return jnp.ones(())
+
+
+class HutchinsonTraceVariance(Claim[ProbedHessian]):
+    """With independent random signs u, u'Hu estimates the trace of a symmetric matrix H without bias, and its mean
+    square error is
+
+        2 (|H|_F² - sum_i H_ii²);
+
+    normal u would have 2 |H|_F².
+    """
+
+    title = "The error of a probed trace"
+    source = Source("avron2011", note="the variance of Hutchinson's estimate")
+    population = ProbedHessians()
+    relation = EqualInMean(resolution=0.05)
+    control = Control(
+        "as with normal probes", lambda value, problem: value + 2 * jnp.sum(jnp.diag(problem.hessian) ** 2)
+    )
+    controls = "the error of an estimated trace"
+    unexplained = "errors of estimates that learn the range of the matrix first"
+    trials = 64
+
+    def predict(self, problem: ProbedHessian) -> Array:
+        return 2 * (jnp.sum(problem.hessian**2) - jnp.sum(jnp.diag(problem.hessian) ** 2))
+
+    def measure(self, problem: ProbedHessian, key: Key[Array, ""]) -> Array:
+        like = jnp.zeros(len(problem.hessian))
+        product = hessian_product(lambda x: x @ problem.hessian @ x / 2, like)
+        return jnp.mean((probed(product, like, key, _PROBES) - jnp.trace(problem.hessian)) ** 2)
+
+
+class SophiaStepIsClippedNewton(Claim[SeparableLoss]):
+    """On a loss that is a sum over coordinates, with curvatures h_i and slopes g_i, the steps of Sophia without
+    momentum, once it has an estimate of the curvature, are
+
+        -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere:
+
+    a share of Newton's step in stiff coordinates, and a step of fixed length where the loss is flat or bends down,
+    where Newton's would climb.
+    """
+
+    title = "Sophia's step is Newton's, clipped"
+    source = Source("emergence2026", "Figure 5.21", "Remark 5.14", note="made exact")
+    population = SeparableLosses()
+    relation = Equal()
+    control = Control(
+        "Newton's step, without the clip", lambda step, problem: -_slope(problem) / (_GAMMA * problem.curvature)
+    )
+    controls = "one step of Sophia"
+    unexplained = "how wrong an estimate may be"
+
+    def predict(self, problem: SeparableLoss) -> Array:
+        slope = _slope(problem)
+        bends = problem.curvature > 0
+        newton = jnp.abs(slope) / jnp.where(bends, _GAMMA * problem.curvature, 1.0)
+        return -jnp.sign(slope) * jnp.where(bends, jnp.minimum(newton, 1.0), 1.0)
+
+    def measure(self, problem: SeparableLoss, key: Key[Array, ""]) -> Array:
+        """The second step, at the same place: the first finds the curvature."""
+        probe = optax.contrib.hutchinson_estimator_diag_hessian(key)
+        method = optax.contrib.sophia(
+            1.0, b1=0.0, b2=0.0, eps=1e-12, weight_decay=0.0, gamma=_GAMMA, hessian_diagonal_fn=probe
+        )
+        at = jnp.ones_like(problem.slope)
+        slope = jax.grad(problem)(at)
+        _, state = method.update(slope, method.init(at), at, obj_fn=problem)
+        return jnp.asarray(method.update(slope, state, at, obj_fn=problem)[0])
+
+
+def _slope(problem: SeparableLoss) -> Float[Array, " d"]:
+    return problem.curvature - problem.slope
+
+
+class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
+    """A network f(x) = sum_i a_i max(w_i'x, 0) computes the same with (c a, w/c) for every c > 0, but the trace of the
+    Hessian of its squared error, the mean of (f - y)²/2, is
+
+        c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i²:
+
+    as large as one likes for the same function, and least where the two terms are equal.
+    """
+
+    title = "Sharpness is not a property of the function"
+    source = Source("emergence2026", "Figure 5.15", note="what rescaling does to the Hessian")
+    population = RescaledNetworks()
+    relation = Equal()
+    control = Control("the same for every c", lambda value, problem: _traces(problem) @ jnp.ones(2))
+    controls = "the trace of the Hessian on parameters that compute the same function"
+    unexplained = "which of them a method ends at"
+
+    def predict(self, problem: RescaledUnits) -> Array:
+        return _traces(problem) @ jnp.stack([problem.scale**-2, problem.scale**2])
+
+    def measure(self, problem: RescaledUnits, key: Key[Array, ""]) -> Array:
+        out, weights = problem.rescaled
+        both = jnp.concatenate([out, weights.ravel()])
+        split = lambda v: (v[: len(out)], v[len(out) :].reshape(weights.shape))
+        product = hessian_product(lambda v: problem.loss(split(v)), both)
+        return jnp.trace(jax.vmap(product)(jnp.eye(len(both))))
+
+    def condition(self, problem: RescaledUnits) -> Array:
+        """Sums over rows and units of products of three numbers."""
+        return jnp.asarray(4.0 * problem.x.size)
+
+
+def _traces(problem: RescaledUnits) -> Float[Array, " 2"]:
+    """Of the two blocks at c = 1."""
+    inner = problem.x @ problem.weights.T
+    lengths = jnp.sum(problem.x**2, axis=1)
+    first = jnp.mean(jnp.sum(jnp.maximum(inner, 0.0) ** 2, axis=1))
+    return jnp.stack([first, jnp.mean(lengths * ((inner > 0) @ problem.out**2))])

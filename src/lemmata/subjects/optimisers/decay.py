@@ -1,0 +1,200 @@
+"""What decoupled weight decay does: it makes a box, and inside the box it does nothing.
+
+This theory controls where methods with steps of bounded size and decoupled decay end on full gradients of a convex
+loss, and that coupled decay ends elsewhere. It assumes small steps; it leaves unexplained noise, which makes decay
+shrink.
+"""
+
+import abc
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, ArrayLike, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Limit, Source
+from lemmata.engine.problems._decayed_quadratics import DecayedQuadratic, DecayedQuadratics, DecayedRun, DecayedRuns
+
+_STEPS = (60.0, 600.0, 6000.0)
+_NEAR = Limit("steps", _STEPS, margin=0.02, resolution=0.02, relative=False)
+
+
+def _schedule(count: ArrayLike) -> Array:
+    """Steps that tend to 0 with an infinite sum."""
+    return 0.05 / jnp.sqrt(1 + jnp.asarray(count) / 20)
+
+
+def _adam(decay: Float[Array, ""] | float) -> optax.GradientTransformation:
+    # where decay balances the step, gradient and sqrt(v) fall together, no faster than sqrt(b2) a step: 0.999 takes
+    # long
+    return optax.adamw(_schedule, b2=0.99, eps=1e-12, weight_decay=decay)
+
+
+def _visited(
+    problem: DecayedQuadratic, method: optax.GradientTransformation, coupled: Float[Array, ""] | float = 0.0
+) -> Float[Array, "rungs d"]:
+    """The weights after each of the numbers of steps, with `coupled` times the weights added to the gradient."""
+
+    def one(_, carry):
+        at, state = carry
+        update, state = method.update(problem.gradient(at) + coupled * at, state, at)
+        return at + update, state
+
+    carry, found, before = (problem.start, method.init(problem.start)), [], 0
+    for steps in _STEPS:
+        carry = jax.lax.fori_loop(before, int(steps), one, carry)
+        found, before = [*found, carry[0]], int(steps)
+    return jnp.stack(found)
+
+
+def _stationarity(problem: DecayedQuadratic, at: Float[Array, " d"]) -> Float[Array, ""]:
+    """How far a projected gradient step on the box |x|_inf <= 1/lambda moves x: 0 at the constrained minimiser alone.
+
+    A point outside the box moves by what it is outside at least.
+    """
+    moved = jnp.clip(at - problem.gradient(at), -1 / problem.decay, 1 / problem.decay)
+    return jnp.abs(at - moved).max()
+
+
+class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
+    """A method with decoupled decay on full gradients ends at the minimiser of the loss over a box."""
+
+    population = DecayedQuadratics(reach=2.5)
+    relation = _NEAR
+    control = Control("a tenth of the ridge solution's remains", lambda value, problem: value + 0.1)
+    controls = "where full-batch training with decoupled weight decay ends"
+    unexplained = "noise in the gradients; whether a method converges at all where the loss is not convex"
+    trials = 64
+
+    @abc.abstractmethod
+    def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
+        """The optimiser."""
+
+    def predict(self, problem: DecayedQuadratic) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
+        """How far from stationary on the box, in units of the ridge solution's distance."""
+        found = _visited(problem, self.method(problem.decay))
+        return jax.vmap(lambda at: _stationarity(problem, at))(found) / _stationarity(problem, problem.ridge)
+
+
+class AdamwSolvesBox(AbstractDecayMakesBox):
+    """AdamW with decoupled decay lambda on full gradients of a convex loss f, steps tending to 0, ends at the minimiser
+    of
+
+        f(x)   over   |x|_inf <= 1/lambda,
+
+    and not at that of f(x) + lambda |x|²/2: the distance by which a projected gradient step on the box still moves x,
+    in units of what it is at the ridge solution, tends to 0.
+    """
+
+    title = "AdamW minimises over a box"
+    source = Source("xie2024", note="main result")
+
+    def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
+        return _adam(decay)
+
+
+class LionSolvesBox(AbstractDecayMakesBox):
+    """Lion, the sign of a momentum, with decoupled decay lambda on full gradients of a convex loss f, steps tending to
+    0, ends at the minimiser of f over |x|_inf <= 1/lambda: the distance by which a projected gradient step on the box
+    still moves x, in units of what it is at the ridge solution, tends to 0.
+    """
+
+    title = "Lion minimises over a box"
+    source = Source("chen2024lion", note="main result")
+
+    def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
+        return optax.lion(_schedule, weight_decay=decay)
+
+
+class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
+    """Where the minimiser x* of a convex loss has |x*|_inf < 1/lambda, AdamW with decay lambda on full gradients, steps
+    tending to 0, ends at x* itself, as without decay: |x - x*|, in units of the distance of the ridge solution, tends
+    to 0.
+    """
+
+    title = "Inside its box decoupled decay does not shrink"
+    source = Source("emergence2026", "Figure 5.12", note="the two paths, and where they end")
+    population = DecayedQuadratics(reach=0.7)
+    relation = _NEAR
+    control = Control("a tenth of the way to the ridge solution", lambda value, problem: value + 0.1)
+    controls = "where full-batch training with decoupled weight decay ends"
+    unexplained = "noise in the gradients, with which the weights do shrink"
+    trials = 64
+
+    def predict(self, problem: DecayedQuadratic) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
+        away = jnp.linalg.norm(_visited(problem, _adam(problem.decay)) - problem.optimum, axis=1)
+        return away / jnp.linalg.norm(problem.ridge - problem.optimum)
+
+
+class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
+    """Adam on f(x) + lambda |x|²/2, the decay in the gradient, ends at the ridge solution, the minimiser of that sum:
+    its distance from there, in units of the distance between the ridge solution and the minimiser of f, tends to 0.
+    """
+
+    title = "Coupled decay ends at the ridge solution"
+    source = Source("loshchilov2019", note="the other side of the distinction")
+    population = DecayedQuadratics(reach=0.7)
+    relation = _NEAR
+    control = Control("a tenth of the way back to the minimiser of f", lambda value, problem: value + 0.1)
+    controls = "where full-batch training with an L2 penalty ends"
+    unexplained = "which of the two generalises better"
+    trials = 64
+
+    def predict(self, problem: DecayedQuadratic) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
+        away = jnp.linalg.norm(_visited(problem, _adam(0.0), problem.decay) - problem.ridge, axis=1)
+        return away / jnp.linalg.norm(problem.ridge - problem.optimum)
+
+
+class SignDecayContracts(Claim[DecayedRun]):
+    """Steps x <- (1 - eta lambda) x - eta u with |u|_inf <= 1, as Lion's, approach the box |x|_inf <= 1/lambda at least
+    geometrically, whatever the gradients:
+
+        (|x_t|_inf - 1/lambda)_+ <= (1 - eta lambda)^t (|x_0|_inf - 1/lambda).
+    """
+
+    title = "Sign steps with decay fall into a box geometrically"
+    source = Source("chen2024lion", note="the first phase")
+    population = DecayedRuns()
+    relation = AtMost()
+    control = Control(
+        "at twice the rate",
+        lambda bound, problem: (
+            bound
+            * ((1 - 2 * problem.rate * problem.decay) / (1 - problem.rate * problem.decay)) ** len(problem.gradients)
+        ),
+    )
+    controls = "how far the weights are outside the box"
+    unexplained = "what happens inside it"
+
+    def predict(self, problem: DecayedRun) -> Array:
+        outside = jnp.abs(problem.start).max() - 1 / problem.decay
+        return (1 - problem.rate * problem.decay) ** len(problem.gradients) * outside
+
+    def measure(self, problem: DecayedRun, key: Key[Array, ""]) -> Array:
+        method = optax.lion(problem.rate, weight_decay=problem.decay)
+
+        def one(carry, slope):
+            at, state = carry
+            update, state = method.update(slope, state, at)
+            return (at + update, state), None
+
+        end = jax.lax.scan(one, (problem.start, method.init(problem.start)), problem.gradients)[0][0]
+        return jnp.maximum(jnp.abs(end).max() - 1 / problem.decay, 0.0)
+
+    def condition(self, problem: DecayedRun) -> Array:
+        """Each step rounds weights of the size of the start; subtracting 1/lambda magnifies that."""
+        size = jnp.abs(problem.start).max()
+        return len(problem.gradients) * size / self.predict(problem)
+
+    def trivial(self, problem: DecayedRun) -> Array:
+        """No step moves a weight outwards by more than eta."""
+        return jnp.abs(problem.start).max() + len(problem.gradients) * problem.rate - 1 / problem.decay

@@ -1,0 +1,178 @@
+"""Noise in optimisers and in their comparison: probes, memories, the spread at a minimum, the luck of more trials.
+
+This theory controls variances and weights of linear recursions, and the order of identical competitors. It assumes
+noise that is independent from step to step; it leaves unexplained the noise of data.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
+from lemmata.engine.problems._noisy_steps import (
+    MixedMemories,
+    MixedMemory,
+    NoisyMinima,
+    NoisyMinimum,
+    ProbedHessian,
+    ProbedHessians,
+    UnequalTuning,
+    UnequalTunings,
+)
+from lemmata.subjects.optimisers import updates_of
+
+_PROBES = 256
+_ROUNDS = 512
+_CHAINS = 64
+_BURNT, _KEPT = 150, 50
+_LINEAR = 1e30
+
+
+def _off_diagonal(problem: ProbedHessian) -> Array:
+    return jnp.sum(problem.hessian**2, axis=1) - jnp.diag(problem.hessian) ** 2
+
+
+class HutchinsonVariance(Claim[ProbedHessian]):
+    """With independent random signs u, the estimate u o (H u) of the diagonal of a Hessian H, o entry by entry, is
+    unbiased, and its i-th entry has the mean square error
+
+        sum_(j != i) H_ij²;
+
+    normal u would add 2 H_ii².
+    """
+
+    title = "The error of a probed diagonal of the Hessian"
+    source = Source("emergence2026", "Figure 5.21", note="the cheap estimate of curvature")
+    population = ProbedHessians()
+    relation = EqualInMean(resolution=0.05)
+    control = Control("as with normal probes", lambda value, problem: value + 2 * jnp.diag(problem.hessian) ** 2)
+    controls = "the error of an estimated curvature"
+    unexplained = "how stale an estimate may become"
+    trials = 64
+
+    def predict(self, problem: ProbedHessian) -> Array:
+        return _off_diagonal(problem)
+
+    def measure(self, problem: ProbedHessian, key: Key[Array, ""]) -> Array:
+        method = optax.contrib.hutchinson_estimator_diag_hessian(key)
+        loss = lambda x: x @ problem.hessian @ x / 2
+        at = jnp.zeros(len(problem.hessian))
+
+        def one(state: Any, _: None) -> tuple[Any, Any]:
+            found, state = method.update(at, state, at, obj_fn=loss)
+            return state, found
+
+        found = jax.lax.scan(one, method.init(at), None, length=_PROBES)[1]
+        return jnp.mean((found - jnp.diag(problem.hessian)) ** 2, axis=0)
+
+
+class TwoMemories(Claim[MixedMemory]):
+    """The numerator of AdEMAMix gives the first gradient, when it is k steps old, the weight
+
+        (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k:
+
+    a fast memory that is corrected for its start and a slow one that is not. Far from the start the weights of all ages
+    add up to 1 + alpha.
+    """
+
+    title = "The weights of two memories"
+    source = Source("pagliardini2024", note="the method")
+    population = MixedMemories()
+    relation = Equal()
+    control = Control(
+        "both memories are corrected for their start",
+        lambda value, problem: (
+            value
+            + problem.alpha
+            * (1 - problem.slow)
+            * problem.slow ** jnp.arange(problem.steps)
+            * (1 / (1 - problem.slow ** jnp.arange(1, problem.steps + 1)) - 1)
+        ),
+    )
+    controls = "how much of an old gradient is in a step"
+    unexplained = "why gradients that old are still of use"
+
+    def predict(self, problem: MixedMemory) -> Array:
+        age = jnp.arange(problem.steps)
+        fast = (1 - problem.fast) * problem.fast**age / (1 - problem.fast ** (age + 1))
+        return fast + problem.alpha * (1 - problem.slow) * problem.slow**age
+
+    def measure(self, problem: MixedMemory, key: Key[Array, ""]) -> Array:
+        """An impulse; a huge eps makes the step linear in the gradients."""
+        method = optax.contrib.scale_by_ademamix(
+            b1=problem.fast, b2=0.999, b3=problem.slow, alpha=problem.alpha, eps=_LINEAR
+        )
+        impulse = jnp.zeros(problem.steps).at[0].set(1.0)
+        return _LINEAR * updates_of(method, impulse)
+
+    def condition(self, problem: MixedMemory) -> Array:
+        """Powers are rounded in each step, and 1 - b loses digits of b."""
+        return problem.steps / (1 - problem.fast) + 1 / (1 - problem.slow)
+
+
+class StationaryVariance(Claim[NoisyMinimum]):
+    """Descent with step a and momentum beta on h x²/2, with independent noise of variance C in its gradients, has the
+    stationary variance
+
+        a (1 + beta) C / ( (1 - beta) h (2 (1 + beta) - a h) ),
+
+    without momentum a C/(h (2 - a h)). It is infinite at the largest stable step, where the formula of small steps,
+    a C/(2 (1 - beta) h), says nothing unusual.
+    """
+
+    title = "The stationary variance of descent with momentum"
+    source = Source("emergence2026", "Figure 5.4", note="geometry and noise")
+    population = NoisyMinima()
+    relation = EqualInMean(resolution=0.05)
+    control = Control(
+        "as for small steps",
+        lambda value, problem: problem.step * problem.variance / (2 * (1 - problem.momentum) * problem.curvature),
+    )
+    controls = "the spread of the weights about a minimum"
+    unexplained = "noise whose variance depends on the weights"
+    trials = 64
+
+    def predict(self, problem: NoisyMinimum) -> Array:
+        a, beta, h = problem.step, problem.momentum, problem.curvature
+        return a * (1 + beta) * problem.variance / ((1 - beta) * h * (2 * (1 + beta) - a * h))
+
+    def measure(self, problem: NoisyMinimum, key: Key[Array, ""]) -> Array:
+        method = optax.sgd(problem.step, momentum=problem.momentum)
+        noise = jnp.sqrt(problem.variance) * jax.random.normal(key, (_BURNT + _KEPT, _CHAINS))
+
+        def one(carry, drawn):
+            at, state = carry
+            update, state = method.update(problem.curvature * at + drawn, state)
+            return (at + update, state), at**2
+
+        start = jnp.zeros(_CHAINS)
+        return jax.lax.scan(one, (start, method.init(start)), noise)[1][_BURNT:].mean()
+
+
+class MoreTuningWins(Claim[UnequalTuning]):
+    """Of two optimisers without any difference, tuned with k_A and k_B independent random trials, the first has the
+    best run with probability
+
+        k_A / (k_A + k_B),
+
+    whatever the law of the losses, as long as it has no ties.
+    """
+
+    title = "Who tunes more wins"
+    source = Source("emergence2026", "Figure 5.26", note="what an uncontrolled comparison measures")
+    population = UnequalTunings()
+    relation = EqualInMean(resolution=0.05)
+    control = Control("each wins half of the comparisons", lambda value, problem: 0.5 * jnp.ones(()))
+    controls = "the winner of a comparison between identical methods"
+    unexplained = "real differences"
+    trials = 64
+
+    def predict(self, problem: UnequalTuning) -> Array:
+        return jnp.asarray(problem.more / (problem.more + problem.fewer))
+
+    def measure(self, problem: UnequalTuning, key: Key[Array, ""]) -> Array:
+        losses = jnp.exp(problem.tail * jax.random.normal(key, (_ROUNDS, problem.more + problem.fewer)))
+        return jnp.mean(losses[:, : problem.more].min(axis=1) < losses[:, problem.more :].min(axis=1))

@@ -1,0 +1,169 @@
+"""State in a subspace of the gradients: what such a method is, what it leaves undone, what it stores.
+
+This theory controls GaLore with a given basis: it is Adam in rotated coordinates where the basis is whole, and blind to
+the rest where it is not. It leaves unexplained how much of the gradients of networks a basis holds.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Source
+from lemmata.engine.problems._gradient_matrices import GradientMatrices, GradientSequences
+from lemmata.engine.problems._noisy_steps import StoredMatrices, StoredMatrix
+from lemmata.subjects.optimisers import updates_of
+
+_WHOLE = -1
+_EVERY, _STEPS = 2, 4
+_STORED_RANK = 2
+_SINGLE = 2.0**29
+"""Bases are found in single precision: 2^-23 in place of 2^-52."""
+
+
+def _square(problem: GradientMatrices) -> Float[np.ndarray, "t k k"]:
+    """The leading square blocks: of a rectangle the basis spans the columns of the first gradient alone."""
+    size = min(problem.gradients.shape[1:])
+    return np.asarray(problem.gradients[:, :size, :size])
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _galore_steps(gradients: Float[Array, "t k k"], rank: int) -> Float[Array, "t k k"]:
+    inner = optax.scale_by_adam(b1=0.9, b2=0.95, eps=0.0)
+    return updates_of(optax.contrib.scale_by_galore(rank, len(gradients) + 1, base_optimizer=inner), gradients)
+
+
+@jax.jit
+def _adam_steps(gradients: Float[Array, "t k k"]) -> Float[Array, "t k k"]:
+    return updates_of(optax.scale_by_adam(b1=0.9, b2=0.95, eps=0.0), gradients)
+
+
+class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
+    """GaLore with as many dimensions as a square matrix of weights has rows is, as long as its basis stands still,
+    Adam in coordinates that are rotated on one side: with U the left singular vectors of the gradient that made the
+    basis, its steps are U a_t, a_t Adam's steps on U'G_t.
+    """
+
+    title = "With the whole space GaLore is Adam in a rotated basis"
+    source = Source("emergence2026", "Figure 5.20", note="at full rank")
+    population = GradientSequences()
+    relation = Equal(block=_WHOLE)
+    control = Control("in the original coordinates", lambda value, problem: _adam_steps(_square(problem)))
+    controls = "the steps of GaLore between two bases"
+    unexplained = "how few dimensions do"
+    traced = False
+
+    def predict(self, problem: GradientMatrices) -> Array:
+        gradients = _square(problem)
+        left = np.linalg.svd(gradients[0])[0]
+        return jnp.asarray(left @ np.asarray(_adam_steps(left.T @ gradients)))
+
+    def measure(self, problem: GradientMatrices, key: Key[Array, ""]) -> Array:
+        gradients = jnp.asarray(_square(problem))
+        return _galore_steps(gradients, len(gradients[0]))
+
+    def condition(self, problem: GradientMatrices) -> Array:
+        """Singular vectors turn by the rounding over the smallest gap of the values; small entries are divided by."""
+        gradients = _square(problem)
+        left, values, _ = np.linalg.svd(gradients[0])
+        gap = np.abs(np.diff(values)).min(initial=values[-1])
+        turned = np.abs(left.T @ gradients)
+        return jnp.asarray(_SINGLE * len(gradients) * values[0] / gap * turned.max() / turned.min())
+
+
+def _rank(problem: GradientMatrices) -> int:
+    return max(min(problem.gradients.shape[1:]) // 3, 1)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _losses(target: Float[Array, "m n"], rank: int) -> Float[Array, " t"]:
+    method = optax.contrib.scale_by_galore(rank, _EVERY, base_optimizer=optax.identity())
+
+    def one(carry, _):
+        at, state = carry
+        step, state = method.update(at - target, state)
+        return (at - step, state), jnp.sum((at - step - target) ** 2) / 2
+
+    start = jnp.zeros_like(target)
+    return jax.lax.scan(one, (start, method.init(start)), None, length=_STEPS)[1]
+
+
+class GaloreLeavesTheTail(Claim[GradientMatrices]):
+    """Descent on |W - A|²/2 from 0 with steps of size 1, each gradient projected on r dimensions that are the leading
+    left singular vectors of the gradient and are renewed in every second step (GaLore without Adam), has after t steps
+    the loss
+
+        1/2 sum_(i > r ceil(t/2)) s_i²,
+
+    s_i the singular values of A, from the largest: after its first step a basis has nothing left to do, and only the
+    next one lowers the loss. It is the least that r ceil(t/2) dimensions can do.
+    """
+
+    title = "A basis lowers the loss once, by its share of singular values"
+    source = Source("zhao2024", note="projection by singular vectors, on the simplest loss")
+    population = GradientSequences()
+    relation = Equal()
+    control = Control("further steps in a basis halve what is left", lambda loss, problem: loss / 2)
+    controls = "the loss that training in a subspace leaves"
+    unexplained = "gradients of networks, whose leading directions change while they are followed"
+    traced = False
+
+    def hypotheses(self, problem: GradientMatrices) -> list[Hypothesis]:
+        least = min(problem.gradients.shape[1:])
+        return [
+            Hypothesis("the rank is below a third", least, ">", 2 * _rank(problem), "two bases leave something undone")
+        ]
+
+    def predict(self, problem: GradientMatrices) -> Array:
+        bases = [-(-number // _EVERY) for number in range(1, _STEPS + 1)]
+        return jnp.asarray([_tail(problem, count) for count in bases])
+
+    def measure(self, problem: GradientMatrices, key: Key[Array, ""]) -> Array:
+        return _losses(problem.gradients[0], _rank(problem))
+
+    def condition(self, problem: GradientMatrices) -> Array:
+        """A basis is wrong by single precision over a gap; the loss by its square, times how small the tail is."""
+        values = np.linalg.svd(np.asarray(problem.gradients[0]), compute_uv=False)
+        gap = np.abs(np.diff(values)).min(initial=values[-1])
+        turned = (_SINGLE * 2.0**-26 * values[0] / gap) ** 2  # 2^-23 over the gap, squared, in units of 2^-52
+        return jnp.asarray(64 * turned * np.sum(values**2) / (2 * _tail(problem, 2)))
+
+
+def _tail(problem: GradientMatrices, bases: int) -> float:
+    values = np.linalg.svd(np.asarray(problem.gradients[0]), compute_uv=False)
+    return float(np.sum(values[bases * _rank(problem) :] ** 2) / 2)
+
+
+class GaloreStoredNumbers(Claim[StoredMatrix]):
+    """For a matrix of m rows and n columns GaLore of rank r with Adam inside stores, counters aside,
+
+        r (max(m, n) + 2 min(m, n))
+
+    numbers where it projects the longer side, as optax does: the basis and two moments. Projecting the shorter side
+    takes r (min(m, n) + 2 max(m, n)); Adam alone takes 2 m n.
+    """
+
+    title = "How many numbers GaLore stores"
+    source = Source("zhao2024", note="the table of memory, for the other side")
+    population = StoredMatrices()
+    relation = Equal()
+    control = Control(
+        "two numbers a row and column for each rank",
+        lambda count, problem: 2.0 * _STORED_RANK * (problem.rows + problem.columns) * jnp.ones(()),
+    )
+    controls = "the memory of training in a subspace"
+    unexplained = "how large a rank has to be"
+    traced = False
+
+    def predict(self, problem: StoredMatrix) -> Array:
+        sides = (problem.rows, problem.columns)
+        return jnp.asarray(_STORED_RANK * (max(sides) + 2 * min(sides)), float)
+
+    def measure(self, problem: StoredMatrix, key: Key[Array, ""]) -> Array:
+        """Leaves of the state with more than one number."""
+        weights = jax.ShapeDtypeStruct((problem.rows, problem.columns), np.float64)
+        state = jax.tree.leaves(jax.eval_shape(optax.contrib.scale_by_galore(_STORED_RANK).init, weights))
+        return jnp.asarray(sum(leaf.size for leaf in state if leaf.size > 1), float)

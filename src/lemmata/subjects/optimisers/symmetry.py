@@ -1,0 +1,264 @@
+"""Which changes of coordinates an optimiser does not notice.
+
+This theory controls the whole path of training after a change of coordinates of the weights, or of the unit of the
+loss: an optimiser commutes with a group of maps where its path is mapped to the path on the mapped loss. It assumes eps
+= 0. It leaves unexplained which group suits a network.
+"""
+
+import abc
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._training_matrices import MatrixTraining, MatrixTrainings
+from lemmata.subjects.optimisers import shampoo
+
+_WHOLE = -1
+_RATE = 0.02
+Map = tuple[Callable, Callable]
+"""A map of matrices and its inverse."""
+
+
+def _trained(problem: MatrixTraining, method: optax.GradientTransformation, loss: Callable, start: Array) -> Array:
+    def one(_, carry):
+        weights, state = carry
+        update, state = method.update(jax.grad(loss)(weights), state, weights)
+        return weights + update, state
+
+    return jax.lax.fori_loop(0, problem.steps, one, (start, method.init(start)))[0]
+
+
+def _through(problem: MatrixTraining, method: optax.GradientTransformation, maps: Map, scale: Array | float) -> Array:
+    """Weights that were trained in mapped coordinates, on scale times the loss, still mapped."""
+    forth, back = maps
+    return _trained(problem, method, lambda weights: scale * problem.loss(back(weights)), forth(problem.start))
+
+
+def rotation(problem: MatrixTraining) -> Map:
+    """An orthogonal map of all entries together."""
+    turn = lambda matrix: lambda w: (matrix @ w.ravel()).reshape(w.shape)
+    return turn(problem.whole), turn(problem.whole.T)
+
+
+def side_rotations(problem: MatrixTraining) -> Map:
+    """W -> U W V."""
+    return lambda w: problem.left @ w @ problem.right, lambda w: problem.left.T @ w @ problem.right.T
+
+
+def signed_permutation(problem: MatrixTraining) -> Map:
+    """Entries in another order, with signs."""
+    forth = lambda w: problem.signs * w.ravel()[problem.order].reshape(w.shape)
+    back = lambda w: (problem.signs * w).ravel()[jnp.argsort(problem.order)].reshape(w.shape)
+    return forth, back
+
+
+def side_permutations(problem: MatrixTraining) -> Map:
+    """Rows and columns in another order, with signs of all entries."""
+    forth = lambda w: problem.signs * w[problem.rows][:, problem.columns]
+    back = lambda w: (problem.signs * w)[jnp.argsort(problem.rows)][:, jnp.argsort(problem.columns)]
+    return forth, back
+
+
+def stretching(problem: MatrixTraining) -> Map:
+    """W -> W times 3/2 in the first row."""
+    factor = jnp.ones_like(problem.start).at[0].set(1.5)
+    return lambda w: factor * w, lambda w: w / factor
+
+
+class AbstractCommutes(Claim[MatrixTraining]):
+    """An optimiser commutes with a group of maps, and not with the next larger one."""
+
+    population = MatrixTrainings()
+    relation = Equal(block=_WHOLE)
+    control = Control("it commutes with the next larger group", lambda value, problem: value)
+    controls = "the weights after training in other coordinates"
+    unexplained = "which symmetry makes training better"
+    scales = True
+    """Whether the unit of the loss does not matter either."""
+
+    @abc.abstractmethod
+    def method(self) -> optax.GradientTransformation:
+        """The optimiser."""
+
+    @abc.abstractmethod
+    def maps(self, problem: MatrixTraining) -> Map:
+        """A map of the group, and its inverse."""
+
+    def predict(self, problem: MatrixTraining) -> Array:
+        """Train, then map."""
+        return self.maps(problem)[0](_trained(problem, self.method(), problem.loss, problem.start))
+
+    def measure(self, problem: MatrixTraining, key: Key[Array, ""]) -> Array:
+        """Map, then train."""
+        return _through(problem, self.method(), self.maps(problem), problem.scale if self.scales else 1.0)
+
+    def condition(self, problem: MatrixTraining) -> Array:
+        """Each step divides by a root of squared gradients: the smallest entry has the rounding of the largest.
+
+        Five Newton-Schulz steps or an inverse fourth root magnify a small singular value no more than that; the loss
+        adds 24 points, and rounding of a step moves the next gradient.
+        """
+        slope = jnp.abs(jax.grad(problem.loss)(problem.start))
+        values = jnp.linalg.svd(slope, compute_uv=False)
+        return 10.0 * problem.steps * (slope.max() / slope.min() + (values[0] / values[-1]) ** 2)
+
+
+def _beyond(method: Callable[[], optax.GradientTransformation], inner: Callable, outer: Callable) -> Callable:
+    """The mapped end of training that went through the larger group and back."""
+
+    def other(value: Array, problem: MatrixTraining) -> Array:
+        back = outer(problem)[1]
+        return inner(problem)[0](back(_through(problem, method(), outer(problem), 1.0)))
+
+    return other
+
+
+def _sgd() -> optax.GradientTransformation:
+    return optax.sgd(_RATE, momentum=0.9)
+
+
+def _adam() -> optax.GradientTransformation:
+    return optax.adamw(_RATE, eps=0.0, weight_decay=0.1)
+
+
+def _adagrad() -> optax.GradientTransformation:
+    return optax.adagrad(_RATE, initial_accumulator_value=0.0, eps=0.0)
+
+
+def _lion() -> optax.GradientTransformation:
+    return optax.lion(_RATE, weight_decay=0.1)
+
+
+def _muon() -> optax.GradientTransformation:
+    return optax.chain(optax.contrib.scale_by_muon(eps=0.0), optax.scale_by_learning_rate(_RATE))
+
+
+def _shampoo() -> optax.GradientTransformation:
+    return shampoo(_RATE, eps=1e-14)
+
+
+def _adafactor() -> optax.GradientTransformation:
+    return optax.adafactor(_RATE, min_dim_size_to_factor=2)
+
+
+class SgdCommutesWithRotations(AbstractCommutes):
+    """Descent with momentum commutes with every orthogonal map M of the weights: training on f(M^-1 theta) from M
+    theta_0 ends at M times where training on f from theta_0 ends. It does not commute with stretching one row.
+    """
+
+    title = "Gradient descent sees no rotation"
+    source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
+    scales = False
+    control = Control("it commutes with stretching a row, too", _beyond(_sgd, rotation, stretching))
+
+    def method(self) -> optax.GradientTransformation:
+        return _sgd()
+
+    def maps(self, problem: MatrixTraining) -> Map:
+        return rotation(problem)
+
+
+class AdamCommutesWithSignedPermutations(AbstractCommutes):
+    """AdamW without eps commutes with signed permutations of the coordinates and does not notice a factor of the loss:
+    training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not commute
+    with rotations.
+    """
+
+    title = "Adam sees no signed permutation and no unit of the loss"
+    source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
+    control = Control("it commutes with rotations, too", _beyond(_adam, signed_permutation, rotation))
+
+    def method(self) -> optax.GradientTransformation:
+        return _adam()
+
+    def maps(self, problem: MatrixTraining) -> Map:
+        return signed_permutation(problem)
+
+
+class AdagradCommutesWithSignedPermutations(AbstractCommutes):
+    """Diagonal AdaGrad without eps commutes with signed permutations of the coordinates and does not notice a factor of
+    the loss: training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not
+    commute with rotations.
+    """
+
+    title = "AdaGrad sees no signed permutation and no unit of the loss"
+    source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
+    control = Control("it commutes with rotations, too", _beyond(_adagrad, signed_permutation, rotation))
+
+    def method(self) -> optax.GradientTransformation:
+        return _adagrad()
+
+    def maps(self, problem: MatrixTraining) -> Map:
+        return signed_permutation(problem)
+
+
+class LionCommutesWithSignedPermutations(AbstractCommutes):
+    """Lion with decoupled decay commutes with signed permutations of the coordinates and does not notice a factor of
+    the loss: training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not
+    commute with rotations.
+    """
+
+    title = "Lion sees no signed permutation and no unit of the loss"
+    source = Source("emergence2026", "Figure 5.22", note="the group of an optimiser")
+    control = Control("it commutes with rotations, too", _beyond(_lion, signed_permutation, rotation))
+
+    def method(self) -> optax.GradientTransformation:
+        return _lion()
+
+    def maps(self, problem: MatrixTraining) -> Map:
+        return signed_permutation(problem)
+
+
+class MuonCommutesWithSideRotations(AbstractCommutes):
+    """Muon without eps commutes with rotations of both sides of a weight matrix, W -> U W V, and does not notice a
+    factor of the loss. It does not commute with rotations that mix all entries.
+    """
+
+    title = "Muon sees no rotation of rows or columns"
+    source = Source("emergence2026", "Figure 5.24", note="the group of an optimiser")
+    control = Control("it commutes with rotations of all entries, too", _beyond(_muon, side_rotations, rotation))
+
+    def method(self) -> optax.GradientTransformation:
+        return _muon()
+
+    def maps(self, problem: MatrixTraining) -> Map:
+        return side_rotations(problem)
+
+
+class ShampooCommutesWithSideRotations(AbstractCommutes):
+    """Shampoo commutes with rotations of both sides of a weight matrix, W -> U W V, and does not notice a factor of the
+    loss. It does not commute with rotations that mix all entries.
+    """
+
+    title = "Shampoo sees no rotation of rows or columns"
+    source = Source("gupta2018", note="the group of the method")
+    control = Control("it commutes with rotations of all entries, too", _beyond(_shampoo, side_rotations, rotation))
+
+    def method(self) -> optax.GradientTransformation:
+        return _shampoo()
+
+    def maps(self, problem: MatrixTraining) -> Map:
+        return side_rotations(problem)
+
+
+class AdafactorCommutesWithSidePermutations(AbstractCommutes):
+    """Adafactor commutes with permutations of the rows and of the columns of a weight matrix and with changes of sign
+    of single entries, and does not notice a factor of the loss. It does not commute with permutations of all entries,
+    as Adam does.
+    """
+
+    title = "Adafactor sees rows and columns, but not their order"
+    source = Source("emergence2026", "Figure 5.19", note="the group of an optimiser")
+    control = Control(
+        "it commutes with permutations of all entries, too", _beyond(_adafactor, side_permutations, signed_permutation)
+    )
+
+    def method(self) -> optax.GradientTransformation:
+        return _adafactor()
+
+    def maps(self, problem: MatrixTraining) -> Map:
+        return side_permutations(problem)

@@ -1,0 +1,298 @@
+"""Two-layer erf networks with a cubic teacher: what one unit does in the field of all others, and when it turns."""
+
+from collections.abc import Callable
+from functools import partial
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import brentq, minimize_scalar
+
+from lemmata.core import check_real
+from lemmata.errors import SolverError
+
+_GRID = np.linspace(0.0, 0.5, 2001)[1:-1]
+_MOST, _LEAST = 1e8, 1e-100
+
+
+class Transition(eqx.Module):
+    """Where units with and without the teacher's direction are equally likely to leading order in d.
+
+    Args:
+        interaction: u_c.
+        share: y = q²/(1 + 2|w|²) of units with the direction; 0 for the others.
+        overlap: q of units with the direction, up to its sign.
+        beside: |w|² - q² of these; weight_variance for the others.
+        linear: b, the part of the linear component that is not learned.
+        barrier: the largest action between the two, over d.
+    """
+
+    interaction: float
+    share: float
+    overlap: float
+    beside: float
+    linear: float
+    barrier: float
+
+
+class MixedPhase(eqx.Module):
+    """A network some of whose units have the teacher's direction.
+
+    Args:
+        linear: b, the part of the linear component that is not learned.
+        cubic: c, the part of the cubic one that is not; epsilon before the transition.
+        share: y = q²/(1 + 2|w|²) of units with the direction; 0 where there are none.
+        droplets: d times the fraction of units that have it, to leading order in d; 0 before the transition.
+    """
+
+    linear: float
+    cubic: float
+    share: float
+    droplets: float
+
+
+class CubicTeacher(eqx.Module):
+    """A network sum a_i erf(w_i'x) of N units learns H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), |v| = 1.
+
+    It is in equilibrium: priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N); n labels have noise of variance
+    sigma². In the field of all others, and with sums over data as expectations, one unit has the density exp(-d A(w)),
+
+        A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N),
+
+    h_1 and h_3 of `hermite_overlaps`, and bH_1 + cH_3 what is left of the teacher. That follows from the units' second
+    moments of h, Q, as (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three numbers stay fixed where only
+    sigma² changes: epsilon, weight_variance and ratio = d/(N s); then sigma² d/(n s) = sqrt(ratio/u).
+
+    Args:
+        epsilon: of the teacher, below 0: of the other sign than the features' own third component, which h_1 h_3 < 0
+            has; the transition is then of first order.
+        weight_variance: of w, times d.
+        ratio: d/(N s).
+
+    Raises:
+        SettingError: for an epsilon that is not finite and negative, and others that are not finite and positive.
+    """
+
+    epsilon: float = eqx.field(static=True)
+    weight_variance: float = eqx.field(static=True)
+    ratio: float = eqx.field(static=True)
+
+    def __check_init__(self):
+        check_real("epsilon", self.epsilon, "finite, below 0", lambda found: found < 0)
+        for name in ("weight_variance", "ratio"):
+            check_real(name, getattr(self, name), "finite, above 0", lambda found: found > 0)
+
+    def action(
+        self, w: Float[Array, " d"], interaction: float, linear: float | Array, cubic: float | Array
+    ) -> Float[Array, ""]:
+        """A(w), the first coordinate being along v; -d A is a log density for `lemmata.subjects.samplers`.
+
+        Raises:
+            SettingError: for an interaction that is negative, and numbers that are not finite.
+        """
+        check_real("w", w, "finite", np.isfinite, several=True)
+        _check_field(interaction, linear, cubic)
+        size = jnp.sum(w**2)
+        share = w[0] ** 2 / (1 + 2 * size)
+        return size / (2 * self.weight_variance) - _field(share, interaction, linear, cubic)
+
+    def gain(self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float):
+        """-log p(y)/d for large d, up to a constant: y/(2 g (1 - 2y)) - log(1 - 2y)/2 - field(y), g weight_variance.
+
+        At a share y the likeliest rest of w has |w|² - q² = g (1 - 2y): A(w) less the log of the volume, r/(2g) -
+        log(r)/2 with r = |w|² - q², has on q² = y(1 + 2r)/(1 - 2y) the slope 1/(2g(1 - 2y)) - 1/(2r) in r.
+
+        Raises:
+            SettingError: for a share outside [0, 1/2), a negative interaction, and numbers that are not finite.
+        """
+        _check_share(share)
+        _check_field(interaction, linear, cubic)
+        rest = 1 - 2 * share
+        return share / (2 * self.weight_variance * rest) - np.log(rest) / 2 - _field(share, interaction, linear, cubic)
+
+    def gain_at_held_norm(
+        self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float
+    ):
+        """The same with |w|² - q² held at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
+
+        Raises:
+            SettingError: as `gain`.
+        """
+        _check_share(share)
+        _check_field(interaction, linear, cubic)
+        size = (1 + 2 * self.weight_variance) / (2 * self.weight_variance)
+        return size * share / (1 - 2 * share) - _field(share, interaction, linear, cubic)
+
+    def linear_part(self, interaction: float) -> float:
+        """The b at which no unit has the direction: 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)), k = 4/(pi (1 + 2g)).
+
+        To leading order in 1/d units are normal there, of variance 1/(d (1/g - k u b²)) along v, and c is epsilon.
+
+        Args:
+            interaction: u.
+        """
+        rule = f"above 0 and below {_MOST:g}"
+        check_real("interaction", interaction, rule, lambda found: (found > 0) & (found < _MOST))
+        top = min(1.0, 1 / np.sqrt(self._slope * interaction * self.weight_variance)) * (1 - 1e-13)
+        excess = lambda b: b * self._stiffness(b, interaction) - 1
+        return _root(excess, 0.0, top) if excess(top) > 0 else float(top)  # else b is there to rounding
+
+    @property
+    def _slope(self) -> float:
+        return 4 / (np.pi * (1 + 2 * self.weight_variance))
+
+    def _stiffness(self, linear, interaction: float):
+        curvature = 1 / self.weight_variance - self._slope * interaction * linear**2
+        return 1 + self._slope / (np.sqrt(self.ratio / interaction) * curvature)
+
+
+def _check_share(share: Float[np.ndarray, "*s"] | float) -> None:
+    check_real("share", share, "at least 0 and below 1/2", lambda found: (found >= 0) & (found < 0.5), several=True)
+
+
+def _check_field(interaction: float | Array, linear: float | Array, cubic: float | Array) -> None:
+    check_real("interaction", interaction, "finite, at least 0", lambda found: found >= 0, several=True)
+    for name, given in (("linear", linear), ("cubic", cubic)):
+        check_real(name, given, "finite", np.isfinite, several=True)
+
+
+def _root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-13) -> float:
+    return float(brentq(function, low, high, xtol=xtol))  # pyright: ignore
+
+
+def _field(share, interaction, linear, cubic):
+    """(u/2) (b h_1 + sqrt 6 c h_3)² = (2u/pi) y (b - 2cy)²."""
+    return 2 * interaction / np.pi * share * (linear - 2 * cubic * share) ** 2
+
+
+def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, float]:
+    """The printed action's transition for a given b: the u at which three minima are level, and their overlap.
+
+    With e = -epsilon and g the weight variance, `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is constant less
+    (2u/pi) (1 - 2y)(b + 2ey)², a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e). Hence
+
+        u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
+
+    Args:
+        teacher: epsilon and the weight variance are used.
+        linear: b, below 2e.
+
+    Raises:
+        SettingError: where b is not between 0 and 2e: the minimum at 0 then turns continuously.
+
+    Example:
+        >>> from lemmata.subjects.phases import CubicTeacher, held_norm_interaction
+        >>> u, q = held_norm_interaction(CubicTeacher(-0.3, 0.5, 18.75), 0.3)
+        >>> round(u, 3), round(q, 3)  # 225 pi/24, 1/sqrt 2
+        (29.452, 0.707)
+    """
+    e, g = -teacher.epsilon, teacher.weight_variance
+    rule = f"above 0 and below -2 epsilon = {2 * e:g}"
+    check_real("linear", linear, rule, lambda found: (found > 0) & (found < 2 * e))
+    u = 27 * np.pi * e * (1 + 2 * g) / (16 * g * (linear + e) ** 3)
+    return float(u), float(np.sqrt((1 + 2 * g) * (2 * e - linear) / (2 * (linear + e))))
+
+
+def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
+    """The first interaction u at which units with the teacher's direction are as likely as units without it.
+
+    Before it every unit is without, c = epsilon and b is `CubicTeacher.linear_part`.
+
+    Args:
+        teacher: the model.
+        held_norm: take the action as printed, whose |w|² - q² stays what it is without the direction.
+
+    Raises:
+        SolverError: where no interaction below 1e8 is enough, or one of 1e-100 is.
+
+    Example:
+        >>> from lemmata.subjects.phases import CubicTeacher, transition
+        >>> paper = CubicTeacher(epsilon=-0.3, weight_variance=0.5, ratio=150 / 8)
+        >>> round(transition(paper, held_norm=True).interaction, 1), round(transition(paper).interaction, 1)
+        (30.7, 20.8)
+    """
+    gain = teacher.gain_at_held_norm if held_norm else teacher.gain
+
+    def least(u: float) -> tuple[float, float]:
+        """Where gain/y is least, and what it is there: 0 at the transition."""
+        height = partial(_per_share, gain, u, teacher.linear_part(u), teacher.epsilon)
+        at = int(np.argmin(height(_GRID)))
+        ends = (_GRID[max(at - 1, 0)], _GRID[min(at + 1, len(_GRID) - 1)])
+        found = minimize_scalar(height, bounds=ends, method="bounded", options={"xatol": 1e-10})
+        return float(found.x), float(found.fun)  # pyright: ignore
+
+    top = 1.0
+    while least(top)[1] > 0:
+        top *= 2
+        if top > _MOST:
+            raise SolverError("the transition", found=f"none below u = {_MOST:g}", rule="the minima cross")
+    low = top / 4 if top > 1 else 1e-6
+    while not least(low)[1] > 0:
+        low /= 2
+        if low < _LEAST:
+            raise SolverError("the transition", found=f"none above u = {_LEAST:g}", rule="the minima cross")
+    u = _root(lambda u: least(u)[1], low, top, min(1e-13, 1e-7 * low))
+    y, linear, g = least(u)[0], teacher.linear_part(u), teacher.weight_variance
+    beside = g if held_norm else g * (1 - 2 * y)
+    between = gain(np.linspace(0, y, 401), u, linear, teacher.epsilon)
+    return Transition(u, y, _overlap(y, beside), beside, linear, float(np.max(between)))
+
+
+def _per_share(gain: Callable, interaction: float, linear: float, cubic: float, share):
+    return gain(share, interaction, linear, cubic) / share
+
+
+def _overlap(share: float, beside: float) -> float:
+    return float(np.sqrt(share * (1 + 2 * beside) / (1 - 2 * share)))
+
+
+def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
+    """What the network has learned at an interaction, to leading order in d, and how many units carry it.
+
+    Past the transition the share of units that have the direction is such that they stay as likely as the others: were
+    they likelier, more would turn, and what they have learned would lower their own field. With P(y) the first two
+    terms of `CubicTeacher.gain`, the conditions gain = 0 and gain' = 0 give b and c at a share y, the equation for c
+    the droplets, and the one for b fixes y.
+
+    Args:
+        teacher: the model.
+        interaction: u.
+
+    Raises:
+        SolverError: where no mixture balances.
+
+    Example:
+        >>> from lemmata.subjects.phases import CubicTeacher, mixed_phase
+        >>> paper = CubicTeacher(epsilon=-0.3, weight_variance=0.5, ratio=150 / 8)
+        >>> [round(mixed_phase(paper, u).cubic, 2) for u in (10.0, 20.0, 25.0, 40.0)]
+        [-0.3, -0.3, -0.29, -0.27]
+    """
+    linear = teacher.linear_part(interaction)
+    if np.all(teacher.gain(_GRID, interaction, linear, teacher.epsilon) >= 0):
+        return MixedPhase(linear, teacher.epsilon, 0.0, 0.0)
+    balance = partial(_balance, teacher, interaction)
+    with np.errstate(invalid="ignore"):
+        lacks = balance(_GRID)[0]
+        places = np.flatnonzero(lacks[:-1] * lacks[1:] <= 0)
+    shares = [_root(lambda y: float(balance(y)[0]), _GRID[i], _GRID[i + 1]) for i in places]
+    found = [MixedPhase(*map(float, balance(y)[1:])) for y in shares]
+    found = [phase for phase in found if phase.droplets >= 0 and phase.linear > 0]
+    if len(found) != 1:
+        raise SolverError("the mixed phase", found=f"{len(found)} mixtures", rule="one that balances")
+    return found[0]
+
+
+def _balance(teacher: CubicTeacher, interaction: float, y):
+    """At a share y of level minima: what the equation for b lacks, b, c, y and d times the fraction of units there."""
+    rest, g = 1 - 2 * y, teacher.weight_variance
+    prior, slope = y / (2 * g * rest) - np.log(rest) / 2, 1 / (2 * g * rest**2) + 1 / rest
+    seen = np.sqrt(2 * prior / interaction)  # b h_1 + sqrt 6 c h_3
+    first, third = 2 * np.sqrt(y / np.pi), -4 * np.sqrt(y**3 / (6 * np.pi))
+    inner = seen / first  # b - 2cy
+    cubic = (inner**2 - np.pi * slope / (2 * interaction)) / (4 * y * inner)
+    linear = inner + 2 * cubic * y
+    weight = np.sqrt(6) * (teacher.epsilon - cubic) / (third * seen)
+    stable = 1 / g > teacher._slope * interaction * linear**2
+    lack = linear * teacher._stiffness(linear, interaction) - 1 + weight * first * seen
+    return np.where(stable, lack, np.nan), linear, cubic, y, weight * np.sqrt(teacher.ratio / interaction)

@@ -1,0 +1,120 @@
+"""Quadratic two-layer networks that learn to add modulo a prime: one action for each pair of frequencies."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.core import check_real, check_whole
+from lemmata.errors import SettingError
+
+
+def modular_action(
+    first: Float[np.ndarray, "*s"] | float,
+    second: Float[np.ndarray, "*s"] | float,
+    interaction: float,
+    decay: float,
+):
+    """S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit's powers F = |w_k|², G = |v_k|² at frequencies ±k.
+
+    Where only part |a| of the teacher is left, u is u a².
+
+    Args:
+        first: F, at least 0.
+        second: G, at least 0.
+        interaction: u a², at least 0.
+        decay: gamma, at least 0.
+
+    Raises:
+        SettingError: for negative numbers, and those that are not finite.
+
+    Example:
+        >>> from lemmata.subjects.phases import modular_action
+        >>> modular_action(1.0, 1.0, 2.0, 3.0)  # 2 - 4 + 2
+        0.0
+    """
+    for name, given in (("first", first), ("second", second), ("interaction", interaction), ("decay", decay)):
+        check_real(name, given, "finite, at least 0", lambda found: found >= 0, several=True)
+    return first + second - 2 * interaction * first * second + decay / 3 * (first**3 + second**3)
+
+
+class ModularAddition(eqx.Module):
+    """f_p(x) = sum_i a_pi (w_i'x)², N units, learns y_p = [p = n + m mod P] - 1/P of all pairs, in equilibrium.
+
+    x has ones at n and P + m. Priors are w ~ N(0, I), cut by a decay of sixth order, and a ~ N(0, s/N); labels have
+    noise of variance sigma². With u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k n/P), likewise v_k of the other
+    P weights, a unit's frequencies are independent with density exp(-P `modular_action`). All of the teacher has one
+    eigenvalue lambda = 4 P² s E[F G] of the units' kernel, so what is left of it is a y, a = sigma²/(sigma² + lambda).
+
+    Args:
+        prime: P. The formulas need an odd one, at least 3, at which no frequency k is its own -k; that P is prime they
+            do not use.
+        width: N.
+        readout_variance: s.
+        decay: gamma.
+
+    Raises:
+        SettingError: for a P that is not whole or not odd, and others that are not finite and positive.
+    """
+
+    prime: int = eqx.field(static=True)
+    width: int | float = eqx.field(static=True)
+    readout_variance: float = eqx.field(static=True)
+    decay: float = eqx.field(static=True)
+
+    def __check_init__(self):
+        check_whole("prime", self.prime, 3, "residues")
+        if self.prime % 2 == 0:
+            raise SettingError("prime", found=self.prime, rule="odd: at an even P the frequency P/2 has no partner")
+        for name in ("width", "readout_variance", "decay"):
+            check_real(name, getattr(self, name), "finite, above 0", lambda found: found > 0)
+
+    def interaction(self, noise: float) -> float:
+        """The interaction u = 2 s P²/(N sigma⁴) at noise sigma², which is above 0."""
+        check_real("noise", noise, "finite, above 0", lambda found: found > 0, several=True)
+        return 2 * self.readout_variance * self.prime**2 / (self.width * noise**2)
+
+    @property
+    def critical_interaction(self) -> float:
+        """The value sqrt(4 gamma/3) of u a²: S/P = 2F (1 - u a² F + gamma F²/3) at F = G has its double root."""
+        return float(np.sqrt(4 * self.decay / 3))
+
+    @property
+    def power(self) -> float:
+        """F = G = sqrt(3/gamma), that root: of units that have the frequency, in the mixed phase."""
+        return float(np.sqrt(3 / self.decay))
+
+    @property
+    def critical_noise(self) -> float:
+        """The noise sigma² at which the first units turn."""
+        return float(np.sqrt(self.interaction(1.0) / self.critical_interaction))
+
+    def amplitude(self, noise: float) -> float:
+        """a, what is left of the teacher, for large P: 1, then sigma² over its critical value.
+
+        Past the transition u a² stays at its critical value as long as a fraction of units below 1 is enough for it.
+        Without noise, at 0, nothing is left.
+
+        Raises:
+            SettingError: for a noise at which `droplets` is above 1.
+        """
+        _check_noise(noise)
+        if self.droplets(noise) > 1:
+            raise SettingError(
+                "noise",
+                found=f"{noise:g}, at which droplets is {self.droplets(noise):.3g}",
+                rule="droplets is at most 1: where all units have turned the formula does not hold",
+                remedy="more noise, or a larger readout_variance",
+            )
+        return min(1.0, noise / self.critical_noise)
+
+    def droplets(self, noise: float) -> float:
+        """The fraction of units that have a given frequency, (sigma²_c - sigma²)/(4 P² s F²), for large P.
+
+        Above 1 there is no mixed phase any more.
+        """
+        _check_noise(noise)
+        return max(0.0, self.critical_noise - noise) / (4 * self.prime**2 * self.readout_variance * self.power**2)
+
+
+def _check_noise(noise: float) -> None:
+    check_real("noise", noise, "finite, at least 0", lambda found: found >= 0)

@@ -1,0 +1,241 @@
+"""A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
+
+Each unit moves in the field of all others; in d dimensions its density is exp(-d A), so that for large d the least
+action decides. The theory controls where units with the teacher's direction become as likely as units without it, that
+their overlap jumps there, and how many of them balance the field. It leaves open networks of finite width, whose units
+are not independent, and samples that are not large: sums over data are expectations throughout.
+
+What is printed replaces |w|² - q² by its mean under the prior. That mean is right for units without the direction and
+wrong for the others, by as much as the action itself: with the norm free to follow, the transition comes earlier.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from scipy.optimize import brentq, root
+
+from lemmata.engine.claims import Claim, Control, Equal, Limit, Rate, Source, Status
+from lemmata.engine.problems._cubic_teachers import CubicTeachers, TaughtUnit
+from lemmata.errors import SolverError
+from lemmata.subjects.phases import held_norm_interaction, mixed_phase
+
+_KEY = "rubin2024grokking"
+_REFERENCE = 0.03  # a share that units without the direction have
+
+
+class LevelMinimaOfPrintedAction(Claim[TaughtUnit]):
+    """The printed action over d of the overlap q of a unit, c = epsilon = -e and b given,
+
+        S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
+
+    has three level minima, 0 and ±q with q > 0, exactly at
+
+        u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)),
+
+    where 0 < b < 2e.
+    """
+
+    title = "Where the printed action has three level minima"
+    source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
+    population = CubicTeachers()
+    relation = Equal()
+    control = Control("a tenth larger", lambda found, problem: 1.1 * found)
+    controls = "the transition of the printed action for a given b"
+    unexplained = "b, which the transition has from the model's other numbers"
+    traced = False
+
+    def predict(self, problem: TaughtUnit) -> Array:
+        return jnp.asarray(held_norm_interaction(problem.teacher, problem.linear))
+
+    def measure(self, problem: TaughtUnit, key: Key[Array, ""]) -> Array:
+        """The largest part of the field that a unit of prior action sees, by a root of its complex-step derivative."""
+        g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
+
+        def gain(q):
+            y = q**2 / (1 + 2 * (g + q**2))
+            return 4 * g / np.pi * (b - 2 * c * y) ** 2 / (1 + 2 * (g + q**2))
+
+        q = np.linspace(1e-3, 12.0, 4000)
+        at = int(np.argmax(gain(q)))
+        slope = lambda q: np.imag(gain(q + 1e-30j)) / 1e-30
+        found = brentq(slope, q[at - 1], q[at + 1], xtol=1e-15)
+        return jnp.asarray([1 / gain(found), found])
+
+    def condition(self, problem: TaughtUnit) -> Array:
+        """The gain is flat at its top."""
+        teacher = problem.teacher
+        e, g, b = -teacher.epsilon, teacher.weight_variance, problem.linear
+        return jnp.asarray([3.0, 10.0 * (1 + 1 / g) * ((b + e) / (2 * e - b)) ** 2])
+
+
+def share_density(problem: TaughtUnit, d: float, share: float, interaction: float) -> float:
+    """Log density of y = q²/(1 + 2(q² + r)) at a share, up to a constant: over r = |w|² - q², of d - 1 dimensions."""
+    g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
+    r = np.linspace(1e-4, 1 + 12 * d**-0.5, 6000) * g
+    q = np.sqrt(share * (1 + 2 * r) / (1 - 2 * share))
+    h = 2 * q / np.sqrt(np.pi * (1 + 2 * (q**2 + r))), -4 * q**3 / np.sqrt(np.pi * (1 + 2 * (q**2 + r)) ** 3)
+    power = -d * (q**2 + r) / (2 * g) + d * interaction / 2 * (b * h[0] + c * h[1]) ** 2 + (d - 3) / 2 * np.log(r)
+    power = power + np.log(q * (1 / share + 2 / (1 - 2 * share)) / 2)  # dq/dy at fixed r
+    return float(power.max() + np.log(np.exp(power - power.max()).sum()))
+
+
+def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
+    """An action over d at the problem's share less the one at the share 0.03, at the printed transition."""
+    u = held_norm_interaction(problem.teacher, problem.linear)[0]
+    values = [gain(y, u, problem.linear, problem.teacher.epsilon) for y in (problem.share, _REFERENCE)]
+    return jnp.asarray(values[0] - values[1])
+
+
+class AbstractShareAction(Claim[TaughtUnit]):
+    """What -log p(y)/d of a unit's share tends to, measured from the share 0.03 on."""
+
+    population = CubicTeachers()
+    relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.002, resolution=0.002, relative=False)
+    controls = "how unlikely a unit with the teacher's direction is"
+    unexplained = "prefactors of exp(-d S), which decide within 1/d of the transition"
+    traced = False
+    trials = 40
+
+    def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
+        """From the joint density of overlap and norm."""
+        u = held_norm_interaction(problem.teacher, problem.linear)[0]
+        logs = [share_density(problem, d, y, u) for y in (problem.share, _REFERENCE)]
+        return jnp.asarray((logs[1] - logs[0]) / d)
+
+
+class ShareActionAsPrinted(AbstractShareAction):
+    """As printed (Claim II, (13)): as d grows, -log p/d of one unit tends to the action in which |w|² - q² is held at
+    its mean g under the prior; in y = q²/(1 + 2|w|²) it is
+
+        (1 + 2g) y / (2g (1 - 2y)) - (2u/pi) y (b - 2cy)².
+
+    The norm concentrates elsewhere where y > 0: a shorter rest of w makes the same overlap a larger share.
+    """
+
+    title = "The action of a unit with its norm held"
+    source = Source(_KEY, "Abstract, analytical predictions", note="(13), as printed")
+    control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
+    expected = Status.REFUTED
+
+    def predict(self, problem: TaughtUnit) -> Array:
+        return least_action_difference(problem, problem.teacher.gain_at_held_norm)
+
+
+class ShareAction(AbstractShareAction):
+    """As d grows, -log p(y)/d of a unit's share y = q²/(1 + 2|w|²) tends, up to a constant, to
+
+        y / (2g (1 - 2y)) - log(1 - 2y)/2 - (2u/pi) y (b - 2cy)²,
+
+    at which the rest of w has squared length g (1 - 2y); g/d is the prior's variance.
+    """
+
+    title = "The action of a unit with its norm free"
+    source = Source(_KEY, "Abstract, analytical predictions", note="with the norm that goes with an overlap")
+    control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
+    corrects = ShareActionAsPrinted
+
+    def predict(self, problem: TaughtUnit) -> Array:
+        return least_action_difference(problem, problem.teacher.gain)
+
+
+class OverlapJumps(Claim[TaughtUnit]):
+    """At the transition the likeliest share y = q²/(1 + 2|w|²) of a unit jumps: with b and c as they are there, its
+    mean at an interaction 5 % above u_c less its mean 5 % below tends, as d grows, to the y > 0 of least action.
+    """
+
+    title = "The overlap jumps at the transition"
+    source = Source(_KEY, "Abstract, sharply distinct")
+    population = CubicTeachers()
+    relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.02, resolution=0.03)
+    control = Control("four fifths of it", lambda found, problem: 0.8 * found)
+    controls = "that the transition is of first order in the law of one unit"
+    unexplained = "the field, which other units lower as soon as they turn"
+    traced = False
+    trials = 12
+
+    def predict(self, problem: TaughtUnit) -> Array:
+        """The least action on a fine grid away from 0."""
+        critical, y = problem.critical, np.linspace(0.02, 0.49, 4701)
+        gain = problem.teacher.gain(y, 1.05 * critical.interaction, critical.linear, problem.teacher.epsilon)
+        return jnp.asarray(y[np.argmin(gain)])
+
+    def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
+        """Means under the exact law."""
+        critical, means = problem.critical, []
+        for factor in (1.05, 0.95):
+            u = factor * critical.interaction
+            weight, q, r = problem.law(d, u, critical.linear, problem.teacher.epsilon)
+            means.append(float(np.sum(weight * q**2 / (1 + 2 * (q**2 + r)))))
+        return jnp.asarray(means[0] - means[1])
+
+
+def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float, float]:
+    """The parts b and c that agree with a network's field in d dimensions, followed from half of u on."""
+    target = np.array([1.0, 6**0.5 * problem.teacher.epsilon])
+
+    def lack(found: np.ndarray, u: float) -> np.ndarray:
+        weight, q, r = problem.law(d, u, found[0], found[1] / 6**0.5, 40)
+        size = 1 + 2 * (q**2 + r)
+        h = 2 * q / np.sqrt(np.pi * size), -4 * q**3 / np.sqrt(6 * np.pi * size**3)
+        seen = weight * (found[0] * h[0] + found[1] * h[1])
+        feedback = d * np.sqrt(u / problem.teacher.ratio) * np.array([np.sum(seen * h[0]), np.sum(seen * h[1])])
+        return found + feedback - target
+
+    found = target * [0.6, 1.0]
+    for u in interaction * np.array([0.6, 0.8, 1.0]):
+        found = root(lack, found, args=(u,), method="lm", tol=1e-8).x
+    if np.abs(lack(found, interaction)).max() > 1e-6:
+        raise SolverError("the equations for b and c", found="no root", rule="a network agrees with its field")
+    return float(found[0]), float(found[1] / 6**0.5)
+
+
+class MixedPhaseLearns(Claim[TaughtUnit]):
+    """At an interaction 1.6 u_c, in the mixed phase, the part 1 - c/epsilon of the cubic component that the network
+    has learned tends, as d grows, to the one that keeps units with and without the direction equally likely: the action
+    of a share y and its slope are 0 at one y > 0, and (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon), Q the
+    units' second moments, has a number of units of order N/d at that share.
+    """
+
+    title = "The mixed phase learns the cubic component"
+    source = Source(_KEY, "Abstract, mixed phase")
+    population = CubicTeachers()
+    relation = Limit("d", (50.0, 100.0, 200.0), margin=0.04, resolution=0.05)
+    control = Control("a fifth more", lambda found, problem: 1.2 * found)
+    controls = "what is left of the teacher, and how many units carry what is learned"
+    unexplained = "networks of finite width, where units see each other"
+    traced = False
+    trials = 7
+
+    def predict(self, problem: TaughtUnit) -> Array:
+        u = 1.6 * problem.critical.interaction
+        return jnp.asarray(1 - mixed_phase(problem.teacher, u).cubic / problem.teacher.epsilon)
+
+    def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
+        """The equations for b and c with the exact law of one unit in d dimensions."""
+        u = 1.6 * problem.critical.interaction
+        return jnp.asarray(1 - solved_at(problem, d, u)[1] / problem.teacher.epsilon)
+
+
+class LearnsContinuously(Claim[TaughtUnit]):
+    """As the interaction u passes its critical value, what the network has learned of the cubic component rises from 0
+    like the first power of u - u_c: units jump, and their number, of order N/d, does not.
+    """
+
+    title = "What is learned does not jump"
+    source = Source(_KEY, "Abstract, sudden increase", note="for the model, in equilibrium")
+    population = CubicTeachers()
+    relation = Rate("excess", (0.01, 0.03, 0.09), margin=0.1, resolution=0.1)
+    control = Control("like the square root, as an order parameter would", lambda found, problem: found - 0.5)
+    controls = "how the test error sets in along the noise, the width or the number of data"
+    unexplained = "training time, along which the same network may go suddenly from one state to the other"
+    traced = False
+    trials = 12
+
+    def predict(self, problem: TaughtUnit) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], excess: float) -> Array:
+        u = (1 + excess) * problem.critical.interaction
+        return jnp.asarray(1 - mixed_phase(problem.teacher, u).cubic / problem.teacher.epsilon)

@@ -1,0 +1,170 @@
+"""Modular addition by a quadratic network: one transition for every pair of frequencies.
+
+Symmetry leaves one unknown, the part a of the teacher that is not learned, and makes the frequencies of a unit
+independent of each other; each has a power F in the first and G in the second half of the weights. The theory controls
+where units with a frequency become as likely as units without it, and what is learned from there on. It leaves open
+finite widths, samples of a part of the table, and a decay that would be natural: the sixth order is chosen so that
+frequencies decouple.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.optimize import brentq, root
+
+from lemmata.engine.claims import Claim, Control, Equal, Limit, Source, Status
+from lemmata.engine.problems._modular_units import MixedAddition, MixedAdditions, ModularUnit, ModularUnits
+from lemmata.subjects.phases import modular_action
+
+_KEY = "rubin2024grokking"
+
+
+def on_the_teacher(problem: ModularUnit) -> tuple[Float[Array, " modes"], Float[Array, ""]]:
+    """|sum over (n, m) of e^(2 pi i k(n + m)/P)/P (w_n + v_m)²|², k = 1, 2, ..., from the table of pairs; its scale."""
+    prime = len(problem.first)
+    table = (problem.first[:, None] + problem.second[None, :]) ** 2
+    sums = jnp.add.outer(jnp.arange(prime), jnp.arange(prime))
+    waves = jnp.exp(2j * jnp.pi * (jnp.arange(1, prime)[:, None, None] * sums % prime) / prime) / prime
+    return jnp.abs(jnp.sum(waves * table, axis=(1, 2))) ** 2, jnp.sum(table) / prime
+
+
+class AbstractEigenvalue(Claim[ModularUnit]):
+    """The kernel of one unit on the waves e^(-2 pi i k(n + m)/P)/P, k = 1, ..., P - 1, which span the teacher."""
+
+    population = ModularUnits()
+    relation = Equal()
+    controls = "how much of the teacher units learn"
+    unexplained = "waves of two different frequencies, which the teacher does not have"
+
+    def measure(self, problem: ModularUnit, key: Key[Array, ""]) -> Array:
+        """Sums over the table of pairs."""
+        return on_the_teacher(problem)[0]
+
+    def condition(self, problem: ModularUnit) -> Array:
+        found, scale = on_the_teacher(problem)
+        return 4.0 * (1 + scale / jnp.sqrt(found))
+
+
+class TeacherEigenvalueAsPrinted(AbstractEigenvalue):
+    """As printed (Appendix B.3): with s = sigma_a², the part of the kernel s (w_n + v_m)² (w_n' + v_m')² of one unit on
+    the wave e^(-2 pi i k(n + m)/P)/P, of norm 1 on the table of pairs, is
+
+        s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
+
+    The sums over n and m that turn weights into powers, P each, and the two orders of a mixed product are missing.
+    """
+
+    title = "The teacher's eigenvalue in modular addition, as printed"
+    source = Source(_KEY, "Abstract, analytical predictions", note="Appendix B.3, as printed")
+    control = Control("twice as much", lambda found, problem: 2.0 * found)
+    expected = Status.REFUTED
+
+    def predict(self, problem: ModularUnit) -> Array:
+        first, second = problem.powers()
+        return first * second
+
+
+class TeacherEigenvalue(AbstractEigenvalue):
+    """With s = sigma_a², the part of the kernel s (w_n + v_m)² (w_n' + v_m')² of one unit on the wave e^(-2 pi i k(n +
+    m)/P)/P, of norm 1 on the table of pairs, is
+
+        4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise,
+
+    which for w, v ~ N(0, I) has mean 4 s, as the kernel at infinite width has.
+    """
+
+    title = "The teacher's eigenvalue in modular addition"
+    source = Source(_KEY, "Abstract, analytical predictions", note="from the table of pairs")
+    control = Control("half as much: one order of the mixed product", lambda found, problem: 0.5 * found)
+    corrects = TeacherEigenvalueAsPrinted
+
+    def predict(self, problem: ModularUnit) -> Array:
+        first, second = problem.powers()
+        return 4 * len(problem.first) ** 2 * first * second
+
+
+class ModularLevelMinima(Claim[MixedAddition]):
+    """The action over P of a unit's powers at a pair of frequencies, with u a² the interaction,
+
+        S(F, G) = F + G - 2 u a² F G + (gamma/3)(F³ + G³),    F, G >= 0,
+
+    has its second minimum level with the one at 0 exactly at
+
+        u a² = sqrt(4 gamma/3),    F = G = sqrt(3/gamma).
+    """
+
+    title = "Where the action of modular addition has two level minima"
+    source = Source(_KEY, "Abstract, phase transitions", note="modular addition, in closed form")
+    population = MixedAdditions()
+    relation = Equal()
+    control = Control("a twentieth larger", lambda found, problem: 1.05 * found)
+    controls = "the noise at which the first units turn"
+    unexplained = "decays that couple frequencies"
+    traced = False
+
+    def predict(self, problem: MixedAddition) -> Array:
+        model = problem.model()
+        return jnp.asarray([model.critical_interaction, model.power, model.power])
+
+    def measure(self, problem: MixedAddition, key: Key[Array, ""]) -> Array:
+        """S = 0 and its two slopes, solved for u a², F and G from an asymmetric start on a grid."""
+        gamma = problem.decay
+        first, second = np.meshgrid(np.linspace(0.1, 9, 90), np.linspace(0.15, 9.15, 90))
+        price = (first + second + gamma / 3 * (first**3 + second**3)) / (2 * first * second)
+        at = np.unravel_index(np.argmin(price), price.shape)
+
+        def conditions(x: np.ndarray) -> np.ndarray:
+            u, f, g = x
+            slopes = 1 - 2 * u * g + gamma * f**2, 1 - 2 * u * f + gamma * g**2
+            return np.array([modular_action(f, g, u, gamma), *slopes])
+
+        return jnp.asarray(root(conditions, [price[at], first[at], second[at]], tol=1e-14).x)
+
+    def condition(self, problem: MixedAddition) -> Array:
+        """Newton's last step leaves the square root of nothing: roots are simple."""
+        return jnp.asarray(3.0 * (1 + 1 / problem.decay))
+
+
+def left_at(problem: MixedAddition, prime: float) -> float:
+    """The a that agrees with the law of powers at a prime: a (1 + lambda/sigma²) = 1, lambda = 4 P² s E[F G]."""
+    u = np.sqrt(4 * problem.decay / 3) / problem.noise**2
+    top = np.sqrt(3 / problem.decay)
+    root_powers = (np.arange(160) + 0.5) / 160 * np.sqrt(2.5 * top)
+    first, second = np.meshgrid(root_powers**2, root_powers**2)
+    volume = np.log(root_powers[:, None] * root_powers[None, :])
+
+    def lack(a: float) -> float:
+        power = volume - prime * modular_action(first, second, u * a**2, problem.decay)
+        weight = np.exp(power - power.max())
+        mean = float(np.sum(weight * first * second) / weight.sum())
+        return a * (1 + problem.load / problem.noise * mean / top**2) - 1
+
+    return float(brentq(lack, 1e-3, 1.0, xtol=1e-8))  # pyright: ignore
+
+
+class MixedAmplitude(Claim[MixedAddition]):
+    """In the mixed phase of modular addition the part a of the teacher that is not learned tends, as P grows with u =
+    2 s P²/(N sigma⁴) and 4 P² s/sigma² held, to
+
+        a = sigma²/sigma_c²,    u(sigma_c²) = sqrt(4 gamma/3):
+
+    so many units turn that u a² stays at its critical value. The fraction of units that this takes, (sigma_c² -
+    sigma²)/(4 P² s F²) at a power F = sqrt(3/gamma), is below 1.
+    """
+
+    title = "What is left of modular addition in the mixed phase"
+    source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
+    population = MixedAdditions()
+    relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)
+    control = Control("a fifth more", lambda found, problem: 1.2 * found)
+    controls = "the error of a network past its transition"
+    unexplained = "the noise at which all units have turned; with the paper's numbers there is none"
+    traced = False
+    trials = 10
+
+    def predict(self, problem: MixedAddition) -> Array:
+        return jnp.asarray(problem.model().amplitude(problem.noise))
+
+    def measure_at(self, problem: MixedAddition, key: Key[Array, ""], prime: float) -> Array:
+        """The equation for a with the exact law of powers."""
+        return jnp.asarray(left_at(problem, prime))

@@ -1,0 +1,129 @@
+"""Overlaps: what an erf unit sees of a cubic teacher, which is all that its field is made of.
+
+The theory controls the first two moments of a network's units with H_1 and H_3 of one direction: two functions of the
+overlap and the length of a unit's weights, exactly. It leaves open what finite samples add to these expectations.
+"""
+
+import jax.numpy as jnp
+from jax.scipy.special import erf
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._erf_units import ErfUnit, ErfUnits
+from lemmata.subjects.phases import hermite_overlaps
+
+_KEY = "rubin2024grokking"
+_NODES = jnp.linspace(-12.0, 12.0, 961)
+"""The trapezoidal rule on a normal density: analytic integrands make its error exponentially small."""
+
+
+def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:
+    """E[erf(w'x) H(v'x)] over t = v'x: given t, w'x is normal around qt, and E erf(a + s z) = erf(a/sqrt(1 + 2s²))."""
+    rest = problem.squared_norm - problem.overlap**2
+    seen = erf(problem.overlap * _NODES / jnp.sqrt(1 + 2 * rest))
+    weight = jnp.exp(-(_NODES**2) / 2) / jnp.sqrt(2 * jnp.pi) * (_NODES[1] - _NODES[0])
+    third = (_NODES**3 - 3 * _NODES) / jnp.sqrt(6.0)
+    return jnp.stack([jnp.sum(weight * seen * _NODES), jnp.sum(weight * seen * third)])
+
+
+class ErfOverlaps(Claim[ErfUnit]):
+    """For x ~ N(0, I_d), a unit erf(w'x), a direction v of length 1 and q = w'v,
+
+        E[erf(w'x) H_1(v'x)] = 2 q / sqrt(pi (1 + 2|w|²)),
+        E[erf(w'x) H_3(v'x)]/sqrt 6 = -4 q³ / sqrt(6 pi (1 + 2|w|²)³),
+
+    H_1(t) = t and H_3(t) = t³ - 3t.
+    """
+
+    title = "Overlaps of an erf unit with Hermite polynomials"
+    source = Source(_KEY, "Abstract, adaptive kernel")
+    population = ErfUnits()
+    relation = Equal()
+    control = Control(
+        "with the squared overlap in place of the squared length",
+        lambda found, problem: hermite_overlaps(problem.overlap, (problem.squared_norm + problem.overlap**2) / 2),
+    )
+    controls = "what a unit contributes to the kernel on the teacher's two components"
+    unexplained = "other activations"
+
+    def predict(self, problem: ErfUnit) -> Array:
+        return hermite_overlaps(problem.overlap, problem.squared_norm)
+
+    def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
+        """One-dimensional quadrature."""
+        return by_quadrature(problem)
+
+    def condition(self, problem: ErfUnit) -> Array:
+        """The third overlap is what is left of integrals of the size of the first."""
+        return 10.0 * (1 + 1 / jnp.abs(hermite_overlaps(problem.overlap, problem.squared_norm)))
+
+
+def _kernel(problem: ErfUnit) -> Array:
+    h = by_quadrature(problem)
+    return jnp.stack([h[0] ** 2, h[0] * h[1], h[1] ** 2])
+
+
+class KernelOfUnitsAsPrinted(Claim[ErfUnit]):
+    """As printed (Appendix A.3): the kernel of units erf(w'x) on H_1 and H_3/sqrt 6 of v'x has, with q = w'v and one
+    unit in place of the mean,
+
+        Q_11 = 2 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
+
+    Q_11 is half of the squared overlap that stands above it.
+    """
+
+    title = "The kernel of units on the teacher's components, as printed"
+    source = Source(_KEY, "Abstract, analytical predictions", note="Appendix A.3, as printed")
+    population = ErfUnits()
+    relation = Equal()
+    control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
+    controls = "the feedback of units on what is left of the teacher"
+    unexplained = "which of the two the authors' programs computed"
+    expected = Status.REFUTED
+
+    def predict(self, problem: ErfUnit) -> Array:
+        return _printed(problem).at[0].multiply(0.5)
+
+    def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
+        """Products of integrals."""
+        return _kernel(problem)
+
+    def condition(self, problem: ErfUnit) -> Array:
+        return _condition(problem)
+
+
+class KernelOfUnits(Claim[ErfUnit]):
+    """The kernel of units erf(w'x) on H_1 and H_3/sqrt 6 of v'x has, with q = w'v and one unit in place of the mean,
+
+    Q_11 = 4 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
+    """
+
+    title = "The kernel of units on the teacher's components"
+    source = Source(_KEY, "Abstract, analytical predictions", note="Appendix A.3, from its own overlaps")
+    population = ErfUnits()
+    relation = Equal()
+    control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
+    controls = "the feedback of units on what is left of the teacher"
+    unexplained = "components that the teacher does not have"
+    corrects = KernelOfUnitsAsPrinted
+
+    def predict(self, problem: ErfUnit) -> Array:
+        return _printed(problem)
+
+    def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
+        """Products of integrals."""
+        return _kernel(problem)
+
+    def condition(self, problem: ErfUnit) -> Array:
+        return _condition(problem)
+
+
+def _printed(problem: ErfUnit) -> Array:
+    q, size = problem.overlap, 1 + 2 * problem.squared_norm
+    mixed = -8 * q**4 / (6**0.5 * jnp.pi * size**2)
+    return jnp.stack([4 * q**2 / (jnp.pi * size), mixed, 8 * q**6 / (3 * jnp.pi * size**3)])
+
+
+def _condition(problem: ErfUnit) -> Array:
+    own = 1 / jnp.abs(hermite_overlaps(problem.overlap, problem.squared_norm))
+    return 30.0 * (1 + jnp.stack([own[0], own[1], own[1]]))

@@ -1,0 +1,232 @@
+"""The best of n by a reward: what it gains, how far it goes from the reference, and what it does to a gold reward."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from lemmata.answers import Condition, inside
+from lemmata.core import whole
+from lemmata.errors import DataError, SettingError
+
+from ._draws import as_log_probabilities, as_vector, check_same_length
+from ._order_statistics import best_of_n_law
+from ._selection_curve import (
+    RankedSample,
+    best_of,
+    log_factorials,
+    ranked,
+    standard_error,
+    win_rate,
+    without_each,
+)
+from ._tails import tail_index
+
+_CLAIMS = (
+    "preferences.selection.law_of_best_of_n",
+    "preferences.selection.divergence_of_best_of_n",
+    "preferences.selection.win_rate_of_best_of_n",
+    "preferences.goodhart.heavy_tails_take_gold",
+)
+_DRAWS_EACH = 20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BestOfN:
+    """The best of n draws, for every n up to the largest.
+
+    Args:
+        n: 1, 2, ..., the number of draws.
+        reward: the expected reward of the best of n.
+        reward_interval: of it, pointwise; from a list with probabilities it is exact, and the two ends are equal.
+        divergence: KL(best of n | reference); None from a sample, which shows the bound alone.
+        divergence_bound: log n - (n - 1)/n, the value where rewards have no ties and any upper bound else.
+        vacuous: where that bound is no less than log(1/p) of the best answer, beyond which no selection goes.
+        win_rate: how often the best of n beats one more draw by the reward, ties halved.
+        win_rate_bound: n/(n + 1).
+        gold: the expected gold reward of the best of n, where gold rewards were given.
+        gold_interval: of it, pointwise.
+        peak: the n of the largest gold reward.
+        peak_interval: the least and the largest n whose gold reward is not shown to be below that of the peak.
+        falls: whether gold at the last n is shown to be below the peak: the proxy was optimised too far.
+        tail: extreme value index of the rewards with its interval; above 0 the tail is heavy; None where unknown.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    n: Int[np.ndarray, " N"]
+    reward: Float[np.ndarray, " N"]
+    reward_interval: Float[np.ndarray, "N 2"]
+    divergence: Float[np.ndarray, " N"] | None
+    divergence_bound: Float[np.ndarray, " N"]
+    vacuous: Bool[np.ndarray, " N"]
+    win_rate: Float[np.ndarray, " N"]
+    win_rate_bound: Float[np.ndarray, " N"]
+    gold: Float[np.ndarray, " N"] | None
+    gold_interval: Float[np.ndarray, "N 2"] | None
+    peak: int | None
+    peak_interval: tuple[int, int] | None
+    falls: bool | None
+    tail: tuple[float, float, float] | None
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+
+def best_of_n(
+    rewards: ArrayLike,
+    n: int,
+    gold: ArrayLike | None = None,
+    logp: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+) -> BestOfN:
+    """The best of n independent draws by a reward, for every n up to the given one.
+
+    With `logp`, the rewards are those of a list of all answers with these log probabilities, and everything is exact:
+    with F_i the probability of rewards up to the i-th, the best of n has the i-th with probability F_i^n - F_(i-1)^n.
+    Equal rewards are decided by chance.
+
+    Without, the rewards are those of independent draws of one reference (one prompt, or prompts drawn anew for each),
+    and the best of n is averaged over all choices of n of them, by order statistics: unbiased, without resampling. The
+    intervals are the jackknife's with Student's quantiles. Gold rewards must be independent of the choice: of other
+    judges than the reward, not of its training.
+
+    Args:
+        rewards: by which the best is chosen.
+        n: the largest number of draws, at least 1; below the number of rewards where they are a sample.
+        gold: what the answers are worth, one for each reward.
+        logp: log probabilities of the answers under the reference, where they are all its answers.
+        level: confidence of the intervals.
+
+    Raises:
+        SettingError: for n below 1, or not below the number of draws; for a level that is none.
+        ShapeError: for arrays of different lengths.
+        DataError: for what is not finite; for log probabilities above 0, or that do not add up to 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.subjects.preferences import best_of_n
+        >>> found = best_of_n([0.0, 1.0, 2.0], 4, gold=[0.0, 2.0, 1.0], logp=np.log([0.6, 0.3, 0.1]))
+        >>> found.reward.round(3).tolist(), found.gold.round(3).tolist(), found.peak
+        ([0.5, 0.83, 1.055, 1.214], [0.7, 1.09, 1.297, 1.397], 4)
+        >>> found.divergence.round(3).tolist(), found.divergence_bound.round(3).tolist()
+        ([0.0, 0.121, 0.325, 0.522], [0.0, 0.193, 0.432, 0.636])
+    """
+    level = inside("level", level, 0.0, 1.0)
+    count = whole("n", n)
+    if count < 1:
+        raise SettingError("n", found=count, rule="at least 1 draw")
+    values = as_vector("rewards", rewards)
+    gold_values = None if gold is None else as_vector("gold", gold)
+    logs = None if logp is None else as_log_probabilities("logp", logp)
+    check_same_length(rewards=values, gold=gold_values, logp=logs)
+    columns = values[:, None] if gold_values is None else np.stack([values, gold_values], axis=1)
+    if logs is not None:
+        return _of_list(values, columns, logs, count)
+    if count >= len(values):
+        rule = f"below the number of draws, {len(values)}"
+        raise SettingError("n", found=count, rule=rule, remedy="draw more answers, or pass logp for a whole list")
+    return _of_sample(values, columns, count, level)
+
+
+def _bounds(counts: np.ndarray, log_best: float) -> dict[str, Any]:
+    bound = np.log(counts) - (counts - 1) / counts
+    return {
+        "n": counts,
+        "divergence_bound": bound,
+        "vacuous": (bound >= -log_best) & (counts > 1),
+        "win_rate_bound": counts / (counts + 1),
+    }
+
+
+def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int) -> BestOfN:
+    """Exact sums over groups of equal rewards; within a group the answers keep their shares."""
+    total = float(np.exp(logp).sum())
+    if abs(total - 1) > 1e-6:
+        remedy = "logp - scipy.special.logsumexp(logp), if the list is all there is; no logp for a sample"
+        raise DataError("logp", found=f"probabilities that add up to {total:.6g}", rule="1", remedy=remedy)
+    chance = np.exp(logp) / total
+    _, groups = np.unique(rewards, return_inverse=True)
+    mass = np.bincount(groups, chance)
+    means = np.stack([np.bincount(groups, chance * column) / mass for column in columns.T], axis=1)
+    counts = np.arange(1, n + 1)
+    with jax.enable_x64(True):
+        logs = jnp.log(jnp.asarray(mass))
+        log_laws = np.asarray(jax.lax.map(lambda m: best_of_n_law(logs, m), jnp.asarray(counts, float)))
+    laws, curves = np.exp(log_laws), np.exp(log_laws) @ means
+    divergence = np.sum(np.where(laws > 0, laws * (np.maximum(log_laws, -1e300) - np.log(mass)), 0.0), axis=1)
+    worse = np.cumsum(mass) - mass
+    gold, exact = None if columns.shape[1] == 1 else curves[:, 1], lambda curve: np.stack([curve, curve], axis=1)
+    peak = None if gold is None else int(np.argmax(gold)) + 1
+    ties = len(rewards) - len(mass)
+    why = "ties make the divergence smaller; they are decided by chance"
+    return BestOfN(
+        **_bounds(counts, float(np.log(mass[-1]))),
+        reward=curves[:, 0],
+        reward_interval=exact(curves[:, 0]),
+        divergence=np.maximum(divergence, 0.0),
+        win_rate=laws @ (worse + mass / 2),
+        gold=gold,
+        gold_interval=None if gold is None else exact(gold),
+        peak=peak,
+        peak_interval=None if peak is None else (peak, peak),
+        falls=None if gold is None else bool(gold[-1] < gold.max()),
+        tail=None,
+        conditions=(Condition("answers with the reward of another", float(ties), ties == 0, why),),
+    )
+
+
+def _of_sample(rewards: np.ndarray, columns: np.ndarray, n: int, level: float) -> BestOfN:
+    size, counts = len(rewards), np.arange(1, n + 1)
+    sample, logs = ranked(rewards, columns), log_factorials(size)
+    quantile = float(stats.t.ppf((1 + level) / 2, size - 1))
+    curves = np.stack([best_of(sample, int(m), logs) for m in counts])
+    peak, lowest, falls = None, None, None
+    if columns.shape[1] == 1:
+        errors = np.stack([standard_error(without_each(sample, int(m), logs)) for m in counts])
+    else:
+        peak = int(np.argmax(curves[:, 1])) + 1
+        errors, behind = _errors(sample, counts, peak, logs)
+        shown = curves[peak - 1, 1] - curves[:, 1] > quantile * behind
+        near = counts[~shown]
+        lowest, falls = (int(near.min()), int(near.max())), bool(shown[-1])
+    intervals = np.stack([curves - quantile * errors, curves + quantile * errors], axis=-1)
+    return BestOfN(
+        **_bounds(counts, -np.inf),
+        reward=curves[:, 0],
+        reward_interval=intervals[:, 0],
+        divergence=None,
+        win_rate=np.array([win_rate(sample, int(m), logs) for m in counts]),
+        gold=None if peak is None else curves[:, 1],
+        gold_interval=None if peak is None else intervals[:, 1],
+        peak=peak,
+        peak_interval=lowest,
+        falls=falls,
+        tail=tail_index(rewards, level),
+        conditions=_conditions(size, n, size - len(sample.counts)),
+    )
+
+
+def _errors(sample: RankedSample, counts: np.ndarray, peak: int, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standard errors of all curves, and of gold at the peak less gold at each n."""
+    highest = without_each(sample, peak, logs)[:, 1]
+    errors, behind = [], []
+    for m in counts:
+        left_out = without_each(sample, int(m), logs)
+        errors.append(standard_error(left_out))
+        behind.append(standard_error(highest - left_out[:, 1]))
+    return np.stack(errors), np.array(behind)
+
+
+def _conditions(size: int, n: int, ties: int) -> tuple[Condition, ...]:
+    each = size / n
+    return (
+        Condition("draws for each best of n", each, each >= _DRAWS_EACH, "below 20 the intervals are too short"),
+        Condition("draws with the reward of another", float(ties), ties == 0, "with ties the divergence is smaller"),
+        Condition("draws are independent, of one reference", why="all intervals"),
+    )

@@ -1,0 +1,137 @@
+"""How far a policy is from the reference that its reward was fitted on, from log probabilities of its own draws."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from lemmata.answers import Condition, inside, positive
+
+from ._draws import as_log_probabilities, check_same_length, mean_interval
+
+_CLAIMS = (
+    "preferences.covered_answers.divergence_estimators",
+    "preferences.covered_answers.overestimation_by_chi_squared",
+    "preferences.covered_answers.unbiased_estimates_have_other_gradients",
+)
+_FEWEST, _LARGEST_SHARE = 10, 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage:
+    """The distance of a policy from a reference, and what it lets a learned reward promise too much.
+
+    Args:
+        divergence: KL(policy | reference), the mean of log policy - log reference over the draws.
+        divergence_interval: of it.
+        nonnegative: the same by rho - 1 - log rho, rho = reference/policy, which is never negative.
+        nonnegative_interval: of it.
+        chi_squared: the chi-squared divergence, the mean of 1/rho less 1, at least exp(divergence) - 1.
+        chi_squared_interval: of it; its lower end is raised to exp(KL) - 1 at the lower end of KL.
+        effective_share: 1/(1 + chi_squared), the share of reference draws that are left when they are weighted to stand
+            for the policy.
+        seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 where nothing is missed.
+        overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, in units of
+            it where none is given; at the upper end of chi_squared.
+        vacuous: whether that is no less than the range of the error, or of any error of that range; None where no range
+            is given.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    divergence: float
+    divergence_interval: tuple[float, float]
+    nonnegative: float
+    nonnegative_interval: tuple[float, float]
+    chi_squared: float
+    chi_squared_interval: tuple[float, float]
+    effective_share: float
+    seen: float
+    overestimation: float
+    vacuous: bool | None
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+
+def coverage(
+    logp: ArrayLike,
+    logp_ref: ArrayLike,
+    *,
+    error_sd: float | None = None,
+    error_range: float | None = None,
+    level: float = 0.95,
+) -> Coverage:
+    """How far a policy has left its reference, from log probabilities of answers that the policy drew.
+
+    Both estimates of KL(policy | reference) are unbiased. The over-estimation of a learned reward by the policy, beyond
+    that on the reference, is at most the root of chi² times the standard deviation of the reward's error there. All
+    means have intervals that are corrected for skewness; where few draws carry the mean of policy/reference, the
+    condition says so, and chi² may be much larger than any estimate.
+
+    Args:
+        logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.
+        logp_ref: log probabilities of the same answers under the reference.
+        error_sd: standard deviation of the reward's error under the reference.
+        error_range: largest less smallest possible error; without `error_sd` its half bounds the standard deviation.
+        level: confidence of the intervals.
+
+    Raises:
+        ShapeError: for arrays of different lengths, or fewer than 10 draws.
+        DataError: for what is not finite, or log probabilities above 0.
+        SettingError: for a scale of the error that is not positive, or a level that is none.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.subjects.preferences import coverage
+        >>> policy, ref = np.log([0.6, 0.3, 0.1]), np.log([0.2, 0.3, 0.5])
+        >>> drawn = np.repeat([0, 1, 2], [60, 30, 10])  # a hundred draws, as often as they should be
+        >>> found = coverage(policy[drawn], ref[drawn], error_range=1.0)
+        >>> round(found.divergence, 3), round(found.nonnegative, 3), round(found.chi_squared, 3), round(found.seen, 3)
+        (0.498, 0.498, 1.12, 1.0)
+        >>> round(found.overestimation, 3), found.vacuous
+        (0.577, False)
+    """
+    level = inside("level", level, 0.0, 1.0)
+    error_sd = None if error_sd is None else positive("error_sd", error_sd)
+    error_range = None if error_range is None else positive("error_range", error_range)
+    policy, ref = as_log_probabilities("logp", logp, _FEWEST), as_log_probabilities("logp_ref", logp_ref, _FEWEST)
+    check_same_length(logp=policy, logp_ref=ref)
+    ratio = policy - ref
+    with np.errstate(over="ignore"):  # ratios of whole texts leave the range of a number: what is infinite is said so
+        weights, inverse, terms = np.exp(ratio), np.exp(-ratio), np.expm1(-ratio) + ratio
+        kl, (kl_low, kl_high) = _mean(ratio, level)
+        least, floor = float(np.expm1(max(kl, 0.0))), float(np.expm1(max(kl_low, 0.0)))
+    mean, (low, high) = _mean(weights, level)
+    chi, low = max(mean - 1, least), max(low - 1, floor)
+    high = max(high - 1, chi, low)
+    nonnegative, nonnegative_interval = _mean(terms, level)
+    seen, (_, seen_high) = _mean(inverse, level)
+    scale = error_sd if error_sd is not None else error_range / 2 if error_range is not None else 1.0
+    bound = float(np.sqrt(high) * scale)
+    share = float(np.exp(ratio.max() - logsumexp(ratio)))
+    return Coverage(
+        divergence=kl,
+        divergence_interval=(kl_low, kl_high),
+        nonnegative=nonnegative,
+        nonnegative_interval=nonnegative_interval,
+        chi_squared=chi,
+        chi_squared_interval=(low, high),
+        effective_share=1 / (1 + chi),
+        seen=seen,
+        overestimation=bound,
+        vacuous=None if error_range is None else bool(bound >= error_range),
+        conditions=(
+            Condition("largest share of one draw in chi²", share, share <= _LARGEST_SHARE, "one draw decides it"),
+            Condition("reference mass where the policy draws", seen, seen_high >= 1, "what is missed is not estimated"),
+            Condition("answers are drawn from the policy", why="no mean is right for other draws"),
+        ),
+    )
+
+
+def _mean(values: Float[np.ndarray, " n"], level: float) -> tuple[float, tuple[float, float]]:
+    """The mean and its interval, which reaches from 0 to infinity where a value is infinite."""
+    if not np.isfinite(values).all():
+        return float("inf"), (0.0, float("inf"))
+    return float(values.mean()), mean_interval(values, level)

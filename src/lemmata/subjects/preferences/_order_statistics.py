@@ -1,0 +1,81 @@
+"""Exact laws of the best of n draws: from a list with probabilities, from a sample, from the normal law."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.special import gammaln
+
+_GRID = np.linspace(-12.0, 12.0, 2401)  # the trapezium rule: the integrands are analytic and die off at both ends
+
+
+def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[Array, "*m"]:
+    """The bound log n - (n - 1)/n on KL(best of n | reference); its value where rewards have no ties.
+
+    Args:
+        n: draws, at least 1.
+
+    Example:
+        >>> from lemmata.subjects.preferences import divergence_bound
+        >>> round(float(divergence_bound(4)), 6)
+        0.636294
+    """
+    count = jnp.asarray(n, float)
+    return jnp.log(count) - (count - 1) / count
+
+
+def best_of_n_law(logp: Float[Array, " k"], n: int | Float[Array, ""]) -> Float[Array, " k"]:
+    """Log probabilities of the best of n independent draws, from those of answers in the order of their rewards.
+
+    With F_i the probability of the first i answers, the best is answer i with probability F_i^n - F_{i-1}^n, here
+    F_i^n (1 - (1 - p_i/F_i)^n), without cancellation.
+
+    Args:
+        logp: log probabilities of the answers, that of the smallest reward first; no two rewards are equal.
+        n: draws, at least 1.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.preferences import best_of_n_law
+        >>> jnp.exp(best_of_n_law(jnp.log(jnp.array([0.5, 0.5])), 2)).round(6).tolist()
+        [0.25, 0.75]
+    """
+    cumulative = jax.lax.cumlogsumexp(logp)
+    share = jnp.minimum(jnp.exp(logp - cumulative), 1.0)
+    return n * (cumulative - cumulative[-1]) + jnp.log(-jnp.expm1(n * jnp.log1p(-share)))
+
+
+def selection_weights(size: int, n: int) -> np.ndarray:
+    """The probability that the i-th smallest of `size` draws is the best of n of them, chosen without replacement.
+
+    C(i - 1, n - 1) / C(size, n): the weights with which a sample estimates the best of n without bias.
+
+    Args:
+        size: of the sample.
+        n: from 1 to size.
+
+    Example:
+        >>> from lemmata.subjects.preferences import selection_weights
+        >>> selection_weights(3, 2).round(6).tolist()
+        [0.0, 0.333333, 0.666667]
+    """
+    rank = np.arange(n, size + 1)
+    logs = gammaln(rank) - gammaln(rank - n + 1) - gammaln(n)
+    logs -= gammaln(size + 1) - gammaln(size - n + 1) - gammaln(n + 1)
+    return np.concatenate([np.zeros(n - 1), np.exp(logs)])
+
+
+def expected_normal_maximum(n: int | float | Float[Array, ""]) -> Float[Array, ""]:
+    """The expected largest of n independent standard normal numbers, by the trapezium rule; for n up to 1e9.
+
+    Args:
+        n: how many, at least 1.
+
+    Example:
+        >>> from lemmata.subjects.preferences import expected_normal_maximum
+        >>> round(float(expected_normal_maximum(2)), 6)  # 1/sqrt(pi)
+        0.56419
+    """
+    z = jnp.asarray(_GRID)
+    density = jnp.log(jnp.asarray(n, float)) + jax.scipy.stats.norm.logpdf(z) + (n - 1) * jax.scipy.special.log_ndtr(z)
+    return jnp.sum(z * jnp.exp(density)) * (_GRID[1] - _GRID[0])

@@ -1,0 +1,220 @@
+"""Rewards from comparisons: Bradley-Terry with intervals, Borda scores beside it, and whether one reward will do."""
+
+import dataclasses
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+from scipy.special import expit, xlogy
+
+from lemmata.answers import Condition, inside
+from lemmata.errors import DataError, UnknownNameError
+
+from ._comparison_graph import bradley_terry, laplacian, separated_part
+
+_CLAIMS = (
+    "preferences.comparisons.bradley_terry_existence",
+    "preferences.comparisons.reward_risk",
+    "preferences.ambiguity.fitted_rewards_order_by_borda",
+)
+_SHOWN, _EXPECTED = 6, 5.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rewards:
+    """Rewards fitted to comparisons; only their differences mean anything, and their mean is 0.
+
+    Args:
+        items: what was compared.
+        reward: of each, in logits: item i beats j with probability 1/(1 + exp(r_j - r_i)).
+        interval: of each reward against the mean of all, shape (k, 2).
+        covariance: of the rewards, the pseudo-inverse of the Laplacian of the information.
+        borda: the share of comparisons that each item wins, averaged over the items that it was compared with.
+        deviance: how much better a probability of its own for each pair fits, twice the log likelihood ratio.
+        freedom: pairs that were compared less k - 1; the law of the deviance where one reward will do is chi-squared.
+        p_value: of a deviance at least as large; small where preferences are intransitive or otherwise no rewards'. NaN
+            where no pair is left to test.
+        worst: the pair that deviates most, with the share that the first won and the probability by the rewards.
+        level: confidence of the intervals.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    items: tuple[Hashable, ...]
+    reward: Float[np.ndarray, " k"]
+    interval: Float[np.ndarray, "k 2"]
+    covariance: Float[np.ndarray, "k k"]
+    borda: Float[np.ndarray, " k"]
+    deviance: float
+    freedom: int
+    p_value: float
+    worst: tuple[Hashable, Hashable, float, float]
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def probability(self, first: Hashable, second: Hashable) -> tuple[float, float, float]:
+        """The probability that the first item is preferred to the second, and its interval.
+
+        Args:
+            first: an item.
+            second: another.
+
+        Raises:
+            UnknownNameError: for what was not compared.
+        """
+        i, j = self._index(first), self._index(second)
+        gap = self.reward[i] - self.reward[j]
+        variance = self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j]
+        half = stats.norm.ppf((1 + self.level) / 2) * np.sqrt(max(variance, 0.0))
+        return float(expit(gap)), float(expit(gap - half)), float(expit(gap + half))
+
+    def _index(self, item: Hashable) -> int:
+        if item not in self.items:
+            raise UnknownNameError(f"item {item!r}", rule=f"one of {_listed(self.items)}")
+        return self.items.index(item)
+
+
+def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
+    """Bradley-Terry rewards of items from pairs (winner, loser), with intervals.
+
+    The fit exists and is unique exactly if chains of wins lead from every item to every other; that is checked first.
+    Intervals are those of the Laplacian L of the graph of comparisons, with the weights m_ij p_ij p_ji: the covariance
+    of the rewards is L^+ for many comparisons. Beside the rewards stand the Borda scores, which they follow where all
+    pairs are compared equally often, and a test whether rewards explain the comparisons at all.
+
+    Args:
+        comparisons: pairs (winner, loser) of names or numbers, one for each comparison; an array of shape (m, 2).
+        level: confidence of the intervals.
+
+    Raises:
+        DataError: for anything else, an item that is compared with itself, or wins that do not connect all items both
+            ways; it names the part that is cut off.
+        SettingError: for a level that is none.
+
+    Example:
+        >>> from lemmata.subjects.preferences import fit_rewards
+        >>> games = [("a", "b")] * 30 + [("b", "a")] * 10 + [("b", "c")] * 30 + [("c", "b")] * 10
+        >>> found = fit_rewards(games + [("a", "c")] * 36 + [("c", "a")] * 4)
+        >>> found.items, round(float(found.reward[0] - found.reward[2]), 3), found.borda.round(3).tolist()
+        (('a', 'b', 'c'), 2.197, [0.825, 0.5, 0.175])
+        >>> found.interval.round(2).tolist()
+        [[0.7, 1.5], [-0.34, 0.34], [-1.5, -0.7]]
+        >>> round(found.p_value, 3), [round(value, 3) for value in found.probability("a", "c")]
+        (1.0, [0.9, 0.814, 0.949])
+    """
+    level = inside("level", level, 0.0, 1.0)
+    pairs = _pairs(comparisons)
+    items = _items(pairs)
+    index = {item: number for number, item in enumerate(items)}
+    wins = np.zeros((len(items), len(items)), int)
+    np.add.at(wins, ([index[winner] for winner, _ in pairs], [index[loser] for _, loser in pairs]), 1)
+    _check_connected(wins, items)
+    rewards = bradley_terry(wins)
+    games = wins + wins.T
+    chance = expit(rewards[:, None] - rewards[None, :])
+    information = laplacian(games * chance * chance.T)
+    lift = np.trace(information) / len(items) ** 2
+    covariance = np.linalg.inv(information + lift) - 1 / (lift * len(items) ** 2)
+    half = stats.norm.ppf((1 + level) / 2) * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    met = games > 0
+    share = np.divide(wins, games, out=np.zeros(wins.shape), where=met)
+    deviance, freedom, rarest = _against_saturated(wins, games, chance)
+    return Rewards(
+        items=items,
+        reward=rewards,
+        interval=np.stack([rewards - half, rewards + half], axis=1),
+        covariance=covariance,
+        borda=share.sum(axis=1) / met.sum(axis=1),
+        deviance=deviance,
+        freedom=freedom,
+        p_value=float(stats.chi2.sf(deviance, freedom)) if freedom else float("nan"),
+        worst=_worst(items, wins, games, chance),
+        level=level,
+        conditions=_conditions(games, rarest, freedom),
+    )
+
+
+def _pairs(comparisons: Iterable[Any]) -> list[tuple[Hashable, Hashable]]:
+    rule, remedy = "pairs (winner, loser)", 'fit_rewards([("a", "b"), ("b", "a")]), or an array of shape (m, 2)'
+    if isinstance(comparisons, str) or not isinstance(comparisons, Iterable):
+        raise DataError("comparisons", found=f"a {type(comparisons).__name__}", rule=rule, remedy=remedy)
+    rows = comparisons.tolist() if isinstance(comparisons, np.ndarray) else list(comparisons)
+    if not rows:
+        raise DataError("comparisons", found="none", rule=f"at least two {rule}", remedy=remedy)
+    pairs = []
+    for number, row in enumerate(rows):
+        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 2:
+            raise DataError(f"comparison {number}", found=repr(row), rule=rule, remedy=remedy)
+        winner, loser = row
+        for item in (winner, loser):
+            if not isinstance(item, Hashable) or item != item:  # NaN alone differs from itself
+                raise DataError(f"comparison {number}", found=repr(row), rule="names or numbers, none of them NaN")
+        if winner == loser:
+            rule = "two different items"
+            raise DataError(f"comparison {number}", found=repr(row), rule=rule, remedy="leave it out")
+        pairs.append((winner, loser))
+    return pairs
+
+
+def _items(pairs: list[tuple[Hashable, Hashable]]) -> tuple[Hashable, ...]:
+    """In their order where they have one, else as they came."""
+    items = dict.fromkeys(item for pair in pairs for item in pair)
+    try:
+        return tuple(sorted(items))  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        return tuple(items)
+
+
+def _listed(items: tuple[Hashable, ...] | list[Hashable]) -> str:
+    shown = ", ".join(repr(item) for item in list(items)[:_SHOWN])
+    return f"{{{shown}{', ...' if len(items) > _SHOWN else ''}}}"
+
+
+def _check_connected(wins: np.ndarray, items: tuple[Hashable, ...]) -> None:
+    found = separated_part(wins)
+    if found is None:
+        return
+    inside, count, compared = found
+    part = _listed([item for item, within in zip(items, inside, strict=True) if within])
+    rest = _listed([item for item, within in zip(items, inside, strict=True) if not within])
+    said = f"nothing in {part} ever beat anything in {rest}" if compared else f"nothing joins {part} with {rest}"
+    raise DataError(
+        "comparisons",
+        found=f"{count} parts: {said}",
+        rule="chains of wins lead from every item to every other, else rewards are infinitely far apart or unknown",
+        remedy="compare more across the parts, or fit each part alone",
+    )
+
+
+def _against_saturated(wins: np.ndarray, games: np.ndarray, chance: np.ndarray) -> tuple[float, int, float]:
+    """The deviance from a probability for each pair, its degrees of freedom, the rarest expected count."""
+    met = np.triu(games, 1) > 0
+    expected = games * chance
+    ratio = np.divide(wins, expected, out=np.ones(wins.shape), where=games > 0)
+    deviance = float(2 * np.sum(xlogy(wins, ratio)))
+    return max(deviance, 0.0), int(met.sum()) - len(games) + 1, float(expected[games > 0].min())
+
+
+def _worst(
+    items: tuple[Hashable, ...], wins: np.ndarray, games: np.ndarray, chance: np.ndarray
+) -> tuple[Hashable, Hashable, float, float]:
+    spread = np.sqrt(np.maximum(games * chance * chance.T, 1e-300))
+    score = np.where(games > 0, (wins - games * chance) / spread, -np.inf)
+    i, j = np.unravel_index(int(np.argmax(score)), score.shape)
+    return items[i], items[j], float(wins[i, j] / games[i, j]), float(chance[i, j])
+
+
+def _conditions(games: np.ndarray, rarest: float, freedom: int) -> tuple[Condition, ...]:
+    met = games[games > 0]
+    least = float(met.min() / met.max())
+    even = least == 1.0 and len(met) == len(games) * (len(games) - 1)
+    return (
+        Condition("parts that chains of wins join", 1.0, True, "the fit exists and is unique"),
+        Condition("the rarest expected count of wins", rarest, rarest >= _EXPECTED, "intervals and test are for many"),
+        Condition("pairs beyond those that rewards need", float(freedom), freedom > 0, "else nothing is tested"),
+        Condition("least over most comparisons of a pair", least, even, "then rewards follow Borda"),
+        Condition("comparisons are independent", why="the same person twice is not"),
+    )

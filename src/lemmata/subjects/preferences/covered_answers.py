@@ -1,0 +1,203 @@
+"""How far a policy has left the data of its reward, and what estimates of its divergence measure and optimise.
+
+This theory controls the over-estimation by a learned reward through the ratio policy/reference, and the estimators of
+KL(policy | reference) from draws of the policy. It assumes that the reference is what the reward was fitted on; it
+leaves unexplained how large the error of the reward is there.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Kind, Rate, Source
+from lemmata.engine.problems._tabular_policies import ProxyErrors, TabularPolicies, TabularPolicy
+from lemmata.subjects.preferences import chi_squared, divergence
+
+_DRAWS = 4096
+_NEARBY = (0.2, 0.1, 0.05, 0.025)
+_WHOLE = -1
+
+
+def _spread(problem: TabularPolicy) -> Array:
+    """The standard deviation of the error under the reference."""
+    ref = jnp.exp(problem.log_ref)
+    return jnp.sqrt(jnp.sum(ref * (problem.rewards - jnp.sum(ref * problem.rewards)) ** 2))
+
+
+class OverestimationByChiSquared(Claim[TabularPolicy]):
+    """A learned reward with the error e(y) = r^(y) - r(y) promises a policy pi more than it gets, beyond what it does
+    on the reference, by at most
+
+        E_pi e - E_ref e <= sqrt(chi²(pi | ref)) sd_ref(e),    chi² = sum_y pi(y)²/ref(y) - 1,
+
+    with equality for an error that grows with the ratio pi/ref: exactly what a policy that was trained on r^ seeks.
+    """
+
+    title = "Over-estimation is at most the root of the chi-squared divergence"
+    source = Source("emergence2026", "Figure 20.13", "Figure 20.15", note="hacking as a shift, as a bound")
+    population = ProxyErrors()
+    relation = AtMost()
+    control = Control(
+        "the root of twice the KL divergence takes the place of that of chi²",
+        lambda bound, problem: jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref)) * _spread(problem),
+    )
+    controls = "by how much a learned reward overrates a policy"
+    unexplained = "the error of the reward on the reference; comparisons in place of rewards"
+
+    def predict(self, problem: TabularPolicy) -> Array:
+        return jnp.sqrt(chi_squared(problem.log_policy, problem.log_ref)) * _spread(problem)
+
+    def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
+        return jnp.sum((jnp.exp(problem.log_policy) - jnp.exp(problem.log_ref)) * problem.rewards)
+
+    def condition(self, problem: TabularPolicy) -> float:
+        return 4.0 * len(problem.rewards)
+
+    def trivial(self, problem: TabularPolicy) -> Array:
+        """The range of the error."""
+        return problem.rewards.max() - problem.rewards.min()
+
+
+class DivergenceEstimators(Claim[TabularPolicy]):
+    """With rho = ref/pi on draws of a policy pi, both
+
+        -log rho   and   rho - 1 - log rho
+
+    have the mean KL(pi | ref), the second without ever being negative; 1/2 log² rho has another mean.
+    """
+
+    title = "Two unbiased estimates of a divergence from draws of the policy"
+    source = Source("schulman2020", note="main result")
+    population = TabularPolicies(distance=1.0, skewed=True)
+    relation = EqualInMean(resolution=0.02)
+    control = Control(
+        "1/2 log² rho has that mean, too",
+        lambda value, problem: value * _mean_square(problem) / divergence(problem.log_policy, problem.log_ref),
+    )
+    controls = "the value of a divergence that is estimated in training"
+    unexplained = "the gradient of the estimate, which is another matter"
+
+    def predict(self, problem: TabularPolicy) -> Array:
+        return jnp.full(2, divergence(problem.log_policy, problem.log_ref))
+
+    def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
+        drawn = jax.random.choice(key, len(problem.rewards), (_DRAWS,), p=jnp.exp(problem.log_policy))
+        logs = (problem.log_ref - problem.log_policy)[drawn]
+        return jnp.stack([jnp.mean(-logs), jnp.mean(jnp.expm1(logs) - logs)])
+
+
+def _mean_square(problem: TabularPolicy) -> Array:
+    return 0.5 * jnp.sum(jnp.exp(problem.log_policy) * (problem.log_policy - problem.log_ref) ** 2)
+
+
+class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
+    """As a policy comes near its reference, log pi = log ref + epsilon v + a constant with any v, the standard
+    deviation of rho - 1 - log rho, rho = ref/pi, is of the order epsilon times that of -log rho: both have the mean
+    KL(pi | ref), which is of the order epsilon², and the second is quieter by a factor that is proportional to epsilon.
+    """
+
+    title = "Near the reference the non-negative estimate has much less noise"
+    source = Source("schulman2020", note="main result, the variance, as a rate")
+    population = TabularPolicies()
+    relation = Rate("epsilon", _NEARBY, margin=0.1, resolution=0.1)
+    control = Control("it is quieter by sqrt(epsilon)", lambda rate, problem: rate / 2)
+    controls = "the noise of two estimates of a divergence"
+    unexplained = "policies far from the reference, where the second has the larger noise"
+    trials = 128
+
+    def predict(self, problem: TabularPolicy) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: TabularPolicy, key: Key[Array, ""], rung: float) -> Array:
+        """The ratio of the two standard deviations, by sums over the answers."""
+        direction = problem.log_policy - problem.log_ref
+        policy = jax.nn.softmax(problem.log_ref + rung * direction)
+        logs = problem.log_ref - jnp.log(policy)
+        spread = lambda values: jnp.sqrt(jnp.sum(policy * (values - jnp.sum(policy * values)) ** 2))
+        return spread(jnp.expm1(logs) - logs) / spread(logs)
+
+
+def _mean_gradient(problem: TabularPolicy, estimate) -> Array:
+    """The mean over draws of pi of the gradient of an estimate by the logits of pi, the draws held fixed."""
+    jacobian = jax.jacobian(lambda logits: estimate(problem.log_ref - jax.nn.log_softmax(logits)))(problem.log_policy)
+    return jnp.exp(problem.log_policy) @ jacobian
+
+
+def _gradient_of(problem: TabularPolicy, reverse: bool) -> Array:
+    """The gradient by the logits of pi of KL(pi | ref), or of KL(ref | pi)."""
+
+    def value(logits):
+        logs = jax.nn.log_softmax(logits)
+        return divergence(problem.log_ref, logs) if reverse else divergence(logs, problem.log_ref)
+
+    return jax.grad(value)(problem.log_policy)
+
+
+def _rounded_sums(problem: TabularPolicy) -> Array:
+    """The terms of the sums, of the size of the ratio and its logarithm, against their result."""
+    logs = problem.log_ref - problem.log_policy
+    size = (1 + jnp.abs(problem.log_policy).max() + jnp.abs(problem.log_ref).max()) * (1 + jnp.exp(logs).max())
+    least = jnp.minimum(*(jnp.abs(_gradient_of(problem, reverse)).max() for reverse in (False, True)))
+    return 8 * size / least
+
+
+class SquaredLogRatioGradient(Claim[TabularPolicy]):
+    """Differentiated through log pi on fixed draws of a tabular policy pi, the estimate 1/2 log² rho, rho = ref/pi, has
+    in the mean exactly the gradient
+
+        grad KL(pi | ref),
+
+    though its own mean is not KL(pi | ref): the biased value gives the right gradient.
+    """
+
+    title = "Half the squared log ratio has the gradient of the divergence"
+    source = Source("schulman2020", note="beside the estimators; the gradient is derived here")
+    stated = Kind.OWN
+    population = TabularPolicies()
+    relation = Equal(block=_WHOLE)
+    control = Control(
+        "it has the gradient of KL(ref | pi)", lambda gradient, problem: _gradient_of(problem, reverse=True)
+    )
+    controls = "what a penalty that is differentiated on fixed draws optimises"
+    unexplained = "estimates that enter the reward instead of the loss"
+
+    def predict(self, problem: TabularPolicy) -> Array:
+        return _gradient_of(problem, reverse=False)
+
+    def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
+        return _mean_gradient(problem, lambda logs: 0.5 * logs**2)
+
+    def condition(self, problem: TabularPolicy) -> Array:
+        return _rounded_sums(problem)
+
+
+class UnbiasedEstimatesHaveOtherGradients(Claim[TabularPolicy]):
+    """Differentiated through log pi on fixed draws of a tabular policy pi, with rho = ref/pi, in the mean
+
+        -log rho has the gradient 0,   and   rho - 1 - log rho has the gradient of KL(ref | pi),
+
+    although both have the mean KL(pi | ref): the unbiased values give another gradient than that of what they estimate.
+    """
+
+    title = "Unbiased estimates of a divergence have the gradient of something else"
+    source = Source("schulman2020", note="beside the estimators; the gradients are derived here")
+    stated = Kind.OWN
+    population = TabularPolicies()
+    relation = Equal(block=_WHOLE)
+    control = Control(
+        "both have the gradient of KL(pi | ref)",
+        lambda gradients, problem: jnp.broadcast_to(_gradient_of(problem, reverse=False), gradients.shape),
+    )
+    controls = "what a penalty that is differentiated on fixed draws optimises"
+    unexplained = "estimates that enter the reward instead of the loss, with the gradient of the score function"
+
+    def predict(self, problem: TabularPolicy) -> Array:
+        gradient = _gradient_of(problem, reverse=True)
+        return jnp.stack([jnp.zeros_like(gradient), gradient])
+
+    def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
+        estimates = (lambda logs: -logs, lambda logs: jnp.expm1(logs) - logs)
+        return jnp.stack([_mean_gradient(problem, estimate) for estimate in estimates])
+
+    def condition(self, problem: TabularPolicy) -> Array:
+        return _rounded_sums(problem)

@@ -1,0 +1,236 @@
+"""Direct preference optimisation: what its loss asks of a policy, and what it leaves open.
+
+This theory controls the minimiser and the gradient of -log sigma(beta m) with m the log odds of the chosen against the
+rejected answer, corrected by those of the reference. It assumes policies with a free logit for each answer, or features
+that do not move; it leaves unexplained which of the many minimisers a language model finds.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Witness
+from lemmata.engine.problems._preference_pairs import (
+    ComparedRewards,
+    FeaturePair,
+    FeaturePairs,
+    FullSupport,
+    UnseenAnswer,
+    UnseenAnswers,
+)
+from lemmata.subjects.preferences import tilted
+
+_NEWTON = 12
+
+
+def _centred(logs: Float[Array, " k"]) -> Array:
+    return logs - logs.mean()
+
+
+class DpoOptimum(Claim[ComparedRewards]):
+    """Where every pair of k answers is compared with some frequency w_ij and preferences follow the Bradley-Terry law
+    of rewards r, the tabular policy that minimises
+
+        -sum_ij w_ij [ sigma(r_i - r_j) log sigma(h_i - h_j) + sigma(r_j - r_i) log sigma(h_j - h_i) ],
+
+    h_i = beta log(pi(i)/ref(i)), is pi* proportional to ref e^(r/beta): that which maximises E_pi r - beta KL(pi |
+    ref).
+    """
+
+    title = "Direct preference optimisation finds the tilted policy"
+    source = Source("rafailov2023", "Theorem 1", "Section 4")
+    population = FullSupport()
+    relation = Equal(block=1)
+    control = Control(
+        "the policy for beta/2",
+        lambda value, problem: _centred(tilted(problem.log_ref, problem.rewards, problem.beta / 2)),
+    )
+    controls = "the minimiser of the expected loss, by logits with mean 0"
+    unexplained = "answers that no pair contains; preferences without rewards; finite data"
+
+    def predict(self, problem: ComparedRewards) -> Array:
+        return _centred(tilted(problem.log_ref, problem.rewards, problem.beta))
+
+    def measure(self, problem: ComparedRewards, key: Key[Array, ""]) -> Array:
+        """Newton's method on the logits, in units of 1/beta, with automatic derivatives."""
+        r, k = problem.rewards, len(problem.rewards)
+        chance = jax.nn.sigmoid(r[:, None] - r[None, :])
+
+        def loss(scaled):
+            h = problem.beta * (jax.nn.log_softmax(scaled / problem.beta) - problem.log_ref)
+            logits = jax.nn.log_sigmoid(h[:, None] - h[None, :])
+            return -jnp.sum(problem.frequency * (chance * logits + chance.T * logits.T))
+
+        def step(_, scaled):
+            curvature = jax.hessian(loss)(scaled)
+            return scaled - jnp.linalg.solve(curvature + jnp.trace(curvature) / k**2, jax.grad(loss)(scaled))
+
+        start = problem.beta * problem.log_ref
+        return _centred(jax.lax.fori_loop(0, _NEWTON, step, start) / problem.beta)
+
+    def condition(self, problem: ComparedRewards) -> float:
+        """The gradient is rounded; rare pairs make the curvature small."""
+        return 1e3
+
+
+def _margin(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
+    """The reference-corrected log odds of a log-linear policy, from its log probabilities."""
+    logs = jax.nn.log_softmax(problem.features @ weights)
+    ref = jax.nn.log_softmax(problem.features @ problem.reference)
+    return (logs[0] - logs[1]) - (ref[0] - ref[1])
+
+
+def _loss(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
+    return -jax.nn.log_sigmoid(problem.beta * _margin(weights, problem))
+
+
+def _pull(problem: FeaturePair) -> Array:
+    """Beta sigma(-beta m): the size of an update."""
+    apart = (problem.features[0] - problem.features[1]) @ (problem.weights - problem.reference)
+    return problem.beta * jax.nn.sigmoid(-problem.beta * apart)
+
+
+def _difference(problem: FeaturePair) -> Array:
+    return problem.features[0] - problem.features[1]
+
+
+class DpoGradient(Claim[FeaturePair]):
+    """The loss -log sigma(beta m) of one comparison, with m = log(pi(y_w)/pi(y_l)) - log(ref(y_w)/ref(y_l)), has the
+    gradient
+
+        -beta sigma(-beta m) (grad log pi(y_w) - grad log pi(y_l)):
+
+    descent raises the log odds of the chosen answer y_w against the rejected y_l, relative to the reference, by less
+    the larger their margin is already. For a policy proportional to exp(<theta, phi(y)>) it is -beta sigma(-beta m)
+    (phi(y_w) - phi(y_l)).
+    """
+
+    title = "Direct preference optimisation raises log odds, with a weight that falls in the margin"
+    source = Source("emergence2026", "Proposition 20.9", "Figure 20.9")
+    population = FeaturePairs()
+    relation = Equal(block=1)
+    control = Control(
+        "with the weight beta/2 of a margin of 0",
+        lambda value, problem: -problem.beta / 2 * _difference(problem),
+    )
+    controls = "the direction and size of an update by one comparison"
+    unexplained = "what the update does to answers outside the comparison"
+
+    def predict(self, problem: FeaturePair) -> Array:
+        return -_pull(problem) * _difference(problem)
+
+    def measure(self, problem: FeaturePair, key: Key[Array, ""]) -> Array:
+        return jax.grad(_loss)(problem.weights, problem)
+
+    def condition(self, problem: FeaturePair) -> Array:
+        """Probabilities of all answers enter the automatic gradient and cancel."""
+        largest = jnp.abs(problem.features).max() * (1 + jnp.abs(problem.features @ problem.weights).max())
+        return 4 * (1 + largest / jnp.abs(_difference(problem)).max()) * len(problem.features)
+
+
+class ChosenCanFall(Claim[FeaturePair]):
+    """For a policy proportional to exp(<theta, phi(y)>), along descent on the loss -log sigma(beta m) of one comparison
+    the log probability of the chosen answer y_w changes at the rate
+
+        d log pi(y_w) / dt = beta sigma(-beta m) <phi(y_w) - E_pi phi, phi(y_w) - phi(y_l)>:
+
+    the chosen answer itself loses probability exactly where the inner product is negative, as it may be where the two
+    answers have similar features. The margin rises all the same.
+    """
+
+    title = "Learning a preference can make the chosen answer less likely"
+    source = Source("razin2025", note="main result, for features that do not move")
+    population = FeaturePairs()
+    relation = Equal()
+    control = Control(
+        "the chosen answer always rises, at the rate |phi(y_w) - phi(y_l)|²",
+        lambda value, problem: _pull(problem) * jnp.sum(_difference(problem) ** 2),
+    )
+    controls = "the likelihood of the chosen answer under descent"
+    unexplained = "where the probability goes; features that move"
+
+    def predict(self, problem: FeaturePair) -> Array:
+        mean = problem.policy @ problem.features
+        return _pull(problem) * jnp.dot(problem.features[0] - mean, _difference(problem))
+
+    def measure(self, problem: FeaturePair, key: Key[Array, ""]) -> Array:
+        """The derivative of the log probability along the automatic gradient of the loss."""
+        chosen = lambda weights: jax.nn.log_softmax(problem.features @ weights)[0]
+        direction = -jax.grad(_loss)(problem.weights, problem)
+        return jax.jvp(chosen, (problem.weights,), (direction,))[1]
+
+    def condition(self, problem: FeaturePair) -> Array:
+        """Products of features cancel."""
+        size = jnp.sum(problem.features**2, axis=1).max() * (1 + jnp.abs(problem.features @ problem.weights).max())
+        return 4 * (1 + _pull(problem) * size * len(problem.features) / jnp.abs(self.predict(problem)))
+
+
+def _with_mass_on_the_unseen(problem: UnseenAnswer) -> Float[Array, " 3"]:
+    """Log probabilities with the margin that the labels ask for, and all but `left` on the third answer."""
+    q = problem.probability
+    log_odds = jnp.log(q / (1 - q)) / problem.beta + problem.log_ref[0] - problem.log_ref[1]
+    compared = jnp.log(problem.left) + jnp.stack([jax.nn.log_sigmoid(log_odds), jax.nn.log_sigmoid(-log_odds)])
+    return jnp.append(compared, jnp.log1p(-problem.left))
+
+
+class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
+    """An answer that no comparison contains may take any mass at the smallest loss of direct preference optimisation:
+    for each eta in (0, 1), of three answers of which the first is preferred to the second with probability q, there is
+    a policy with pi(y_3) = 1 - eta whose expected loss is the least of all policies, the entropy of the label
+    -q log q - (1 - q) log(1 - q).
+
+    The construction counts as attained where its loss is the entropy up to rounding.
+    """
+
+    title = "Answers outside the data may take any mass at the same loss"
+    source = Source("xu2024", note="main result, as a construction")
+    population = UnseenAnswers()
+    relation = Witness()
+    control = Control("they can take 1 - eta/2", lambda mass, problem: (1 + mass) / 2)
+    controls = "the probability of an answer that no comparison contains"
+    unexplained = "which of the minimisers descent finds from the reference"
+
+    def predict(self, problem: UnseenAnswer) -> Array:
+        return 1 - problem.left
+
+    def measure(self, problem: UnseenAnswer, key: Key[Array, ""]) -> Array:
+        """The mass of the third answer where the loss is the entropy, else 0."""
+        logs, q = _with_mass_on_the_unseen(problem), problem.probability
+        logit = problem.beta * ((logs[0] - logs[1]) - (problem.log_ref[0] - problem.log_ref[1]))
+        loss = -q * jax.nn.log_sigmoid(logit) - (1 - q) * jax.nn.log_sigmoid(-logit)
+        entropy = -q * jnp.log(q) - (1 - q) * jnp.log1p(-q)
+        return jnp.where(loss <= entropy * (1 + 1e-12), jnp.exp(logs[2]) / jnp.exp(logs).sum(), 0.0)
+
+
+class RegularisedUnseenMass(Claim[UnseenAnswer]):
+    """The maximiser of E_pi r - beta KL(pi | ref) with any rewards |r| <= R keeps the mass of every answer y, seen or
+    not, at
+
+        pi(y) <= ref(y) e^(2 R / beta),
+
+    which is attained as ref(y) -> 0 by a reward R of y and -R of all others.
+    """
+
+    title = "Bounded rewards with a price of divergence bound the mass of every answer"
+    source = Source("rafailov2023", "Section 4", note="a consequence of the tilted policy")
+    population = UnseenAnswers()
+    relation = AtMost()
+    control = Control("e^(R/beta) suffices", lambda bound, problem: bound * jnp.exp(-problem.bound / problem.beta))
+    controls = "the probability of an answer that no comparison contains, with explicit regularisation"
+    unexplained = "learned rewards without a bound"
+
+    def predict(self, problem: UnseenAnswer) -> Array:
+        return jnp.exp(problem.log_ref[2] + 2 * problem.bound / problem.beta)
+
+    def measure(self, problem: UnseenAnswer, key: Key[Array, ""]) -> Array:
+        """The policy that mirror ascent ends at."""
+
+        def value(policy):
+            return jnp.sum(policy * (problem.rewards - problem.beta * (jnp.log(policy) - problem.log_ref)))
+
+        step = lambda _, logs: jax.nn.log_softmax(logs + 0.5 / problem.beta * jax.grad(value)(jnp.exp(logs)))
+        return jnp.exp(jax.lax.fori_loop(0, 60, step, problem.log_ref)[2])
+
+    def trivial(self, problem: UnseenAnswer) -> Array:
+        """A probability is at most 1."""
+        return jnp.ones(())

@@ -1,0 +1,177 @@
+"""Goodhart's law with numbers: when optimising a proxy keeps helping, peaks, or comes to nothing.
+
+This theory controls the gold reward of policies that follow a proxy of it: independent normal errors never hurt, gold
+that turns down peaks at a known distance, heavy-tailed errors take everything in the end. It assumes that the law of
+the proxy given the gold reward is known; it leaves unexplained which of the three a learned reward is like.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Kind, Order, Rate, Source
+from lemmata.engine.problems._proxy_rewards import (
+    CurvedGold,
+    CurvedGolds,
+    HeavyProxies,
+    HeavyProxy,
+    NormalProxies,
+    NormalProxy,
+)
+from lemmata.subjects.preferences import expected_normal_maximum
+
+_DRAWS, _MANY = 2**12, 2**16
+_BEST_OF = (4, 16, 64)
+_SIZES = (64, 256, 1024, 4096)
+_LADDER = tuple(map(float, _SIZES))
+
+
+def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tuple[int, ...]) -> Array:
+    """The mean value of the answer with the best proxy of n, for each n, over the draws in groups of n."""
+
+    def one(n):
+        groups = proxy.reshape(-1, n)
+        best = jnp.argmax(groups, axis=1, keepdims=True)
+        return jnp.mean(jnp.take_along_axis(values.reshape(-1, n), best, axis=1))
+
+    return jnp.stack([one(n) for n in counts])
+
+
+class NormalErrorsNeverHurt(Claim[NormalProxy]):
+    """Where proxy = gold + error, both normal with mean 0 and independent, gold grows with the proxy at the fixed share
+    rho² = s_g²/(s_g² + s_e²) of it, under the best of n as under a tilt of the reference by e^(lambda proxy):
+
+        E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e²,
+
+    without any peak. The values are those of n = 4, 16, 64 and of the tilt.
+    """
+
+    title = "With normal errors gold keeps the same share of the proxy"
+    source = Source("gao2023goodhart", note="the regressional part, derived")
+    stated = Kind.OWN
+    population = NormalProxies()
+    # weights that add up to one by division have a bias of the order of one over the number of draws
+    relation = EqualInMean(margin=0.005, resolution=0.02)
+    control = Control("gold keeps the share rho", lambda gold, problem: gold / jnp.sqrt(problem.share))
+    controls = "the gold reward of policies that follow a noisy proxy"
+    unexplained = "errors with heavy tails; errors that depend on the gold reward"
+    trials = 256
+
+    def predict(self, problem: NormalProxy) -> Array:
+        spread = jnp.sqrt(problem.gold**2 + problem.error**2)
+        maxima = jnp.stack([expected_normal_maximum(n) for n in _BEST_OF])
+        return problem.share * jnp.append(spread * maxima, problem.tilt * spread**2)
+
+    def measure(self, problem: NormalProxy, key: Key[Array, ""]) -> Array:
+        """Draws of gold and error: the best of n of them, and their mean with the weights of the tilt."""
+        gold, error = jax.random.normal(key, (2, _DRAWS)) * jnp.stack([problem.gold, problem.error])[:, None]
+        proxy = gold + error
+        return jnp.append(_best_of(proxy, gold, _BEST_OF), jax.nn.softmax(problem.tilt * proxy) @ gold)
+
+
+class CurvedGoldPeaks(Claim[CurvedGold]):
+    """Where the proxy s is standard normal under the reference and gold is s - (c/2) s², as when length helps up to a
+    point, tilting the reference by e^(lambda s) has KL = lambda²/2 and, with d = sqrt(KL), raises gold by
+
+        d (sqrt(2) - c d),
+
+    exactly the form d (alpha - beta d) that is fitted to learned rewards: it peaks at lambda = 1/c and is spent at
+    twice the way, while the proxy keeps growing. The values are the gains at four tilts and the tilt of the peak.
+    """
+
+    title = "Gold that turns down peaks, as a parabola in the root of the divergence"
+    source = Source("emergence2026", "Figure 20.14", "Example 20.12", note="with a quadratic gold reward")
+    population = CurvedGolds()
+    relation = Equal(block=1)
+    control = Control("the peak is at twice the tilt", lambda gains, problem: _gains(problem, 0.5))
+    controls = "the gain in gold reward of a tilted policy, and where it is largest"
+    unexplained = "why a learned reward should have this form"
+
+    def predict(self, problem: CurvedGold) -> Array:
+        return _gains(problem, 1.0)
+
+    def measure(self, problem: CurvedGold, key: Key[Array, ""]) -> Array:
+        """Means under the tilted law by Gauss-Hermite quadrature; the peak by bisection of the gain's derivative."""
+        points, weights = map(jnp.asarray, np.polynomial.hermite_e.hermegauss(60))
+        gold = points - problem.curvature * points**2 / 2
+
+        def mean(tilt):
+            return jax.nn.softmax(jnp.log(weights) + tilt * points) @ gold
+
+        def halve(_, ends):
+            low, high = ends
+            middle = (low + high) / 2
+            rising = jax.grad(mean)(middle) > 0
+            return jnp.where(rising, middle, low), jnp.where(rising, high, middle)
+
+        peak = jax.lax.fori_loop(0, 50, halve, (jnp.zeros(()), jnp.full((), 5.0)))[0]
+        return jnp.append(jax.vmap(mean)(problem.tilts) - mean(0.0), peak)
+
+    def condition(self, problem: CurvedGold) -> float:
+        """Nodes and weights are known to about 1e-13; bisection of a rounded derivative ends within that of 1/c."""
+        return 1e3
+
+
+def _gains(problem: CurvedGold, bend: float) -> Array:
+    root = problem.tilts / jnp.sqrt(2.0)
+    curvature = bend * problem.curvature
+    return jnp.append(root * (jnp.sqrt(2.0) - curvature * root), 1 / curvature)
+
+
+def _heavy_draws(problem: HeavyProxy, key: Key[Array, ""]) -> tuple[Array, Array]:
+    """Gold and proxy of many answers, the error by the polar form of Student's law (Bailey, 1994)."""
+    one, two = jax.random.split(key)
+    gold = jax.random.normal(one, (_MANY,))
+    u, angle = jax.random.uniform(two, (2, _MANY), minval=1e-300)
+    radius = jnp.sqrt(problem.freedom * jnp.expm1(-2 / problem.freedom * jnp.log(u)))
+    return gold, gold + problem.scale * radius * jnp.cos(2 * jnp.pi * angle)
+
+
+class HeavyTailsTakeGold(Claim[HeavyProxy]):
+    """Where gold is standard normal and the proxy adds an independent error of Student's law with nu degrees of
+    freedom, nu = 3 by default, and a scale of the order of 1, the expected gold reward of the best of n falls from n =
+    64 on,
+
+        E gold(best of 64) > E gold(best of 256) > E gold(best of 1024) > E gold(best of 4096),
+
+    towards 0, that of the reference, while the proxy grows like n^(1/nu): the largest proxies are the largest errors.
+    """
+
+    title = "With heavy-tailed errors gold falls again"
+    source = Source("kwa2024", note="main result, for the best of n")
+    population = HeavyProxies()
+    relation = Order("n", _LADDER)
+    control = Control("gold keeps rising", lambda sign, problem: -sign)
+    controls = "the gold reward of the best of n by a heavy-tailed proxy"
+    unexplained = "where the peak is, which depends on the scale of the error"
+    trials = 160
+
+    def predict(self, problem: HeavyProxy) -> Array:
+        return -jnp.ones(())
+
+    def measure(self, problem: HeavyProxy, key: Key[Array, ""]) -> Array:
+        gold, proxy = _heavy_draws(problem, key)
+        return _best_of(proxy, gold, _SIZES)
+
+
+class HeavyTailedProxyGrows(Claim[HeavyProxy]):
+    """Where the error of a proxy is of Student's law with nu degrees of freedom, the expected proxy of the best of n
+    grows like n^(1/nu), without limit, while the divergence of the best of n grows like log n alone.
+    """
+
+    title = "A heavy-tailed proxy grows like a power of n"
+    source = Source("kwa2024", note="main result, the rate from extreme values")
+    population = HeavyProxies()
+    relation = Rate("n", _LADDER, margin=0.03, resolution=0.04)
+    control = Control("like n^(1/(nu + 1))", lambda rate, problem: rate / (1 + rate))
+    controls = "the proxy reward of the best of n"
+    unexplained = "the gold reward"
+    trials = 128
+
+    def predict(self, problem: HeavyProxy) -> Array:
+        return 1 / problem.freedom
+
+    def measure(self, problem: HeavyProxy, key: Key[Array, ""]) -> Array:
+        _, proxy = _heavy_draws(problem, key)
+        return _best_of(proxy, proxy, _SIZES)

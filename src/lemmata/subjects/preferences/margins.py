@@ -1,0 +1,131 @@
+"""The margin that labels ask for: a logit for the logistic loss, a mean for the squared one, no end without noise.
+
+This theory controls one pair of answers, the first preferred with probability q, and its margin h =
+log(pi(y_1)/ref(y_1)) - log(pi(y_2)/ref(y_2)). It assumes that the margin can be any number; it leaves unexplained how
+many pairs share the weights that set their margins.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._preference_pairs import LabelledPair, LabelledPairs
+
+_STEPS = 300
+
+
+def _newton(loss, steps: int) -> Array:
+    step = lambda _, margin: margin - jax.grad(loss)(margin) / jax.grad(jax.grad(loss))(margin)
+    return jax.lax.fori_loop(0, steps, step, jnp.zeros(()))
+
+
+class DpoMargin(Claim[LabelledPair]):
+    """The expected loss -q log sigma(beta h) - (1 - q) log sigma(-beta h) of a pair whose first answer is preferred
+    with probability q is least at the margin
+
+        h = log(q/(1 - q)) / beta:
+
+    beta h is the logit of the label. A larger beta makes the transition sharper and asks for a shorter margin; at q = 1
+    the margin is infinite for every beta.
+    """
+
+    title = "The margin of a logistic preference loss is the logit of the label over beta"
+    source = Source("emergence2026", "Figure 20.10", note="at the minimum of the expected loss")
+    population = LabelledPairs()
+    relation = Equal()
+    control = Control("it is 2 (2q - 1)/beta, the first order in q - 1/2", lambda margin, problem: _linear(problem))
+    controls = "the margin at the minimum of the logistic loss"
+    unexplained = "pairs whose margins are set by common weights"
+
+    def predict(self, problem: LabelledPair) -> Array:
+        return jnp.log(problem.probability / (1 - problem.probability)) / problem.beta
+
+    def measure(self, problem: LabelledPair, key: Key[Array, ""]) -> Array:
+        """Newton's method with automatic derivatives, from 0, in units of 1/beta."""
+        q = problem.probability
+        loss = lambda scaled: -q * jax.nn.log_sigmoid(scaled) - (1 - q) * jax.nn.log_sigmoid(-scaled)
+        return _newton(loss, 20) / problem.beta
+
+    def condition(self, problem: LabelledPair) -> Array:
+        """That of a logit."""
+        q = problem.probability
+        return 16 / (q * (1 - q) * jnp.log(q / (1 - q)))
+
+
+def _linear(problem: LabelledPair) -> Array:
+    return 2 * (2 * problem.probability - 1) / problem.beta
+
+
+class IpoMargin(Claim[LabelledPair]):
+    """The squared loss (h - 1/(2 beta))² of the margin h in favour of the label's answer, for a pair whose first answer
+    is preferred with probability q, is least in expectation at
+
+        h = (2q - 1) / (2 beta),
+
+    which is finite for every q, also for labels without noise.
+    """
+
+    title = "The margin of the squared preference loss is finite"
+    source = Source("azar2024", note="main result, the loss of one pair")
+    population = LabelledPairs()
+    relation = Equal()
+    control = Control("it is (2q - 1)/beta", lambda margin, problem: 2 * margin)
+    controls = "the margin at the minimum of the squared loss"
+    unexplained = "pairs whose margins are set by common weights"
+
+    def predict(self, problem: LabelledPair) -> Array:
+        return (2 * problem.probability - 1) / (2 * problem.beta)
+
+    def measure(self, problem: LabelledPair, key: Key[Array, ""]) -> Array:
+        q, target = problem.probability, 1 / (2 * problem.beta)
+        return _newton(lambda h: q * (h - target) ** 2 + (1 - q) * (-h - target) ** 2, 2)
+
+    def condition(self, problem: LabelledPair) -> Array:
+        """The two pulls cancel."""
+        return 8 / (2 * problem.probability - 1)
+
+
+class MarginWithoutEnd(Claim[LabelledPair]):
+    """Where the first answer is always preferred, gradient flow on -log sigma(beta h) from the margin h = 0 keeps
+    increasing it: after time t the scaled margin z = beta h solves
+
+        e^z + z = 1 + beta² t,
+
+    so that it grows like log(beta² t) for ever.
+    """
+
+    title = "Without noise in the labels the margin grows like the logarithm of time"
+    source = Source("emergence2026", "Figure 20.11", note="with the margin in time")
+    population = LabelledPairs()
+    relation = Equal()
+    control = Control(
+        "e^z = 1 + beta² t", lambda margin, problem: jnp.log1p(problem.beta**2 * problem.time) / problem.beta
+    )
+    controls = "the margin of separable labels in time"
+    unexplained = "several pairs; what large margins do to other answers"
+
+    def predict(self, problem: LabelledPair) -> Array:
+        end = 1 + problem.beta**2 * problem.time
+        step = lambda _, z: z - (jnp.exp(z) + z - end) / (jnp.exp(z) + 1)
+        return jax.lax.fori_loop(0, 40, step, jnp.log(end)) / problem.beta
+
+    def measure(self, problem: LabelledPair, key: Key[Array, ""]) -> Array:
+        """The method of Runge and Kutta in s = log(1 + beta² t), with the automatic gradient of the loss."""
+        beta = problem.beta
+        length = jnp.log1p(beta**2 * problem.time) / _STEPS
+        slope = lambda s, h: -jax.grad(lambda x: -jax.nn.log_sigmoid(beta * x))(h) * jnp.exp(s) / beta**2
+
+        def step(number, h):
+            s = number * length
+            one = slope(s, h)
+            two = slope(s + length / 2, h + length / 2 * one)
+            three = slope(s + length / 2, h + length / 2 * two)
+            four = slope(s + length, h + length * three)
+            return h + length / 6 * (one + 2 * two + 2 * three + four)
+
+        return jax.lax.fori_loop(0, _STEPS, step, jnp.zeros(()))
+
+    def condition(self, problem: LabelledPair) -> float:
+        """The truncation error of steps of 9/300 in the logarithm of time is below 1e-9."""
+        return 1e5

@@ -1,0 +1,149 @@
+"""The best of n draws: its law, its divergence from the reference, and how often it wins.
+
+This theory controls the answer of the largest reward among n independent draws of a reference. It assumes rewards
+without ties, or ties broken by chance; it leaves unexplained whether the reward is worth having.
+"""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._tabular_policies import FewAnswers, RankedAnswers, Rankings, ShortRankings
+from lemmata.subjects.preferences import best_of_n_law, divergence_bound
+
+
+class LawOfBestOfN(Claim[FewAnswers]):
+    """The best of n independent draws from answers with probabilities p_1, ..., p_k in the order of their rewards,
+    which have no ties, is answer i with probability
+
+        F_i^n - F_(i-1)^n,    F_i = p_1 + ... + p_i.
+    """
+
+    title = "The law of the best of n"
+    source = Source("beirami2025", "Section 2", note="the law of the best of n")
+    population = ShortRankings()
+    relation = Equal()
+    control = Control(
+        "it is n p_i F_i^(n-1), normalised, as for a density", lambda law, problem: _as_a_density(problem)
+    )
+    controls = "the probability of every answer under the best of n"
+    unexplained = "rewards that are drawn anew for each answer"
+
+    def predict(self, problem: FewAnswers) -> Array:
+        return jnp.exp(best_of_n_law(jnp.log(problem.probabilities), problem.draws))
+
+    def measure(self, problem: FewAnswers, key: Key[Array, ""]) -> Array:
+        """All k^n sequences of draws, listed."""
+        answers = len(problem.probabilities)
+        drawn = np.array(list(itertools.product(range(answers), repeat=problem.draws)))
+        chance = jnp.prod(problem.probabilities[drawn], axis=1)
+        return jnp.stack([jnp.sum(chance * (drawn.max(axis=1) == i)) for i in range(answers)])
+
+    def condition(self, problem: FewAnswers) -> float:
+        return 8.0 * problem.draws
+
+
+def _as_a_density(problem: FewAnswers) -> Array:
+    weights = problem.probabilities * jnp.cumsum(problem.probabilities) ** (problem.draws - 1)
+    return weights / weights.sum()
+
+
+def _measured_divergence(problem: RankedAnswers) -> Array:
+    """KL(best of n | reference) by the differences of powers of the distribution function, where they are positive."""
+    chance = jnp.exp(problem.logp)
+    after = jnp.cumsum(chance)
+    law = after**problem.draws - (after - chance) ** problem.draws
+    return jnp.sum(jnp.where(law > 0, law * jnp.log(jnp.where(law > 0, law, 1.0) / chance), 0.0))
+
+
+class PrintedDivergenceOfBestOfN(Claim[RankedAnswers]):
+    """As printed: the divergence of the best of n from the reference is
+
+        KL(best of n | reference) = log n - (n - 1)/n.
+
+    That is its value for rewards with a continuous distribution; for four answers it is less.
+    """
+
+    title = "The divergence of the best of n is log n - (n - 1)/n, as printed"
+    source = Source("gao2023goodhart", note="the divergence of the best of n, as printed")
+    population = Rankings(answers=4)
+    relation = Equal()
+    control = Control("it is log n", lambda value, problem: jnp.log(problem.draws))
+    controls = "the divergence of the best of n from the reference"
+    unexplained = "how much less it is, which depends on the answers"
+    expected = Status.REFUTED
+
+    def predict(self, problem: RankedAnswers) -> Array:
+        return divergence_bound(problem.draws)
+
+    def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
+        return _measured_divergence(problem)
+
+
+class DivergenceOfBestOfN(Claim[RankedAnswers]):
+    """The divergence of the best of n from the reference is at most
+
+        log n - (n - 1)/n,
+
+    for any rewards, with equality only where they have a continuous distribution. With k answers it is also at most
+    log(1/p_k), p_k the probability of the best answer, so that the bound says nothing for n much larger than 1/p_k.
+    """
+
+    title = "The divergence of the best of n is at most log n - (n - 1)/n"
+    source = Source("beirami2025", "Theorem 3.1")
+    population = Rankings()
+    relation = AtMost()
+    control = Control("log n - 1 suffices", lambda bound, problem: bound - 1 / problem.draws)
+    controls = "the divergence of the best of n from the reference"
+    unexplained = "how much less it is with few answers"
+    corrects = PrintedDivergenceOfBestOfN
+
+    def predict(self, problem: RankedAnswers) -> Array:
+        return divergence_bound(problem.draws)
+
+    def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
+        return _measured_divergence(problem)
+
+    def condition(self, problem: RankedAnswers) -> float:
+        return 16.0 * len(problem.logp)
+
+    def trivial(self, problem: RankedAnswers) -> Array:
+        """The divergence of the best answer alone."""
+        return -problem.logp[-1]
+
+
+class WinRateOfBestOfN(Claim[RankedAnswers]):
+    """The best of n has a larger reward than one more draw of the reference, ties counted one half, with probability at
+    most
+
+        n / (n + 1),
+
+    which continuous rewards attain: the further draw is the best of n + 1 with probability 1/(n + 1).
+    """
+
+    title = "The best of n beats one draw at most n times of n + 1"
+    source = Source("beirami2025", "Section 5", note="the win rate of the best of n")
+    population = Rankings()
+    relation = AtMost()
+    control = Control("(n - 1)/n suffices", lambda rate, problem: (problem.draws - 1) / problem.draws)
+    controls = "how often the best of n beats the reference by its own reward"
+    unexplained = "how often it does by the judgement of people"
+
+    def predict(self, problem: RankedAnswers) -> Array:
+        return problem.draws / (problem.draws + 1)
+
+    def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
+        """The law of the best against the chance that a draw is worse, ties halved."""
+        chance = jnp.exp(problem.logp)
+        worse = jnp.cumsum(chance) - chance
+        return jnp.sum(jnp.exp(best_of_n_law(problem.logp, problem.draws)) * (worse + chance / 2))
+
+    def condition(self, problem: RankedAnswers) -> float:
+        return 16.0 * len(problem.logp)
+
+    def trivial(self, problem: RankedAnswers) -> Array:
+        """A probability is at most 1."""
+        return jnp.ones(())

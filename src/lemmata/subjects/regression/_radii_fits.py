@@ -1,0 +1,111 @@
+"""Fits of what base models miss of charge radii: three kinds of kernels, their grids, and nuclei that are left out.
+
+With Q = (K + ridge I)^-1 of all nuclei, what a fit to the others misses at the nuclei of a set S is Q_SS^-1 (Q y)_S,
+and Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S': one inverse answers for every set.
+"""
+
+import functools
+import itertools
+from collections.abc import Iterator
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.linalg import cho_factor, cho_solve, get_lapack_funcs
+
+from lemmata.engine.problems._charge_radii import BASES, RadiiTable, radii_table
+from lemmata.kernels import RBF, OddEvenKernel, gram
+
+_RIDGES = (0.0005, 0.0016, 0.005, 0.016)
+# Length scales in steps of about 3/2, weights and ridges of about 3. The odd-even kernel has four hyper-parameters, the
+# Gaussian with length scales of its own for Z and N three, the Gaussian two.
+GRIDS = {
+    "smooth": list(itertools.product((2.0, 3.0, 4.5), _RIDGES)),
+    "odd-even": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
+    "two scales": list(itertools.product((0.67, 1.0, 1.5), (4.5, 7.0), _RIDGES[1:])),
+}
+
+# What of each grid has the least left-out error over all nuclei, for the isospin formula.
+CHOSEN = {"smooth": (3.0, 0.005), "odd-even": (2.25, 3.0, 0.3, 0.0016), "two scales": (1.0, 7.0, 0.016)}
+
+
+def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, "n n"]:
+    """The Gram matrix of a kind of kernel; the last number of a setting is the ridge, which is not in it."""
+    if kind == "two scales":
+        return np.asarray(gram(RBF(1.0), jnp.asarray(points / np.array(setting[:2]))))
+    kernel = RBF(setting[0]) if kind == "smooth" else OddEvenKernel(setting[0], setting[1], setting[2])
+    return np.asarray(gram(kernel, jnp.asarray(points)))
+
+
+def inverse(kernel: Float[np.ndarray, "n n"], ridge: float) -> Float[np.ndarray, "n n"]:
+    """(K + ridge I)^-1 by a Cholesky factor."""
+    shifted = kernel + ridge * np.eye(len(kernel))
+    factorise, invert = get_lapack_funcs(("potrf", "potri"), (shifted,))
+    factor, failed = factorise(shifted, lower=1)
+    lower, also = invert(factor, lower=1)
+    if failed or also:
+        raise np.linalg.LinAlgError("K + ridge I has no Cholesky factor")
+    return np.tril(lower) + np.tril(lower, -1).T
+
+
+def _inverses(kind: str, points: Float[np.ndarray, "n 2"]) -> Iterator[Float[np.ndarray, "n n"]]:
+    """(K + ridge I)^-1 of nuclei for every setting of a grid."""
+    for lengths, settings in itertools.groupby(GRIDS[kind], key=lambda setting: setting[:-1]):
+        kernel = matrix(kind, (*lengths, 0.0), points)
+        for setting in settings:
+            yield inverse(kernel, setting[-1])
+
+
+@functools.cache
+def _kept(table: RadiiTable, kind: str) -> list[tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]]:
+    return [(own, own @ table.rest) for own in _inverses(kind, table.points)]
+
+
+@functools.cache
+def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"]]:
+    """By base model, of those with so many nuclei, which are the same ones."""
+    tables = [table for table in map(radii_table, BASES) if len(table.radius) == count]
+    rests = np.stack([table.rest for table in tables], axis=1)
+    errors = np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind, tables[0].points)])
+    return {table.name: errors[:, :, place] for place, table in enumerate(tables)}
+
+
+def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
+    """What fits to all other nuclei miss of each nucleus, for every setting of the grid."""
+    return _left_out(kind, len(table.radius))[table.name]
+
+
+def judged_error(table: RadiiTable, kind: str, choose: Bool[np.ndarray, " n"]) -> float:
+    """The root mean square left-out error over one part of the nuclei, hyper-parameters by that over the other."""
+    errors = left_out(table, kind)
+    setting = np.argmin(np.mean(errors[:, choose] ** 2, axis=1))
+    return float(np.sqrt(np.mean(errors[setting, ~choose] ** 2)))
+
+
+@functools.cache
+def _best_inverse(table: RadiiTable, kind: str) -> Float[np.ndarray, "n n"]:
+    """(K + ridge I)^-1 of all nuclei, with the hyper-parameters that suit the isospin formula."""
+    return inverse(matrix(kind, CHOSEN[kind], table.points), CHOSEN[kind][-1])
+
+
+def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " hidden"]:
+    """What a fit to the nuclei that are not hidden misses of those that are."""
+    own = _best_inverse(table, kind)
+    return np.linalg.solve(own[np.ix_(hidden, hidden)], (own @ table.rest)[hidden])
+
+
+def chosen_on_known(
+    table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]
+) -> tuple[tuple[float, ...], Float[np.ndarray, " hidden"]]:
+    """What a fit to the nuclei that are not hidden misses of those that are, and its setting: of the grid the one of
+    least left-out error over the nuclei that are not hidden, computed from these alone.
+    """
+    found = []
+    for (own, fitted), setting in zip(_kept(table, kind), GRIDS[kind], strict=True):
+        both = own[np.ix_(hidden, ~hidden)]
+        factor = cho_factor(own[np.ix_(hidden, hidden)])
+        errors = cho_solve(factor, fitted[hidden])
+        diagonal = np.diagonal(own)[~hidden] - np.sum(both * cho_solve(factor, both), axis=0)
+        known = (fitted[~hidden] - both.T @ errors) / diagonal
+        found.append((float(np.mean(known**2)), setting, errors))
+    return min(found, key=lambda one: one[0])[1:]

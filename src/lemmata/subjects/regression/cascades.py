@@ -1,0 +1,217 @@
+"""Cascades of polyharmonic splines: packages composed, their tangent kernel, steps in function space, depth.
+
+The parameters of a cascade f = F_L(...F_1(z)) are the values Y_l of its packages at their constellations. In these
+coordinates the tangent kernel is a sum over packages of products of two small matrices, and a step that solves for a
+function on the rows is a damped Gauss-Newton step on all values.
+
+Packages whose values are their constellation are nearly the identity. The sphere of radius sqrt(4/e - 1) attracts, and
+there they are the identity to leading order in 1/p, for every b and c: that is why a deep cascade has gradients. This
+theory controls cascades before training. It leaves open what training does to the sphere.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Source
+from lemmata.engine.problems._spline_cascades import CascadeRows, NormalCascades
+from lemmata.engine.problems._spline_packages import IdentityStack, IdentityStacks
+from lemmata.subjects.splines import Hyperoctahedron, Package
+
+_KEY = "bakhvalov2025polyharmonic"
+_WIDTHS = (16.0, 64.0, 192.0)
+_DEPTHS = (50.0, 100.0, 200.0)
+_LAYERS = 100
+
+
+def unrolled(problem: CascadeRows, values: tuple[Array, ...]) -> Float[Array, " n"]:
+    """f at the rows with other values, by differences and general solves."""
+    z = problem.z
+    for package, own in zip(problem.cascade.packages, values, strict=True):
+        points, k = package.constellation.points, package.covariance
+        squares = lambda a, b=points: jnp.sum((a[:, None] - b) ** 2, axis=-1)
+        z = k(squares(z)) @ jnp.linalg.solve(k(squares(points)), own)
+    return z[:, 0]
+
+
+def flat_jacobian(problem: CascadeRows) -> Float[Array, "n v"]:
+    """Derivatives of the outputs in all values, automatically."""
+    values = tuple(package.values for package in problem.cascade.packages)
+    blocks = jax.jacobian(lambda own: unrolled(problem, own))(values)
+    return jnp.concatenate([block.reshape(len(problem.z), -1) for block in blocks], axis=1)
+
+
+def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
+    """Of the covariances, one after the other, by the eigenvalues of hyperoctahedra."""
+    total = jnp.zeros(())
+    for package in problem.cascade.packages:
+        h = package.constellation
+        assert isinstance(h, Hyperoctahedron)
+        found = h.eigenvalues(package.covariance)
+        total += found.max() / found.min()
+    return total
+
+
+class CascadeTangentKernel(Claim[CascadeRows]):
+    """The matrix that a cascade solves with is its empirical tangent kernel: with J the derivatives of the outputs at
+    n rows in all values of all packages,
+
+        J J' = sum_l (H_l H_l') * (G_l G_l'),
+
+    H_l = M_l K_l^-1 at what package l reads, G_l the gradients of the outputs in what it writes, * entry by entry.
+    """
+
+    title = "The tangent kernel of a cascade in the coordinates of values"
+    source = Source(_KEY, "Abstract, differentiation", note="the matrix of the public code")
+    stated = Kind.RULE
+    population = NormalCascades()
+    relation = Equal(block=-1)
+    control = Control("the part of the last package alone", lambda found, problem: _last_part(problem))
+    controls = "how outputs depend on all values of a cascade"
+    unexplained = "how the kernel moves in training"
+    reading = "the matrix is that of the public code; that it is the tangent kernel is calculated here"
+
+    def predict(self, problem: CascadeRows) -> Array:
+        return problem.cascade.tangent_gram(problem.z)
+
+    def measure(self, problem: CascadeRows, key: Key[Array, ""]) -> Array:
+        jacobian = flat_jacobian(problem)
+        return jacobian @ jacobian.T
+
+    def condition(self, problem: CascadeRows) -> Array:
+        return cascade_condition(problem)
+
+
+def _last_part(problem: CascadeRows) -> Array:
+    states = problem.cascade.states(problem.z)
+    influence = problem.cascade.packages[-1].influence(states[-2])
+    return influence @ influence.T
+
+
+class CascadeStep(Claim[CascadeRows]):
+    """The step that solves (T + alpha I) q = y - f(z), T the tangent kernel, and adds H_l' (q * G_l) to the values of
+    every package l, is the damped Gauss-Newton step on all values: it minimises
+
+        |f + J dY - y|² + alpha |dY|².
+    """
+
+    title = "A step in function space is a damped Gauss-Newton step"
+    source = Source(_KEY, "Abstract, differentiation", note="the training of the public code")
+    stated = Kind.RULE
+    population = NormalCascades()
+    relation = Equal(block=-1)
+    control = Control("with twice the damping", lambda found, problem: _change(problem, 2 * problem.damping))
+    controls = "a step of training"
+    unexplained = "whether steps converge"
+    reading = "the step is that of the public code; what it minimises is calculated here"
+
+    def predict(self, problem: CascadeRows) -> Array:
+        return _change(problem, problem.damping)
+
+    def measure(self, problem: CascadeRows, key: Key[Array, ""]) -> Array:
+        """Least squares in the space of all values, by a QR factorisation of the rows with the damping below them."""
+        jacobian = flat_jacobian(problem)
+        size = jacobian.shape[1]
+        stacked = jnp.concatenate([jacobian, jnp.sqrt(problem.damping) * jnp.eye(size)])
+        values = tuple(package.values for package in problem.cascade.packages)
+        residual = jnp.concatenate([problem.y - unrolled(problem, values), jnp.zeros(size)])
+        q, r = jnp.linalg.qr(stacked)
+        return jax.scipy.linalg.solve_triangular(r, q.T @ residual)
+
+    def condition(self, problem: CascadeRows) -> Array:
+        """Of T + alpha I beside that of the covariances."""
+        return cascade_condition(problem) * (1 + jnp.trace(problem.cascade.tangent_gram(problem.z)) / problem.damping)
+
+
+def _change(problem: CascadeRows, damping: Array) -> Array:
+    # Cascade.step asks for a damping that is known to be positive; a trial's is traced
+    states, influences, cotangents, tangent = problem.cascade.passes(problem.z)
+    force = jnp.linalg.solve(tangent + damping * jnp.eye(len(tangent)), problem.y - states[-1][:, 0])
+    parts = zip(influences, cotangents[1:], strict=True)
+    return jnp.concatenate([(h.T @ (force[:, None] * g)).ravel() for h, g in parts])
+
+
+def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, Array]:
+    """What a stack makes of a start, and the gradient in the start of the inner product with the readout."""
+    h = Hyperoctahedron(len(start))
+    package = Package(h, problem.covariance, problem.scale * h.points)
+    coefficients = package.coefficients()
+
+    def forward(z):
+        layer = lambda z, _: (problem.covariance(h.squared_distances(z[None])) @ coefficients, None)
+        return jax.lax.scan(lambda z, x: (layer(z, x)[0][0], None), z, None, length=layers)[0]
+
+    end, pull = jax.vjp(forward, start)
+    return end, pull(problem.readout[: len(start)])[0]
+
+
+class DeepCascadeGradient(Claim[IdentityStack]):
+    """In a cascade of 100 packages R^p to R^p without skip connections, each with the values t at its hyperoctahedron
+    t, gradients neither explode nor vanish as p grows. The norm of z tends to sqrt(4/e - 1) = 0.687 for every b and c,
+    and for a start z_0 in a random direction and a standard normal readout u, with u_0 the part of u that is orthogonal
+    to the end,
+
+        |gradient of <u, f(z_0)>| / |u_0| -> sqrt(4/e - 1) / |z_0|,
+
+    at any depth. To leading order in 1/p a package multiplies z by g = (4b - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2), which
+    is 1 on the sphere, larger within and smaller outside it; directions along the sphere are neither stretched nor
+    shrunk, the one across it shrinks by 1 - (1 - e/4)/(b - ln 2) a layer.
+    """
+
+    title = "Gradients of a cascade of a hundred packages"
+    source = Source(_KEY, "Abstract, differentiation", note="end to end, at the values that training starts from")
+    stated = Kind.OWN
+    population = IdentityStacks(most=int(_WIDTHS[-1]))
+    relation = Limit("p", _WIDTHS, margin=0.02, resolution=0.05, slowest=0.5)
+    control = Control(
+        "the sphere is the unit sphere, where the constellation lies",
+        lambda found, problem: found / math.sqrt(4 / math.e - 1),
+    )
+    controls = "gradients through many packages before training"
+    unexplained = "small p, where points drift to the axes within 100 layers, and what training changes"
+    reading = "the start of training is that of the public code"
+    trials = 48
+
+    def predict(self, problem: IdentityStack) -> Array:
+        return math.sqrt(4 / math.e - 1) / jnp.linalg.norm(problem.start)
+
+    def measure_at(self, problem: IdentityStack, key: Key[Array, ""], p: float) -> Array:
+        start = problem.start[: int(p)]
+        start = start * jnp.linalg.norm(problem.start) / jnp.linalg.norm(start)
+        end, gradient = through(problem, start, _LAYERS)
+        readout = problem.readout[: int(p)]
+        along = jnp.dot(readout, end) / jnp.dot(end, end) * end
+        return jnp.linalg.norm(gradient) / jnp.linalg.norm(readout - along)
+
+
+class ScaleThreshold(Claim[IdentityStack]):
+    """With the values gamma t at the hyperoctahedron t in every package of a deep cascade R^p to R^p to ... to R^p, the
+    logarithm of a gradient's norm changes per layer by
+
+        min(0, ln gamma + ln((b - 1/2)/(b - ln 2)))
+
+    in the limit of many layers. Above gamma = (b - ln 2)/(b - 1/2), 0.957 at b = 5, there is a sphere that attracts,
+    its radius grows with gamma, and gradients along it are kept: no scale makes them explode. Below, points fall to the
+    centre and gradients vanish exponentially.
+    """
+
+    title = "Below which scale the gradients of a deep cascade vanish"
+    source = Source(_KEY, "Abstract, differentiation", note="around the values that training starts from")
+    stated = Kind.OWN
+    population = IdentityStacks(most=64, low=0.6, high=2.0)
+    relation = Limit("layers", _DEPTHS, margin=0.01, resolution=0.02, relative=False)
+    control = Control("0.05 more a layer, 150 times as much in 100 layers", lambda found, problem: found + 0.05)
+    controls = "the exponent of gradients in depth"
+    unexplained = "scales near the threshold, where the limit is approached slowly, and depths of the order of p b, at "
+    unexplained += "which points have drifted to the axes"
+    trials = 48
+
+    def predict(self, problem: IdentityStack) -> Array:
+        gain = jnp.log(problem.scale * (problem.slope - 0.5) / (problem.slope - math.log(2)))
+        return jnp.minimum(gain, 0.0)
+
+    def measure_at(self, problem: IdentityStack, key: Key[Array, ""], layers: float) -> Array:
+        _, gradient = through(problem, problem.start, int(layers))
+        return jnp.log(jnp.linalg.norm(gradient) / jnp.linalg.norm(problem.readout)) / layers

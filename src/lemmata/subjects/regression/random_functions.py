@@ -1,0 +1,336 @@
+"""Regression from random functions whose law is the same everywhere, in every direction and at every magnification.
+
+A Gaussian law of functions that is invariant under shifts and turns has a covariance of r = |x - y| alone; if
+magnification by s multiplies functions by s^(e/2), the generalised covariance is homogeneous of degree e beside affine
+functions: r^e, and r² ln r for e = 2. Regression is then universal kriging: a spline with affine drift, in which the
+variance v_i of the noise at x_i stands on the diagonal. This theory controls the predictor once e is chosen. It leaves
+open e, which no symmetry tells.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._scattered_values import (
+    ScatteredSamples,
+    ScatteredValues,
+    affine_columns,
+    complement,
+    logarithmic,
+    power,
+    squared_gaps,
+)
+from lemmata.kernels import PolyharmonicCovariance
+from lemmata.solvers import polyharmonic_spline, universal_kriging
+
+_KEY = "bakhvalov2025random"
+_STEP, _REACH = 0.25, 42.0
+_SLOPE, _LEVEL = 5.0, 400.0
+
+
+@eqx.filter_jit
+def _compiled(x: Array, y: Array, noise: Array, z: Array) -> tuple[Array, Array]:
+    """The spline of r² ln r and its variance."""
+    spline = polyharmonic_spline(x, y, noise)
+    return spline(z), spline.variance(z)
+
+
+@eqx.filter_jit
+def _compiled_process(kernel: PolyharmonicCovariance, x: Array, y: Array, noise: Array, z: Array) -> Array:
+    """The mean of the Gaussian process of the kernel of the library."""
+    return kernel.cross(z, x) @ jnp.linalg.solve(kernel.cross(x, x) + jnp.diag(noise), y)
+
+
+@eqx.filter_jit
+def _compiled_kriging(
+    K: Array, drift: Array, y: Array, noise: Array, cross: Array, drift_there: Array
+) -> Float[Array, " t"]:
+    return universal_kriging(K, drift, y, noise).predict(cross, drift_there)
+
+
+def spline_at(
+    problem: ScatteredValues, noise: Float[np.ndarray, " n"], z: Float[np.ndarray, "t d"], part: int = 0
+) -> Float[np.ndarray, " t"]:
+    """The spline of r² ln r that the library computes (part 0), or its variance (part 1), at points."""
+    return np.asarray(_compiled(*map(jnp.asarray, (problem.x, problem.y, noise, z)))[part])
+
+
+def gaussian_mixture(squares: Float[np.ndarray, "n m"], weights: Float[np.ndarray, " n"]) -> Float[np.ndarray, ""]:
+    """1/2 int over s > 0 of sum_ij w_i w_j e^(-s r_ij²) s^(-2), for weights that annihilate affine functions.
+
+    The sum is taken of e^(-u) - 1 + u, u = s r², which is the same for such weights and does not cancel for small s. By
+    the trapezoid rule in log s, of step 1/4: the integrand is analytic in a strip of half-width pi/2, which leaves
+    e^(-pi²/step) of it.
+    """
+    scales = np.exp(np.arange(-_REACH, _REACH, _STEP))
+    u = scales[:, None, None] * squares
+    small = u < 0.03
+    safe = np.where(small, u, 0.0)
+    series = safe**2 * (1 / 2 - safe * (1 / 6 - safe * (1 / 24 - safe * (1 / 120 - safe * (1 / 720 - safe / 5040)))))
+    sums = np.einsum("i,sij,j->s", weights, np.where(small, series, np.expm1(-u) + u), weights)
+    return np.asarray(_STEP * np.sum(sums / scales) / 2)
+
+
+def saddle_prediction(
+    K: Float[np.ndarray, "n n"],
+    cross: Float[np.ndarray, "t n"],
+    x: Float[np.ndarray, "n d"],
+    z: Float[np.ndarray, "t d"],
+    y: Float[np.ndarray, "n *k"],
+) -> Float[np.ndarray, "t *k"]:
+    """The spline with affine drift from the whole linear system [K P; P' 0] at once."""
+    columns = affine_columns(x)
+    size = columns.shape[1]
+    system = np.block([[K, columns], [columns.T, np.zeros((size, size))]])
+    solved = np.linalg.solve(system, np.concatenate([y, np.zeros((size, *y.shape[1:]))]))
+    return np.concatenate([cross, affine_columns(z)], axis=1) @ solved
+
+
+class GaussianMixture(Claim[ScatteredValues]):
+    """For weights w of points x_i with sum w_i = 0 and sum w_i x_i = 0,
+
+        sum_ij w_i w_j r_ij² ln r_ij = 1/2 int_0^inf sum_ij w_i w_j e^(-s r_ij²) ds / s²,    r_ij = |x_i - x_j| :
+
+    r² ln r is, beside an affine drift, a mixture of Gaussian covariances by a power law of their widths, and so
+    positive definite there in every dimension.
+    """
+
+    title = "The covariance as a power-law mixture of Gaussians"
+    source = Source(_KEY, "Abstract, derivation")
+    population = ScatteredSamples()
+    relation = Equal()
+    traced = False
+    control = Control("by the power law s^-1.75, as for r^1.5", lambda value, problem: _rough_mixture(problem))
+    controls = "the variance of sums that annihilate affine functions"
+    unexplained = "the law on functions itself, which gives affine functions no variance that is finite"
+    reading = "the power law of the spectrum, |w|^(-d-2), as a mixture of Gaussians"
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        return gaussian_mixture(squared_gaps(problem.x, problem.x), _annihilating(problem))
+
+    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
+        w = _annihilating(problem)
+        return np.asarray(w @ logarithmic(problem.x, problem.x) @ w)
+
+    def condition(self, problem: ScatteredValues) -> float:
+        """Of the sum."""
+        w, terms = _annihilating(problem), logarithmic(problem.x, problem.x)
+        return float(len(w) * (np.abs(w) @ np.abs(terms) @ np.abs(w)) / (w @ terms @ w))
+
+
+def _annihilating(problem: ScatteredValues) -> Float[np.ndarray, " n"]:
+    basis = complement(problem.x)
+    return basis @ (basis.T @ problem.y)
+
+
+def _rough_mixture(problem: ScatteredValues) -> np.ndarray:
+    w = _annihilating(problem)
+    return np.asarray(w @ power(problem.x, problem.x, 1.5) @ w)
+
+
+class OneCovariance(Claim[ScatteredValues]):
+    """As printed: invariance under shifts, turns and magnifications, and Gaussian laws, determine the whole scheme. So
+    a spline with affine drift whose predictions f(z) are unchanged when points are turned, shifted and magnified by s,
+    and variances of noise by s^e, predicts what the spline of r² ln r predicts.
+
+    The spline of r^e has these invariances for every e between 0 and 4, and predicts something else.
+    """
+
+    title = "One covariance by symmetry"
+    source = Source(_KEY, "Abstract, symmetries", note="as printed")
+    population = ScatteredSamples()
+    relation = Equal(block=1)
+    traced = False
+    control = Control("the spline of r² ln r, with twice the noise", lambda value, problem: _twice_the_noise(problem))
+    controls = "predictions of splines with the same symmetries"
+    unexplained = "which exponent a data set asks for"
+    reading = "'the entire solution scheme, including the kernel form' as one predictor; e in (0.5, 1.5) or (2.5, 3.5)"
+    expected = Status.REFUTED
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        return spline_at(problem, problem.noise, problem.z)
+
+    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
+        return _power_spline(problem, problem.x, problem.z, problem.noise)
+
+    def condition(self, problem: ScatteredValues) -> float:
+        """Of the larger system."""
+        return problem.conditioning(power(problem.x, problem.x, problem.exponent))
+
+
+def _twice_the_noise(problem: ScatteredValues) -> np.ndarray:
+    return spline_at(problem, 2 * problem.noise, problem.z)
+
+
+def _power_spline(problem: ScatteredValues, x: np.ndarray, z: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    K = power(x, x, problem.exponent) + np.diag(noise)
+    return saddle_prediction(K, power(z, x, problem.exponent), x, z, problem.y)
+
+
+class SelfSimilarSplines(Claim[ScatteredValues]):
+    """For every exponent e between 0 and 4, e != 2, the spline with affine drift whose covariance is r^e (-r^e for e <
+    2) is unchanged by symmetries: where points x_i and z are turned, shifted and magnified by s, and the variances v_i
+    of the noise multiplied by s^e, the predictions at the moved z are those at z.
+    """
+
+    title = "A family of splines with all symmetries"
+    source = Source(_KEY, "Abstract, symmetries", note="with the exponent that symmetry leaves free")
+    population = ScatteredSamples()
+    relation = Equal(block=1)
+    traced = False
+    control = Control("the noise multiplied by s²", lambda value, problem: _squared_noise(problem))
+    controls = "predictions of the spline of r^e under movements"
+    unexplained = "the exponent"
+    corrects = OneCovariance
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        return _eliminated(problem, problem.x, problem.z, problem.noise)
+
+    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
+        noise = problem.magnification**problem.exponent * problem.noise
+        return _power_spline(problem, problem.moved(problem.x), problem.moved(problem.z), noise)
+
+    def condition(self, problem: ScatteredValues) -> float:
+        """Of the worse of both systems, times what shifting rounds away."""
+        shifted = 1 + np.linalg.norm(problem.shift) / problem.magnification
+        return float(problem.conditioning(power(problem.x, problem.x, problem.exponent)) * shifted**2)
+
+
+def _eliminated(problem: ScatteredValues, x: np.ndarray, z: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    K, cross = power(x, x, problem.exponent), power(z, x, problem.exponent)
+    given = (K, affine_columns(x), problem.y, noise, cross, affine_columns(z))
+    return np.asarray(_compiled_kriging(*map(jnp.asarray, given)))
+
+
+def _squared_noise(problem: ScatteredValues) -> np.ndarray:
+    s, e = problem.magnification, problem.exponent
+    return _eliminated(problem, problem.x, problem.z, s ** (2 - e) * problem.noise)
+
+
+class MovedParameters(Claim[ScatteredValues]):
+    """The predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, b = 5 and c = 400, at points magnified by
+    s and noise of variances s² v_i are those at the points as they were with
+
+        b - ln s  and  c / s²    in place of b and c.
+
+    So they are not invariant. For b and c / b² without bound both have the same limit, the spline of r² ln r, which
+    is.
+    """
+
+    title = "What magnification does to slope and level"
+    source = Source(_KEY, "Abstract, noise", note="with the parameters that magnification moves")
+    population = ScatteredSamples()
+    relation = Equal(block=1)
+    traced = False
+    control = Control("with b and c as they were", lambda value, problem: _process_as_it_was(problem))
+    controls = "predictions at finite b and c under magnification"
+    unexplained = "which b and c to take"
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        s = problem.magnification
+        return _gaussian_process(problem, _SLOPE - np.log(s), _LEVEL / s**2)
+
+    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
+        return _magnified_process(problem)
+
+    def condition(self, problem: ScatteredValues) -> float:
+        """Of K + noise."""
+        return _process_condition(problem)
+
+
+def _process_as_it_was(problem: ScatteredValues) -> np.ndarray:
+    return _gaussian_process(problem, _SLOPE, _LEVEL)
+
+
+def _gaussian_process(problem: ScatteredValues, slope: float, level: float) -> np.ndarray:
+    """By the printed formula."""
+    covariance = lambda a, b: logarithmic(a, b) - slope * squared_gaps(a, b) + level
+    return covariance(problem.z, problem.x) @ np.linalg.solve(
+        covariance(problem.x, problem.x) + np.diag(problem.noise), problem.y
+    )
+
+
+def _magnified_process(problem: ScatteredValues) -> np.ndarray:
+    """By the kernel of the library."""
+    s = problem.magnification
+    given = (s * problem.x, problem.y, s**2 * problem.noise, s * problem.z)
+    return np.asarray(_compiled_process(PolyharmonicCovariance(_SLOPE, _LEVEL), *map(jnp.asarray, given)))
+
+
+def _process_condition(problem: ScatteredValues) -> float:
+    matrix = logarithmic(problem.x, problem.x) - _SLOPE * squared_gaps(problem.x, problem.x) + _LEVEL
+    return len(problem.y) * np.linalg.cond(matrix + np.diag(problem.noise))
+
+
+class OptimalWithoutKnowledge(Claim[ScatteredValues]):
+    """As printed: the method is optimal in the absence of a priori information. So whatever Gaussian law with the
+    symmetries of shifts, turns and magnifications a function is drawn from (generalised covariance r^e, an affine part
+    of any size), the mean square error of the spline of r² ln r at a point is at most that of the spline of r^e.
+
+    It is larger: the best linear unbiased prediction under a law is that of its own covariance.
+    """
+
+    title = "Optimal without a priori information"
+    source = Source(_KEY, "Abstract, optimality", note="as printed")
+    population = ScatteredSamples()
+    relation = AtMost()
+    traced = False
+    control = Control("at most half of that of the spline of r^e", lambda bound, problem: bound / 2)
+    controls = "the mean square error of the spline of r² ln r under other laws"
+    unexplained = "which law a data set comes from"
+    reading = "optimal under every law that has the symmetries"
+    expected = Status.REFUTED
+    trivial = "errors of functions with an affine part of any size have no value that is known anyway"
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        return _error(problem, _weights(problem, _power_of(problem)), _power_of(problem))
+
+    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
+        return _error(problem, _weights(problem, logarithmic), _power_of(problem))
+
+
+class BestUnder(Claim[ScatteredValues]):
+    """A function is drawn with generalised covariance r² ln r and an affine part of any size, and seen with noise of
+    variances v_i. The mean square error of the spline of r² ln r, with these v_i on the diagonal, is at every point at
+    most that of the spline of r^e, for every e between 0 and 4.
+    """
+
+    title = "Best linear unbiased prediction under its own law"
+    source = Source(_KEY, "Abstract, optimality", note="under its own law")
+    population = ScatteredSamples()
+    relation = AtMost()
+    traced = False
+    control = Control("at most half of that of the spline of r^e", lambda bound, problem: bound / 2)
+    controls = "the mean square error of the spline of r² ln r"
+    unexplained = "errors under other laws"
+    corrects = OptimalWithoutKnowledge
+    trivial = "errors of functions with an affine part of any size have no value that is known anyway"
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        return _error(problem, _weights(problem, _power_of(problem)), logarithmic)
+
+    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
+        """The variance that the spline itself tells."""
+        return spline_at(problem, problem.noise, problem.z, part=1)
+
+    def condition(self, problem: ScatteredValues) -> float:
+        """Of the system."""
+        return problem.conditioning(logarithmic(problem.x, problem.x))
+
+
+def _power_of(problem: ScatteredValues):
+    return lambda a, b: power(a, b, problem.exponent)
+
+
+def _weights(problem: ScatteredValues, covariance) -> Float[np.ndarray, "t n"]:
+    """The weights of the values in the spline of a covariance."""
+    K = covariance(problem.x, problem.x) + np.diag(problem.noise)
+    return saddle_prediction(K, covariance(problem.z, problem.x), problem.x, problem.z, np.eye(len(K)))
+
+
+def _error(problem: ScatteredValues, weights: Float[np.ndarray, "t n"], covariance) -> Float[np.ndarray, " t"]:
+    """E (w'y - f(z))² under a law; a generalised covariance is 0 at 0."""
+    K = covariance(problem.x, problem.x) + np.diag(problem.noise)
+    return np.sum((weights @ K) * weights, axis=1) - 2 * np.sum(weights * covariance(problem.z, problem.x), axis=1)

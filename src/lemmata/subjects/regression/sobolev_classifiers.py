@@ -1,0 +1,240 @@
+"""Classification by the sign of a kernel's gradient flow on labels +-1: what stopping at the right time reaches.
+
+With eigenvalues like i^-beta and f = 2 eta - 1 of interpolation smoothness s (f_i² ~ i^-(s beta + 1)), the flow stops
+at nu = n^(beta/(s beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like
+n^(-s beta/(s beta + 1)), and the excess of its 0-1 risk at least like the root of that. For single targets with a clear
+boundary it falls faster; over all targets of a Sobolev space no classifier does better. This theory controls exponents.
+It leaves open constants, and the time where s is not known.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import TangentKernel, relu_network
+from lemmata.engine.claims import Claim, Control, Rate, Source
+from lemmata.engine.problems._labelled_modes import (
+    DECAY,
+    Bumps,
+    BumpTargets,
+    CircleTargets,
+    IntervalTargets,
+    LabelledModes,
+    interval_modes,
+    labels_of,
+)
+
+_KEY = "lai2024optimality"
+_SIZES = (128.0, 256.0, 512.0, 1024.0)
+_CUBES = (64.0, 216.0, 512.0, 1000.0)
+_DRAWS = 16
+# Eigenvalues of the interval are (pi (i - 1/2))^-2: at this multiple of the time n^(1/(s beta + 1)) modes are learned.
+_UNIT = np.pi**2
+_MEAN_BUMPS = 600
+
+
+def stopping_time(n: float, s: float, beta: float = DECAY) -> float:
+    """n^(beta/(s beta + 1)), for eigenvalues of K/n."""
+    return n ** (beta / (s * beta + 1))
+
+
+def flow_fit(y: Float[np.ndarray, "draws n"], time: float) -> Float[np.ndarray, "draws n"]:
+    """The flow on the interval, mode by mode: (1 - e^(-nu lambda_i)) <u_i, y>."""
+    values, vectors = interval_modes(y.shape[1])
+    return ((y @ vectors) * -np.expm1(-time * values)) @ vectors.T
+
+
+def excess_risk(f: Float[np.ndarray, " n"], fit: Float[np.ndarray, "draws n"]) -> float:
+    """The mean of |2 eta - 1| over points where the sign is wrong: the 0-1 risk beyond the least one."""
+    return float(np.mean(np.abs(f) * (f * fit < 0)))
+
+
+def _generator(key: Key[Array, ""]) -> np.random.Generator:
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
+
+
+class FlowSquaredError(Claim[LabelledModes]):
+    """Gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, stopped at nu = pi² n^(beta/(s beta + 1)), has
+    a mean squared distance from 2 eta - 1, of smoothness s, that falls like
+
+        n^(-s beta/(s beta + 1)).
+    """
+
+    title = "The squared error of stopped gradient flow"
+    source = Source(_KEY, "Abstract, upper bound", note="the rate of regression that it rests on")
+    population = IntervalTargets()
+    relation = Rate("n", _SIZES)
+    traced = False
+    control = Control("like its root", lambda exponent, problem: exponent / 2)
+    controls = "the squared error at the points"
+    unexplained = "constants"
+    trials = 32
+
+    def predict(self, problem: LabelledModes) -> np.ndarray:
+        return np.asarray(-problem.s * DECAY / (problem.s * DECAY + 1))
+
+    def measure_at(self, problem: LabelledModes, key: Key[Array, ""], n: float) -> np.ndarray:
+        f = problem.at_size(int(n))
+        fit = flow_fit(labels_of(np.tile(f, (_DRAWS, 1)), _generator(key)), _UNIT * stopping_time(n, problem.s))
+        return np.asarray(np.mean((fit - f) ** 2))
+
+
+class FlowExcessRisk(Claim[LabelledModes]):
+    """The sign of the gradient flow of min(x, x') (beta = 2) on n labels +-1, stopped at nu = pi² n^(beta/(s beta +
+    1)), has a 0-1 risk above the least one by
+
+        O(n^(-s beta/(2 s beta + 2))),
+
+    where 2 eta - 1 has smoothness s.
+    """
+
+    title = "The excess risk of stopped gradient flow"
+    source = Source(_KEY, "Abstract, upper bound")
+    population = IntervalTargets()
+    relation = Rate("n", _SIZES, upper=True, resolution=0.15)
+    traced = False
+    control = Control("O(n^-1/2) faster than that", lambda exponent, problem: exponent - 0.5)
+    controls = "the excess of the 0-1 risk at the points"
+    unexplained = "single targets, whose excess falls faster where 2 eta - 1 crosses 0 steeply"
+    trials = 48
+
+    def predict(self, problem: LabelledModes) -> np.ndarray:
+        return np.asarray(-problem.s * DECAY / (2 * problem.s * DECAY + 2))
+
+    def measure_at(self, problem: LabelledModes, key: Key[Array, ""], n: float) -> np.ndarray:
+        f = problem.at_size(int(n))
+        fit = flow_fit(labels_of(np.tile(f, (_DRAWS, 1)), _generator(key)), _UNIT * stopping_time(n, problem.s))
+        return np.asarray(excess_risk(f, fit))
+
+
+class LeastExcessOfBumps(Claim[Bumps]):
+    """The targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0, 1], signs drawn at random and h_n a bump of height
+    n^(-r/(2r+1)), are bounded in the Sobolev space H^r. The best classifier of all, which knows h_n and on each piece
+    decides by the likelihood of its labels, exceeds the least 0-1 risk by something that falls no faster than
+
+        n^(-s beta/(2 s beta + 2)),    s = 1,  beta = 2r,
+
+    and like it. So no classifier has a better exponent over all of H^r.
+    """
+
+    title = "The least excess risk over a Sobolev space"
+    source = Source(_KEY, "Abstract, minimax lower bound")
+    population = BumpTargets()
+    relation = Rate("n", (64.0, 512.0, 4096.0, 32768.0))
+    traced = False
+    control = Control("like n^(-2r/(2r+1)), as for squares", lambda exponent, problem: 2 * exponent)
+    controls = "the mean over targets of the least excess risk, below the largest of any classifier"
+    unexplained = "constants; that no other family of targets is worse, which is the upper bound's part"
+    trials = 32
+
+    def predict(self, problem: Bumps) -> np.ndarray:
+        return np.asarray(-2 * problem.r / (4 * problem.r + 2))
+
+    def measure_at(self, problem: Bumps, key: Key[Array, ""], n: float) -> np.ndarray:
+        rng, height = _generator(key), problem.height(int(n))
+        rows = round(n ** (2 * problem.r / (2 * problem.r + 1)))
+        h = height * problem.shape(rng.uniform(size=(_MEAN_BUMPS, rows)))
+        votes = np.sum(np.arctanh(np.minimum(h, 1 - 1e-12)) * labels_of(h, rng), axis=1)
+        return np.asarray(np.mean(votes < 0) * h.mean())
+
+
+class FlowOnBumps(Claim[Bumps]):
+    """The targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1], signs drawn at random and h_n a hat of height
+    n^(-1/3), are bounded in H^1. The sign of the gradient flow of min(x, x') on n labels, stopped at nu = pi² n^(2/3),
+    exceeds the least 0-1 risk by O(n^(-1/3)), and like it: the exponent of the lower bound, s beta/(2 s beta + 2) at s
+    = 1 and beta = 2.
+    """
+
+    title = "Stopped gradient flow reaches the least exponent"
+    source = Source(_KEY, "Abstract, optimality")
+    population = BumpTargets()
+    relation = Rate("n", _CUBES)
+    traced = False
+    control = Control("like n^(-2/3)", lambda exponent, problem: 2 * exponent)
+    controls = "the excess risk over the targets of the lower bound"
+    unexplained = "constants, and other orders than 1, for which the kernel is another one"
+    trials = 32
+
+    def predict(self, problem: Bumps) -> np.ndarray:
+        return np.asarray(-1 / 3)
+
+    def measure_at(self, problem: Bumps, key: Key[Array, ""], n: float) -> np.ndarray:
+        rng, size = _generator(key), int(n)
+        x = np.arange(1, size + 1) / (size + 0.5)
+        pieces = round(n ** (1 / 3))
+        hat = 1 - np.abs(2 * (pieces * x % 1) - 1)
+        f = n ** (-1 / 3) * rng.choice([-1.0, 1.0], size=(_DRAWS, pieces))[:, (pieces * x).astype(int) % pieces] * hat
+        fit = flow_fit(labels_of(f, rng), _UNIT * stopping_time(n, 1.0))
+        return np.asarray(np.mean(np.abs(f) * (f * fit < 0)))
+
+
+@functools.lru_cache(maxsize=64)
+def circle_eigenvalues(n: int, depth: int) -> Float[np.ndarray, " n"]:
+    """Eigenvalues of the tangent kernel at n points of a circle, over n, by frequency."""
+    angle = 2 * np.pi * np.arange(n) / n
+    points = jnp.asarray(np.stack([np.cos(angle), np.sin(angle)], axis=1))
+    row = TangentKernel(relu_network(depth=depth, bias_std=1.0)).cross(points[:1], points)[0]
+    return np.maximum(np.fft.fft(np.asarray(row)).real / n, 0.0)
+
+
+class TangentDecay(Claim[LabelledModes]):
+    """The tangent kernel of a ReLU network with biases, one to three hidden layers, on the circle has eigenvalues that
+    fall like k^-2 in the frequency k: its space is that of Sobolev order 1, with beta = 2.
+    """
+
+    title = "The tangent kernel's space on the circle"
+    source = Source(_KEY, "Abstract, networks", note="the decay of eigenvalues that it rests on")
+    population = CircleTargets()
+    relation = Rate("k", (8.0, 16.0, 32.0, 64.0))
+    traced = False
+    control = Control("like k^-2.5", lambda exponent, problem: exponent - 0.5)
+    controls = "eigenvalues at even frequencies"
+    unexplained = "other inputs than points of a sphere"
+    trials = 16
+
+    def predict(self, problem: LabelledModes) -> np.ndarray:
+        return np.asarray(-DECAY)
+
+    def measure_at(self, problem: LabelledModes, key: Key[Array, ""], k: float) -> np.ndarray:
+        return np.asarray(circle_eigenvalues(2048, problem.depth)[int(k)])
+
+
+class WideNetworkExcess(Claim[LabelledModes]):
+    """An infinitely wide ReLU network with biases on the circle is trained by gradient flow on n labels +-1, from
+    outputs of 0, until nu = n^(2/(2 s + 1)) (in units of the eigenvalue of frequency 1). The sign of its output has a
+    0-1 risk above the least one by O(n^(-s/(2 s + 1))), where 2 eta - 1 has Fourier coefficients of squares
+    k^-(2 s + 1).
+    """
+
+    title = "The excess risk of a wide network"
+    source = Source(_KEY, "Abstract, networks")
+    population = CircleTargets()
+    relation = Rate("n", _SIZES, upper=True, resolution=0.15)
+    traced = False
+    control = Control("O(n^-1/2) faster than that", lambda exponent, problem: exponent - 0.5)
+    controls = "the excess risk of regression with the tangent kernel"
+    unexplained = "networks of finite width, whose kernel moves (`tangent.lazy_training`)"
+    trials = 48
+
+    def predict(self, problem: LabelledModes) -> np.ndarray:
+        return np.asarray(-problem.s * DECAY / (2 * problem.s * DECAY + 2))
+
+    def measure_at(self, problem: LabelledModes, key: Key[Array, ""], n: float) -> np.ndarray:
+        rng, size = _generator(key), int(n)
+        values = circle_eigenvalues(size, problem.depth)
+        f = circle_target(problem, size)
+        labels = labels_of(np.tile(f, (_DRAWS, 1)), rng)
+        learned = -np.expm1(-stopping_time(n, problem.s) * values / values[1])
+        return np.asarray(excess_risk(f, np.fft.ifft(np.fft.fft(labels) * learned).real))
+
+
+def circle_target(problem: LabelledModes, n: int) -> Float[np.ndarray, " n"]:
+    """sum_k (sign_2k cos k t + sign_2k+1 sin k t) k^-(s + 1/2) over k < 64 at n points, 0.9 in size."""
+    k = np.arange(1, 64)
+    signs, sizes = problem.signs[2:128].reshape(-1, 2), k ** (-problem.s - 0.5)
+    series = lambda t: np.cos(t * k) @ (signs[:, 0] * sizes) + np.sin(t * k) @ (signs[:, 1] * sizes)
+    largest = np.abs(series(2 * np.pi * np.arange(1024)[:, None] / 1024)).max()
+    return 0.9 * series(2 * np.pi * np.arange(n)[:, None] / n) / largest

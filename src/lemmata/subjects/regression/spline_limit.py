@@ -1,0 +1,178 @@
+"""The covariance r² (ln r - b) + c: where it is positive definite, what it tends to, and what that limit minimises.
+
+Beside affine functions the terms -b r² and c are a prior of the affine part. This theory controls the Gaussian process
+with that covariance for large b and c, and the spline that is its limit. It leaves open balls in more than two
+dimensions, for which the least level is larger than that of the disc and has no closed form here.
+"""
+
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Rate, Source, Status
+from lemmata.engine.problems._scattered_values import (
+    DiscPoints,
+    FilledDiscs,
+    ScatteredSamples,
+    ScatteredValues,
+    complement,
+    logarithmic,
+    squared_gaps,
+)
+
+from .random_functions import saddle_prediction, spline_at
+
+_KEY = "bakhvalov2025random"
+_SLOPES = (30.0, 100.0, 300.0, 1000.0)
+
+
+def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -> float:
+    """The root mean square difference of the process' mean with b and c from the spline of r² ln r at other points.
+
+    The constant and the slopes are eliminated instead of inverted with the rest: the process is the one with
+    K + 2b XX' + c uu' - (b²/c) qq', u = 1 - (b/c) q and q_i = |x_i|².
+    """
+    x, z = problem.x, problem.z
+    q, there = np.sum(x**2, axis=1), np.sum(z**2, axis=1)
+    weights = lambda p, s: np.concatenate([(1 - slope / level * s)[:, None], p], axis=1)
+    own, other = weights(x, q), weights(z, there)
+    K = logarithmic(x, x) - slope**2 / level * np.outer(q, q) + np.diag(problem.noise)
+    cross = logarithmic(z, x) - slope**2 / level * np.outer(there, q)
+    prior = np.diag(np.concatenate([[1 / level], np.full(x.shape[1], 1 / (2 * slope))]))
+    system = np.block([[K, own], [own.T, -prior]])
+    solved = np.linalg.solve(system, np.concatenate([problem.y, np.zeros(own.shape[1])]))
+    process = np.concatenate([cross, other], axis=1) @ solved
+    spline = saddle_prediction(logarithmic(x, x) + np.diag(problem.noise), logarithmic(z, x), x, z, problem.y)
+    return float(np.sqrt(np.mean((process - spline) ** 2)))
+
+
+class LevelAboveSlope(Claim[ScatteredValues]):
+    """As read: with a level c = b^(3/2), much larger than b, the mean of the Gaussian process with covariance
+    r² (ln r - b) + c tends to the spline of r² ln r with affine drift like 1/b as b grows.
+
+    It does not: with q(x) = |x|² the covariance beside affine functions is r² ln r - (b²/c) q(x) q(y), and b²/c grows.
+    """
+
+    title = "A level that is large beside the slope"
+    source = Source(_KEY, "Abstract, polyharmonic", note="as read, for c much larger than b")
+    population = ScatteredSamples()
+    relation = Rate("b", _SLOPES)
+    traced = False
+    control = Control("like b^(-1.4)", lambda exponent, problem: exponent - 0.4)
+    controls = "the distance of the process from the spline"
+    unexplained = "what it tends to instead"
+    reading = "'coincides with a generalized polyharmonic spline' as a limit for b and c/b without bound"
+    expected = Status.REFUTED
+    trials = 32
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        return np.asarray(-1.0)
+
+    def measure_at(self, problem: ScatteredValues, key: Key[Array, ""], b: float) -> np.ndarray:
+        return np.asarray(process_minus_spline(problem, b, b**1.5))
+
+
+class SplineLimit(Claim[ScatteredValues]):
+    """With a level c = b³ the mean of the Gaussian process with covariance r² (ln r - b) + c, with noise of variances
+    v_i, tends to the spline of r² ln r with affine drift and the same noise like 1/b as b grows.
+    """
+
+    title = "The spline as the limit of a large slope and a level much larger than its square"
+    source = Source(_KEY, "Abstract, polyharmonic", note="for c much larger than b²")
+    population = ScatteredSamples()
+    relation = Rate("b", _SLOPES)
+    traced = False
+    control = Control("like b^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "the distance of the process from the spline"
+    unexplained = "the distance at the b of a program"
+    corrects = LevelAboveSlope
+    trials = 32
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        return np.asarray(-1.0)
+
+    def measure_at(self, problem: ScatteredValues, key: Key[Array, ""], b: float) -> np.ndarray:
+        return np.asarray(process_minus_spline(problem, b, b**3))
+
+
+class PositiveOnDiscs(Claim[DiscPoints]):
+    """On the disc of radius R in the plane r² (ln r - b) + c is positive definite exactly if
+
+        B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
+
+    so that for points in the disc and B >= 1 the least c is at most that.
+
+    (For R = 1. With weights w of sum s, w = s delta_0 + v, v annihilating affine functions, the form is |v|² + 2 s v(g)
+    + c s² with g = r² (ln r - b) and the semi-norm of r² ln r, so c has to be at least |g|², g restricted to the disc
+    and continued with least energy, by -b + (1 - 2b) ln r; 1/(8 pi) times the integral of squared second derivatives
+    is the above. Weights of sum 0 that see slopes add 2b |sum w_i x_i|², which has to outweigh what r² ln r takes off:
+    on the unit circle that is 2 |sum w_i x_i|², hence b >= 1.)
+    """
+
+    title = "The least level on a disc"
+    source = Source(_KEY, "Abstract, polyharmonic", note="where the printed covariance is one")
+    stated = Kind.OWN
+    population = FilledDiscs()
+    relation = AtMost()
+    traced = False
+    control = Control("nine tenths of it", lambda level, problem: 0.9 * level)
+    controls = "the levels at which r² (ln r - b) + c is a covariance on the disc"
+    unexplained = "balls in more dimensions, for which c has to be larger"
+    trivial = "a level may be infinite"
+
+    def predict(self, problem: DiscPoints) -> np.ndarray:
+        relative = problem.slope - np.log(problem.radius)
+        return np.asarray(problem.radius**2 * (2 * relative**2 - 2 * relative + 1))
+
+    def measure(self, problem: DiscPoints, key: Key[Array, ""]) -> np.ndarray:
+        """Of these points, by bisection on the smallest eigenvalue."""
+        K = logarithmic(problem.x, problem.x) - problem.slope * squared_gaps(problem.x, problem.x)
+        low, high = 0.0, 4 * float(self.predict(problem))
+        for _ in range(40):
+            middle = (low + high) / 2
+            positive = np.linalg.eigvalsh(K + middle)[0] > 0
+            low, high = (low, middle) if positive else (middle, high)
+        return np.asarray(low)
+
+
+class WeightedSmoothing(Claim[ScatteredValues]):
+    """The spline of r² ln r with variances v_i of noise on the diagonal minimises
+
+        sum_i (f(x_i) - y_i)² / v_i + |f|²,
+
+    |f| the semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2) up to a constant: its values u at the points solve
+
+        (E + diag(1/v)) u = diag(1/v) y,    E = Q (Q'KQ)^-1 Q',
+
+    K the matrix of r² ln r, and Q orthonormal columns that annihilate affine functions.
+    """
+
+    title = "Variances on the diagonal as weights of squares"
+    source = Source(_KEY, "Abstract, regularisation")
+    population = ScatteredSamples()
+    relation = Equal(block=1)
+    traced = False
+    control = Control("with the mean variance at every point", lambda value, problem: _smoothed(problem, shared=True))
+    controls = "the values of the spline at the points"
+    unexplained = "the variances, where they are not known"
+
+    def predict(self, problem: ScatteredValues) -> np.ndarray:
+        return _smoothed(problem)
+
+    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
+        return spline_at(problem, problem.noise, problem.x)
+
+    def condition(self, problem: ScatteredValues) -> float:
+        """Of both systems."""
+        range_of_noise = float(problem.noise.max() / problem.noise.min())
+        return problem.conditioning(logarithmic(problem.x, problem.x)) * range_of_noise
+
+
+def energy_matrix(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:
+    """E with u'Eu the least squared semi-norm of functions with values u at the points."""
+    basis = complement(x)
+    return basis @ np.linalg.solve(basis.T @ logarithmic(x, x) @ basis, basis.T)
+
+
+def _smoothed(problem: ScatteredValues, shared: bool = False) -> np.ndarray:
+    noise = np.full(len(problem.y), problem.noise.mean()) if shared else problem.noise
+    return np.linalg.solve(energy_matrix(problem.x) + np.diag(1 / noise), problem.y / noise)

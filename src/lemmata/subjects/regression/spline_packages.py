@@ -1,0 +1,270 @@
+"""Packages of polyharmonic splines: many splines on one constellation, by matrix products.
+
+A random function whose law knows no place, direction or scale has the generalised covariance k(r) = r² (ln r - b) + c,
+and its mean given values Y at t_1, ..., t_N is F(z) = M(z) K^-1 Y. Splines that share the points share M and K. On the
+centre and the vertices of a hyperoctahedron k takes four values, so that K has an inverse in closed form.
+
+This theory controls values, derivatives and operations. It leaves open what a package should be used for, and speaks of
+dimension by counting only: what N points of R^p can say about curvature.
+"""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source, Status
+from lemmata.engine.problems._spline_packages import (
+    GenericPoints,
+    IdentityStack,
+    IdentityStacks,
+    ScatteredPoints,
+    SplinePackages,
+    SplineValues,
+)
+from lemmata.subjects.splines import Hyperoctahedron, Package, Scattered, SplineCovariance
+
+_KEY = "bakhvalov2025polyharmonic"
+_SIZES = (16.0, 64.0, 256.0)
+
+
+def spline_at(problem: SplineValues, z: Float[Array, " p"]) -> Float[Array, " m"]:
+    """F(z) from differences and a general solve; the logarithm is masked at 0, so that derivatives are finite."""
+    squared = jnp.sum((z - problem.points) ** 2, axis=1)
+    k = jnp.where(squared > 0, squared, 1.0)
+    k = jnp.where(squared > 0, k * (jnp.log(k) / 2 - problem.slope), 0.0) + 16 * problem.slope**2
+    return k @ jnp.linalg.solve(problem.gram, problem.values)
+
+
+def gram_condition(problem: SplineValues) -> Float[Array, ""]:
+    """Of K."""
+    least, largest = problem.extremes
+    return largest / least
+
+
+@functools.cache
+def counted_operations(p: int, n: int, m: int) -> float:
+    """Floating-point operations, as the compiler counts them, of values and gradients at n places of m splines."""
+
+    def both(z, values, cotangent):
+        package = Package(Hyperoctahedron(p), SplineCovariance(), values)
+        return package(z), package.pull_back(z, cotangent)
+
+    arrays = [jax.ShapeDtypeStruct(shape, jnp.float64) for shape in ((n, p), (2 * p + 1, m), (n, m))]
+    return float((jax.jit(both).lower(*arrays).cost_analysis() or {})["flops"])
+
+
+class PackageByProducts(Claim[SplineValues]):
+    """m splines at N scattered points of R^p, with the covariance k(r) = r² (ln r - b) + c, have at n places z the
+    values F = M C, and for a cotangent G the gradients
+
+        d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
+
+    where C = K^-1 Y, r² = |z|² + |t|² - 2 z't and * is entry by entry: two matrix products each, and no array of
+    n N p numbers.
+    """
+
+    title = "Values and derivatives of a package by two products"
+    source = Source(_KEY, "Abstract, forward", "Abstract, differentiation")
+    stated = Kind.RULE
+    population = SplinePackages()
+    relation = Equal(block=-1)
+    control = Control("the gradient with ln r² - 2b for ln r² - 2b + 1", lambda found, problem: _without_one(problem))
+    controls = "values and gradients of splines on one constellation"
+    unexplained = "places that are so near to a point that the difference of squares has lost their distance"
+    reading = "the formulas are those of the public code; the abstract says that there are efficient ones"
+
+    def predict(self, problem: SplineValues) -> Array:
+        package = Package(Scattered(problem.points), problem.covariance, problem.values)
+        return jnp.concatenate([package(problem.z), package.pull_back(problem.z, problem.cotangent)], axis=1)
+
+    def measure(self, problem: SplineValues, key: Key[Array, ""]) -> Array:
+        """Place by place, by differences, and differentiated automatically."""
+
+        def along(z, cotangent):
+            value, pull = jax.vjp(lambda own: spline_at(problem, own), z)
+            return jnp.concatenate([value, pull(cotangent)[0]])
+
+        return jax.vmap(along)(problem.z, problem.cotangent)
+
+    def condition(self, problem: SplineValues) -> Array:
+        """Of K, and of differences of squares beside squares."""
+        squared = jnp.sum((problem.z[:, None] - problem.points) ** 2, axis=-1)
+        return gram_condition(problem) * (1 + 1 / jnp.min(squared))
+
+
+def _without_one(problem: SplineValues) -> Array:
+    package = Package(Scattered(problem.points), problem.covariance, problem.values)
+    shared = jnp.sum(problem.cotangent @ package.coefficients().T, axis=1, keepdims=True) * problem.z
+    less = shared - problem.cotangent @ package.coefficients().T @ problem.points
+    gradient = package.pull_back(problem.z, problem.cotangent) - less
+    return jnp.concatenate([package(problem.z), gradient], axis=1)
+
+
+class HyperoctahedronInverse(Claim[SplineValues]):
+    """On {0, e_1, ..., e_p, -e_1, ..., -e_p} the covariance r² (ln r - b) + c has the inverse that divides odd values
+    by 4 (b - ln 2), even values at the vertices that sum to 0 by 2 ln 2, and applies the inverse of
+
+        [ c       2p (c - b)                  ]
+        [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]
+
+    to the value at the centre and the mean at the vertices.
+    """
+
+    title = "The inverse on a hyperoctahedron in closed form"
+    source = Source(_KEY, "Abstract, forward", note="the constellation of the public code")
+    stated = Kind.RULE
+    population = SplinePackages(octahedron=True)
+    relation = Equal(block=-1)
+    control = Control("even values are divided by 4 ln 2", lambda found, problem: _softer(found))
+    controls = "coefficients of splines with given values"
+    unexplained = "constellations with less symmetry"
+    reading = "the points and the covariance are those of the public code"
+
+    def predict(self, problem: SplineValues) -> Array:
+        return Hyperoctahedron(problem.points.shape[1]).solve(problem.covariance, problem.values)
+
+    def measure(self, problem: SplineValues, key: Key[Array, ""]) -> Array:
+        """By elimination."""
+        return jnp.linalg.solve(problem.gram, problem.values)
+
+    def condition(self, problem: SplineValues) -> Array:
+        return gram_condition(problem)
+
+
+def _softer(found: Array) -> Array:
+    """Coefficients whose even part of sum 0 is halved."""
+    p = (len(found) - 1) // 2
+    even = (found[1 : p + 1] + found[p + 1 :]) / 2
+    less = (even - even.mean(axis=0)) / 2
+    return found - jnp.concatenate([jnp.zeros_like(found[:1]), less, less])
+
+
+class ClosedInverseCost(Claim[SplineValues]):
+    """A package of m splines on a hyperoctahedron of p axes finds its coefficients in O(p) operations a column, so
+    that values and gradients at n places together cost O(n N m), N = 2p + 1: for fixed n and m a number of operations
+    that is proportional to p. (A Cholesky factor of K costs N³/3.)
+    """
+
+    title = "Operations of a package on a hyperoctahedron"
+    source = Source(_KEY, "Abstract, scalability", note="along the dimension of a package")
+    stated = Kind.RULE
+    population = SplinePackages(octahedron=True)
+    relation = Rate("p", _SIZES, margin=0.02, resolution=0.1)
+    control = Control("like p^(3/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "operations of a package, forwards and backwards"
+    unexplained = "time, which is that of memory and of starting programs where packages are small"
+    trials = 8
+    traced = False  # operations are counted by the compiler
+
+    def predict(self, problem: SplineValues) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: SplineValues, key: Key[Array, ""], p: float) -> Array:
+        """The compiler's count."""
+        return jnp.asarray(counted_operations(int(p), *problem.cotangent.shape))
+
+
+class IdentityPackagePrinted(Claim[IdentityStack]):
+    """As printed: the covariance r² (ln r - b) + c coincides with a polyharmonic spline, which reproduces affine
+    functions. A package with the values t at the hyperoctahedron t is therefore the identity, and its derivative at
+    the centre in the direction of an axis is 1.
+    """
+
+    title = "A package that coincides with a polyharmonic spline"
+    source = Source(_KEY, "Abstract, derived kernel", note="as printed, for the finite b and c that are used")
+    population = IdentityStacks(most=8)
+    relation = Equal()
+    control = Control("0.9", lambda found, problem: 0.9 * found)
+    controls = "the derivative of a package at the centre"
+    unexplained = "by how much it differs"
+    expected = Status.REFUTED
+
+    def predict(self, problem: IdentityStack) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: IdentityStack, key: Key[Array, ""]) -> Array:
+        return _derivative_at_centre(problem)
+
+
+def _derivative_at_centre(problem: IdentityStack) -> Array:
+    """Of the first coordinate along its axis."""
+    h = Hyperoctahedron(len(problem.start))
+    package = Package(h, problem.covariance, h.points)
+    along = lambda x: package(jnp.zeros((1, h.size)).at[0, 0].set(x))[0, 0]
+    return jax.grad(along)(0.0)
+
+
+class IdentityPackageGain(Claim[IdentityStack]):
+    """A package with the covariance r² (ln r - b) + c and the values t at the hyperoctahedron t has at the centre the
+    derivative
+
+        (b - 1/2) / (b - ln 2)
+
+    times the identity, in every dimension and for every c: 1.045 at b = 5. It is 1 only in the limit b to infinity, in
+    which the package is a polyharmonic spline with an affine drift.
+    """
+
+    title = "The gain of an identity package at its centre"
+    source = Source(_KEY, "Abstract, derived kernel", note="corrected for finite b")
+    population = IdentityStacks(most=8)
+    relation = Equal()
+    control = Control("b / (b - ln 2)", lambda found, problem: problem.slope / (problem.slope - math.log(2)))
+    controls = "the derivative of a package at the centre"
+    unexplained = "the derivative elsewhere"
+    corrects = IdentityPackagePrinted
+
+    def predict(self, problem: IdentityStack) -> Array:
+        return (problem.slope - 0.5) / (problem.slope - math.log(2))
+
+    def measure(self, problem: IdentityStack, key: Key[Array, ""]) -> Array:
+        return _derivative_at_centre(problem)
+
+    def condition(self, problem: IdentityStack) -> Array:
+        """Coefficients beside their sum with terms of size c."""
+        return jnp.asarray(problem.covariance.level / (problem.slope - math.log(2)))
+
+
+class CurvedDirections(Claim[ScatteredPoints]):
+    """Through N points of R^p in general position the polyharmonic spline r² ln r with an affine drift can be curved
+    in only max(0, N - p - 1) dimensions of the N-dimensional space of its values: the others are affine functions. With
+    N <= p + 1 points it is affine, whatever the values; the covariance then plays no part.
+    """
+
+    title = "In high dimension a spline has nothing to bend for"
+    source = Source(_KEY, "Abstract, dimension")
+    population = GenericPoints()
+    relation = Equal()
+    control = Control("max(0, N - p)", lambda found, problem: found + 1)
+    controls = "in how many dimensions of values a spline is curved"
+    unexplained = "how much, where N is not much larger than p"
+    reading = "that assumptions break down in high dimension is read as: a posteriori nothing but the improper affine "
+    reading += "part of the random function is left"
+
+    def predict(self, problem: ScatteredPoints) -> Array:
+        n, p = problem.points.shape
+        return jnp.asarray(max(0.0, n - p - 1.0))
+
+    def measure(self, problem: ScatteredPoints, key: Key[Array, ""]) -> Array:
+        """The rank of second differences of the N splines whose values are 1 at one point and 0 at the others."""
+        n, p = problem.points.shape
+        bends = lambda a, b: _thin_plate(jnp.sum((a[:, None] - b) ** 2, axis=-1))
+        affine = lambda a: jnp.concatenate([jnp.ones((len(a), 1)), a], axis=1)
+        system = jnp.block(
+            [[bends(problem.points, problem.points), affine(problem.points)],
+             [affine(problem.points).T, jnp.zeros((p + 1, p + 1))]]
+        )  # fmt: skip
+        solved = jnp.linalg.pinv(system)[:, :n]
+        values = lambda z: jnp.concatenate([bends(z, problem.points), affine(z)], axis=1) @ solved
+        z, h = problem.z, problem.steps
+        second = values(z + h) - 2 * values(z) + values(z - h)
+        sizes = jnp.linalg.svd(second, compute_uv=False)
+        # Second differences of affine functions are rounding; those of splines are of the order of 1
+        return jnp.sum(sizes > jnp.sqrt(jnp.finfo(float).eps)).astype(float)
+
+
+def _thin_plate(squared: Array) -> Array:
+    """r² ln r."""
+    return 0.5 * squared * jnp.log(jnp.where(squared > 0, squared, 1.0))

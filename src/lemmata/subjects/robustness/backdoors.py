@@ -1,0 +1,156 @@
+"""Rows with a backdoor: when the spectrum of the features shows them, and votes that they cannot change.
+
+This theory controls the top eigenvalue and eigenvector of features of which a fraction is shifted, and how many rows
+have to change before a vote of models on disjoint parts does. It assumes features that are isotropic apart from the
+shift; it leaves unexplained an adversary who hides in a direction of large variance.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source
+from lemmata.engine.problems._poisoned_rows import Backdoor, Backdoors, PartitionVotes, Parts, SeparatedParts, Votes
+from lemmata.subjects.robustness import partition_certificate, spiked_overlap
+
+
+def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float]:
+    """The largest eigenvalue of the covariance, and the squared cosine of its vector with the shift."""
+    generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+    rows = generator.standard_normal((problem.n, problem.d))
+    shifted = round(problem.fraction * problem.n)
+    share = shifted / problem.n
+    rows[:shifted, 0] += np.sqrt(float(problem.spike) / (share * (1 - share)))
+    values, vectors = np.linalg.eigh(np.cov(rows.T, bias=True))
+    return float(values[-1]), float(vectors[0, -1] ** 2)
+
+
+class OverlapOfTheTopEigenvector(Claim[Backdoor]):
+    """n rows of d standard normal features, a fraction eps of them shifted by a vector of length delta:
+    l = eps (1 - eps) delta², gamma = d/n. Where l > sqrt(gamma) the top eigenvector of the covariance of the rows has
+    the squared cosine
+
+        (1 - gamma/l²) / (1 + gamma/l)
+
+    with the direction of the shift, as n and d grow.
+    """
+
+    title = "How well the spectrum finds a backdoor"
+    source = Source("paul2007", note="main result, for the spike that shifted rows make")
+    population = Backdoors()
+    relation = EqualInMean(margin=0.04, resolution=0.06)
+    control = Control(
+        "there is no threshold: 1/(1 + gamma/l)", lambda value, problem: 1 / (1 + problem.gamma / problem.spike)
+    )
+    controls = "the direction in which poisoned rows are looked for"
+    unexplained = "features with directions of large variance of their own"
+    traced = False  # decompositions in one compiled batch can wait for each other on a CPU
+    trials = 96
+
+    def predict(self, problem: Backdoor) -> Array:
+        return jnp.asarray(spiked_overlap(float(problem.spike), problem.gamma))
+
+    def measure(self, problem: Backdoor, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(_top_eigenpair(problem, key)[1])
+
+
+class TopEigenvalueOfABackdoor(Claim[Backdoor]):
+    """n rows of d standard normal features, a fraction eps of them shifted by a vector of length delta:
+    l = eps (1 - eps) delta², gamma = d/n. The largest eigenvalue of the covariance of the rows tends to
+
+        (1 + l)(1 + gamma/l) for l > sqrt(gamma),   (1 + sqrt(gamma))² below:
+
+    a weaker backdoor leaves no trace in it, and n > d/l² rows are needed to see one.
+    """
+
+    title = "When the spectrum shows a backdoor"
+    source = Source("emergence2026", "Figure 13.17", note="with the threshold, by the law of spiked covariances")
+    population = Backdoors(high=3.0, hidden=True)
+    relation = EqualInMean(margin=0.03, resolution=0.03)
+    control = Control("it is 1 + l", lambda value, problem: 1 + problem.spike)
+    controls = "whether poisoned rows can be seen at all"
+    unexplained = "spikes near the threshold at finite n"
+    traced = False  # decompositions in one compiled batch can wait for each other on a CPU
+    trials = 48
+
+    def predict(self, problem: Backdoor) -> Array:
+        spike, gamma = problem.spike, problem.gamma
+        return jnp.where(spike**2 > gamma, (1 + spike) * (1 + gamma / spike), (1 + gamma**0.5) ** 2)
+
+    def measure(self, problem: Backdoor, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(_top_eigenpair(problem, key)[0])
+
+
+class SpectralSignature(Claim[Parts]):
+    """A distribution D, and W as a fraction eps of a mixture, with covariances at most sigma² I and means mu_D and mu_W
+    at |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture and v the top eigenvector of its covariance.
+    For some threshold t
+
+        D(|<x - mu, v>| > t) < eps   and   W(|<x - mu, v>| < t) < eps.
+    """
+
+    title = "A threshold along the top eigenvector separates a backdoor"
+    source = Source("tran2018", "Lemma 3.1", note="main result, with the constant 6")
+    population = SeparatedParts()
+    relation = AtMost()
+    control = Control("less than half of eps", lambda share, problem: share / 2)
+    controls = "how many rows a spectral signature misplaces"
+    unexplained = "normal parts, which are separated far better; parts that are nearer"
+    traced = False  # thresholds are found by sorting
+
+    def predict(self, problem: Parts) -> Array:
+        return jnp.asarray(problem.eps)
+
+    def measure(self, problem: Parts, key: Key[Array, ""]) -> Array:
+        """The best threshold for a sample: the larger of the two shares at each, and the least of those."""
+        generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+        rows, sigma, q = generator.standard_normal((problem.n, problem.d)), float(problem.sigma), problem.stray
+        if problem.atoms:
+            far = generator.random(problem.n) < q
+            rows[:, 0] = np.where(far, ((1 - q) / q) ** 0.5, -((q / (1 - q)) ** 0.5))
+        second = np.arange(problem.n) < round(problem.eps * problem.n)
+        rows = sigma * rows
+        rows[second, 0] = float(problem.distance) - rows[second, 0]
+        moved = rows - rows.mean(axis=0)
+        score = np.abs(moved @ np.linalg.eigh(moved.T @ moved)[1][:, -1])
+        order = second[np.argsort(score)]
+        below = np.cumsum(order) / order.sum()
+        above = 1 - np.cumsum(~order) / (~order).sum()
+        return jnp.asarray(np.maximum(below, above).min())
+
+    def trivial(self, problem: Parts) -> Array:
+        return jnp.asarray(0.5)
+
+
+class VotesThatSurvive(Claim[Votes]):
+    """Models that are trained on disjoint parts of the rows vote; of equal counts the smaller class wins. The winner c,
+    with v_c votes, survives the change of any
+
+        floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
+
+    rows, each of which changes one vote at most, and not of one more for some change of the votes.
+    """
+
+    title = "How many poisoned rows a vote of models survives"
+    source = Source("levine2021", note="main result, for changed rows, with the converse")
+    population = PartitionVotes()
+    relation = Equal()
+    control = Control("it survives one row more", lambda rows, problem: rows + 1)
+    controls = "the number of rows that an adversary has to change"
+    unexplained = "that an adversary may not reach the votes that count against a class"
+    traced = False  # counts and searches are NumPy's
+
+    def predict(self, problem: Votes) -> Array:
+        return jnp.asarray(float(partition_certificate(np.asarray(problem.answers), problem.classes).rows))
+
+    def measure(self, problem: Votes, key: Key[Array, ""]) -> Array:
+        """The fewest changed votes of all other votes that elect another class, less 1."""
+        given = np.asarray(problem.answers)
+        every = np.array(list(itertools.product(range(problem.classes), repeat=len(given))))
+        counts = (every[:, :, None] == np.arange(problem.classes)).sum(axis=1)
+        winner = np.bincount(given, minlength=problem.classes).argmax()
+        changed = (every != given).sum(axis=1)
+        return jnp.asarray(float(changed[counts.argmax(axis=1) != winner].min() - 1))

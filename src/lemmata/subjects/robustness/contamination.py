@@ -1,0 +1,124 @@
+"""Arbitrary rows in a sample: how far they move a median, and a mean of what a spectral filter leaves.
+
+This theory controls the bias of estimates of the mean of normal rows of which a fraction is replaced: medians of
+coordinates add their biases up, a filter that looks at the direction of largest variance does not. It assumes that the
+covariance of the other rows is known.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Rate, Source
+from lemmata.engine.problems._poisoned_rows import Contaminated, ContaminatedDraws, ShiftedRows, ShiftedRowSamples
+
+_LENGTHS = (1.5, 3.0)
+
+
+class MedianBias(Claim[Contaminated]):
+    """Of many normal rows of mean mu and deviation sigma a fraction eps < 1/2 is replaced by values beyond all others.
+    The median moves by
+
+        sigma Phi^-1( 1 / (2 (1 - eps)) ),
+
+    Phi the standard normal distribution function; no replacement of that fraction moves it farther, while the mean has
+    no limit.
+    """
+
+    title = "How far arbitrary rows move the median"
+    source = Source("emergence2026", "Figure 13.16", note="with the bias of the median")
+    population = ContaminatedDraws()
+    relation = EqualInMean(resolution=0.03)
+    control = Control("it is sigma eps sqrt(pi/2), the first order", lambda value, problem: _first_order(problem))
+    controls = "the bias of a median in a poisoned sample"
+    unexplained = "several dimensions; contamination that one can recognise"
+    trials = 64
+
+    def predict(self, problem: Contaminated) -> Array:
+        return problem.deviation * norm.ppf(1 / (2 * (1 - problem.eps)))
+
+    def measure(self, problem: Contaminated, key: Key[Array, ""]) -> Array:
+        rows = problem.mean + problem.deviation * jax.random.normal(key, (problem.n,))
+        rows = rows.at[: round(problem.eps * problem.n)].set(1e6)
+        return jnp.median(rows) - problem.mean
+
+
+def _first_order(problem: Contaminated) -> Array:
+    return problem.deviation * problem.eps * jnp.sqrt(jnp.pi / 2)
+
+
+def _shifted(problem: ShiftedRows, key: Key[Array, ""], n: int, d: int, length: float) -> tuple[np.ndarray, int]:
+    """Rows whose first ones are shifted by a vector of equal coordinates, and how many those are."""
+    generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+    rows, count = generator.standard_normal((n, d)), round(problem.eps * n)
+    rows[:count] += length / d**0.5
+    return rows, count
+
+
+class MediansAddUp(Claim[ShiftedRows]):
+    """Of standard normal rows in d dimensions a fraction eps is shifted by 3/2 in every coordinate. The vector of the
+    coordinates' medians errs, in the Euclidean norm, like d^(1/2).
+    """
+
+    title = "The error of coordinatewise medians grows with the dimension"
+    source = Source("diakonikolas2016", note="main result, the estimate that it improves on")
+    population = ShiftedRowSamples()
+    relation = Rate("d", (8.0, 32.0, 128.0), margin=0.03, resolution=0.05)
+    control = Control("it does not depend on the dimension", lambda exponent, problem: exponent - 0.5)
+    controls = "the bias of medians in a poisoned sample"
+    unexplained = "the constant, which is that of one coordinate"
+    traced = False  # medians of large tables are NumPy's
+    trials = 24
+
+    def predict(self, problem: ShiftedRows) -> Array:
+        return jnp.asarray(0.5)
+
+    def measure_at(self, problem: ShiftedRows, key: Key[Array, ""], d: float) -> Array:
+        rows, _ = _shifted(problem, key, 100 * problem.per_dimension, int(d), 1.5 * d**0.5)
+        return jnp.asarray(np.linalg.norm(np.median(rows, axis=0)))
+
+
+def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarray, " d"]:
+    """The mean of what a spectral filter leaves of rows whose covariance is the identity but for a fraction eps.
+
+    Rows far along the direction of largest variance go, by quarters of that fraction.
+    """
+    kept, batch = rows, max(1, int(eps * len(rows) / 4))
+    for _ in range(8):
+        moved = kept - kept.mean(axis=0)
+        values, vectors = np.linalg.eigh(moved.T @ moved / len(kept))
+        edge = (1 + (rows.shape[1] / len(kept)) ** 0.5) ** 2
+        if values[-1] <= edge * (1 + eps * np.log(1 / eps)):
+            break
+        kept = kept[np.argsort(np.abs(moved @ vectors[:, -1]))[:-batch]]
+    return kept.mean(axis=0)
+
+
+class FilterFreeOfDimension(Claim[ShiftedRows]):
+    """Of n standard normal rows in d dimensions, d/n fixed, a fraction eps is shifted by one vector. Rows far along the
+    direction of largest variance are removed, again and again, until that variance is what normal rows may have. The
+    mean of what is left errs from that of the rows that were not shifted by an amount that does not grow with d: the
+    largest over shifts of length 3/2, 3 and (3/2) d^(1/2) is O(d^0).
+    """
+
+    title = "A spectral filter's error does not grow with the dimension"
+    source = Source("emergence2026", "Theorem 13.18", "Figure 13.16", note="for the mean, its order in the dimension")
+    population = ShiftedRowSamples()
+    relation = Rate("d", (6.0, 24.0, 96.0), upper=True, margin=0.1)
+    control = Control("it falls like d^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the error of a mean in a poisoned sample"
+    unexplained = "covariances that are not known; the order in eps; shifts of several kinds at once"
+    traced = False  # decompositions in one compiled batch can wait for each other on a CPU
+    trials = 24
+
+    def predict(self, problem: ShiftedRows) -> Array:
+        return jnp.zeros(())
+
+    def measure_at(self, problem: ShiftedRows, key: Key[Array, ""], d: float) -> Array:
+        found = []
+        for length in (*_LENGTHS, 1.5 * d**0.5):
+            rows, count = _shifted(problem, key, problem.per_dimension * int(d), int(d), length)
+            found.append(np.linalg.norm(_filtered_mean(rows, problem.eps) - rows[count:].mean(axis=0)))
+        return jnp.asarray(max(found))

@@ -1,0 +1,111 @@
+"""Interval bounds of networks: where they are exact, and how fast they become loose.
+
+This theory controls the outputs of a network on a box of inputs, layer by layer, each coordinate alone. What it loses
+is that coordinates move together: nothing where all weights have one sign, a factor of the square root of the width in
+each further layer where signs are random.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Rate, Source
+from lemmata.engine.problems._relu_boxes import LinearChain, LinearChains, ReluBox, ReluBoxes
+from lemmata.subjects.robustness import Ball, ReluNetwork, interval_bounds
+
+
+def _output_bounds(problem: ReluBox, share: float = 1.0) -> Array:
+    network = ReluNetwork(tuple(map(np.asarray, problem.weights)), tuple(map(np.asarray, problem.biases)))
+    low, high = interval_bounds(network, Ball(np.asarray(problem.center), share * float(problem.radius)))[-1]
+    return jnp.asarray([low[0], high[0]])
+
+
+class IntervalsExactWhereMonotone(Claim[ReluBox]):
+    """Where no weight of a ReLU network is negative, interval arithmetic is exact: for inputs with |x'_i - x_i| <= eps
+    its bounds of the output are the smallest and the largest value, attained at the corners x - eps and x + eps.
+    """
+
+    title = "Interval bounds are exact for networks with non-negative weights"
+    source = Source("gowal2018", note="main result, the propagation of intervals, where nothing is lost")
+    population = ReluBoxes(hidden=3, monotone=1.0)
+    relation = Equal()
+    control = Control("a box of 0.95 eps has the same range", lambda value, problem: _output_bounds(problem, 0.95))
+    controls = "the outputs of a network on a box"
+    unexplained = "weights of both signs, where the corners that are worst for two units differ"
+    traced = False  # the bounds are NumPy's
+
+    def predict(self, problem: ReluBox) -> Array:
+        return _output_bounds(problem)
+
+    def measure(self, problem: ReluBox, key: Key[Array, ""]) -> Array:
+        """The network at the two corners, and at random points, of which none is beyond them."""
+        inside = np.asarray(jax.random.uniform(key, (64, len(problem.center)), minval=-1.0))
+        moves = np.concatenate([inside, -np.ones_like(inside[:1]), np.ones_like(inside[:1])])
+        x = np.asarray(problem.center) + float(problem.radius) * moves
+        for position, (weight, bias) in enumerate(zip(problem.weights, problem.biases, strict=True)):
+            x = (np.maximum(x, 0.0) if position else x) @ np.asarray(weight).T + np.asarray(bias)
+        return jnp.asarray([x.min(), x.max()])
+
+    def condition(self, problem: ReluBox) -> Array:
+        """Sums of products of as many terms as there are units, which may cancel against a bias."""
+        return jnp.asarray(1e4)
+
+
+def _looseness(key: Key[Array, ""], sizes: list[int]) -> Array:
+    """The width of the interval bounds over that of the exact range, summed over outputs."""
+    keys = jax.random.split(key, len(sizes) - 1)
+    matrices = [jax.random.normal(own, (sizes[k + 1], sizes[k])) for k, own in enumerate(keys)]
+    whole, apart = matrices[0], jnp.abs(matrices[0])
+    for matrix in matrices[1:]:
+        whole, apart = matrix @ whole, jnp.abs(matrix) @ apart
+    return apart.sum() / jnp.abs(whole).sum()
+
+
+class LoosenessPerLayer(Claim[LinearChain]):
+    """A composition of linear layers with independent normal weights, of hidden widths m_1, ..., m_H: interval
+    arithmetic, layer by layer, gives intervals that are wider than the exact range of each output on a box by
+
+        prod_l sqrt(2 m_l / pi).
+
+    The exact range is that of the product of the matrices.
+    """
+
+    title = "How much wider intervals become with each layer"
+    source = Source("moore1966", note="main result, the wrapping effect; the constant for normal weights is worked out")
+    population = LinearChains()
+    # the mean length of a normal row of m entries is sqrt(m)(1 - 1/(4m)): a factor 1 + 1/(4m) a layer
+    relation = EqualInMean(margin=0.03, resolution=0.03)
+    control = Control(
+        "by the square root of the width", lambda ratio, problem: float(problem.width) ** (problem.hidden / 2)
+    )
+    controls = "the looseness of interval bounds at random weights"
+    unexplained = "ReLUs in between, and trained weights, where it is smaller"
+    trials = 32
+
+    def predict(self, problem: LinearChain) -> Array:
+        return jnp.asarray((2 * problem.width / jnp.pi) ** (problem.hidden / 2))
+
+    def measure(self, problem: LinearChain, key: Key[Array, ""]) -> Array:
+        return _looseness(key, [problem.inputs, *[problem.width] * problem.hidden, problem.inputs])
+
+
+class LoosenessOfWidth(Claim[LinearChain]):
+    """Through one hidden layer of m linear units with independent normal weights, interval bounds are wider than the
+    exact range of the outputs by a factor that grows like m^(1/2).
+    """
+
+    title = "Interval bounds become loose like the square root of the width"
+    source = LoosenessPerLayer.source
+    population = LinearChains()
+    relation = Rate("width", (32.0, 128.0, 512.0), margin=0.02, resolution=0.03)
+    control = Control("the looseness does not depend on the width", lambda exponent, problem: exponent - 0.5)
+    controls = "the looseness of interval bounds at random weights"
+    unexplained = "the constant, which has a claim of its own"
+    trials = 32
+
+    def predict(self, problem: LinearChain) -> Array:
+        return jnp.asarray(0.5)
+
+    def measure_at(self, problem: LinearChain, key: Key[Array, ""], width: float) -> Array:
+        return _looseness(key, [problem.inputs, int(width), problem.inputs])

@@ -1,0 +1,93 @@
+"""Margins and Lipschitz constants: the certificates that need no relaxation.
+
+This theory controls how far an input may move, in the Euclidean norm, before the class changes, by one number for the
+margin and one for the steepness. It is exact for linear classifiers; for networks it leaves unexplained how much
+smaller the slope near an input is than the product of the layers' norms.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Source
+from lemmata.engine.problems._lipschitz_margins import LinearLogits, Logits, SteepNetwork, SteepNetworks
+
+_STEPS = 40
+
+
+class LipschitzMarginRadius(Claim[Logits]):
+    """Let the vector of logits be Lipschitz of constant L in the Euclidean norm, and the largest logit exceed the
+    others by a margin M at least. No perturbation of length below
+
+        M / (sqrt(2) L)
+
+    changes the class; for linear logits with orthogonal rows of equal length one of that length does.
+    """
+
+    title = "A margin and a Lipschitz constant certify a radius"
+    source = Source("tsuzuku2018", "Proposition 1")
+    population = LinearLogits()
+    relation = AtLeast()
+    control = Control("up to M / L", lambda radius, problem: jnp.sqrt(2.0) * radius)
+    controls = "the distance to the nearest input of another class"
+    unexplained = "networks, whose local slope is far below L"
+
+    def predict(self, problem: Logits) -> Array:
+        margins = problem.margins
+        others = jnp.where(jnp.arange(len(margins)) == margins.argmin(), jnp.inf, margins)
+        return others.min() / (jnp.sqrt(2.0) * jnp.linalg.norm(problem.weight, ord=2))
+
+    def measure(self, problem: Logits, key: Key[Array, ""]) -> Array:
+        """The distance to each of the hyperplanes on which another class draws level."""
+        logits = problem.weight @ problem.x
+        first = logits.argmax()
+        apart = jnp.linalg.norm(problem.weight[first] - problem.weight, axis=1)
+        is_first = jnp.arange(len(logits)) == first
+        return jnp.where(is_first, jnp.inf, (logits[first] - logits) / jnp.where(is_first, 1.0, apart)).min()
+
+    def trivial(self, problem: Logits) -> Array:
+        return jnp.zeros(())
+
+    def condition(self, problem: Logits) -> Array:
+        """Differences of logits."""
+        logits = jnp.sort(problem.weight @ problem.x)
+        return 100 * (1 + jnp.abs(logits).max() / (logits[-1] - logits[-2]))
+
+
+class MarginFallsWithItsSlope(Claim[SteepNetwork]):
+    """A margin m with the Lipschitz constant L falls by at most L eps on perturbations of Euclidean length eps:
+    m(x') >= m(x) - L eps. For the network m(x) = v'max(W x + b, 0) the product L = |v| |W| of the norms is such a
+    constant, and the bound is attained where all units are active and the rows of W orthonormal.
+    """
+
+    title = "A margin falls by at most its Lipschitz constant times the distance"
+    source = Source("emergence2026", "Figure 13.8", note="the proof beside it")
+    population = SteepNetworks()
+    relation = AtMost()
+    control = Control("by nine tenths of that", lambda fall, problem: 0.9 * fall)
+    controls = "how far a margin falls on a ball"
+    unexplained = "where the product of the norms is far above the true slope"
+    trivial = "a margin may fall without bound"
+
+    def predict(self, problem: SteepNetwork) -> Array:
+        return jnp.linalg.norm(problem.readout) * jnp.linalg.norm(problem.weight, ord=2) * problem.radius
+
+    def measure(self, problem: SteepNetwork, key: Key[Array, ""]) -> Array:
+        """The largest fall that projected gradient descent finds on the ball."""
+        margin = lambda x: problem.readout @ jax.nn.relu(problem.weight @ x + problem.bias)
+        start = jnp.zeros(problem.weight.shape[1])
+
+        def step(x, _):
+            slope = jax.grad(margin)(x)
+            moved = x - problem.radius * slope / jnp.maximum(jnp.linalg.norm(slope), 1e-12)
+            moved = moved * jnp.minimum(1.0, problem.radius / jnp.maximum(jnp.linalg.norm(moved), 1e-12))
+            return moved, margin(moved)
+
+        _, found = jax.lax.scan(step, start, None, length=_STEPS)
+        return margin(start) - jnp.minimum(found.min(), margin(start))
+
+    def condition(self, problem: SteepNetwork) -> Array:
+        """A difference of two margins, sums of a few hundred products."""
+        size = jnp.abs(problem.readout) @ (jnp.abs(problem.bias) + problem.radius * jnp.linalg.norm(problem.weight))
+        fall = jnp.linalg.norm(problem.readout) * jnp.linalg.norm(problem.weight, ord=2) * problem.radius
+        return 10 * (1 + size / fall)

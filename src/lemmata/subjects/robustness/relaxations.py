@@ -1,0 +1,186 @@
+"""Convex relaxations of ReLU networks: their order, and what optimised slopes reach.
+
+This theory controls how far the output of a network can fall on a box of inputs. All relaxations use the same bounds of
+the hidden units. What is left open between the triangle relaxation and the network itself is the combinatorial part.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from scipy import optimize
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Order, Source, Status
+from lemmata.engine.problems._relu_boxes import ReluBox, ReluBoxes
+from lemmata.errors import SolverError
+from lemmata.subjects.robustness import (
+    Ball,
+    ReluNetwork,
+    attack,
+    crown,
+    exact,
+    interval,
+    pre_activation_bounds,
+    triangle,
+)
+
+_ROW = np.ones((1, 1))
+_ONE_LAYER = (1, 1)
+_HALF_MONOTONE = ReluBoxes(inputs=6, width=12, radius=0.5, monotone=0.5, depths=_ONE_LAYER)
+
+
+def _read(problem: ReluBox) -> tuple[ReluNetwork, Ball]:
+    network = ReluNetwork(tuple(map(np.asarray, problem.weights)), tuple(map(np.asarray, problem.biases)))
+    return network, Ball(np.asarray(problem.center), float(problem.radius))
+
+
+def _drop(problem: ReluBox, bound) -> Array:
+    """How far the output may fall below its value at the centre, by a lower bound (network, ball, bounds, rows)."""
+    network, ball = _read(problem)
+    lower = bound(network, ball, pre_activation_bounds(network, ball), _ROW)
+    return jnp.asarray(network(ball.center[None])[0, 0] - lower[0])
+
+
+def _condition(problem: ReluBox) -> Array:
+    """Programmes are solved to about 1e-12 of the output's size, and the fall is a difference of two outputs."""
+    size = 1.0 + sum(float(jnp.abs(bias).max()) for bias in problem.biases)
+    return 1e4 * size / jnp.maximum(_drop(problem, triangle), 1e-12)
+
+
+class OrderOfRelaxations(Claim[ReluBox]):
+    """How far the output of a ReLU network falls on a box of inputs, at most: one step of gradient descent finds less
+    than the truth, which the mixed-integer programme computes; the triangle relaxation, a linear programme, says more
+    than the truth, and CROWN, one choice of slopes within it, says more still. All use the same bounds of hidden units.
+
+    The rungs 1 to 4 are these four values.
+    """
+
+    title = "Attack, exact value, triangle relaxation and CROWN are in this order"
+    source = Source("emergence2026", "Figure 13.6", note="with an attack and the exact value beside it")
+    population = ReluBoxes(inputs=4, width=6, hidden=2, radius=0.4, depths=(1, 2))
+    relation = Order("place", (1.0, 2.0, 3.0, 4.0))
+    control = Control("the order is reversed", lambda sign, problem: -sign)
+    controls = "the largest fall of the output on a box"
+    unexplained = "by how much each step is apart, which grows with depth and radius"
+    traced = False  # the programmes are HiGHS's
+    trials = 48
+
+    def predict(self, problem: ReluBox) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: ReluBox, key: Key[Array, ""], place: float) -> Array:
+        methods = {
+            1.0: lambda network, ball, bounds, rows: attack(network, ball, rows, steps=1, restarts=0)[0],
+            2.0: lambda network, ball, bounds, rows: exact(network, ball, bounds, rows)[0],
+            3.0: triangle,
+            4.0: crown,
+        }
+        return _drop(problem, methods[place])
+
+
+class CrownBeatsIntervals(Claim[ReluBox]):
+    """As is often said: linear bounds by backward substitution are at least as tight as interval bounds. Read for CROWN
+    with its own slopes, 1 where the upper bound of a unit is the larger one and else 0: the fall of the output that it
+    allows on a box is at most that of intervals.
+    """
+
+    title = "CROWN is at least as tight as intervals, as often said"
+    source = Source("zhang2018crown", note="main result, with the adaptive slopes, and what is often said of them")
+    population = _HALF_MONOTONE
+    relation = AtMost()
+    control = Control("the fall that CROWN allows is half of it", lambda drop, problem: drop / 2)
+    controls = "which of two cheap bounds is the better one"
+    unexplained = "how often each is the better one at trained weights"
+    trivial = "an output may fall without bound"
+    expected = Status.REFUTED
+    traced = False  # the bounds are NumPy's
+
+    def predict(self, problem: ReluBox) -> Array:
+        return _drop(problem, interval)
+
+    def measure(self, problem: ReluBox, key: Key[Array, ""]) -> Array:
+        return _drop(problem, crown)
+
+
+def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray) -> float:
+    """The largest lower bound over the slopes of one hidden layer, as a linear programme in the slopes.
+
+    The bound is Lambda'x - eps |Lambda|_1 + constants, Lambda linear in the slopes: with t >= |Lambda| a programme in
+    (slopes, t).
+    """
+    (low, high), sign = bounds[0], row @ network.weights[1]
+    free = (low < 0) & (high > 0)
+    above = np.where(free, high / np.where(free, high - low, 1.0), (low >= 0).astype(float))
+    fixed = np.where(free, np.minimum(sign, 0.0), sign) * above
+    moving = np.where(free, np.maximum(sign, 0.0), 0.0)
+    matrix, bias, d = network.weights[0], network.biases[0], network.inputs
+    value = matrix @ ball.center + bias
+    offset = np.where(free, -above * low, 0.0) @ np.minimum(sign, 0.0)
+    constant = row @ network.biases[1] + fixed @ value + offset
+    part = matrix.T * moving
+    eye, base = np.eye(d), matrix.T @ fixed
+    solved = optimize.linprog(
+        np.concatenate([-moving * value, np.full(d, ball.radius)]),
+        np.block([[part, -eye], [-part, -eye]]),
+        np.concatenate([-base, base]),
+        bounds=[(0, 1)] * len(value) + [(0, None)] * d,
+        method="highs-ds",
+    )
+    if solved.status != 0:
+        raise SolverError("linear programme in the slopes", found=solved.message, rule="HiGHS solves it")
+    return float(constant - solved.fun)
+
+
+class AlphaBeatsIntervals(Claim[ReluBox]):
+    """Linear bounds by backward substitution with the best slopes in [0, 1] are at least as tight as intervals: for one
+    hidden layer the fall of the output that they allow on a box is at most that of intervals.
+
+    The best slopes reach the optimum of the triangle relaxation, and what intervals relax contains that.
+    """
+
+    title = "Optimised slopes are at least as tight as intervals"
+    source = CrownBeatsIntervals.source
+    population = _HALF_MONOTONE
+    relation = AtMost()
+    control = Control("the fall is smaller by a hundredth", lambda drop, problem: 0.99 * drop)
+    controls = "the largest fall of the output on a box"
+    unexplained = "by how much, and where it is worth its cost"
+    trivial = "an output may fall without bound"
+    corrects = CrownBeatsIntervals
+    traced = False  # the programmes are HiGHS's
+
+    def predict(self, problem: ReluBox) -> Array:
+        return _drop(problem, interval)
+
+    def measure(self, problem: ReluBox, key: Key[Array, ""]) -> Array:
+        network, ball = _read(problem)
+        lower = best_slopes(network, ball, pre_activation_bounds(network, ball), _ROW[0])
+        return jnp.asarray(network(ball.center[None])[0, 0] - lower)
+
+    def condition(self, problem: ReluBox) -> Array:
+        return _condition(problem)
+
+
+class AlphaIsTheTriangle(Claim[ReluBox]):
+    """For one hidden layer the best lower bound by backward substitution, over all slopes in [0, 1] below the units
+    that may switch, equals the optimum of the triangle relaxation: the two programmes are dual to each other.
+    """
+
+    title = "Optimised slopes reach the triangle relaxation"
+    source = Source("salman2019barrier", note="main result, for one hidden layer")
+    population = ReluBoxes(inputs=6, width=12, radius=0.5, depths=_ONE_LAYER)
+    relation = Equal()
+    control = Control("CROWN's own slopes reach it", lambda drop, problem: _drop(problem, crown))
+    controls = "the smallest output on a box, relaxed"
+    unexplained = "more layers, where the bound is no longer concave in the slopes"
+    traced = False  # the programmes are HiGHS's
+
+    def predict(self, problem: ReluBox) -> Array:
+        network, ball = _read(problem)
+        lower = best_slopes(network, ball, pre_activation_bounds(network, ball), _ROW[0])
+        return jnp.asarray(network(ball.center[None])[0, 0] - lower)
+
+    def measure(self, problem: ReluBox, key: Key[Array, ""]) -> Array:
+        return _drop(problem, triangle)
+
+    def condition(self, problem: ReluBox) -> Array:
+        return _condition(problem)

@@ -1,0 +1,372 @@
+"""Randomised smoothing: how far the most frequent answer under noise is safe.
+
+This theory controls a classifier that answers the class which a rule gives most often under noise on its input. The
+radius follows from the probability of that class alone. It leaves open what else is known of the rule, and what noise
+costs in accuracy.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.stats import norm
+from jaxtyping import Array, Key
+from scipy import optimize, stats
+
+from lemmata.answers import share_interval
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Rate, Source
+from lemmata.engine.problems._interval_rules import Drawn, DrawnClasses, IntervalRule, IntervalRules
+from lemmata.engine.problems._planar_rules import PlanarRule, PlanarRules
+from lemmata.subjects.robustness import smoothed_radius
+
+_COHEN = Source("cohen2019smoothing", "Theorem 1", "Theorem 2", note="two classes, with the half-spaces that attain it")
+_FAR = 40.0
+_GRID = 4001
+_RAYS, _STEPS = 48, 41
+_ALPHA = 0.05
+
+
+def _distance_to_change(problem: IntervalRule) -> Array:
+    """How far the input moves until the smoothed class changes: the first change on a grid, then bisection."""
+    reach = 1.0 / (_GRID - 1) * jnp.arange(_GRID) * _FAR * problem.scale
+
+    def one_side(sign: float) -> Array:
+        keeps = lambda shift: problem.probability(sign * shift) > 0.5
+        changed = ~keeps(reach)
+        first = jnp.argmax(changed)
+        ends = jnp.where(changed.any(), reach[jnp.maximum(first - 1, 0)], reach[-1]), reach[first]
+
+        def half(_, ends):
+            middle = (ends[0] + ends[1]) / 2
+            inside = keeps(middle)
+            return jnp.where(inside, middle, ends[0]), jnp.where(inside, ends[1], middle)
+
+        found = jax.lax.fori_loop(0, 60, half, ends)[1]
+        return jnp.where(changed.any(), found, reach[-1])
+
+    own = jnp.minimum(one_side(1.0), one_side(-1.0))
+    return jnp.where(problem.probability(jnp.zeros(())) > 0.5, own, 0.0)
+
+
+def _precision(problem: IntervalRule) -> Array:
+    """Bisection ends where the probability is 1/2 to rounding; a quantile of p has the condition number 1/(1 - p)."""
+    p = problem.probability(jnp.zeros(()))
+    return 100.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
+
+
+class SmoothedRadius(Claim[IntervalRule]):
+    """A rule gives the class c with probability p > 1/2 at x + sigma z, z standard normal. The class that it gives most
+    often is c at every input within the Euclidean distance
+
+        sigma Phi^-1(p)
+
+    of x, Phi the distribution function of z; thresholds (half-spaces) change at that distance.
+    """
+
+    title = "The radius that normal noise certifies"
+    source = _COHEN
+    population = IntervalRules()
+    relation = AtLeast()
+    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    controls = "the distance at which the smoothed class changes"
+    unexplained = "rules that are no half-spaces, whose smoothed class holds farther"
+
+    def predict(self, problem: IntervalRule) -> Array:
+        p = problem.probability(jnp.zeros(()))
+        return problem.scale * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
+
+    def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
+        return _distance_to_change(problem)
+
+    def trivial(self, problem: IntervalRule) -> Array:
+        return jnp.zeros(())
+
+    def condition(self, problem: IntervalRule) -> Array:
+        return _precision(problem)
+
+
+class SmoothedRadiusInThePlane(Claim[PlanarRule]):
+    """A half-plane, a disc or a checkerboard answers 1 with probability p > 1/2 at x + sigma z, x an input of the plane
+    and z standard normal. The answer that it gives most often is 1 at every input within the Euclidean distance
+
+        sigma Phi^-1(p)
+
+    of x, Phi the normal distribution function; half-planes change there, discs and checkerboards farther away.
+    """
+
+    title = "The radius that normal noise certifies, for rules of the plane"
+    source = Source("cohen2019smoothing", "Theorem 1", note="on half-planes, discs and checkerboards")
+    population = PlanarRules()
+    relation = AtLeast()
+    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    controls = "the distance at which the smoothed class changes"
+    unexplained = "how much farther discs and checkerboards hold"
+
+    def predict(self, problem: PlanarRule) -> Array:
+        p = problem.probability(problem.place)
+        return problem.sigma * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
+
+    def measure(self, problem: PlanarRule, key: Key[Array, ""]) -> Array:
+        """The first change along each of some rays, by a grid and bisection; far away where there is none."""
+        angles = 2 * jnp.pi * (jnp.arange(_RAYS) + jax.random.uniform(key)) / _RAYS
+        rays = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+        leads = lambda reach: problem.probability(problem.place + reach[..., None] * rays) > 0.5
+        grid = 6 * problem.sigma * jnp.arange(1, _STEPS) / (_STEPS - 1)
+        changed = ~jax.lax.map(lambda reach: leads(jnp.full(_RAYS, reach)), grid)
+        first = jnp.argmax(changed, axis=0)
+
+        def half(_, ends):
+            middle = (ends[0] + ends[1]) / 2
+            inside = leads(middle)
+            return jnp.where(inside, middle, ends[0]), jnp.where(inside, ends[1], middle)
+
+        found = jax.lax.fori_loop(0, 30, half, (grid[first] - grid[0], grid[first]))[1]
+        near = jnp.where(changed.any(axis=0), found, grid[-1]).min()
+        return jnp.where(problem.probability(problem.place) > 0.5, near, 0.0)
+
+    def trivial(self, problem: PlanarRule) -> Array:
+        return jnp.zeros(())
+
+    def condition(self, problem: PlanarRule) -> Array:
+        """Bisection ends where the probability is 1/2 to rounding; a quantile of p has the condition 1/(1 - p)."""
+        p = problem.probability(problem.place)
+        return 1000.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
+
+
+class UniformNoiseRadius(Claim[IntervalRule]):
+    """A rule gives the class c with probability p > 1/2 at x + u, u uniform on [-lambda, lambda]^d. The class that it
+    gives most often is c at every input within the l1 distance
+
+        2 lambda (p - 1/2)
+
+    of x; thresholds of one coordinate change at that distance.
+    """
+
+    title = "The radius that uniform noise certifies in l1"
+    source = Source("emergence2026", "Figure 13.11", note="for uniform noise, with the radius")
+    population = IntervalRules("uniform")
+    relation = AtLeast()
+    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    controls = "the distance at which the smoothed class changes"
+    unexplained = "shifts along several coordinates, which are worth less"
+
+    def predict(self, problem: IntervalRule) -> Array:
+        p = problem.probability(jnp.zeros(()))
+        return 2 * problem.scale * jnp.maximum(p - 0.5, 0.0)
+
+    def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
+        return _distance_to_change(problem)
+
+    def trivial(self, problem: IntervalRule) -> Array:
+        return jnp.zeros(())
+
+    def condition(self, problem: IntervalRule) -> Array:
+        return _precision(problem)
+
+
+class LaplaceNoiseRadius(Claim[IntervalRule]):
+    """A rule gives the class c with probability p > 1/2 at x + v, the coordinates of v independent Laplace variables of
+    scale b. The class that it gives most often is c at every input within the l1 distance
+
+        -b log(2 (1 - p))
+
+    of x; thresholds of one coordinate change at that distance.
+    """
+
+    title = "The radius that Laplace noise certifies in l1"
+    source = Source("emergence2026", "Figure 13.11", note="for Laplace noise, with the radius")
+    population = IntervalRules("laplace")
+    relation = AtLeast()
+    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    controls = "the distance at which the smoothed class changes"
+    unexplained = "shifts along several coordinates"
+
+    def predict(self, problem: IntervalRule) -> Array:
+        p = problem.probability(jnp.zeros(()))
+        return -problem.scale * jnp.log(jnp.clip(2 * (1 - p), 1e-15, 1.0))
+
+    def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
+        return _distance_to_change(problem)
+
+    def trivial(self, problem: IntervalRule) -> Array:
+        return jnp.zeros(())
+
+    def condition(self, problem: IntervalRule) -> Array:
+        return _precision(problem)
+
+
+def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
+    """The largest difference quotients of the smoothed function and of its quantile, over random pairs.
+
+    The pairs are a tenth of the noise apart, at most.
+    """
+    place_key, step_key = jax.random.split(key)
+    left = problem.scale * jax.random.uniform(place_key, (1024,), minval=-2.0, maxval=2.0)
+    step = problem.scale * jax.random.uniform(step_key, (1024,), minval=1e-3, maxval=0.1)
+    values = problem.probability(jnp.stack([left, left + step]))
+    bounded = jnp.clip(values, 1e-12, 1 - 1e-12)
+    inner = jnp.where((bounded == values).all(axis=0), jnp.abs(jnp.diff(norm.ppf(bounded), axis=0)[0]), 0.0)
+    return jnp.stack([(jnp.abs(values[1] - values[0]) / step).max(), (inner / step).max()])
+
+
+class PrintedSmoothedSlope(Claim[IntervalRule]):
+    """As printed: for a function f with values in [0, 1] and z standard normal the smoothed function
+    x -> E f(x + sigma z) has the Lipschitz constant
+
+        sqrt(2/pi) / sigma.
+
+    It holds, and is twice the sharp constant: half of it holds as well.
+    """
+
+    title = "How fast a smoothed function changes, as printed"
+    source = Source("salman2019smoothing", "Lemma 1", note="as printed, with its constant")
+    population = IntervalRules()
+    relation = AtMost()
+    control = Control("nine twentieths of it", lambda slope, problem: 0.45 * slope)
+    controls = "how much an average under noise can change"
+    unexplained = "the sharp constant, which is half of it"
+    trivial = "f itself may jump"
+
+    def predict(self, problem: IntervalRule) -> Array:
+        return jnp.sqrt(2 / jnp.pi) / problem.scale
+
+    def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
+        return _steepest(problem, key)[0]
+
+    def condition(self, problem: IntervalRule) -> Array:
+        """A quotient over a thousandth of the scale."""
+        return jnp.asarray(1e4)
+
+
+class SmoothedSlope(Claim[IntervalRule]):
+    """For a function f with values in [0, 1] and z standard normal the smoothed function x -> E f(x + sigma z) has the
+    Lipschitz constant 1/(sigma sqrt(2 pi)), and x -> Phi^-1(E f(x + sigma z)) the Lipschitz constant 1/sigma. Both are
+    attained by the indicators of half-spaces.
+    """
+
+    title = "How fast a smoothed function changes"
+    source = Source("salman2019smoothing", note="main results, the first with the sharp constant")
+    population = IntervalRules()
+    relation = AtMost()
+    control = Control("nine tenths of the slopes", lambda slopes, problem: 0.9 * slopes)
+    controls = "how much an average under noise can change"
+    unexplained = "functions that are no half-spaces, which change more slowly"
+    trivial = "f itself may jump"
+
+    def predict(self, problem: IntervalRule) -> Array:
+        return jnp.array([1 / jnp.sqrt(2 * jnp.pi), 1.0]) / problem.scale
+
+    def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
+        return _steepest(problem, key)
+
+    def condition(self, problem: IntervalRule) -> Array:
+        """A quotient over a thousandth of the scale, of quantiles up to that of 1e-12."""
+        return jnp.array([1e4, 1e7])
+
+
+class RadiusFromCounts(Claim[Drawn]):
+    """A class of probability p under normal noise of standard deviation sigma is seen k times in n draws. With the
+    exact (Clopper-Pearson) lower limit q of p at level 1 - alpha, alpha = 1/20, the radius sigma Phi^-1(q) exceeds the
+    true one, sigma Phi^-1(p), with probability at most alpha; here that probability is shown to be below 1/10.
+    """
+
+    title = "A radius from counts is too large with a known probability"
+    source = Source("cohen2019smoothing", "Proposition 2", note="main result on the certificate from draws")
+    population = DrawnClasses()
+    relation = AtMost(delta=0.1)
+    control = Control(
+        "nor does it exceed its own value at the expected count", lambda radius, problem: _typical(problem)
+    )
+    controls = "the certificate that a finite number of draws gives"
+    unexplained = "how many draws a radius is worth"
+    trivial = "a radius may be anything"
+    traced = False  # the limit is SciPy's
+    trials = 400
+
+    def predict(self, problem: Drawn) -> Array:
+        return problem.sigma * norm.ppf(problem.p)
+
+    def measure(self, problem: Drawn, key: Key[Array, ""]) -> Array:
+        generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+        count = int(generator.binomial(problem.n, float(problem.p)))
+        return _certified(problem, count)
+
+
+def _certified(problem: Drawn, count: int) -> Array:
+    """The radius that so many draws of the class certify."""
+    limit = share_interval(float(count), float(problem.n - count), 1 - 2 * _ALPHA)[0]
+    return jnp.asarray(smoothed_radius(max(limit, 0.5), float(problem.sigma)))
+
+
+def _typical(problem: Drawn) -> Array:
+    """The certified radius where the class is seen as often as expected; half of the certificates are above it."""
+    return _certified(problem, round(problem.n * float(problem.p)))
+
+
+class CeilingOfCounts(Claim[Drawn]):
+    """No certificate from n draws at level 1 - alpha exceeds
+
+        sigma Phi^-1(alpha^(1/n)),
+
+    the radius where all n draws give the class: then p^n >= alpha has to be allowed for.
+    """
+
+    title = "The largest radius that n draws can certify"
+    source = Source("cohen2019smoothing", "Section 3.2.2", note="where all draws agree")
+    population = DrawnClasses()
+    relation = Equal()
+    control = Control(
+        "the limit is that of Hoeffding's inequality",
+        lambda radius, problem: problem.sigma * norm.ppf(1 - jnp.sqrt(jnp.log(1 / _ALPHA) / (2 * problem.n))),
+    )
+    controls = "the largest certificate that draws can give"
+    unexplained = "certificates that use more of a rule than counts"
+    traced = False  # the limit is SciPy's
+
+    def predict(self, problem: Drawn) -> Array:
+        return jnp.asarray(float(problem.sigma) * stats.norm.ppf(_ALPHA ** (1 / problem.n)))
+
+    def measure(self, problem: Drawn, key: Key[Array, ""]) -> Array:
+        """The smallest p under which n of n are not too rare, by a root of the binomial tail."""
+        tail = lambda p: stats.binom.sf(problem.n - 1, problem.n, p) - _ALPHA
+        limit = optimize.brentq(tail, 0.5, 1 - 1e-12, xtol=1e-15)
+        return jnp.asarray(float(problem.sigma) * -stats.norm.isf(limit))
+
+    def condition(self, problem: Drawn) -> Array:
+        """The quantile near 1 of a limit 1 - 3/n, and of a power n."""
+        return jnp.asarray(10.0 * problem.n)
+
+
+class NoRadiusInTheInfinityNorm(Claim[Drawn]):
+    """From the probability p of the leading class alone, normal noise certifies an infinity-norm radius that falls like
+
+        sigma Phi^-1(p) d^(-1/2)
+
+    with the dimension d: the half-space whose normal is (1, ..., 1)/sqrt(d) changes its smoothed class there.
+    """
+
+    title = "Smoothing certifies little in the infinity norm"
+    source = Source("blum2020", note="main result, for normal noise and a half-space")
+    population = DrawnClasses()
+    relation = Rate("d", (4.0, 16.0, 64.0, 256.0, 1024.0))
+    control = Control("it falls like d^(-1/4)", lambda exponent, problem: exponent / 2)
+    controls = "the infinity-norm radius of a smoothed classifier"
+    unexplained = "rules that are less aligned with a diagonal of the cube"
+    trials = 32
+
+    def predict(self, problem: Drawn) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure_at(self, problem: Drawn, key: Key[Array, ""], d: float) -> Array:
+        """Bisection of the move s of all coordinates at once, until the half-space has probability 1/2.
+
+        It is {u: <1, u> <= t}, and <1, sigma z> is normal of standard deviation sigma sqrt(d).
+        """
+        spread = problem.sigma * jnp.sqrt(d)
+        edge = norm.ppf(problem.p) * spread
+
+        def half(_, ends):
+            middle = (ends[0] + ends[1]) / 2
+            leads = norm.cdf((edge - d * middle) / spread) > 0.5
+            return jnp.where(leads, middle, ends[0]), jnp.where(leads, ends[1], middle)
+
+        return jax.lax.fori_loop(0, 60, half, (jnp.zeros(()), 10 * problem.sigma))[1]

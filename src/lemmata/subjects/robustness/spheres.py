@@ -1,0 +1,104 @@
+"""Errors on a high-dimensional sphere: how near the next one is.
+
+This theory controls the mean distance from a random point of the sphere to a set of errors by the measure of that set
+alone: caps are farthest, and even they are within a few times n^(-1/2). It assumes inputs that are uniform on the
+sphere; it leaves unexplained data on a manifold, where a set of that measure may be far away.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.stats import norm
+from jaxtyping import Array, Key
+from scipy import special, stats
+
+from lemmata.engine.claims import AtMost, Claim, Control, Rate, Source
+from lemmata.engine.problems._sphere_errors import CapOffset, CapOffsets, SphereErrors, SphereErrorSets
+
+_DRAWS = 1000
+_SLACK = float(np.sqrt(2 * np.log(1000.0) / _DRAWS))
+
+
+@functools.cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(400)
+
+
+def _distance_to_cap(n: int, measure: float) -> float:
+    """The mean Euclidean distance of a uniform point to a cap, by quadrature over the angle to its axis."""
+    edge = np.arccos(2 * stats.beta.isf(measure, (n - 1) / 2, (n - 1) / 2) - 1)
+    nodes, weights = _quadrature()
+    half = (np.pi - edge) / 2
+    angles = half * nodes + np.pi - half
+    log_total = 0.5 * np.log(np.pi) + special.gammaln((n - 1) / 2) - special.gammaln(n / 2)
+    density = np.exp((n - 2) * np.log(np.sin(angles)) - log_total)
+    return float(half * weights @ (2 * np.sin((angles - edge) / 2) * density))
+
+
+class CapsAreFarthest(Claim[SphereErrors]):
+    """A set of errors on the unit sphere of R^n is at a mean distance from a uniform point of the sphere that is at
+    most that of a cap of the same measure. The mean over m = 1000 independent points is above it by more than
+
+        sqrt( 2 log(1000) / (m (n - 1)) )
+
+    with probability 1/1000 at most, since a distance is a Lipschitz function of the point; here that probability is
+    shown to be below 1/10. Distances are Euclidean.
+    """
+
+    title = "No errors of a given measure are farther away than a cap"
+    source = Source("emergence2026", "Figure 13.13", note="for the mean distance, by Lévy's inequality")
+    population = SphereErrorSets()
+    relation = AtMost(delta=0.1)
+    control = Control("half of that distance", lambda distance, problem: distance / 2)
+    controls = "how far a random input is from the nearest error"
+    unexplained = "inputs that are not uniform on a sphere; which sets a classifier's errors are"
+    traced = False  # quantiles of the beta law are SciPy's
+
+    def predict(self, problem: SphereErrors) -> Array:
+        return jnp.asarray(_distance_to_cap(problem.n, float(problem.measure)) + _SLACK / np.sqrt(problem.n - 1))
+
+    def measure(self, problem: SphereErrors, key: Key[Array, ""]) -> Array:
+        """Of each point the angle to the axis of the cap, or to the subspace of the quadric, and what it exceeds."""
+        n, k, share = problem.n, int(problem.coordinates), float(problem.measure)
+        generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+        points = generator.standard_normal((_DRAWS, n))
+        points = points / np.linalg.norm(points, axis=1, keepdims=True)
+        if k == 0:
+            angle, edge = np.arccos(points[:, 0]), np.arccos(2 * stats.beta.isf(share, (n - 1) / 2, (n - 1) / 2) - 1)
+        else:
+            angle = np.arccos(np.linalg.norm(points[:, :k], axis=1).clip(max=1.0))
+            edge = np.arccos(np.sqrt(stats.beta.isf(share, k / 2, (n - k) / 2)))
+        return jnp.asarray((2 * np.sin(np.maximum(angle - edge, 0.0) / 2)).mean())
+
+    def trivial(self, problem: SphereErrors) -> Array:
+        return jnp.asarray(2.0)
+
+
+class CapDistanceInManyDimensions(Claim[CapOffset]):
+    """On the unit sphere of R^n a cap of measure 1 - Phi(c) is at a mean Euclidean distance of
+
+        (c Phi(c) + phi(c)) n^(-1/2)
+
+    from a uniform point, up to a relative error that falls like n^(-1); Phi and phi are the normal distribution
+    function and density. A fixed share of errors is near everything once n is large.
+    """
+
+    title = "Errors of a fixed measure are within a few times n^(-1/2)"
+    source = Source("gilmer2018", note="main result, on the mean distance, with the order of what it leaves out")
+    population = CapOffsets()
+    relation = Rate("n", (50.0, 200.0, 800.0, 3200.0), margin=0.02, resolution=0.03)
+    control = Control("up to n^(-1/2)", lambda exponent, problem: exponent / 2)
+    controls = "how far a random input is from the nearest error"
+    unexplained = "errors of other shapes, which are nearer"
+    traced = False  # quantiles of the beta law are SciPy's
+    trials = 16
+
+    def predict(self, problem: CapOffset) -> Array:
+        return jnp.asarray(-1.0)
+
+    def measure_at(self, problem: CapOffset, key: Key[Array, ""], n: float) -> Array:
+        c = problem.offset
+        found = jnp.sqrt(n) * _distance_to_cap(int(n), float(norm.sf(c)))
+        return jnp.abs(found / (c * norm.cdf(c) + norm.pdf(c)) - 1)

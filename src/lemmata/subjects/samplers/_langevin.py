@@ -1,0 +1,200 @@
+"""Langevin dynamics for densities that are known up to a factor: unadjusted, and corrected by Metropolis."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key
+
+from lemmata.core import check_numbers, check_whole, known, require_float64
+from lemmata.errors import DataError, SettingError, ShapeError
+
+LogDensity = Callable[[Float[Array, " d"]], Float[Array, ""]]
+
+
+class Chains(eqx.Module):
+    """Where chains have been.
+
+    Args:
+        points: of each chain after every kept step.
+        acceptance: the share of a chain's proposals that were accepted; 1 without a correction.
+    """
+
+    points: Float[Array, "kept chains d"]
+    acceptance: Float[Array, " chains"]
+
+
+def langevin(
+    log_density: LogDensity,
+    start: Float[Array, "chains d"],
+    step: float | Float[Array, ""],
+    steps: int,
+    key: Key[Array, ""],
+    *,
+    every: int = 1,
+) -> Chains:
+    """Unadjusted Langevin dynamics, x <- x + h grad log p(x) + sqrt(2 h) xi with xi ~ N(0, I), h the step.
+
+    Its stationary law is p for h -> 0 alone. For a normal p with precision lambda it is normal with variance
+    1/(lambda (1 - h lambda/2)), which is finite for h lambda < 2 (x <- (1 - h lambda) x + sqrt(2h) xi is an
+    autoregression); where the gradient grows faster than linearly, chains may run off to infinity and NaN.
+
+    Args:
+        log_density: log p of one point up to a constant, in JAX.
+        start: one row a chain.
+        step: h, above 0.
+        steps: how many.
+        key: of the noise.
+        every: after how many steps a point is kept; it divides the steps.
+
+    Raises:
+        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that
+            is no function.
+        ShapeError: where the start has no rows, or the density is not one number.
+        DataError: for NaN, whole numbers as densities, and a start where the gradient is not finite.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.subjects.samplers import langevin
+        >>> chains = langevin(lambda x: -x @ x / 2, jnp.zeros((8, 2)), 0.1, 100, jax.random.key(0), every=10)
+        >>> chains.points.shape
+        (10, 8, 2)
+    """
+    return _run(log_density, start, step, steps, key, every, adjusted=False)
+
+
+def mala(
+    log_density: LogDensity,
+    start: Float[Array, "chains d"],
+    step: float | Float[Array, ""],
+    steps: int,
+    key: Key[Array, ""],
+    *,
+    every: int = 1,
+) -> Chains:
+    """Langevin dynamics with proposals y = x + h grad log p(x) + sqrt(2 h) xi that Metropolis and Hastings correct.
+
+    A proposal is taken with probability min(1, p(y) q(x|y) / (p(x) q(y|x))), log q(y|x) = -|y - x - h grad log
+    p(x)|²/(4h); else the chain stays. Then p is the stationary law for every h, and h decides how fast it is reached:
+    in many dimensions an acceptance near 0.57 is best. A proposal of density 0 or NaN is refused.
+
+    Args:
+        log_density: log p of one point up to a constant, in JAX.
+        start: one row a chain, where p > 0.
+        step: h, above 0.
+        steps: how many.
+        key: of the noise.
+        every: after how many steps a point is kept; it divides the steps.
+
+    Raises:
+        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that
+            is no function.
+        ShapeError: where the start has no rows, or the density is not one number.
+        DataError: for NaN, whole numbers as densities, and a start where the log density or its gradient is not finite.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.subjects.samplers import mala
+        >>> chains = mala(lambda x: -x @ x / 2, jnp.zeros((8, 2)), 0.5, 100, jax.random.key(0))
+        >>> bool((chains.acceptance > 0.8).all())
+        True
+    """
+    return _run(log_density, start, step, steps, key, every, adjusted=True)
+
+
+def _run(
+    log_density: LogDensity, start: Array, step: float | Array, steps: int, key: Array, every: int, *, adjusted: bool
+) -> Chains:
+    require_float64("Langevin dynamics")
+    start = _checked_start(start)
+    _check_step(step)
+    _check_density(log_density, start[0])
+    check_whole("steps", steps, 1, "steps")
+    check_whole("every", every, 1, "steps")
+    if steps % every:
+        raise SettingError("every", found=every, rule=f"a divisor of the {steps} steps")
+    move = jax.vmap(lambda state, own: _move(log_density, step, state, own, adjusted))
+
+    def one(carry: tuple, own: Array) -> tuple[tuple, None]:
+        state, count = carry
+        state, taken = move(state, jax.random.split(own, len(start)))
+        return (state, count + taken), None
+
+    def kept(carry: tuple, own: Array) -> tuple[tuple, Array]:
+        carry, _ = jax.lax.scan(one, carry, jax.random.split(own, every))
+        return carry, carry[0][0]
+
+    values, slopes = jax.vmap(jax.value_and_grad(log_density))(start)
+    if adjusted:
+        _check_finite("log density", values, "a finite log density where chains start: from elsewhere none moves")
+    _check_finite("gradient of the log density", slopes, "a finite gradient where chains start")
+    begin = ((start, values, slopes), jnp.zeros(len(start)))
+    (_, count), points = jax.lax.scan(kept, begin, jax.random.split(key, steps // every))
+    return Chains(points, count / steps)
+
+
+def _checked_start(start: Any) -> Array:
+    """The start in double precision, which the noise has."""
+    if not isinstance(start, jax.Array | np.ndarray):
+        try:
+            start = jnp.asarray(start, float)
+        except (TypeError, ValueError) as error:
+            found, rule = f"a {type(start).__name__}", "an array of numbers, a row for each chain"
+            raise DataError("start", found=found, rule=rule) from error
+    if start.ndim != 2:
+        found, remedy = f"shape {start.shape}", "start[None] for one chain"
+        raise ShapeError("start", found=found, rule="(chains, d), a row for each chain", remedy=remedy)
+    check_numbers("start", start)
+    return jnp.asarray(start, float)
+
+
+def _check_step(step: Any) -> None:
+    if np.shape(step) != ():
+        found, remedy = f"shape {np.shape(step)}", "jax.vmap over steps"
+        raise SettingError("step", found=found, rule="one number for all chains", remedy=remedy)
+    length = known(step)
+    if length is not None and not (length.dtype.kind in "iuf" and 0 < length < np.inf):
+        raise SettingError("step", found=repr(length.tolist()), rule="a number above 0, and finite")
+
+
+def _check_density(log_density: Any, point: Array) -> None:
+    if not callable(log_density):
+        found, rule = f"a {type(log_density).__name__}", "a function of one point, log p(x), in JAX"
+        raise SettingError("log_density", found=found, rule=rule)
+    value = jax.eval_shape(log_density, point)
+    shape = getattr(value, "shape", None)
+    if shape != ():
+        found = f"a {type(value).__name__}" if shape is None else f"shape {shape} for a point of shape {point.shape}"
+        rule, remedy = "one number for one point", "sum over coordinates; chains are mapped by the sampler"
+        raise ShapeError("log_density", found=found, rule=rule, remedy=remedy)
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        raise DataError("log_density", found=f"values of type {value.dtype}", rule="floating-point numbers")
+
+
+def _check_finite(name: str, values: Array, rule: str) -> None:
+    """Refuse values at the start, one a chain, that are known and not finite."""
+    found = known(values)
+    if found is None or np.isfinite(found).all():
+        return
+    row = int(np.argmin(np.isfinite(found).reshape(len(found), -1).all(axis=1)))
+    raise DataError("start", found=f"a {name} of {found[row]} in row {row}", rule=rule, remedy="another start")
+
+
+def _move(
+    log_density: LogDensity, step: float | Array, state: tuple, key: Array, adjusted: bool
+) -> tuple[tuple, Bool[Array, ""]]:
+    """One step of one chain, whose state is its point with log p and the gradient there."""
+    x, value, slope = state
+    noise, uniform = jax.random.split(key)
+    y = x + step * slope + jnp.sqrt(2 * step) * jax.random.normal(noise, x.shape)
+    proposed = (y, *jax.value_and_grad(log_density)(y))
+    if not adjusted:
+        return proposed, jnp.asarray(True)
+    there = jnp.sum((y - x - step * slope) ** 2)
+    back = jnp.sum((x - y - step * proposed[2]) ** 2)
+    ratio = proposed[1] - value + (there - back) / (4 * step)
+    taken = jnp.log(jax.random.uniform(uniform)) < ratio  # false for NaN
+    return jax.tree.map(lambda new, old: jnp.where(taken, new, old), proposed, state), taken

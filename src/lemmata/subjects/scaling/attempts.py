@@ -1,0 +1,287 @@
+"""Repeated attempts: how often one of many is right, and where another one helps.
+
+This theory controls the probability that at least one of k attempts solves a problem, and its mean over problems. It
+assumes that attempts on a problem are independent, and that a right answer is recognised; it leaves unexplained how
+one is recognised without an oracle, which is the business of votes and verifiers.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import betaln, gammaln
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, EqualInMean, Rate, Source, Status
+from lemmata.engine.problems._attempted_problems import (
+    Attempted,
+    AttemptedProblems,
+    BetaDifficulties,
+    Difficulties,
+    Multiplied,
+    MultipliedAttempts,
+    SharedBudget,
+    SharedBudgets,
+)
+from lemmata.subjects.scaling import allocate, pass_at_k
+
+from ._search import lowest_point
+
+_DRAWS = 4096
+_MONKEYS = Source("schaeffer2025", note="main result, for a beta law of success probabilities")
+
+
+def _any_right(success: Float[Array, ""], attempts: int) -> Float[Array, ""]:
+    return 1 - (1 - success) ** attempts
+
+
+class OraclePass(Claim[Attempted]):
+    """If each of k independent attempts solves a problem with probability p, at least one does with probability
+
+    1 - (1 - p)^k.
+    """
+
+    title = "The probability that one of k attempts is right"
+    source = Source("emergence2026", "Lemma 17.8")
+    population = AttemptedProblems()
+    relation = EqualInMean(resolution=0.03)
+    control = Control(
+        "each attempt adds p, up to 1", lambda value, problem: jnp.minimum(1.0, problem.asked * problem.success)
+    )
+    controls = "coverage: whether any attempt is right"
+    unexplained = "which of the attempts it is"
+    trials = 96
+
+    def predict(self, problem: Attempted) -> Array:
+        return _any_right(problem.success, problem.asked)
+
+    def measure(self, problem: Attempted, key: Key[Array, ""]) -> Array:
+        return jax.random.bernoulli(key, problem.success, (_DRAWS, problem.asked)).any(axis=1).mean()
+
+
+def _plug_in(value: Float[Array, ""], problem: Attempted) -> Float[Array, ""]:
+    """The mean of 1 - (1 - c/n)^k over binomial counts c."""
+    count, n = jnp.arange(problem.made + 1.0), float(problem.made)
+    logs = gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
+    law = jnp.exp(logs + count * jnp.log(problem.success) + (n - count) * jnp.log1p(-problem.success))
+    return law @ (1 - (1 - count / n) ** problem.asked)
+
+
+class UnbiasedPassAtK(Claim[Attempted]):
+    """Of c right attempts among n on a problem that one attempt solves with probability p, the estimator
+
+        1 - C(n - c, k) / C(n, k),   k <= n,
+
+    has the mean 1 - (1 - p)^k. The plug-in 1 - (1 - c/n)^k is concave in c, and too low in the mean.
+    """
+
+    title = "The unbiased estimator of pass at k"
+    source = Source("chen2021code", "(1)")
+    population = AttemptedProblems()
+    relation = EqualInMean(resolution=0.02)
+    control = Control("the mean is that of the plug-in 1 - (1 - c/n)^k", _plug_in)
+    controls = "coverage by k attempts, from n that were made"
+    unexplained = "more attempts than were made"
+    trials = 96
+    traced = False  # the estimator is SciPy's
+
+    def predict(self, problem: Attempted) -> Array:
+        return _any_right(problem.success, problem.asked)
+
+    def measure(self, problem: Attempted, key: Key[Array, ""]) -> Array:
+        right = jax.random.bernoulli(key, problem.success, (_DRAWS // 4, problem.made)).sum(axis=1)
+        return jnp.asarray(pass_at_k(np.asarray(right), problem.made, problem.asked).value)
+
+
+class BetaFailures(Claim[Difficulties]):
+    """If success probabilities follow Beta(a, b) over problems, the share of problems that K attempts all fail on is
+
+        B(a, b + K) / B(a, b)
+
+    in the mean, and not the (1 - p)^K of a problem of mean difficulty p = a/(a+b).
+    """
+
+    title = "Failures of K attempts over problems of beta difficulty"
+    source = _MONKEYS
+    population = BetaDifficulties()
+    relation = EqualInMean(resolution=0.03)
+    control = Control(
+        "(1 - p)^K at the mean p",
+        lambda value, problem: (problem.b / (problem.a + problem.b)) ** problem.attempts,
+    )
+    controls = "the share of problems that no attempt solves"
+    unexplained = "the law of difficulties"
+    trials = 96
+
+    def predict(self, problem: Difficulties) -> Array:
+        return jnp.exp(betaln(problem.a, problem.b + problem.attempts) - betaln(problem.a, problem.b))
+
+    def measure(self, problem: Difficulties, key: Key[Array, ""]) -> Array:
+        success_key, try_key = jax.random.split(key)
+        success = problem.draw(success_key, _DRAWS)
+        right = jax.random.bernoulli(try_key, success[:, None], (_DRAWS, problem.attempts))
+        return 1 - right.any(axis=1).mean()
+
+
+class BetaTail(Claim[Difficulties]):
+    """If success probabilities follow Beta(a, b) over problems, the share that K attempts all fail on falls as
+
+        K^-a,
+
+    a power of the number of attempts: the density p^(a-1) of hard problems is the exponent, while the failures on every
+    single problem fall exponentially.
+    """
+
+    title = "Hard problems make failures a power law of attempts"
+    source = _MONKEYS
+    population = BetaDifficulties()
+    relation = Rate("attempts", (32.0, 128.0, 512.0, 2048.0), margin=0.02, resolution=0.05)
+    control = Control("it falls as 1/K, as for evenly spread probabilities", lambda rate, problem: -jnp.ones(()))
+    controls = "the tail of coverage in the number of attempts"
+    unexplained = "problems that no attempt ever solves, which leave a plateau"
+    trials = 48
+
+    def predict(self, problem: Difficulties) -> Array:
+        return -problem.a
+
+    def measure(self, problem: Difficulties, key: Key[Array, ""]) -> Array:
+        failure = jnp.log1p(-problem.draw(key, 2 * _DRAWS))
+        return jnp.exp(jnp.asarray(self.relation.rungs)[:, None] * failure).mean(axis=1)
+
+
+def _best_success(before: Float[Array, ""], factor: Float[Array, ""]) -> Float[Array, ""]:
+    """Where (1-p)^m - (1-p)^(Km) is largest, by golden section."""
+    gain = lambda p: (1 - p) ** (before * factor) - (1 - p) ** before
+    return lowest_point(gain, jnp.zeros(()), jnp.ones(()))
+
+
+class MiddlingSuccessGainsMost(Claim[Multiplied]):
+    """As printed: gains of repeated sampling are largest where the probability p of one success is neither tiny nor
+    already close to one, so that the best p stays where it is as attempts are multiplied by K = 16, ..., 4096.
+    """
+
+    title = "Attempts help most where success is neither rare nor sure, as printed"
+    source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="as printed")
+    population = MultipliedAttempts()
+    relation = Rate("K", (16.0, 64.0, 256.0, 1024.0, 4096.0))
+    control = Control("the best p falls as K^(-1/4)", lambda rate, problem: rate - 0.25)
+    controls = "the difficulty at which more attempts gain most"
+    unexplained = "how many attempts are meant"
+    reading = "neither tiny nor close to one: bounded away from 0 and 1 for all numbers of attempts"
+    expected = Status.REFUTED
+    trials = 64
+
+    def predict(self, problem: Multiplied) -> Array:
+        return jnp.zeros(())
+
+    def measure(self, problem: Multiplied, key: Key[Array, ""]) -> Array:
+        return jax.vmap(lambda factor: _best_success(problem.before, factor))(jnp.asarray(self.relation.rungs))
+
+
+class RareSuccessGainsMost(Claim[Multiplied]):
+    """Multiplying m attempts by K gains most, (1 - p)^m - (1 - p)^(Km), for problems with success probability
+
+        p = 1 - K^(-1/(m (K - 1))),
+
+    which is close to log(K)/(m K) and tends to 0; attempt number K m alone gains most, p (1 - p)^(K m - 1), at
+    p = 1/(K m).
+    """
+
+    title = "The more attempts, the rarer the successes where they help most"
+    source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="with the best probability")
+    population = MultipliedAttempts()
+    relation = Equal()
+    control = Control(
+        "p = 1/(m + 1), the best at which to go from m to m + 1", lambda best, problem: _next(best, problem)
+    )
+    controls = "the difficulty at which more attempts gain most"
+    unexplained = "attempts that depend on each other"
+    corrects = MiddlingSuccessGainsMost
+
+    def predict(self, problem: Multiplied) -> Array:
+        spread = -jnp.expm1(-jnp.log(problem.factor) / (problem.before * (problem.factor - 1)))
+        return jnp.stack([spread, 1 / (problem.before * problem.factor)])
+
+    def measure(self, problem: Multiplied, key: Key[Array, ""]) -> Array:
+        every = problem.before * problem.factor
+        last = lowest_point(lambda p: -p * (1 - p) ** (every - 1), jnp.zeros(()), jnp.ones(()))
+        return jnp.stack([_best_success(problem.before, problem.factor), last])
+
+    def condition(self, problem: Multiplied) -> Array:
+        """A maximum is flat: its place is known to half of the digits."""
+        return jnp.asarray(1e8)
+
+
+def _next(best: Float[Array, "2"], problem: Multiplied) -> Float[Array, "2"]:
+    return jnp.broadcast_to(1 / (problem.before + 1), best.shape)
+
+
+def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
+    """The largest expected number solved and its attempts, by dynamic programming over problems and attempts left."""
+    value, plans = np.zeros(budget + 1), [[] for _ in range(budget + 1)]
+    for p in success:
+        solved = 1 - (1 - p) ** np.arange(budget + 1)
+        table = [[value[left - given] + solved[given] for given in range(left + 1)] for left in range(budget + 1)]
+        given = [int(np.argmax(row)) for row in table]
+        plans = [[*plans[left - given[left]], given[left]] for left in range(budget + 1)]
+        value = np.array([row[chosen] for row, chosen in zip(table, given, strict=True)])
+    return float(value[budget]), plans[budget]
+
+
+class HardProblemsGetMore(Claim[SharedBudget]):
+    """As printed: an adaptive policy gives hard queries a high budget and easy ones a low one. Read of the policy that
+    solves most problems in the mean with a budget of attempts: the hardest problem gets at least the mean number.
+    """
+
+    title = "Hard problems get more attempts, as printed"
+    source = Source("emergence2026", "Figure 17.18", note="as printed")
+    population = SharedBudgets()
+    relation = AtLeast()
+    control = Control("it gets at least half of the mean number", lambda least, problem: least / 2)
+    controls = "how attempts are shared among problems of known difficulty"
+    unexplained = "what else a hard query may be given than attempts"
+    reading = "hard is a small probability of success in one attempt; the policy is the optimal one"
+    trivial = "a problem may get no attempt at all"
+    expected = Status.REFUTED
+    traced = False  # the optimum is found by dynamic programming
+
+    def predict(self, problem: SharedBudget) -> Array:
+        return jnp.asarray(problem.budget / len(problem.success))
+
+    def measure(self, problem: SharedBudget, key: Key[Array, ""]) -> Array:
+        success = np.asarray(problem.success)
+        return jnp.asarray(float(_best_plan(success, problem.budget)[1][int(success.argmin())]))
+
+
+class AdaptiveAttempts(Claim[SharedBudget]):
+    """Attempts on problems with success probabilities p_i solve most of them in the mean, for every budget, where each
+    goes to the problem with the largest p_i (1 - p_i)^(k_i), k_i the attempts it has had: easy problems get one, and
+    problems that are too hard none until the budget is large. Judged is the expected number solved.
+    """
+
+    title = "The next attempt where it helps most"
+    source = Source("emergence2026", "Figure 17.18", note="for a known difficulty")
+    population = SharedBudgets()
+    relation = Equal()
+    control = Control("attempts in proportion to 1/p", lambda solved, problem: jnp.asarray(_inverse(problem)))
+    controls = "the expected number of problems solved by a budget of attempts"
+    unexplained = "difficulties that have to be estimated"
+    corrects = HardProblemsGetMore
+    traced = False  # the optimum is found by dynamic programming
+
+    def predict(self, problem: SharedBudget) -> Array:
+        return jnp.asarray(allocate(np.asarray(problem.success), problem.budget).value)
+
+    def measure(self, problem: SharedBudget, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(_best_plan(np.asarray(problem.success), problem.budget)[0])
+
+
+def _inverse(problem: SharedBudget) -> float:
+    """Solved by attempts in proportion to 1/p, the largest remainders rounded up."""
+    success = np.asarray(problem.success)
+    shares = problem.budget / success / (1 / success).sum()
+    attempts = np.floor(shares)
+    for i in itertools.islice(np.argsort(attempts - shares), int(problem.budget - attempts.sum())):
+        attempts[i] += 1
+    return float((1 - (1 - success) ** attempts).sum())

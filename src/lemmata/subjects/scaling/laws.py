@@ -1,0 +1,293 @@
+"""Separable scaling laws: where a budget is spent best, what a fit without a floor sees, how far a fit can be trusted.
+
+This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens, its best allocation
+under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all sizes; it
+leaves unexplained why losses follow power laws, and what happens where they cease to.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Rate, Source
+from lemmata.engine.problems._measured_curves import MeasuredCurve, MeasuredCurves
+from lemmata.engine.problems._scaling_laws import SeparableLaw, SeparableLaws
+from lemmata.subjects.scaling import extrapolation_interval
+
+from ._search import lowest_point
+
+_FAR = 100.0
+_LEVEL = 0.95
+
+
+def _balanced(problem: SeparableLaw, exponents: Float[Array, "2"]) -> Float[Array, "2"]:
+    """N and D from C, with the exponents of the two powers of C/kappa as given."""
+    (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
+    shift = (alpha * a / (beta * b)) ** (1 / (alpha + beta))
+    budget = problem.compute / problem.cost
+    power = exponents / exponents.sum()
+    return jnp.stack([shift * budget ** power[1], budget ** power[0] / shift])
+
+
+def _measured(problem: SeparableLaw, compute: Float[Array, ""]) -> Float[Array, "2"]:
+    """N and D by golden section along kappa N D = C."""
+    top = jnp.log(compute / problem.cost)
+    best = lowest_point(lambda log: problem.parts(jnp.exp(log), jnp.exp(top - log)).sum(), 0.0 * top, top)
+    return jnp.exp(jnp.stack([best, top - best]))
+
+
+def _flat(problem: SeparableLaw) -> Float[Array, ""]:
+    """log N to the square root of rounding: a move h of log N costs alpha beta h²/2 of the excess loss, to order h²."""
+    return 1 / jnp.sqrt(jnp.finfo(float).eps * problem.exponents.prod())
+
+
+class BalancedAllocation(Claim[SeparableLaw]):
+    """The loss E + A N^-alpha + B D^-beta under kappa N D = C is least at
+
+        N = G (C/kappa)^(beta/(alpha+beta)),  D = (C/kappa)^(alpha/(alpha+beta)) / G,
+        G = (alpha A / (beta B))^(1/(alpha+beta)),
+
+    where the excess over E is the third number judged.
+    """
+
+    title = "The compute-optimal allocation of parameters and tokens"
+    source = Source("emergence2026", "Proposition 17.4", "Figure 17.5", note="with constants")
+    population = SeparableLaws()
+    relation = Equal()
+    control = Control(
+        "the exponents of N and D are exchanged",
+        lambda value, problem: _with_excess(problem, _balanced(problem, problem.exponents[::-1])),
+    )
+    controls = "the number of parameters and of tokens of least loss"
+    unexplained = "the constants of the law; losses that are no sum of two powers"
+
+    def predict(self, problem: SeparableLaw) -> Array:
+        return _with_excess(problem, _balanced(problem, problem.exponents))
+
+    def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
+        size, data = _measured(problem, problem.compute)
+        return jnp.stack([size, data, problem.parts(size, data).sum()])
+
+    def condition(self, problem: SeparableLaw) -> Array:
+        """The optimum is flat: its place is known to half of the digits, its loss to all."""
+        return jnp.stack([_flat(problem), _flat(problem), 100.0])
+
+
+def _with_excess(problem: SeparableLaw, sizes: Float[Array, "2"]) -> Float[Array, "3"]:
+    return jnp.append(sizes, problem.parts(*sizes).sum())
+
+
+class BalancedReturns(Claim[SeparableLaw]):
+    """Where kappa N D = C is spent best, a relative change of N and one of D change the loss equally:
+
+        alpha A N^-alpha = beta B D^-beta.
+
+    Judged is the ratio of the two parts, A N^-alpha / (B D^-beta) = beta/alpha.
+    """
+
+    title = "Compute-optimal training balances marginal returns"
+    source = Source("emergence2026", "Figure 17.6")
+    population = SeparableLaws()
+    relation = Equal()
+    control = Control("the two parts of the excess loss are equal", lambda ratio, problem: jnp.ones(()))
+    controls = "how the excess loss is shared between too few parameters and too few tokens"
+    unexplained = "the law itself"
+
+    def predict(self, problem: SeparableLaw) -> Array:
+        return problem.exponents[1] / problem.exponents[0]
+
+    def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
+        capacity, estimation = problem.parts(*_measured(problem, problem.compute))
+        return capacity / estimation
+
+    def condition(self, problem: SeparableLaw) -> Array:
+        """That of the place of the optimum, in log N, times the sum of the exponents."""
+        return _flat(problem) * problem.exponents.sum()
+
+
+class ComputeFrontier(Claim[SeparableLaw]):
+    """At the best allocation the excess loss over the floor falls with the training budget C as
+
+    C^(-alpha beta / (alpha + beta)).
+    """
+
+    title = "The excess loss along the compute-optimal frontier"
+    source = Source("hoffmann2022", note="main result, the efficient frontier")
+    population = SeparableLaws()
+    relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
+    control = Control("it falls as C^-min(alpha, beta)", lambda rate, problem: -problem.exponents.min())
+    controls = "the loss that a training budget buys"
+    unexplained = "the floor, which no budget removes"
+    trials = 64
+
+    def predict(self, problem: SeparableLaw) -> Array:
+        return -problem.exponents.prod() / problem.exponents.sum()
+
+    def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
+        budgets = jnp.asarray(self.relation.rungs)
+        return jax.vmap(lambda compute: problem.parts(*_measured(problem, compute)).sum())(budgets)
+
+
+class TokensPerParameter(Claim[SeparableLaw]):
+    """At the best allocation the number of tokens for each parameter, D/N, moves with the training budget C as
+
+        C^((alpha - beta) / (alpha + beta)):
+
+    it grows where more parameters pay off faster than more tokens, alpha > beta, falls in the other case, and is a
+    constant of all budgets only where the two exponents are equal. Judged is that of D/N and N/D which grows.
+    """
+
+    title = "Tokens for each parameter along the compute-optimal frontier"
+    source = Source("emergence2026", "Figure 17.7", note="for a separable law")
+    population = SeparableLaws()
+    relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
+    control = Control("it is the same at all budgets", lambda rate, problem: jnp.zeros(()))
+    controls = "how much data a model of a given size deserves"
+    unexplained = "the constants, which need a fit"
+    trials = 64
+
+    def predict(self, problem: SeparableLaw) -> Array:
+        alpha, beta = problem.exponents
+        return jnp.abs(alpha - beta) / (alpha + beta)
+
+    def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
+        def ratio(compute: Float[Array, ""]) -> Float[Array, ""]:
+            size, data = _measured(problem, compute)
+            return jnp.where(problem.exponents[0] > problem.exponents[1], data / size, size / data)
+
+        return jax.vmap(ratio)(jnp.asarray(self.relation.rungs))
+
+
+class LocalSlope(Claim[SeparableLaw]):
+    """On axes log N and log L the curve L = E + A N^-alpha has the slope
+
+        -alpha (1 - E/L(N)),
+
+    which falls towards 0 as N grows, while the law stays the same: a change of slope is no change of regime unless the
+    floor is subtracted. Judged at five sizes, where the excess is from 8 to 1/8 of the floor.
+    """
+
+    title = "The slope of a loss whose floor was not subtracted"
+    source = Source("emergence2026", "Figure 17.3", note="without subtracting the floor")
+    population = SeparableLaws()
+    relation = Equal()
+    control = Control("the slope is -alpha", lambda slopes, problem: -problem.exponents[0] * jnp.ones_like(slopes))
+    controls = "the slope of a scaling curve on logarithmic axes"
+    unexplained = "the floor; real changes of regime"
+
+    def predict(self, problem: SeparableLaw) -> Array:
+        shares = jnp.asarray([8.0, 2.0, 1.0, 0.5, 0.125])
+        return -problem.exponents[0] * shares / (1 + shares)
+
+    def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
+        """By central differences of the fourth order."""
+        alpha, amplitude = problem.exponents[0], problem.amplitudes[0]
+        places = jnp.log(amplitude / (problem.floor * jnp.asarray([8.0, 2.0, 1.0, 0.5, 0.125]))) / alpha
+        loss = lambda log: jnp.log(problem.floor + amplitude * jnp.exp(-alpha * log))
+        step = 5e-3
+        near, far = ((loss(places + k * step) - loss(places - k * step)) / (2 * k * step) for k in (1, 2))
+        return (4 * near - far) / 3
+
+    def condition(self, problem: SeparableLaw) -> Array:
+        """Rounding of log L over the step, and the error of the fourth order, relative to the slope."""
+        return jnp.asarray(1e5)
+
+
+class InferenceAwareAllocation(Claim[SeparableLaw]):
+    """For a wanted excess loss the operations 6 N D + 2 N T of training on D tokens and serving T are least where
+
+        alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)),
+
+    so that tokens to be served buy a smaller model that is trained on more. The wanted excess is that of the best
+    allocation of a training budget; N and D are judged.
+    """
+
+    title = "The allocation for a model that will be served"
+    source = Source("sardana2024", note="main result, with the condition of the optimum")
+    population = SeparableLaws()
+    relation = Equal()
+    control = Control(
+        "the allocation of least training cost", lambda value, problem: _balanced(problem, problem.exponents)
+    )
+    controls = "parameters and tokens of least cost over the lifetime of a model"
+    unexplained = "how many tokens will be served; other costs of serving"
+
+    def predict(self, problem: SeparableLaw) -> Array:
+        """The root of the condition along the curve of equal loss, by bisection of log N."""
+        wanted, data = _wanted(problem)
+
+        def half(_, ends):
+            middle = (ends[0] + ends[1]) / 2
+            tokens, size = data(middle), jnp.exp(middle)
+            capacity, estimation = problem.exponents * problem.parts(size, tokens)
+            too_small = capacity > estimation * (1 + problem.served / (3 * tokens))
+            return jnp.where(too_small, middle, ends[0]), jnp.where(too_small, ends[1], middle)
+
+        least = jnp.log(problem.amplitudes[0] / wanted) / problem.exponents[0]
+        log = jax.lax.fori_loop(0, 100, half, (least, least + 200.0))[0]
+        return jnp.stack([jnp.exp(log), data(log)])
+
+    def measure(self, problem: SeparableLaw, key: Key[Array, ""]) -> Array:
+        """The least cost itself, by golden section."""
+        wanted, data = _wanted(problem)
+        cost = lambda log: log + jnp.log(6 * data(log) + 2 * problem.served)
+        least = jnp.log(problem.amplitudes[0] / wanted) / problem.exponents[0]
+        log = lowest_point(cost, least + 1e-9, least + 200.0)
+        return jnp.stack([jnp.exp(log), data(log)])
+
+    def condition(self, problem: SeparableLaw) -> Array:
+        """That of a flat optimum, in a cost whose logarithm is of size 50; D answers to N by the other exponent."""
+        return 30 * _flat(problem)
+
+
+def _wanted(problem: SeparableLaw):
+    """An excess loss, and the tokens that reach it with exp(log) parameters; no finite number where none do."""
+    wanted = problem.parts(*_balanced(problem, problem.exponents)).sum()
+    (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
+
+    def data(log: Float[Array, ""]) -> Float[Array, ""]:
+        left = wanted - a * jnp.exp(-alpha * log)
+        return (jnp.maximum(left, 1e-300) / b) ** (-1 / beta)
+
+    return wanted, data
+
+
+class ExtrapolationInterval(Claim[MeasuredCurve]):
+    """Huber's fit of E + A n^-alpha to log losses at several sizes, with normal noise in the log losses, has a profile
+    likelihood interval of level 0.95 (Student's quantile, widened by 6 %) for the law at 100 times the largest size
+    that misses it with probability at most 0.1.
+
+    Judged are both ends. A fit without the floor is confident and wrong.
+    """
+
+    title = "The interval of an extrapolated scaling law"
+    source = Source("emergence2026", "Figure 17.4", "Figure 17.11", note="where one law holds throughout")
+    population = MeasuredCurves()
+    relation = AtMost(delta=0.1)
+    control = Control("the interval of a fit without the floor", lambda ends, problem: _interval(problem, False))
+    controls = "the loss at sizes that were not measured"
+    unexplained = "laws that break between the sizes measured and the one asked about"
+    trials = 250
+    traced = False  # the fit is SciPy's
+
+    def hypotheses(self, problem: MeasuredCurve) -> list[Hypothesis]:
+        return [Hypothesis.unchecked("one law holds at all sizes", "no measured size shows it for larger ones")]
+
+    def predict(self, problem: MeasuredCurve) -> Array:
+        return _interval(problem, True)
+
+    def measure(self, problem: MeasuredCurve, key: Key[Array, ""]) -> Array:
+        law = problem.law(_FAR * problem.sizes[-1])
+        return jnp.stack([law, -law])
+
+    def trivial(self, problem: MeasuredCurve) -> Array:
+        """Between nought and the law at the largest size."""
+        return jnp.stack([problem.law(problem.sizes[-1]), jnp.zeros(())])
+
+
+def _interval(problem: MeasuredCurve, floor: bool) -> Array:
+    """The upper end, and the lower one with its sign changed: both are then bounds from above."""
+    sizes, losses = np.asarray(problem.sizes), np.asarray(problem.losses)
+    low, high = extrapolation_interval(sizes, losses, _FAR * sizes[-1], floor=floor, level=_LEVEL)
+    return jnp.asarray([high, -low])

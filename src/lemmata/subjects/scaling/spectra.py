@@ -1,0 +1,144 @@
+"""Learning curves from spectra: power laws of eigenvalues and of coefficients make power laws of the error.
+
+This theory controls the error of learners that learn modes in order, through the energy of the target beyond the
+modes learned. It assumes spectra that are power laws and features that are independent normal variables; it leaves
+unexplained where the spectra of real data come from.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Limit, Rate, Real, Source
+from lemmata.engine.problems._power_spectra import PowerSpectra, PowerSpectrum
+
+_SIZES = (16.0, 32.0, 64.0, 128.0, 256.0)
+_KERNEL = Source("cui2021", note="main result, the noise-free regime without a ridge")
+
+
+def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[Array, ""]:
+    """Of kernel interpolation of n values without noise, features independent and normal: exact over new inputs."""
+    features = jax.random.normal(key, (n, len(problem.signs)))
+    values = problem.modes**-problem.decay
+    gram = (features * values) @ features.T
+    weights = jnp.linalg.solve(gram, features @ problem.coefficients)
+    return jnp.sum((problem.coefficients - values * (features.T @ weights)) ** 2)
+
+
+class TailExponent(Claim[PowerSpectrum]):
+    """A kernel with eigenvalues j^-a interpolates n values without noise of a target with squared coefficients
+    j^-(1+r), r < 2a: its squared error on new inputs falls as n^-r, the target's energy beyond n modes.
+    """
+
+    title = "The error of kernel interpolation falls as the tail of the target"
+    source = _KERNEL
+    population = PowerSpectra(
+        Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.8, 0.2, 10.0, "r", corners=(0.6, 1.0))
+    )
+    relation = Rate("n", _SIZES, margin=0.1, resolution=0.1)
+    control = Control("it falls as n^(-r/2)", lambda rate, problem: rate / 2)
+    controls = "the learning curve of kernel regression"
+    unexplained = "noise in the values, which changes the exponent"
+    trials = 24
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+
+    def predict(self, problem: PowerSpectrum) -> Array:
+        return -problem.tail
+
+    def measure_at(self, problem: PowerSpectrum, key: Key[Array, ""], n: float) -> Array:
+        return _kernel_error(problem, key, int(n))
+
+
+class SaturatedTail(Claim[PowerSpectrum]):
+    """Where r > 2a the error of kernel interpolation no longer follows the target: with eigenvalues j^-a and squared
+    coefficients j^-(1+r) it falls as n^-2a however fast the coefficients do, since what is learned of the first modes
+    is shrunk by an effective ridge of order n^(1-a).
+    """
+
+    title = "Kernel interpolation of smooth targets saturates"
+    source = _KERNEL
+    population = PowerSpectra(
+        Real(1.2, 1.05, 5.0, "a", corners=(1.15, 1.3)), Real(2.9, 0.2, 10.0, "r", corners=(2.95, 3.1))
+    )
+    relation = Rate("n", _SIZES, margin=0.1, resolution=0.1)
+    control = Control("it falls as n^-r", lambda rate, problem: -problem.tail)
+    controls = "the learning curve of kernel regression on smooth targets"
+    unexplained = "kernels that are chosen by the target's smoothness"
+    trials = 24
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+
+    def predict(self, problem: PowerSpectrum) -> Array:
+        return -2 * problem.decay
+
+    def measure_at(self, problem: PowerSpectrum, key: Key[Array, ""], n: float) -> Array:
+        return _kernel_error(problem, key, int(n))
+
+
+class SpectralCutoff(Claim[PowerSpectrum]):
+    """A learner that reliably learns the first m(n) ~ n^gamma modes of a target whose energy beyond m modes is at most
+    C m^-r has an excess error of order n^(-r gamma).
+
+    The learner is least squares on the first n^(1/2) modes from n values; the other modes act on them as noise.
+    """
+
+    title = "From the tail of a spectrum to a learning curve"
+    source = Source("emergence2026", "Proposition 17.6", "Figure 17.9")
+    population = PowerSpectra(
+        Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.9, 0.2, 10.0, "r", corners=(0.6, 1.0)), modes=4
+    )
+    relation = Rate("n", (64.0, 256.0, 1024.0, 4096.0), upper=True, margin=0.03, resolution=0.05)
+    control = Control("it falls as n^-r: as many modes as values", lambda rate, problem: 2 * rate)
+    controls = "the excess error of a learner of finitely many modes"
+    unexplained = "how many modes a network learns from n values"
+    trials = 32
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+
+    def predict(self, problem: PowerSpectrum) -> Array:
+        return -problem.tail / 2
+
+    def measure_at(self, problem: PowerSpectrum, key: Key[Array, ""], n: float) -> Array:
+        """The tail's exact energy, as a sum, and the error of the coefficients that it causes."""
+        modes = round(n**0.5)
+        # of a normal tail only the sum counts: independent of the first modes, normal, with the tail's energy
+        ends = jnp.arange(1.0, 20_001.0)
+        # what is left of the sum beyond is an integral, to 1e-9
+        beyond = (ends[-1] + 0.5) ** -problem.tail / problem.tail
+        energy = jnp.sum(jnp.where(ends > modes, ends ** -(1 + problem.tail), 0.0)) + beyond
+        feature_key, tail_key = jax.random.split(key)
+        features = jax.random.normal(feature_key, (int(n), modes))
+        noise = jnp.sqrt(energy) * jax.random.normal(tail_key, (int(n),))
+        wrong = jnp.linalg.solve(features.T @ features, features.T @ noise)
+        return energy + jnp.sum(wrong**2)
+
+
+class EffectiveModes(Claim[PowerSpectrum]):
+    """The effective dimension of eigenvalues j^-a at the ridge mu, the number of directions that are visible there, is
+
+        sum over j of 1/(1 + mu j^a) = mu^(-1/a) (pi/a)/sin(pi/a) (1 + o(1))
+
+    as mu falls to 0. Judged is its ratio to mu^(-1/a).
+    """
+
+    title = "The effective dimension of a power-law spectrum"
+    source = Source("emergence2026", "Figure 17.10", note="with the constant, for a power law")
+    population = PowerSpectra(Real(2.0, 1.4, 5.0, "a", corners=(1.6, 2.6)), Real(1.0, 0.2, 10.0, "r"), modes=4)
+    relation = Limit("1/mu", (1e2, 1e3, 1e4, 1e5), margin=0.03, resolution=0.02)
+    control = Control("without the constant, mu^(-1/a)", lambda value, problem: jnp.ones(()))
+    controls = "how many directions of a kernel are visible at a ridge"
+    unexplained = "spectra that are no power laws"
+    trials = 16
+
+    def predict(self, problem: PowerSpectrum) -> Array:
+        angle = jnp.pi / problem.decay
+        return angle / jnp.sin(angle)
+
+    def measure(self, problem: PowerSpectrum, key: Key[Array, ""]) -> Array:
+        """The sum over 2^17 modes; beyond them j^-a/mu - j^-2a/mu² to rounding, as integrals."""
+        modes, a = jnp.arange(1.0, 2**17 + 1.0), problem.decay
+
+        def scaled(inverse: Float[Array, ""]) -> Float[Array, ""]:
+            end = modes[-1] + 0.5
+            tail = inverse * end ** (1 - a) / (a - 1) - inverse**2 * end ** (1 - 2 * a) / (2 * a - 1)
+            return (jnp.sum(1 / (1 + modes**a / inverse)) + tail) * inverse ** (-1 / a)
+
+        return jax.lax.map(scaled, jnp.asarray(self.relation.rungs))

@@ -1,0 +1,180 @@
+"""Choosing among attempts: by a vote, by a verifier that says yes or no, by the highest score.
+
+This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts; it
+leaves unexplained answers that depend on each other, and where a verifier's mistakes come from.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Limit, Order, Real, Source
+from lemmata.engine.problems._voted_answers import (
+    Scored,
+    ScoredAttempts,
+    TwoAnswers,
+    Verified,
+    VerifiedAttempts,
+    VotedAnswers,
+)
+from lemmata.subjects.scaling import plurality_error
+
+_VOTE = Source("emergence2026", "Figure 17.14", note="with the rate, by the Chernoff information of two answers")
+_SELECTION = Source("emergence2026", "Proposition 17.9", note="with the accuracy, for a model of the verifier")
+_DRAWS = 2048
+_SCORES = 512
+
+
+class PluralityExponent(Claim[TwoAnswers]):
+    """The probability that the strongest wrong answer, of probability p2 in one sample, gets as many of K votes as the
+    right one, of probability p1 > p2, falls as exp(-c K)/sqrt(K),
+
+        c = -log(1 - (sqrt(p1) - sqrt(p2))²).
+
+    Measured is (log P(K) - log P(2K))/K less log(2)/(2K), the part of the square root.
+    """
+
+    title = "The rate at which votes converge to the right answer"
+    source = _VOTE
+    population = VotedAnswers()
+    relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)
+    control = Control(
+        "Hoeffding's exponent (p1 - p2)²/2", lambda rate, problem: (problem.right - problem.rival) ** 2 / 2
+    )
+    controls = "how fast self-consistency converges"
+    unexplained = "wrong answers that come together, as where samples share a mistake"
+    trials = 48
+    traced = False  # the exact sums are SciPy's
+
+    def predict(self, problem: TwoAnswers) -> Array:
+        return -jnp.log1p(-((jnp.sqrt(problem.right) - jnp.sqrt(problem.rival)) ** 2))
+
+    def measure_at(self, problem: TwoAnswers, key: Key[Array, ""], votes: float) -> Array:
+        p1, p2, count = float(problem.right), float(problem.rival), int(votes)
+        ratio = plurality_error(p1, p2, count) / plurality_error(p1, p2, 2 * count)
+        return (jnp.log(ratio) - jnp.log(2.0) / 2) / votes
+
+
+class VotesForTheRival(Claim[TwoAnswers]):
+    """Where a wrong answer is the most frequent one, p1 < p2, more votes make the plurality worse: the probability that
+    the right answer has more votes than the wrong one falls with their number.
+    """
+
+    title = "Votes amplify a frequent mistake"
+    source = Source("emergence2026", "Figure 17.14", note="where the right answer is not the most frequent one")
+    population = VotedAnswers(right_leads=False)
+    relation = Order("votes", (21.0, 41.0, 81.0, 161.0))
+    control = Control("it rises", lambda sign, problem: -sign)
+    controls = "the accuracy of self-consistency on problems that are mostly answered wrongly"
+    unexplained = "small numbers of votes, where ties are frequent"
+    trials = 48
+    traced = False  # the exact sums are SciPy's
+
+    def predict(self, problem: TwoAnswers) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: TwoAnswers, key: Key[Array, ""], votes: float) -> Array:
+        return jnp.asarray(1 - plurality_error(float(problem.right), float(problem.rival), int(votes)))
+
+
+class VerifierCeiling(Claim[Verified]):
+    """An attempt is right with probability p; a verifier accepts right ones with probability t, wrong ones with
+    probability f. An accepted one of K, or one at random where none is accepted, is right with probability
+
+        (1 - (1-q)^K) p t/q + (1-q)^K p (1-t)/(1-q),   q = p t + (1-p) f,
+
+    which tends to p t/q < 1: more attempts do not help against a verifier's mistakes.
+    """
+
+    title = "The ceiling of a verifier that makes mistakes"
+    source = _SELECTION
+    population = VerifiedAttempts()
+    relation = EqualInMean(resolution=0.03)
+    control = Control(
+        "the accuracy is that some attempt is right",
+        lambda value, problem: 1 - (1 - problem.success) ** problem.attempts,
+    )
+    controls = "the accuracy of verified attempts"
+    unexplained = "mistakes of a verifier that depend on each other"
+    trials = 96
+
+    def predict(self, problem: Verified) -> Array:
+        p, t = problem.success, problem.accepts_right
+        accepted = p * t + (1 - p) * problem.accepts_wrong
+        none = (1 - accepted) ** problem.attempts
+        return (1 - none) * p * t / accepted + none * p * (1 - t) / (1 - accepted)
+
+    def measure(self, problem: Verified, key: Key[Array, ""]) -> Array:
+        right_key, accept_key = jax.random.split(key)
+        shape = (_DRAWS, problem.attempts)
+        right = jax.random.bernoulli(right_key, problem.success, shape)
+        rate = jnp.where(right, problem.accepts_right, problem.accepts_wrong)
+        # the first accepted one; where none is, the first of all
+        chosen = jnp.argmax(jax.random.bernoulli(accept_key, rate), axis=1)
+        return jnp.take_along_axis(right, chosen[:, None], axis=1).mean()
+
+
+def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float[Array, ""]:
+    """How often the highest score of so many attempts is a right one's, in the mean of draws of the highest score.
+
+    The highest score x has a survival probability 1 - U^(1/K) among all scores, U uniform; at x a score is a right
+    one's in proportion to the two densities.
+    """
+    below = jax.random.uniform(key, (_SCORES,), minval=1e-300)
+    above = -jnp.expm1(jnp.log(below) / attempts)
+    p, lead, spread = problem.success, problem.lead, problem.spread
+
+    def half(_, ends):
+        middle = (ends[0] + ends[1]) / 2
+        # the upper tails themselves, which rounding would lose beside 1
+        survival = p * norm.cdf(lead - middle) + (1 - p) * norm.cdf(-middle / spread)
+        return jnp.where(survival > above, middle, ends[0]), jnp.where(survival > above, ends[1], middle)
+
+    ends = jnp.full(_SCORES, -40.0), jnp.full(_SCORES, 60.0)
+    best = jax.lax.fori_loop(0, 50, half, ends)[0]
+    right, wrong = norm.logpdf(best - lead), norm.logpdf(best / spread) - jnp.log(spread)
+    return jax.nn.sigmoid(jnp.log(p) - jnp.log1p(-p) + right - wrong).mean()
+
+
+class HeavyTailedMistakes(Claim[Scored]):
+    """A verifier's scores are N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong ones. Where s > 1, the
+    accuracy of the answer with the highest score falls once there are many attempts (here from 64 on), although scores
+    speak for right answers: far out they are wrong ones'.
+    """
+
+    title = "Best of many finds the verifier's mistakes"
+    source = _SELECTION
+    population = ScoredAttempts(Real(1.6, 1.3, 4.0, "standard deviation of wrong scores", corners=(1.5, 1.8)))
+    relation = Order("attempts", (64.0, 256.0, 1024.0, 4096.0))
+    control = Control("it rises", lambda sign, problem: -sign)
+    controls = "the accuracy of best-of-K by a score"
+    unexplained = "the number of attempts at which it is best"
+    trials = 48
+
+    def predict(self, problem: Scored) -> Array:
+        return -jnp.ones(())
+
+    def measure_at(self, problem: Scored, key: Key[Array, ""], attempts: float) -> Array:
+        return _best_is_right(problem, key, int(attempts))
+
+
+class LightTailedMistakes(Claim[Scored]):
+    """Where a verifier's scores are N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong ones with s <= 1,
+    the accuracy of the answer with the highest score rises with the number of attempts.
+    """
+
+    title = "Best of many by a verifier of light tails"
+    source = _SELECTION
+    population = ScoredAttempts(Real(1.0, 0.5, 1.0, "standard deviation of wrong scores", corners=(0.85, 1.0)))
+    relation = Order("attempts", (4.0, 16.0, 64.0, 256.0))
+    control = Control("it falls", lambda sign, problem: -sign)
+    controls = "the accuracy of best-of-K by a score"
+    unexplained = "how slowly it rises: at s = 1 only as exp(delta sqrt(2 log K))"
+    trials = 48
+
+    def predict(self, problem: Scored) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: Scored, key: Key[Array, ""], attempts: float) -> Array:
+        return _best_is_right(problem, key, int(attempts))

@@ -1,0 +1,104 @@
+"""Coding rates: how many nats describe features, or what a kernel sees of points, up to a distortion."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.core import check_gram, check_numbers, known, require_float64
+from lemmata.errors import NotPositiveDefiniteError, SettingError, ShapeError
+
+_ROUNDING = 16.0  # the multiple of n eps |K| by which an eigenvalue may be below 0
+
+
+def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) -> Float[Array, ""]:
+    """R(Z, eps) = 1/2 log det(I + d / (n eps²) Z'Z) for n feature vectors of dimension d, the rows of Z, in nats.
+
+    It is the mutual information of a normal vector with the vectors' second moments Z'Z/n and itself with normal noise
+    of variance eps²/d in each coordinate, and so at least the least number of nats at which such a vector can be told
+    with that noise's squared error; the two are equal where all eigenvalues of Z'Z are. By Sylvester's identity it is
+    `kernel_coding_rate` of Z Z' with the dimension d.
+
+    Args:
+        features: Z.
+        eps: the distortion, above 0.
+
+    Raises:
+        SettingError: for an eps that is not positive.
+        ShapeError: where Z is no matrix with rows.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.selection import coding_rate
+        >>> round(float(coding_rate(jnp.eye(2), 1.0)), 6)  # 1/2 log det(2 I)
+        0.693147
+    """
+    require_float64("coding rate")
+    if jnp.ndim(features) != 2 or not features.size:
+        raise ShapeError("features", found=f"shape {jnp.shape(features)}", rule="(n, d), a row for each vector")
+    check_numbers("features", features)
+    _check_eps(eps)
+    n, d = features.shape
+    return _half_log_det(d / (n * eps**2) * features.T @ features)
+
+
+def kernel_coding_rate(
+    gram: Float[Array, "n columns"], eps: float | Float[Array, ""], *, dimension: float = 1.0
+) -> Float[Array, ""]:
+    """R(K, eps) = 1/2 log det(I + d / (n eps²) K) of n points with Gram matrix K, in nats.
+
+    Features enter by their inner products alone, so a kernel may stand in their place: the tangent kernel of a proxy
+    network, say. With d / (n eps²) = 1 / noise it is the information that noisy values at the points give about a
+    Gaussian process of covariance K.
+
+    Args:
+        gram: K, positive semidefinite.
+        eps: the distortion, above 0.
+        dimension: d of the features; a kernel's may be infinite, and then 1 makes eps² the noise of the mean.
+
+    Raises:
+        SettingError: for an eps or a dimension that is not positive.
+        ShapeError: where K is empty, not square, or not symmetric to rounding.
+        NotPositiveDefiniteError: where K has an eigenvalue below 0 by more than rounding; a traced K is not looked at.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.selection import kernel_coding_rate
+        >>> round(float(kernel_coding_rate(jnp.ones((2, 2)), 1.0)), 6)  # a point twice is a point once
+        0.346574
+    """
+    require_float64("coding rate")
+    check_gram("the Gram matrix", gram)
+    _check_semidefinite(gram)
+    _check_eps(eps)
+    if not dimension > 0:
+        raise SettingError("dimension", found=dimension, rule="above 0")
+    return _half_log_det(dimension / (len(gram) * eps**2) * gram)
+
+
+def _half_log_det(matrix: Float[Array, "n n"]) -> Float[Array, ""]:
+    """1/2 log det(I + M), NaN where I + M is not positive definite."""
+    factor = jnp.linalg.cholesky(matrix + jnp.eye(len(matrix)))
+    return jnp.sum(jnp.log(jnp.diagonal(factor)))
+
+
+def _check_semidefinite(gram: Array) -> None:
+    values = known(gram)
+    if values is None:
+        return
+    eigenvalues = np.linalg.eigvalsh(values)
+    floor = -_ROUNDING * len(values) * float(np.finfo(values.dtype).eps) * np.abs(eigenvalues).max()
+    if eigenvalues[0] < floor:
+        raise NotPositiveDefiniteError(
+            "the Gram matrix",
+            found=f"smallest eigenvalue {eigenvalues[0]:.6g}",
+            rule=f"positive semidefinite: at least {floor:.3g}, by rounding",
+            remedy="a kernel that is positive semidefinite",
+        )
+
+
+def _check_eps(eps: float | Array) -> None:
+    number = known(jnp.asarray(eps))
+    if number is not None and not float(number) > 0:
+        raise SettingError("eps", found=float(number), rule="above 0: a distortion")

@@ -1,0 +1,108 @@
+"""What a kernel still does not know: its posterior given labelled points, and the tangent kernel of a proxy network."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.architectures import Dense, Serial, silu, tangent_gram
+from lemmata.core import check_gram, check_numbers, check_whole, known, require_float64
+from lemmata.errors import SettingError, ShapeError
+
+_BIAS = 0.1
+
+
+def posterior_gram(
+    gram: Float[Array, "n columns"], labelled: Int[Array, " m"], noise: float | Float[Array, ""]
+) -> Float[Array, "n n"]:
+    """K - K_L (K_LL + noise I)^-1 K_L': the covariance of a Gaussian process at all points, given noisy values at some.
+
+    It is the Schur complement of K_LL + noise I, positive semidefinite where K is. Points near labelled ones have
+    little left of their variance, so that a choice by it turns to what is new.
+
+    Args:
+        gram: K of all points, labelled ones among them.
+        labelled: their rows; none leaves K as it is.
+        noise: variance of the labels, above 0.
+
+    Raises:
+        ShapeError: where K is not square and symmetric.
+        SettingError: for a noise that is not positive, or rows that do not exist.
+        DataError: for NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.selection import posterior_gram
+        >>> posterior_gram(jnp.eye(2), jnp.array([0]), 1.0).round(9).tolist()
+        [[0.5, 0.0], [0.0, 1.0]]
+    """
+    check_gram("the Gram matrix", gram)
+    labelled = jnp.asarray(labelled, int)
+    level, rows = known(jnp.asarray(noise)), known(labelled)
+    if level is not None and not float(level) > 0:
+        raise SettingError("noise", found=float(level), rule="above 0")
+    if rows is not None and not bool(jnp.all((rows >= 0) & (rows < len(gram)))):
+        raise SettingError("labelled rows", found=rows.tolist(), rule=f"between 0 and {len(gram) - 1}")
+    if not labelled.size:
+        return gram
+    cross = gram[:, labelled]
+    own = cross[labelled] + noise * jnp.eye(labelled.size)
+    return gram - cross @ cho_solve((jnp.linalg.cholesky(own), True), cross.T)
+
+
+def proxy_tangent_gram(
+    features: Float[Array, "n d"],
+    outputs: Float[Array, "rows k"],
+    key: Key[Array, ""],
+    *,
+    widths: Sequence[int] = (64, 32),
+    steps: int = 10,
+    rate: float = 0.02,
+) -> Float[Array, "n n"]:
+    """The tangent kernel of a small network that has begun to imitate a model's outputs from its features.
+
+    A dense network with SiLU between its layers is trained by a few full steps of Adam on the squared error to the
+    outputs. Its kernel, the mean over outputs, is the sum over layers of the Gram matrix of what goes in times the
+    Gram matrix of derivatives in what comes out: products of Jacobians that are never formed.
+
+    Args:
+        features: of a model that is too large to be differentiated, say; standardised.
+        outputs: of that model, one row a point.
+        key: of the first weights.
+        widths: of the hidden layers.
+        steps: of Adam.
+        rate: its step length.
+
+    Raises:
+        ShapeError: where features and outputs differ in number.
+        DataError: for NaN.
+        PrecisionError: without float64.
+    """
+    require_float64("tangent kernel of a proxy")
+    check_numbers("features", features)
+    check_numbers("outputs", outputs)
+    if jnp.ndim(features) != 2 or jnp.ndim(outputs) != 2 or len(features) != len(outputs):
+        found = f"features {jnp.shape(features)}, outputs {jnp.shape(outputs)}"
+        raise ShapeError("proxy", found=found, rule="(n, d) and (n, k), a row for each point")
+    check_whole("steps", steps, 0)
+    hidden = [layer for width in widths for layer in (Dense(width, 1.0, _BIAS, "standard"), silu())]
+    network = Serial([*hidden, Dense(outputs.shape[1], 1.0, _BIAS, "standard")])
+    params, _ = network.init(key, features.shape[1])
+    return tangent_gram(network, _imitate(network, params, features, outputs, rate, steps), features, trace=True)
+
+
+@eqx.filter_jit
+def _imitate(network, params, features: Array, outputs: Array, rate: float, steps: int):
+    rule = optax.adam(rate)
+    loss = lambda own: jnp.mean((jax.vmap(lambda x: network.apply(own, x))(features) - outputs) ** 2)
+
+    def step(state: tuple, _: None) -> tuple:
+        params, memory = state
+        update, memory = rule.update(jax.grad(loss)(params), memory, params)
+        return (optax.apply_updates(params, update), memory), None
+
+    return jax.lax.scan(step, (params, rule.init(params)), None, steps)[0][0]

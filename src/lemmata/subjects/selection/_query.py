@@ -1,0 +1,81 @@
+"""Which rows of a pool to label next for a fitted model of scikit-learn."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.architectures import TangentKernel, relu_network
+from lemmata.core import check_numbers, require_float64
+from lemmata.errors import ShapeError
+from lemmata.kernels import AbstractKernel, gram
+
+from ._rules import NOISE, Candidates, Rule, select
+
+
+def query(
+    model: Any,
+    pool: Float[np.ndarray, "n d"],
+    count: Any,
+    *,
+    labelled: Float[np.ndarray, "m columns"] | None = None,
+    rule: Rule | str = "coding rate",
+    kernel: AbstractKernel | None = None,
+    noise: float = NOISE,
+    entropy_weight: float = 0.0,
+    seed: int = 0,
+) -> Int[np.ndarray, " count"]:
+    """Rows of a pool to be labelled next, in their order; see `select` for the rules.
+
+    Rows are standardised by the mean and standard deviation of pool and labelled rows together, and the kernel is the
+    tangent kernel of a ReLU network with one hidden layer unless another one is given. "coding rate" asks the model
+    nothing unless `entropy_weight` is above 0.
+
+    Args:
+        model: fitted, with `predict_proba` where the rule needs probabilities; None where it needs none.
+        pool: rows without labels.
+        count: rows to choose, a whole number.
+        labelled: rows that have labels, which the choice should not repeat.
+        rule: one of `RULES`.
+        kernel: of standardised rows.
+        noise: variance of a label, as a share of the kernel's mean diagonal.
+        entropy_weight: of the classes' entropy on the diagonal.
+        seed: of rules that draw.
+
+    Raises:
+        ShapeError: for a pool that is no table, or labelled rows with another number of columns.
+        SettingError: for an unknown rule, a count outside the pool, or a model without probabilities where they are
+            needed.
+        DataError: for NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.subjects.selection import query
+        >>> pool = np.array([[0.0], [0.1], [5.0], [-5.0]])
+        >>> sorted(query(None, pool, 2, labelled=np.array([[0.05]])).tolist())
+        [2, 3]
+    """
+    require_float64("choosing rows")
+    pool = np.asarray(pool, float)
+    known = np.zeros((0, *pool.shape[1:])) if labelled is None else np.asarray(labelled, float)
+    if pool.ndim != 2 or known.ndim != 2 or known.shape[1:] != pool.shape[1:]:
+        rule_ = "tables with the same columns"
+        raise ShapeError("pool", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
+    rows = np.concatenate([pool, known])
+    check_numbers("pool and labelled rows", rows)
+    # Columns in units of a power of 2 near their largest entry, which rounds nothing: squares then do not overflow.
+    rows = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=0))[1])
+    spread = rows.std(axis=0)
+    rows = jnp.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0) / math.sqrt(rows.shape[1]))
+    seen = gram(TangentKernel(relu_network(1, bias_std=1.0)) if kernel is None else kernel, rows)
+    needed = rule in ("entropy", "gradients") or entropy_weight > 0
+    told = _probabilities(model, np.concatenate([pool, known])) if needed else None
+    candidates = Candidates(np.asarray(seen), np.arange(len(rows)) >= len(pool), told)
+    return select(candidates, count, rule, seed=seed, noise=noise, entropy_weight=entropy_weight)
+
+
+def _probabilities(model: Any, rows: np.ndarray) -> np.ndarray | None:
+    """What the model thinks of rows; None where it has no probabilities."""
+    return np.asarray(model.predict_proba(rows), float) if hasattr(model, "predict_proba") else None

@@ -1,0 +1,182 @@
+"""Which rows to label next: coding rates and their rivals, all of them on one Gram matrix."""
+
+import dataclasses
+from typing import Any, Literal, get_args
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+from jaxtyping import Bool, Float, Int
+from scipy.special import entr
+
+from lemmata.core import require_float64, whole
+from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._greedy import greedy_log_determinant
+
+Rule = Literal["coding rate", "random", "entropy", "k-centre", "gradients"]
+RULES: tuple[str, ...] = get_args(Rule)
+"""The rules by which rows can be chosen."""
+NOISE = 0.1
+"""Variance of a label, as a share of the mean of the kernel's diagonal."""
+_SUMS = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """Rows of which some have labels, what a kernel sees of them, and what a model thinks of them.
+
+    Args:
+        gram: K of all rows.
+        labelled: which have labels.
+        probabilities: of classes at all rows, by the model at hand; None where there are none.
+
+    Raises:
+        ShapeError: where the three do not have equally many rows.
+        DataError: for NaN, or probabilities that are negative or do not sum to 1.
+    """
+
+    gram: Float[np.ndarray, "n columns"]
+    labelled: Bool[np.ndarray, " rows"]
+    probabilities: Float[np.ndarray, "points C"] | None = None
+
+    def __post_init__(self):
+        for name in ("gram", "labelled", "probabilities"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else np.asarray(value))
+        shape, p = self.gram.shape, self.probabilities
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+            raise ShapeError("the Gram matrix", found=f"shape {shape}", rule="square, a row for each point")
+        if not np.isfinite(self.gram).all():
+            raise DataError("the Gram matrix", found="NaN or infinity", rule="finite numbers")
+        if self.labelled.shape != shape[:1] or self.labelled.dtype != bool:
+            found = f"{self.labelled.dtype} of shape {self.labelled.shape}"
+            raise ShapeError("labelled", found=found, rule=f"({shape[0]},), a truth value a row")
+        if p is None:
+            return
+        if p.ndim != 2 or len(p) != shape[0]:
+            raise ShapeError("probabilities", found=f"shape {p.shape}", rule=f"({shape[0]}, C), a row for each of K")
+        if not ((p >= 0).all() and np.abs(p.sum(axis=1) - 1).max() < _SUMS):
+            rule = "not negative, a sum of 1 in each row"
+            raise DataError("probabilities", found=f"a row {p[np.abs(p.sum(1) - 1).argmax()]}", rule=rule)
+
+
+def entropy(probabilities: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
+    """-sum p log p of each row, in nats.
+
+    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6).tolist()
+    [0.0, 0.693147]
+    """
+    return entr(probabilities).sum(axis=1)
+
+
+def select(
+    candidates: Candidates,
+    count: Any,
+    rule: Rule | str = "coding rate",
+    *,
+    seed: int = 0,
+    noise: float = NOISE,
+    entropy_weight: float = 0.0,
+) -> Int[np.ndarray, " count"]:
+    """Rows without labels to be labelled next, in the order in which the rule chooses them.
+
+    "coding rate": greedily the largest log det of the posterior kernel given the labelled rows plus noise and
+    `entropy_weight` times each row's entropy on its diagonal (Luo et al., 2023). The entropy is not added to the
+    objective: on the diagonal it acts as more noise at rows that the model is unsure of.
+    "random": each row alike. "entropy": the rows of largest entropy. "k-centre": each time the row farthest, in the
+    kernel's distance, from all labelled and chosen ones. "gradients": rows drawn as k-means++ draws its centres, by
+    the squared distance of their gradients (p - e) x features from those chosen before, e the class that the model
+    calls (as BADGE does; Ash et al., 2020): the kernel of the gradients is K times the Gram matrix of p - e.
+
+    Args:
+        candidates: rows, kernel and probabilities.
+        count: rows to choose, a whole number.
+        rule: one of `RULES`.
+        seed: of "random" and "gradients".
+        noise: variance of a label, as a share of the mean of the diagonal of K.
+        entropy_weight: of the entropy on the diagonal, as such a share.
+
+    Raises:
+        SettingError: for an unknown rule, more rows than have no label, noise that is not positive, a negative weight,
+            or no probabilities where they are needed.
+
+    Example:
+        >>> from lemmata.subjects.selection import Candidates, select
+        >>> x = np.array([0.0, 0.1, 1.0, 3.0])
+        >>> found = Candidates(np.exp(-((x[:, None] - x) ** 2)), np.array([True, False, False, False]))
+        >>> select(found, 2).tolist(), select(found, 2, "k-centre").tolist()
+        ([3, 2], [3, 2])
+    """
+    require_float64("choosing rows")
+    free = ~candidates.labelled
+    if rule not in RULES:
+        raise SettingError("rule", found=repr(rule), rule=f"one of {', '.join(RULES)}")
+    count = whole("count", count)
+    if not 1 <= count <= free.sum():
+        raise SettingError("count", found=count, rule=f"between 1 and the {free.sum()} rows without labels")
+    if not noise > 0 or not entropy_weight >= 0:
+        found = f"noise {noise}, entropy_weight {entropy_weight}"
+        raise SettingError("noise and weight", found=found, rule="noise above 0, a weight of at least 0")
+    told = candidates.probabilities
+    if told is None and (rule in ("entropy", "gradients") or entropy_weight):
+        remedy = "a model with predict_proba, or another rule"
+        raise SettingError("probabilities", found=None, rule="entropies and gradients need them", remedy=remedy)
+    if rule == "coding rate":
+        unsure = entropy(told) if entropy_weight and told is not None else 0.0
+        return _by_coding_rate(candidates, count, noise + entropy_weight * unsure, noise)
+    if rule == "entropy" and told is not None:
+        return np.argsort(np.where(free, -entropy(told), np.inf), kind="stable")[:count]
+    if rule == "gradients" and told is not None:
+        return _by_gradients(candidates.gram, told, free, count, seed)
+    if rule == "k-centre":
+        return _farthest(candidates.gram, candidates.labelled, count)
+    return np.random.default_rng(seed).permutation(np.flatnonzero(free))[:count]
+
+
+def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | float, noise: float) -> np.ndarray:
+    """Shares of the mean diagonal that stand on the diagonal; the noise is that of labels."""
+    gram, labelled = candidates.gram, np.flatnonzero(candidates.labelled)
+    level = np.diagonal(gram).mean()
+    on_diagonal = np.broadcast_to(level * shares, len(gram))
+    if len(labelled):
+        # what posterior_gram does, without compiling for each number of labels anew
+        own = gram[np.ix_(labelled, labelled)] + noise * level * np.eye(len(labelled))
+        half = scipy.linalg.solve_triangular(np.linalg.cholesky(own), gram[labelled], lower=True)
+        gram = gram - half.T @ half
+    free = jnp.asarray(~candidates.labelled)
+    return np.asarray(greedy_log_determinant(jnp.asarray(gram), count, jnp.asarray(on_diagonal), allowed=free)[0])
+
+
+def _squared_distances(gram: np.ndarray, row: int) -> np.ndarray:
+    return np.maximum(np.diagonal(gram) - 2 * gram[row] + gram[row, row], 0.0)
+
+
+def _farthest(gram: np.ndarray, taken: np.ndarray, count: int) -> np.ndarray:
+    """Each time the row whose nearest taken one is farthest; the first is the one of the largest variance."""
+    taken, found = taken.copy(), []
+    known = [_squared_distances(gram, row) for row in map(int, np.flatnonzero(taken))]
+    nearest = np.min(known, axis=0) if known else np.diagonal(gram).copy()
+    for _ in range(count):
+        row = int(np.where(taken, -np.inf, nearest).argmax())
+        own = _squared_distances(gram, row)
+        nearest = own if not taken.any() else np.minimum(nearest, own)
+        taken[row] = True
+        found.append(row)
+    return np.asarray(found)
+
+
+def _by_gradients(gram: np.ndarray, p: np.ndarray, free: np.ndarray, count: int, seed: int) -> np.ndarray:
+    off = p - np.eye(p.shape[1])[p.argmax(axis=1)]
+    gram = gram * (off @ off.T)
+    draw, free, found = np.random.default_rng(seed), free.copy(), []
+    weights = np.maximum(np.diagonal(gram), 0.0)  # the first by its length
+    for _ in range(count):
+        shares = np.where(free, weights, 0.0)
+        shares = shares if shares.any() else free.astype(float)  # a model that is sure everywhere tells nothing
+        row = int(draw.choice(len(shares), p=shares / shares.sum()))
+        own = _squared_distances(gram, row)
+        weights = np.minimum(weights, own) if found else own
+        free[row] = False
+        found.append(row)
+    return np.asarray(found)

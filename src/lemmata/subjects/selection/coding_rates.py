@@ -1,0 +1,219 @@
+"""Coding rates: what the log determinant of a Gram matrix counts, and what a greedy choice by it reaches.
+
+For feature vectors Z of dimension d, the rows of an n x d matrix, and a distortion eps,
+
+    R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z),
+
+and a kernel's Gram matrix may stand for Z Z'. This theory controls one number about a set of rows: how much noisy
+labels there would tell about a function that is drawn from the kernel's Gaussian process. It leaves open whether the
+kernel knows what the labels are about, and so whether a model that is trained on the chosen rows is any better.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, Status
+from lemmata.engine.problems._coded_features import CodedFeatures, FeatureClouds
+from lemmata.subjects.selection import kernel_coding_rate
+
+_KEY = "luo2023kecor"
+_BISECTIONS = 100
+
+
+def least_nats(values: Float[Array, " d"], distortion: Float[Array, ""]) -> Float[Array, ""]:
+    """The rate-distortion function of N(0, Lambda), values the eigenvalues: sum 1/2 log+(value / w), in nats.
+
+    The water level w is where sum min(value, w) is the distortion (Shannon; Kolmogorov).
+    """
+
+    def half(_: Array, ends: tuple) -> tuple:
+        middle = (ends[0] + ends[1]) / 2
+        below = jnp.sum(jnp.minimum(values, middle)) < distortion
+        return jnp.where(below, middle, ends[0]), jnp.where(below, ends[1], middle)
+
+    level = jax.lax.fori_loop(0, _BISECTIONS, half, (jnp.zeros(()), jnp.max(values)))[1]
+    return 0.5 * jnp.sum(jnp.log(jnp.maximum(values / level, 1.0)))
+
+
+def _moments(problem: CodedFeatures) -> Float[Array, " d"]:
+    """Eigenvalues of Z'Z / n."""
+    return jnp.maximum(jnp.linalg.eigvalsh(problem.features.T @ problem.features / len(problem.features)), 0.0)
+
+
+class CodingRateOfKernel(Claim[CodedFeatures]):
+    """The coding rate of n feature vectors of dimension d, the rows of Z, at distortion eps is that of their Gram
+    matrix,
+
+        1/2 log det(I + d/(n eps²) Z'Z) = 1/2 log det(I + d/(n eps²) Z Z'),
+
+    so that a kernel may stand in place of the features.
+    """
+
+    title = "The coding rate by a kernel"
+    source = Source(_KEY, "Abstract, coding rate")
+    population = FeatureClouds()
+    relation = Equal()
+    control = Control(
+        "the distortion is not divided by the dimension",
+        lambda rate, problem: problem.rate(problem.eps**2 * len(problem.features)),
+    )
+    controls = "the coding rate"
+    unexplained = "whether the features tell what labels are"
+    reading = "natural logarithms; features are not centred"
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """From singular values."""
+        return 0.5 * jnp.sum(jnp.log1p(jnp.linalg.svd(problem.features, compute_uv=False) ** 2 / problem.noise))
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread / problem.rate(problem.noise)
+
+
+class CodingRateIsInformation(Claim[CodedFeatures]):
+    """Labels of n points are a function that is drawn from the Gaussian process of covariance K, plus independent
+    normal noise of variance n eps²/d. What all of them tell about the function is the coding rate; label by label it is
+
+        1/2 log det(I + d/(n eps²) K) = sum over i of 1/2 log(1 + d v_i / (n eps²)),
+
+    v_i the variance of the function at point i given the labels of the points before it.
+    """
+
+    title = "The coding rate is what labels tell"
+    source = Source(_KEY, "Abstract, informative")
+    population = FeatureClouds()
+    relation = Equal()
+    control = Control("the variances are those before any label", lambda rate, problem: _apart(problem))
+    controls = "the information of noisy labels"
+    unexplained = "labels that are no function of the features, and classes"
+    reading = "informative: mutual information with a function that the kernel's Gaussian process draws"
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """Weights z -> z'w with w ~ N(0, I), whose covariance each label changes by one rank."""
+
+        def label(covariance: Array, z: Array) -> tuple[Array, Array]:
+            along = covariance @ z
+            variance = z @ along
+            return covariance - jnp.outer(along, along) / (problem.noise + variance), jnp.log1p(
+                variance / problem.noise
+            )
+
+        return 0.5 * jnp.sum(jax.lax.scan(label, jnp.eye(problem.features.shape[1]), problem.features)[1])
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread / problem.rate(problem.noise)
+
+
+def _apart(problem: CodedFeatures) -> Array:
+    return 0.5 * jnp.sum(jnp.log1p(jnp.diagonal(problem.gram) / problem.noise))
+
+
+class LeastBitsAsPrinted(Claim[CodedFeatures]):
+    """As printed: the coding rate R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z) is the minimal number of bits that encode
+    a feature vector up to a squared error of eps².
+
+    The least number for a normal vector with second moments Z'Z/n is its rate-distortion function, which is smaller:
+    it spends nothing on directions below the water level, and on the others 1/2 log(value/level) and not 1/2 log(1 +
+    value/level).
+    """
+
+    title = "The coding rate as the least number of bits"
+    source = Source(_KEY, "Abstract, minimal bits", note="as printed")
+    population = FeatureClouds()
+    relation = Equal()
+    control = Control("it is 1.2 times the rate", lambda rate, problem: 1.2 * rate)
+    controls = "how many nats describe a feature vector"
+    unexplained = "vectors that are not normal, which take fewer"
+    reading = "nats for a normal vector of the features' second moments, at an expected squared error of eps²"
+    expected = Status.REFUTED
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return problem.rate(problem.noise)
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """The rate-distortion function by its water level."""
+        return least_nats(_moments(problem), problem.eps**2)
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread
+
+
+class CodingRateAboveLeastBits(Claim[CodedFeatures]):
+    """With t = eps²/d and the eigenvalues a_j of Z'Z/n, the coding rate R(Z, eps) = 1/2 sum log(1 + a_j/t) is at least
+    the least number of nats at which a normal vector with second moments Z'Z/n can be told with the smaller squared
+    error
+
+        sum over j of a_j t/(a_j + t)  <=  min(eps², tr Z'Z/n),
+
+    and equal to it where all a_j are equal. It is the information of the vector with itself plus normal noise of
+    variance t in each coordinate, from which the best guess has that error.
+    """
+
+    title = "The coding rate is at least the least number of bits"
+    source = Source(_KEY, "Abstract, minimal bits", note="with the error that it is about")
+    population = FeatureClouds()
+    relation = AtMost()
+    control = Control("nine tenths of it are enough", lambda rate, problem: 0.9 * rate)
+    controls = "the least number of nats for a squared error"
+    unexplained = "how far a code of finite length stays above it"
+    corrects = LeastBitsAsPrinted
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return problem.rate(problem.noise)
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """The rate-distortion function by its water level."""
+        values, noise = _moments(problem), problem.noise / len(problem.features)
+        return least_nats(values, jnp.sum(values * noise / (values + noise)))
+
+    def trivial(self, problem: CodedFeatures) -> Array:
+        """log(1 + a) <= a."""
+        return jnp.trace(problem.gram) / problem.noise / 2
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread / problem.rate(problem.noise)
+
+
+class EntropyIsNoise(Claim[CodedFeatures]):
+    """Where the entropy h_i of the classes at row i stands on the diagonal, the objective is log det(K_S + D_S) with D
+    of entries s (1 + h_i). It is sum log(s (1 + h_i)) plus twice the information of labels with noise s (1 + h_i), and
+    that information is at most the one without entropies,
+
+        1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s):
+
+    the entropy is rewarded by itself, and rows that the model is unsure of count as noisier.
+    """
+
+    title = "An entropy on the diagonal is noise"
+    source = Source(_KEY, "Abstract, entropy", note="as its code computes it")
+    stated = Kind.OWN
+    population = FeatureClouds()
+    relation = AtMost()
+    control = Control(
+        "at most the information with the mean entropy at every row",
+        lambda rate, problem: problem.rate(jnp.mean(problem.unsure)),
+    )
+    controls = "the information of labels whose noise rises with the entropy"
+    unexplained = "whether the entropy is noise of the labels, or ignorance that a label would end"
+    reading = "the entropy as the published code enters it, on the diagonal of the matrix whose determinant is taken"
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return problem.rate(problem.noise)
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """From singular values of the rows over their noise."""
+        rows = problem.features / jnp.sqrt(problem.unsure)[:, None]
+        return 0.5 * jnp.sum(jnp.log1p(jnp.linalg.svd(rows, compute_uv=False) ** 2))
+
+    def trivial(self, problem: CodedFeatures) -> Array:
+        """log(1 + a) <= a."""
+        return jnp.trace(problem.gram) / problem.noise / 2
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread

@@ -1,0 +1,217 @@
+"""Greedy choices: how near one row at a time comes to the best rows, and the kernels that it chooses by.
+
+This theory controls the coding rate of rows that are chosen one by one, and the two kernels that stand in it: what
+labelled rows leave unknown, and the tangent kernel of a small network in place of a large one. It leaves open what the
+labels of the chosen rows do for a model.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._coded_features import CodedFeatures, FeatureClouds
+from lemmata.engine.problems._proxy_networks import ProxyNetwork, ProxyNetworks
+from lemmata.subjects.selection import greedy_log_determinant, posterior_gram
+
+_KEY = "luo2023kecor"
+
+
+def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: int) -> Float[Array, ""]:
+    """The largest 1/2 log det(I + K_S / noise) over all sets S of that many rows."""
+    sets = jnp.asarray(np.array(list(itertools.combinations(range(len(gram)), count))))
+    parts = gram[sets[:, :, None], sets[:, None, :]] / noise + jnp.eye(count)
+    return 0.5 * jnp.max(jnp.linalg.slogdet(parts)[1])
+
+
+class GreedyIsBestAsPrinted(Claim[CodedFeatures]):
+    """As printed: greedy search finds the rows S, |S| = c, that maximise the coding rate 1/2 log det(I + K_S / noise).
+
+    The row of the largest variance, which it takes first, need not belong to the best set.
+    """
+
+    title = "Greedy search finds the best rows"
+    source = Source(_KEY, "Abstract, greedy", note="as printed")
+    population = FeatureClouds(trap=True)
+    relation = Equal()
+    control = Control("the best is a tenth better", lambda reached, problem: 1.1 * reached)
+    controls = "the coding rate of the chosen rows"
+    unexplained = "how the labels of either set serve a model"
+    reading = "greedy search as what finds the maximum; the noise is the same for all sets of one size"
+    expected = Status.REFUTED
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return _reached(problem)
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """Over all sets."""
+        return best_of_subsets(problem.gram, problem.noise, problem.count)
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread
+
+
+class GreedyIsNearBest(Claim[CodedFeatures]):
+    """The rows that are chosen one by one, each adding most to the coding rate 1/2 log det(I + K_S / noise), reach at
+    least 1 - 1/e of the largest coding rate of as many rows, since it is a monotone submodular function of the set.
+    """
+
+    title = "Greedy search is near the best rows"
+    source = Source(_KEY, "Abstract, greedy", note="with the factor of monotone submodular functions")
+    population = FeatureClouds(trap=True)
+    relation = AtLeast()
+    control = Control("it reaches the best", lambda reached, problem: reached / (1 - np.exp(-1)))
+    controls = "the coding rate of rows that are chosen one by one"
+    unexplained = "that it mostly comes far nearer"
+    corrects = GreedyIsBestAsPrinted
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return (1 - np.exp(-1)) * best_of_subsets(problem.gram, problem.noise, problem.count)
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """By pivots."""
+        return _reached(problem)
+
+    def trivial(self, problem: CodedFeatures) -> Array:
+        """The first row alone."""
+        return 0.5 * jnp.log1p(jnp.max(jnp.diagonal(problem.gram)) / problem.noise)
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread
+
+
+def _reached(problem: CodedFeatures) -> Array:
+    pivots = greedy_log_determinant(problem.gram, problem.count, problem.noise)[1]
+    return 0.5 * jnp.sum(jnp.log(pivots / problem.noise))
+
+
+class GreedyByPivots(Claim[CodedFeatures]):
+    """Rows chosen one by one so that each adds most to log det(K_S + D_S), D a diagonal matrix of noise, add the
+    logarithms of the pivots of a Cholesky factorisation of K + D that takes the largest pivot first: each is
+
+        log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
+    """
+
+    title = "Greedy search is a factorisation with pivots"
+    source = Source(_KEY, "Abstract, greedy", note="as its code computes it")
+    population = FeatureClouds()
+    relation = Equal(block=-1)
+    control = Control("rows do not share what they tell", lambda gains, problem: _largest(problem, len(gains)))
+    controls = "what each chosen row adds"
+    unexplained = "what a row is worth to a model"
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return jnp.log(greedy_log_determinant(problem.gram, problem.count, problem.unsure)[1])
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """The determinant of every set that has one row more."""
+        noise, taken, gains, before = problem.unsure, jnp.zeros(len(problem.gram), bool), [], 0.0
+
+        def with_row(row: Array, taken: Array) -> Array:
+            inside = taken.at[row].set(True)
+            own = jnp.diag(jnp.where(inside, noise, 1.0))
+            return jnp.linalg.slogdet(jnp.where(inside[:, None] & inside, problem.gram, 0.0) + own)[1]
+
+        for _ in range(problem.count):
+            each = jax.vmap(with_row, in_axes=(0, None))(jnp.arange(len(problem.gram)), taken)
+            row = jnp.argmax(jnp.where(taken, -jnp.inf, each))
+            gains.append(each[row] - before)
+            taken, before = taken.at[row].set(True), each[row]
+        return jnp.stack(gains)
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread
+
+
+def _largest(problem: CodedFeatures, count: int) -> Array:
+    return jnp.log(jnp.sort(jnp.diagonal(problem.gram) + problem.unsure)[::-1][:count])
+
+
+class PosteriorKernel(Claim[CodedFeatures]):
+    """The kernel that a choice of further rows uses, given labels at the rows L with noise of variance s,
+
+        K - K_L (K_LL + s I)^-1 K_L',
+
+    is the covariance of the function z -> z'w at all rows z of Z given these labels, w ~ N(0, I): that is
+    Z (I + Z_L' Z_L / s)^-1 Z', for K = Z Z'.
+    """
+
+    title = "The posterior kernel is a conditional covariance"
+    source = Source(_KEY, "Abstract, uniqueness", note="as its code computes it")
+    population = FeatureClouds()
+    relation = Equal(block=-1)
+    control = Control("with twice the noise", lambda found, problem: _posterior(problem, 2.0))
+    controls = "what labelled rows leave unknown"
+    unexplained = "labels that are classes"
+    reading = "uniqueness: what labelled rows do not tell already"
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return _posterior(problem, 1.0)
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """By the weights."""
+        z, known = problem.features, problem.features[: problem.labelled]
+        return z @ jnp.linalg.solve(jnp.eye(z.shape[1]) + known.T @ known / problem.noise, z.T)
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread
+
+
+def _posterior(problem: CodedFeatures, factor: float) -> Array:
+    return posterior_gram(problem.gram, jnp.arange(problem.labelled), factor * problem.noise)
+
+
+class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
+    """The tangent kernel of a dense network, the mean over its k outputs of <df_a(x)/dparams, df_a(x')/dparams>, is the
+    sum over all its layers of
+
+        (<u, u'> + 1) * sum over a of <g_a, g_a'> / k,
+
+    u what goes into the layer (1 stands for its bias) and g_a the derivative of output a in what comes out of it: no
+    Jacobian need be formed.
+    """
+
+    title = "The tangent kernel from the layers of a proxy"
+    source = Source(_KEY, "Abstract, Jacobians")
+    population = ProxyNetworks()
+    relation = Equal(block=-1)
+    control = Control("without the first layer", lambda found, problem: _by_layers(problem, first=1))
+    controls = "the tangent kernel of a finite network"
+    unexplained = "how like the kernel of the large model it is"
+
+    def predict(self, problem: ProxyNetwork) -> Array:
+        return _by_layers(problem)
+
+    def measure(self, problem: ProxyNetwork, key: Key[Array, ""]) -> Array:
+        """Whole Jacobians."""
+        found = jax.vmap(jax.jacrev(problem, argnums=(0, 1)), in_axes=(None, None, 0))(
+            problem.weights, problem.biases, problem.x
+        )
+        n, k = len(problem.x), len(problem.biases[-1])
+        flat = jnp.concatenate([leaf.reshape(n, k, -1) for leaf in jax.tree.leaves(found)], axis=2)
+        return jnp.einsum("iap,jap->ij", flat, flat) / k
+
+    def condition(self, problem: ProxyNetwork) -> Array:
+        return jnp.asarray(10.0 * sum(w.size for w in problem.weights) ** 0.5)
+
+
+def _by_layers(problem: ProxyNetwork, first: int = 0) -> Array:
+    """From what goes into each layer and derivatives in what comes out, from that layer on."""
+    inputs, slopes, u = [], [], problem.x
+    for w, b in zip(problem.weights, problem.biases, strict=True):
+        inputs.append(u)
+        before = u @ w.T + b
+        gate = jax.nn.sigmoid(before)
+        slopes.append(gate * (1 + before * (1 - gate)))
+        u = before * gate
+    k = len(problem.biases[-1])
+    g, total = jnp.broadcast_to(jnp.eye(k), (len(u), k, k)), jnp.zeros((len(u), len(u)))
+    for layer in reversed(range(len(inputs))):
+        if layer >= first:
+            total = total + (inputs[layer] @ inputs[layer].T + 1) * jnp.einsum("iab,jab->ij", g, g) / k
+        if layer:
+            g = (g @ problem.weights[layer]) * slopes[layer - 1][:, None, :]
+    return total

@@ -1,0 +1,78 @@
+"""Random hidden units before and after they have moved: the common ground of the parts of Lemma B.1."""
+
+import abc
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Source
+from lemmata.engine.problems._random_units import DELTA, RandomLayers, RandomUnits, moves
+from lemmata.engine.problems._softmax_parameters import Number
+
+READING = "the constant C > 10 of B is 10; nd, for equal dimensions of inputs and outputs, is n k"
+
+
+@partial(jax.jit, static_argnums=1)
+def drawn_units(
+    x: Float[Array, "n d"], width: int, sigma: Number, radius: Number, key: Key[Array, ""]
+) -> tuple[Float[Array, "d m"], Float[Array, "6 d m"]]:
+    """Weights N(0, sigma² I) of `width` units, and their `moves`."""
+    # Drawing is most of what there is to compile: one draw serves both.
+    first, second = jax.random.normal(key, (2, x.shape[1], width))
+    return sigma * first, moves(x, sigma * first, radius, second)
+
+
+def exponential_change(
+    x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
+) -> Float[Array, "n m"]:
+    """exp(<v_r, x_i>) - exp(<w_r, x_i>) with v_r = w_r + change_r, without cancellation."""
+    return jnp.exp(x @ weight) * jnp.expm1(x @ change)
+
+
+def share_change(
+    x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
+) -> Float[Array, "n m"]:
+    """S_ir at the moved weights minus S_ir, without cancellation: S (e - <S, e>) / (1 + <S, e>), e = expm1(x @ change).
+
+    Args:
+        x: inputs.
+        weight: W.
+        change: V - W.
+    """
+    shares, growth = jax.nn.softmax(x @ weight, axis=1), jnp.expm1(x @ change)
+    mean = jnp.sum(shares * growth, axis=1, keepdims=True)
+    return shares * (growth - mean) / (1 + mean)
+
+
+class AbstractPart(Claim[RandomUnits]):
+    """A part of Lemma B.1: a bound on a layer of random units and on the same layer with every unit moved by R."""
+
+    population = RandomLayers()
+    relation = AtMost(delta=DELTA)
+    unexplained = "sums over units, which concentrate: B bounds the largest logit with C = 10 to spare"
+    reading = READING
+    traced = False  # so that the draw is compiled once for all parts
+    of_data = False
+    trivial = "normal logits and their exponentials have no bound of their own"
+
+    @abc.abstractmethod
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """What the part bounds, at weights W that are moved to W + change."""
+
+    def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
+        """The quantity at random weights, largest over random and adversarial moves."""
+        weight, changes = drawn_units(problem.x, problem.width, problem.sigma, problem.radius, key)
+        return self.quantities(problem.x, weight, changes).max(axis=0)
+
+    @eqx.filter_jit
+    def quantities(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], changes: Float[Array, "c d m"]) -> Array:
+        """The quantity at each of several moves."""
+        return jax.vmap(lambda change: self.quantity(x, weight, change))(changes)
+
+
+def part(number: int) -> Source:
+    """The place of a part of Lemma B.1."""
+    return Source("gu2024softmax", f"Lemma B.1, part {number}")

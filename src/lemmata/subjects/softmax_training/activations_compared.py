@@ -1,0 +1,272 @@
+"""Three activations beside each other: the widths and steps that training a two-layer network takes.
+
+This theory says that ReLU, exponential and softmax networks need almost the same number of units and steps, from upper
+bounds of the same form with each activation's own lambda, the smallest eigenvalue of the tangent kernel over W. It
+assumes the symmetric initialisation, n > 1 and lambda < 1; the powers n^o(1) are left out and hidden constants are 1,
+the strongest readings. It leaves unexplained that all three need far less, and what makes the small differences.
+
+Bounds on ReLU networks are those of munteanu2022, on exponential networks those of gao2023, as Table 1 of gu2024softmax
+cites them.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Source
+from lemmata.engine.problems._activations import ACTIVATIONS, limit_gram, sufficient_width, time_to_fit
+from lemmata.engine.problems._softmax_parameters import growth, logit_bound, required_steps, required_width
+from lemmata.engine.problems._softmax_training import DELTA, Training, initialise
+from lemmata.engine.problems._trained_widths import ERROR, WIDTHS, ThreeActivations, horizon
+
+
+class WidthRow(NamedTuple):
+    """What one statement asks for on a table of data, and what was enough.
+
+    Args:
+        statement: relu, exp or softmax as Table 1 has them, or the softmax of Theorem 4.2 with its exponentials.
+        smallest: lambda, of the limit of the tangent kernel.
+        required_width, required_steps: what the statement asks for.
+        sufficient_width: the smallest width of the ladder from which on training was in time; twice the last for none.
+        sufficient_steps: the time in which the last width was trained, in steps of the statement's size; infinite where
+            it was not.
+    """
+
+    statement: str
+    smallest: float
+    required_width: float
+    sufficient_width: float
+    required_steps: float
+    sufficient_steps: float
+
+
+def table_width(activation: str, smallest: float | Array, size: int) -> Array:
+    """Table 1: n² log(n) / lambda² for the ReLU, n² log²(n) / lambda² for the others, n the size of H.
+
+    Args:
+        activation: relu, exp or softmax.
+        smallest: lambda.
+        size: n k.
+    """
+    return size**2 * math.log(size) ** (1 if activation == "relu" else 2) / jnp.asarray(smallest) ** 2
+
+
+def table_steps(smallest: float | Array, size: int, error: float) -> Array:
+    """Table 1: n² log(n / error) / lambda² for all three, of size lambda / n² in the time of H.
+
+    Args:
+        smallest: lambda.
+        size: n k.
+        error: the squared norm asked for.
+    """
+    return size**2 * jnp.log(size / error) / jnp.asarray(smallest) ** 2
+
+
+def width_table(
+    x: Float[Array, "n d"],
+    y: Float[Array, "n k"],
+    sigma: float = 0.5,
+    delta: float = DELTA,
+    error: float = ERROR,
+    key: Key[Array, ""] | None = None,
+    widths: Sequence[int] = (2, 4, 8, 16, 32, 64, 128, 256, 512),
+    steps: int = 1024,
+) -> list[WidthRow]:
+    """The widths and steps that are asked for, beside those that suffice, for three activations.
+
+    Args:
+        x: inputs in the unit ball.
+        y: targets in the unit ball.
+        sigma: standard deviation of the weights.
+        delta: failure probability.
+        error: the squared Frobenius norm of F - Y that is asked for.
+        key: randomness of the weights, which all activations share.
+        widths: the ladder of widths.
+        steps: the most steps of descent for each network; one that would need more counts as not trained.
+    """
+    n, k = y.shape
+    drawn = jax.random.normal(jax.random.key(0) if key is None else key, (x.shape[1] + k, widths[-1] // 2), x.dtype)
+    first, rows = initialise(drawn, x, y, sigma), []
+    for activation in ACTIVATIONS:
+        smallest = jnp.maximum(jnp.linalg.eigvalsh(limit_gram(activation, x, sigma))[0], 0.0)
+        end = horizon(smallest, n * k, error)
+        times = jnp.stack([
+            time_to_fit(
+                activation, first.start[:, :m], first.sign[:, :m], x, y, jnp.asarray(1.0 * m), jnp.asarray(error), end,
+                steps=steps,
+            )[0]
+            for m in widths
+        ])  # fmt: skip
+        enough, last = float(sufficient_width(times, widths, end)), float(times[-1])
+        size, value = n * k, float(smallest)
+        asked = float(table_width(activation, smallest, size)), float(table_steps(smallest, size, error))
+        spent = last * size**2 / value if value else math.inf
+        rows.append(WidthRow(activation, value, asked[0], enough, asked[1], spent))
+        if activation == "softmax" and value:
+            bound = logit_bound(n, k, sigma, delta)
+            width, number = required_width(value, n, k, bound, delta), required_steps(value, n, k, bound, error)
+            spent = last * 10 * size**2 * growth(16 * bound) / value
+            rows.append(WidthRow("softmax, Theorem 4.2", value, float(width), enough, float(number), spent))
+    return rows
+
+
+def smallest_of(activation: str, problem: Training) -> Array:
+    """lambda, of the limit of the tangent kernel; rounding below 0 is cut off."""
+    return jnp.maximum(jnp.linalg.eigvalsh(limit_gram(activation, problem.x, problem.sigma))[0], 0.0)
+
+
+def times_to_fit(activation: str, problem: Training, widths: Array, end: Array) -> Array:
+    """Times of H until the error, at several widths."""
+    fit = lambda units: time_to_fit(
+        activation, problem.start, problem.sign, problem.x, problem.y, units, jnp.asarray(ERROR), end
+    )[0]
+    return jax.vmap(fit)(widths)
+
+
+def width_of(activation: str, problem: Training) -> Array:
+    """The smallest of 2, 4, ..., 128 from which on an error of 0.05 is reached in time."""
+    end = horizon(smallest_of(activation, problem), problem.size, ERROR)
+    return sufficient_width(times_to_fit(activation, problem, jnp.asarray(WIDTHS), end), WIDTHS, end)
+
+
+class AbstractTableWidth(Claim[Training]):
+    """A width of Table 1 suffices; measured is the smallest of 2, 4, ..., 128 from which on it does."""
+
+    relation = AtMost(delta=DELTA)
+    control = Control(
+        "2 k units suffice", lambda width, problem: jnp.asarray(2.0 * len(problem.sign)),
+        loose="the width of the table is above 1e3, and a few units are enough",
+    )  # fmt: skip
+    controls = "the width that training needs"
+    unexplained = "why far less is enough"
+    reading = "the powers n^o(1) are left out and hidden constants are 1"
+    trivial = "no width is known to suffice beforehand"
+    activation: ClassVar[str]
+
+    def predict(self, problem: Training) -> Array:
+        return table_width(self.activation, smallest_of(self.activation, problem), problem.size)
+
+    def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
+        return width_of(self.activation, problem)
+
+
+class AbstractTableSteps(Claim[Training]):
+    """A number of steps of Table 1 suffices, at width 128 and the step lambda / n² in the time of H."""
+
+    relation = AtMost(delta=DELTA)
+    control = Control(
+        "an eighth of the steps suffices", lambda steps, problem: steps / 8,
+        loose="a contraction at the rate 2 lambda needs a quarter of them",
+    )  # fmt: skip
+    controls = "the steps that training needs"
+    unexplained = "why far less is enough"
+    reading = "the powers n^o(1) are left out and hidden constants are 1"
+    trivial = "no number of steps is known to suffice beforehand"
+    activation: ClassVar[str]
+
+    def predict(self, problem: Training) -> Array:
+        return table_steps(smallest_of(self.activation, problem), problem.size, ERROR)
+
+    def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
+        value = smallest_of(self.activation, problem)
+        end = 4 * horizon(value, problem.size, ERROR)
+        widest = jnp.asarray(WIDTHS[-1:])
+        return times_to_fit(self.activation, problem, widest, end)[0] * problem.size**2 / value
+
+
+class ReluWidth(AbstractTableWidth):
+    """A ReLU network of width n² log(n) / lambda² is trained to an error of 0.05, n the number of targets and lambda of
+    its own kernel <x, y> (pi - angle(x, y)) / (2 pi).
+    """
+
+    title = "The width that a ReLU network needs"
+    source = Source("gu2024softmax", "Table 1, ReLU, m", note="Theorem 3.6 of munteanu2022")
+    activation = "relu"
+    population = ThreeActivations(("relu",))
+
+
+class ExponentialWidth(AbstractTableWidth):
+    """An exponential network of width n² log²(n) / lambda² is trained to an error of 0.05, n the number of targets and
+    lambda of its own kernel <x, y> exp(sigma² |x + y|² / 2).
+    """
+
+    title = "The width that an exponential network needs"
+    source = Source("gu2024softmax", "Table 1, exp, m", note="Theorem 1.1 of gao2023")
+    activation = "exp"
+    population = ThreeActivations(("exp",))
+
+
+class SoftmaxWidth(AbstractTableWidth):
+    """A softmax network of width n² log²(n) / lambda² is trained to an error of 0.05, n the number of targets and
+    lambda of its own kernel <x, y> exp(sigma² <x, y>): the theorem's exp(18 B) is part of the n^o(1) that is left out.
+    """
+
+    title = "The width that a softmax network needs, as the table has it"
+    source = Source("gu2024softmax", "Table 1, softmax, m")
+    activation = "softmax"
+    population = ThreeActivations(("softmax",))
+
+
+class ReluSteps(AbstractTableSteps):
+    """A ReLU network is trained to an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n²."""
+
+    title = "The steps that a ReLU network needs"
+    source = Source("gu2024softmax", "Table 1, ReLU, T", note="Theorem 3.6 of munteanu2022")
+    activation = "relu"
+    population = ThreeActivations(("relu",))
+
+
+class ExponentialSteps(AbstractTableSteps):
+    """An exponential network is trained to an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n²,
+    for the n^o(1) that is left out.
+    """
+
+    title = "The steps that an exponential network needs"
+    source = Source("gu2024softmax", "Table 1, exp, T", note="Theorem 1.1 of gao2023")
+    activation = "exp"
+    population = ThreeActivations(("exp",))
+
+
+class SoftmaxSteps(AbstractTableSteps):
+    """A softmax network is trained to an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / (m n²):
+    the theorem's exp(16 B), in the step and in the number of steps, is part of the n^o(1) that is left out.
+    """
+
+    title = "The steps that a softmax network needs, as the table has it"
+    source = Source("gu2024softmax", "Table 1, softmax, T")
+    activation = "softmax"
+    population = ThreeActivations(("softmax",))
+
+
+class WidthsAlike(Claim[Training]):
+    """The smallest widths that suffice for ReLU, exponential and softmax networks, on the same data with the same
+    initial weights and each in the time of its own lambda, are almost the same: in geometric mean the ReLU network's
+    and the exponential network's are between half and twice the softmax network's.
+
+    The source compares upper bounds, and says almost the same number of neurons; a factor of 2 is one rung of the
+    ladder 2, 4, ..., 128. The ReLU network needs most.
+    """
+
+    title = "The three activations need almost the same width"
+    source = Source("gu2024softmax", "Section 4, comparison of widths")
+    population = ThreeActivations()
+    relation = EqualInMean(margin=1.0, resolution=0.25, relative=False, over="problems")
+    control = Control(
+        "the ReLU network needs four times the width of the softmax network, the exponential one a quarter",
+        lambda zero, problem: jnp.array([2.0, -2.0]),
+    )
+    controls = "the ratio of the widths that suffice"
+    trials = 128
+    unexplained = "single problems, where the widths differ by up to a factor of 16"
+
+    def predict(self, problem: Training) -> Array:
+        return jnp.zeros(2)
+
+    def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
+        """log2 of the ReLU network's and the exponential network's width over the softmax network's."""
+        relu, exponential, softmax = (jnp.log2(width_of(activation, problem)) for activation in ACTIVATIONS)
+        return jnp.stack([relu - softmax, exponential - softmax])

@@ -1,0 +1,111 @@
+"""When the softmax tangent kernel is positive definite: lambda > 0 and its causes.
+
+The convergence theorems of softmax networks assume lambda = lambda_min(H) > 0. This theory controls the smallest
+eigenvalue of the limit K(x, y) = <x, y> exp(sigma² <x, y>): it is positive exactly where no input is 0 and no input
+stands twice, and it is bounded below by the distances between inputs and their norms. So the hypothesis has a cause
+that can be checked and named. It leaves unexplained the true size of lambda, which falls fast with the number of inputs
+in few dimensions.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Kind, Source
+from lemmata.engine.problems._softmax_kernels import DistinctPoints, KernelPoints, SingularPoints
+
+_CONTROLS = "the smallest eigenvalue of the softmax tangent kernel at infinite width"
+_NOTE = "the condition lambda > 0 (its cause is not in the source)"
+
+
+def separation_bound(x: Float[Array, "n d"], sigma: Float[Array, ""]) -> Float[Array, ""]:
+    """A lower bound on lambda_min of K on the rows of x, positive where rows are distinct and not 0.
+
+    The polynomial p_i(z) = <z, x_i> / |x_i|² prod_(j != i) <z - x_j, x_i - x_j> / |x_i - x_j|² is 0 at the origin and
+    at every x_j, and 1 at x_i. Since K = sum_q sigma^(2(q-1)) / (q-1)! <x, y>^q, a polynomial whose part of degree q is
+    a tensor T_q has squared norm at most sum_q |T_q|² (q-1)! / sigma^(2(q-1)) in the space of K; and
+    lambda_min >= 1 / tr K^-1 >= 1 / sum_i |p_i|², as K^-1 gives the smallest norms of interpolants.
+
+    Args:
+        x: points.
+        sigma: standard deviation of the hidden weights.
+    """
+    n = len(x)
+    difference = x[:, None] - x[None, :]
+    apart = jnp.linalg.norm(difference, axis=2) + jnp.eye(n)
+    slope = jnp.where(jnp.eye(n, dtype=bool), 0.0, 1 / apart)
+    level = jnp.where(jnp.eye(n, dtype=bool), 1.0, jnp.abs(jnp.einsum("jd,ijd->ij", x, difference)) / apart**2)
+
+    def times_factor(sizes: Array, factor: tuple[Array, Array]) -> tuple[Array, None]:
+        # Coefficients of the product with |u| t + |b|: bounds on the tensors of the product of linear forms.
+        return factor[1] * sizes + factor[0] * jnp.concatenate([jnp.zeros(1), sizes[:-1]]), None
+
+    def squared_norm(i: Array) -> Array:
+        start = jnp.zeros(n).at[0].set(1 / jnp.linalg.norm(x[i]))  # index q - 1
+        sizes, _ = jax.lax.scan(times_factor, start, (slope[i], level[i]))
+        degrees = jnp.arange(n)
+        return jnp.sum(sizes**2 * jnp.exp(jax.scipy.special.gammaln(degrees + 1.0)) / sigma ** (2 * degrees))
+
+    return 1 / jnp.sum(jax.vmap(squared_norm)(jnp.arange(n)))
+
+
+class PositiveDefinite(Claim[KernelPoints]):
+    """Where the inputs x_1, ..., x_n are distinct and none is 0, the smallest eigenvalue of the matrix with entries
+    <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width with hidden weights of
+    standard deviation sigma, is positive: at least
+
+        1 / sum_i sum_q e_iq² (q-1)! / sigma^(2(q-1)),   i, q = 1, ..., n,
+
+    with sum_q e_iq t^q = (t / |x_i|) prod_(j != i) (t + |<x_j, x_i - x_j>| / |x_i - x_j|) / |x_i - x_j|.
+    """
+
+    title = "The softmax tangent kernel is strictly positive definite"
+    source = Source("gu2024softmax", "Theorem 4.2", note=_NOTE)
+    stated = Kind.OWN
+    population = DistinctPoints()
+    relation = AtLeast()
+    control = Control("at least four times as much", lambda bound, problem: 4 * bound)
+    controls = _CONTROLS
+    unexplained = "the size of lambda: the bound falls faster with n than lambda does"
+
+    def predict(self, problem: KernelPoints) -> Array:
+        return separation_bound(problem.x, problem.sigma)
+
+    def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
+        return jnp.linalg.eigvalsh(problem.limit)[0]
+
+    def trivial(self, problem: KernelPoints) -> Array:
+        """K is positive semidefinite."""
+        return jnp.zeros(())
+
+    def condition(self, problem: KernelPoints) -> Array:
+        """Eigenvalues are computed to n eps of the largest."""
+        values = jnp.linalg.eigvalsh(problem.limit)
+        return len(problem.x) * jnp.abs(values[-1] / values[0])
+
+
+class SingularWhereRepeated(Claim[KernelPoints]):
+    """Where one of n inputs x_i is 0, or one stands twice, the smallest eigenvalue of the matrix with entries
+    <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width, is 0: judged as
+    1 + lambda_min / lambda_max = 1 to rounding. Half of the sampled problems have a zero input, half a repeated one.
+    """
+
+    title = "The softmax tangent kernel is singular where an input is 0 or stands twice"
+    source = Source("gu2024softmax", "Theorem 4.2", note=_NOTE)
+    stated = Kind.OWN
+    population = SingularPoints()
+    relation = Equal()
+    control = Control("the matrix has a solver's jitter of 1e-10 lambda_max", lambda one, problem: one + 1e-10)
+    controls = _CONTROLS
+    unexplained = "inputs that are nearly equal, whose eigenvalue is nearly 0"
+
+    def predict(self, problem: KernelPoints) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
+        values = jnp.linalg.eigvalsh(problem.limit)
+        return 1 + values[0] / values[-1]
+
+    def condition(self, problem: KernelPoints) -> Array:
+        """Eigenvalues are computed to n eps of the largest."""
+        return jnp.asarray(1.0 * len(problem.x))

@@ -1,0 +1,323 @@
+"""Regression with the tangent kernel of a softmax network at initialisation.
+
+This theory controls the kernel regression that a trained network is compared with: its features, its coefficients, and
+its predictions at every time of training. It assumes nothing but a positive definite kernel; it leaves unexplained how
+far a network is from this regression, which is the subject of `coupling`. Times are those of the flow
+dF/dt = -m H (F - Y); the kernel of k outputs at n points has k n rows.
+"""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._initialised_networks import Initialised, InitialisedNetworks, gamma_descent, stack
+from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.solvers import Trajectory, gradient_descent, gradient_flow
+from lemmata.spectra import Spectrum
+
+_STEPS = 20
+_ROUNDING = 16.0
+
+
+def eigensystem(matrix: Float[Array, "r r"]) -> Spectrum:
+    """The eigensystem of a positive semidefinite matrix inside traced code, where no error can be raised."""
+    values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
+    floor = _ROUNDING * len(values) * jnp.finfo(values.dtype).eps * values[-1]
+    return Spectrum(jnp.maximum(values[::-1], 0.0), vectors[:, ::-1], floor, values[0])
+
+
+def ntk_flow(
+    tangent: Float[Array, "r r"],
+    cross: Float[Array, "q r"],
+    y: Float[Array, "r *k"],
+    time: Sequence[float] | np.ndarray,
+) -> tuple[Float[Array, "s r *k"], Float[Array, "s q *k"]]:
+    """The regression with a fixed tangent kernel under gradient flow, at any time (Definition F.1).
+
+    F(t) = K_te H^-1 (I - exp(-m H t)) vec(Y), on the training points with K_te = H. Shapes serve both the kernel of a
+    finite network, of k n rows, and the limit kernel of n rows, with all outputs at once.
+
+    Args:
+        tangent: H, not multiplied by m.
+        cross: K_te.
+        y: targets, one row for each row of H.
+        time: the times m t, known numbers.
+
+    Returns:
+        Predictions on the training points and on the others, one leading entry a time.
+    """
+    return _both(gradient_flow(eigensystem(tangent), y, time, cross))
+
+
+def ntk_descent(
+    tangent: Float[Array, "r r"],
+    cross: Float[Array, "q r"],
+    y: Float[Array, "r *k"],
+    rate: Float[Array, ""],
+    steps: int,
+) -> tuple[Float[Array, "s r *k"], Float[Array, "s q *k"]]:
+    """The same under gradient descent: F = K_te H^-1 (I - (I - eta m H)^steps) vec(Y).
+
+    Args:
+        tangent: H, not multiplied by m.
+        cross: K_te.
+        y: targets, one row for each row of H.
+        rate: eta m.
+        steps: how many steps.
+    """
+    # The solver takes a rate that is known; traced ones go into the kernel.
+    return _both(gradient_descent(eigensystem(rate * tangent), y, 1.0, steps, rate * cross))
+
+
+def _both(path: Trajectory) -> tuple[Array, Array]:
+    assert path.test is not None
+    return path.train, path.test
+
+
+@jax.jit
+def features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r dm"]:
+    """phi(x)_l = m^(-1/2) (x <v_lr, S> m S_r)_r, one block of d numbers for each unit, so that phi phi' = H*.
+
+    Args:
+        problem: the network.
+        x: points; rows are outputs outside, points inside.
+    """
+    shares = problem.network.shares(problem.params(), x)
+    blocks = (problem.sign[:, None] - (shares @ problem.sign.T).T[:, :, None]) * shares
+    rows = blocks[:, :, None, :] * x[None, :, :, None]
+    return problem.network.width**0.5 * rows.reshape(rows.shape[0] * len(x), -1)
+
+
+def summed_features(problem: Initialised, x: Float[Array, "n d"]) -> Float[Array, "r d"]:
+    """The sum over units of the blocks of `features`, as the source prints it.
+
+    Args:
+        problem: the network.
+        x: points.
+    """
+    blocks = features(problem, x)
+    return blocks.reshape(len(blocks), x.shape[1], -1).sum(axis=2)
+
+
+@jax.jit
+def jacobian_products(problem: Initialised) -> Float[Array, "q r"]:
+    """J_te J' / m with the Jacobians of all outputs in W, by automatic differentiation.
+
+    Args:
+        problem: the network.
+    """
+    each = jax.vmap(jax.jacrev(problem.network.apply), in_axes=(None, 0))
+
+    def rows(x: Array) -> Array:
+        slopes = jnp.moveaxis(each(problem.params(), x)["weight"], 1, 0)
+        return slopes.reshape(slopes.shape[0] * len(x), -1)
+
+    return rows(problem.x_test) @ rows(problem.x).T / problem.network.width
+
+
+def _step(problem: Initialised) -> Array:
+    """Eta m = 1 / lambda_max(H*)."""
+    return 1 / jnp.linalg.eigvalsh(problem.tangent)[-1]
+
+
+class AbstractKernelRegression(Claim[Initialised]):
+    """What claims on the regression share: vectors and matrices that come from sums, judged by their largest entry."""
+
+    population = InitialisedNetworks()
+    relation = Equal(block=-1)
+    of_data = False
+
+    def condition(self, problem: Initialised) -> Array:
+        """Sums over m units round as sqrt(m); gamma is longer than H* gamma by up to lambda_max / lambda."""
+        values = jnp.linalg.eigvalsh(problem.tangent)
+        return problem.network.width**0.5 * values[-1] / values[0]
+
+
+class GradientDescentAsPrinted(AbstractKernelRegression):
+    """As printed: with H* the tangent kernel of a softmax network of width m at initialisation, of shape (n k, n k),
+    and K*_i its row for target y_i, the update gamma <- gamma - eta (m H* gamma - vec(Y)) is gradient descent in gamma,
+    from 0, on
+
+        L(gamma) = 1/2 sum_i |m K*_i gamma - y_i|².
+
+    The gradient is m H* (m H* gamma - vec(Y)). The factor m H* is missing in the printed update.
+    """
+
+    title = "The update of the regression's coefficients is gradient descent on its loss, as printed"
+    source = Source("gu2024softmax", "Definition F.1", "(24)", "(25)")
+    control = Control("with half of the step", lambda gamma, problem: gamma / 2)
+    controls = "the coefficients of regression with the tangent kernel"
+    unexplained = "which parameter the printed update descends in"
+    expected = Status.REFUTED
+
+    def predict(self, problem: Initialised) -> Array:
+        """The coefficients, times m, after 2 updates with eta m = 1 / lambda_max."""
+        return gamma_descent(problem.tangent, stack(problem.y), _step(problem), 2)
+
+    def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
+        """2 steps along gradients of the loss by automatic differentiation."""
+        m, rows = problem.network.width, problem.tangent
+        slope = jax.grad(lambda gamma: 0.5 * jnp.sum((m * rows @ gamma - stack(problem.y)) ** 2))
+        gamma = jnp.zeros(len(rows))
+        for _ in range(2):
+            gamma = gamma - _step(problem) / m * slope(gamma)
+        return m * gamma
+
+
+def _by_flow(outputs: Array, problem: Initialised) -> Array:
+    step = _step(problem)
+    both = ntk_flow(step * problem.tangent, step * problem.cross, stack(problem.y), [float(_STEPS)])
+    return jnp.concatenate(both, axis=1)[0]
+
+
+class DescentInFunctionSpace(AbstractKernelRegression):
+    """With H* the tangent kernel of a softmax network of width m at initialisation on the training points, of shape (n
+    k, n k), and K*_te the one between test and training points, the update gamma <- gamma - eta (m H* gamma - vec(Y))
+    from 0 is gradient descent of the outputs F = m H* gamma,
+
+        F <- F - eta m H* (F - vec(Y)),
+
+    so that after T steps F = (I - (I - eta m H*)^T) vec(Y), and m K*_te gamma = K*_te H*^-1 F at test points.
+    """
+
+    title = "The update of the regression's coefficients is gradient descent of its outputs"
+    source = Source("gu2024softmax", "Definition F.1", "(25)", note="corrected")
+    control = Control("the outputs are those of gradient flow", _by_flow)
+    controls = "the outputs of regression with the tangent kernel at every step"
+    unexplained = "how far a network is from this regression"
+    corrects = GradientDescentAsPrinted
+
+    def predict(self, problem: Initialised) -> Array:
+        """The closed form through the eigensystem of H*."""
+        both = ntk_descent(problem.tangent, problem.cross, stack(problem.y), _step(problem), _STEPS)
+        return jnp.concatenate(both, axis=1)[0]
+
+    def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
+        """20 updates."""
+        gamma = gamma_descent(problem.tangent, stack(problem.y), _step(problem), _STEPS)
+        return jnp.concatenate([problem.tangent @ gamma, problem.cross @ gamma])
+
+
+class FeatureMapAsPrinted(AbstractKernelRegression):
+    """As printed: the tangent kernel of a softmax network of width m between test and training points is
+    K*_te = phi(x_te)' phi(X) with the features of d numbers
+
+        phi(x)_l = m^(-1/2) x sum_r <v_lr, S> m S_r,
+
+    S the shares of the m units at x and v_lr = a_lr 1 - a_l. The sum over units has to stand outside the product of two
+    features. Inside it vanishes at every W and x, for sum_r <v_lr, S> S_r = <a_l, S> - <a_l, S> sum_r S_r = 0.
+    """
+
+    title = "The tangent kernel is an inner product of summed features, as printed"
+    source = Source("gu2024softmax", "proof of Theorem F.2, definition of phi")
+    control = Control("the kernel is 1 everywhere", lambda kernel, problem: jnp.ones_like(kernel))
+    controls = "the tangent kernel between test and training points"
+    unexplained = "the features of the kernel"
+    expected = Status.REFUTED
+
+    def predict(self, problem: Initialised) -> Array:
+        return summed_features(problem, problem.x_test) @ summed_features(problem, problem.x).T
+
+    def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
+        """By Definition 3.6."""
+        return problem.cross
+
+
+def _at_infinite_width(kernel: Array, problem: Initialised) -> Array:
+    one = gram(SoftmaxTangent(sigma=1.0), problem.x_test, problem.x)
+    return jnp.kron(jnp.eye(len(problem.sign)), one)
+
+
+class FeatureMap(AbstractKernelRegression):
+    """The tangent kernel of a softmax network F_l(x) = m <a_l, S> with shares S = softmax(W' x), between outputs l and
+    l', test and training points, is an inner product, K*_te = phi(x_te) phi(X)', of the d m features
+
+        phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l,
+
+    the gradients of F_l(x) in the columns of W, divided by sqrt(m).
+    """
+
+    title = "The tangent kernel is an inner product of features, one block for each unit"
+    source = Source("gu2024softmax", "proof of Theorem F.2, definition of phi", note="corrected")
+    control = Control("it is the kernel <x, y> exp(<x, y>) of infinite width", _at_infinite_width)
+    controls = "the tangent kernel between test and training points"
+    unexplained = "how the features move in training"
+    corrects = FeatureMapAsPrinted
+
+    def predict(self, problem: Initialised) -> Array:
+        return features(problem, problem.x_test) @ features(problem, problem.x).T
+
+    def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
+        """Products of Jacobians by automatic differentiation, divided by m."""
+        return jacobian_products(problem)
+
+
+def _twice_as_fast(outputs: Array, problem: Initialised) -> Array:
+    return problem.cross @ gamma_descent(problem.tangent, stack(problem.y), 2 * _step(problem), _STEPS)
+
+
+class FeatureWeightsAgree(AbstractKernelRegression):
+    """With phi the features of the tangent kernel H* = phi(X) phi(X)' of a softmax network of width m, gradient descent
+    from 0 in the weights beta of the features, on
+
+        1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|²,
+
+    gives beta = sqrt(m) phi(X)' gamma with gamma <- gamma - eta (m H* gamma - vec(Y)), equation (25), and the same
+    predictions as m K*_te gamma at test points, K*_te the kernel between test and training points, at every step. The
+    source prints the loss without the half; its flow is then twice as fast.
+    """
+
+    title = "Weights of features and coefficients of kernels are the same regression"
+    source = Source("gu2024softmax", "proof of Theorem F.2, two regressions")
+    control = Control("beta descends on the sum of squares without the half", _twice_as_fast)
+    controls = "predictions of regression with the tangent kernel in its two representations"
+    unexplained = "how far a network is from this regression"
+
+    def predict(self, problem: Initialised) -> Array:
+        """By 20 updates of gamma."""
+        return problem.cross @ gamma_descent(problem.tangent, stack(problem.y), _step(problem), _STEPS)
+
+    def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
+        """By 20 steps of gradient descent in beta."""
+        root, eta = problem.network.width**0.5, _step(problem) / problem.network.width
+        rows = root * features(problem, problem.x)
+        loss = lambda beta: 0.5 * jnp.sum((rows @ beta - stack(problem.y)) ** 2)
+        step = lambda _, beta: beta - eta * jax.grad(loss)(beta)
+        beta = jax.lax.fori_loop(0, _STEPS, step, jnp.zeros(rows.shape[1]))
+        return root * features(problem, problem.x_test) @ beta
+
+
+def _stopped(outputs: Array, problem: Initialised) -> Array:
+    smallest = jnp.linalg.eigvalsh(problem.tangent)[0]
+    return ntk_flow(problem.tangent / smallest, problem.cross / smallest, stack(problem.y), [4.0])[1][0]
+
+
+class InfiniteTime(AbstractKernelRegression):
+    """Trained for ever by gamma <- gamma - eta (m H* gamma - vec(Y)), the regression with the tangent kernel H* of a
+    softmax network of width m predicts K*_te H*^-1 vec(Y) at test points, K*_te the kernel between test and training
+    points: gamma tends to m^-1 H*^-1 vec(Y).
+    """
+
+    title = "The regression with the tangent kernel after infinite time"
+    source = Source("gu2024softmax", "proof of Theorem F.2, optimal solution")
+    control = Control("the time 4 / (m lambda) is as good as infinite", _stopped)
+    controls = "predictions of regression with the tangent kernel after infinite time"
+    unexplained = "how long it takes: log(1/eps) / (m lambda)"
+
+    def predict(self, problem: Initialised) -> Array:
+        return problem.cross @ jnp.linalg.solve(problem.tangent, stack(problem.y))
+
+    def measure(self, problem: Initialised, key: Key[Array, ""]) -> Array:
+        """2^30 steps of equation (25), which double in number: T more steps add (I - eta m H*)^T times the first T."""
+        rate = _step(problem)
+
+        def double(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+            gamma, power = state
+            return gamma + power @ gamma, power @ power
+
+        first = rate * stack(problem.y), jnp.eye(len(problem.tangent)) - rate * problem.tangent
+        return problem.cross @ jax.lax.fori_loop(0, 30, double, first)[0]

@@ -1,0 +1,244 @@
+"""One step of descent on a softmax network, taken apart.
+
+This theory controls the change of the loss in one step, exactly: four terms, of which two are of first order in the
+step and add up to -2 m eta v' H v, v = vec(F - Y), whatever the weights are. It assumes nothing but a step; it leaves
+unexplained how large the terms are, which is the subject of
+`loss_progress` and `loss_remainders`.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._softmax_runs import Descent, Descents
+from lemmata.engine.problems._softmax_training import Training, output_change, vec
+
+from .network import naive_outputs
+
+
+class Terms(eqx.Module):
+    """The parts of F(tau + 1) - F(tau) and of the change of the loss (Lemma E.1).
+
+    Args:
+        normaliser: v_0, which comes from the change of the softmax's denominator.
+        linear: v_1, first order in the step.
+        remainder: v_2, what is left of the exponential.
+        change: C_0, C_1, C_2, C_3, whose sum is the change of |F - Y|².
+    """
+
+    normaliser: Float[Array, "n k"]
+    linear: Float[Array, "n k"]
+    remainder: Float[Array, "n k"]
+    change: Float[Array, "4"]
+
+
+def exp_curvature(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """theta(u) = (exp(u) - 1 - u) / u², 1/2 at 0; 0.498 to 0.502 where |u| <= 0.01, the Theta(1) of Fact A.8.
+
+    Args:
+        u: any real numbers.
+    """
+    # (1 + u/3 (1 + u/4 (1 + ...))) / 2: where |u| < 0.1, ten factors leave a relative remainder of 0.1^11 / 13!.
+    series = jnp.ones_like(u)
+    for k in range(12, 2, -1):
+        series = 1 + u / k * series
+    far = jnp.where(jnp.abs(u) < 0.1, 1.0, u)
+    return jnp.where(jnp.abs(u) < 0.1, series / 2, (jnp.expm1(far) - far) / far**2)
+
+
+def exp_remainder(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """exp(u) - 1 - u without cancellation.
+
+    Args:
+        u: any real numbers.
+    """
+    return u**2 * exp_curvature(u)
+
+
+def terms(training: Training, step: Float[Array, ""]) -> Terms:
+    """v_0, v_1, v_2 and C_0 to C_3 of Lemma E.1, without cancellation.
+
+    With S the shares at tau, u = -eta <Delta w, x> and e = <S, expm1(u)>: 1/alpha(tau + 1) - 1/alpha(tau) is
+    -e / alpha(tau + 1), so that v_0 = -e F(tau + 1).
+
+    Args:
+        training: the network at tau.
+        step: eta.
+    """
+    shares = jax.nn.softmax(training.x @ training.weight, axis=1)
+    change = -step * training.x @ training.gradient
+    grown = jnp.sum(shares * jnp.expm1(change), axis=1, keepdims=True)
+    moved = output_change(shares, training.sign, change)
+    linear = training.width * (shares * change) @ training.sign.T
+    remainder = training.width * (shares * exp_remainder(change)) @ training.sign.T
+    normaliser = -grown * (training.outputs + moved)
+    inner = [2 * jnp.sum(training.residual * v) for v in (normaliser, linear, remainder)]
+    return Terms(normaliser, linear, remainder, jnp.stack([*inner, jnp.sum(moved**2)]))
+
+
+def quadratic_form(training: Training) -> Float[Array, ""]:
+    """v' H(tau) v with v = vec(F(tau) - Y)."""
+    residual = vec(training.residual)
+    return residual @ training.tangent @ residual
+
+
+class LossDecomposition(Claim[Descent]):
+    """A network F_l(x) = m <a_l, softmax(W' x)> with m hidden units w_r and k outputs with signs a_lr = ±1 learns
+    targets Y, of shape (n, k), at inputs x_i. In a step W(tau + 1) = W(tau) - eta Delta W along the gradient of
+    |F - Y|²/2 the loss changes by four terms,
+
+        |F(tau + 1) - Y|² = |F(tau) - Y|² + C_0 + C_1 + C_2 + C_3,
+
+    with C_j = 2 <F(tau) - Y, v_j> for j < 3 and C_3 = |F(tau + 1) - F(tau)|²; alpha_i = sum_r exp(<w_r, x_i>), shares
+    S_ir = exp(<w_r, x_i>) / alpha_i, u_ir = -eta <Delta w_r, x_i>:
+
+        v_0 = m sum_r a_lr (alpha_i(tau + 1)^-1 - alpha_i(tau)^-1) exp(<w_r(tau + 1), x_i>),
+        v_1 = m sum_r a_lr S_ir u_ir,        v_2 = m sum_r a_lr S_ir theta_ir u_ir²,
+
+    theta = (exp(u) - 1 - u) / u², between 0.498 and 0.502 for |u| <= 0.01.
+    """
+
+    title = "The change of the loss in four terms"
+    source = Source("gu2024softmax", "Lemma E.1")
+    population = Descents()
+    relation = Equal()
+    control = Control(
+        "C_3 is missing",
+        lambda slope, problem: slope - terms(problem.training, problem.step).change[3] / problem.step,
+    )
+    controls = "the change of the loss in one step of descent"
+    unexplained = "the size of the terms"
+    reading = "the source's Theta(1) is theta"
+
+    def predict(self, problem: Descent) -> Array:
+        """The sum of the four terms, over eta."""
+        return terms(problem.training, problem.step).change.sum() / problem.step
+
+    def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
+        """Both losses from equation (1), the gradient by differentiation; over eta."""
+        training = problem.training
+        loss = lambda weight: jnp.sum((naive_outputs(weight, training.sign, training.x) - training.y) ** 2)
+        after = training.weight - problem.step * jax.grad(loss)(training.weight) / 2
+        return (loss(after) - loss(training.weight)) / problem.step
+
+    def condition(self, problem: Descent) -> Array:
+        """The difference of two losses of size |F - Y|², each with an error of m |F - Y| eps."""
+        training = problem.training
+        found = jnp.abs(terms(training, problem.step).change.sum())
+        return training.width * (1 + jnp.sum(training.residual**2)) / found
+
+
+class AbstractNormaliserSlope(Claim[Descent]):
+    """The derivative of v_0 by the step, at step 0; printed and corrected statement share the measurement."""
+
+    population = Descents()
+    relation = Equal(block=-1)  # sums of m terms of either sign, one for each output, have errors of one size
+    controls = "the part of a step that goes through the denominator of the softmax"
+    unexplained = "its size"
+
+    def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
+        """The derivative of v_0 as Lemma E.1 defines it, automatically."""
+        training = problem.training
+        gradient = training.gradient
+
+        def normaliser(step: Array) -> Array:
+            before, after = (jnp.exp(training.x @ (training.weight - s * gradient)) for s in (0.0, step))
+            change = 1 / after.sum(axis=1) - 1 / before.sum(axis=1)
+            return training.width * change[:, None] * (after @ training.sign.T)
+
+        return jax.jacfwd(normaliser)(0.0)
+
+    def condition(self, problem: Descent) -> Array:
+        """Sums of m terms of size |Delta w| cancel in <S, Delta W' x> and in F."""
+        training = problem.training
+        size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
+        return 10 * jnp.maximum(size / jnp.abs(_normaliser_slope(training)).max(), 1.0)
+
+
+def _normaliser_slope(training: Training) -> Float[Array, "n k"]:
+    shares = jax.nn.softmax(training.x @ training.weight, axis=1)
+    pull = jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)
+    return training.width * (shares @ training.sign.T) * pull
+
+
+class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
+    """As printed: a step of size eta along the gradient Delta W changes the outputs F_l(x_i) of the network of m units,
+    through the denominator alpha_i = sum_r exp(<w_r, x_i>) of its shares S_ir, by v_0 (Lemma E.1), to first order
+
+        m sum_r a_lr S_ir sum_q (-eta <Delta w_q, x_i>) S_iq,
+
+    a_lr the signs, because 1/alpha' - 1/alpha is taken for (alpha' - alpha) / (alpha alpha'), although the line above
+    it says 1/a - 1/b = (b - a) / (a b). Judged after division by eta, as eta goes to 0.
+    """
+
+    title = "The normaliser's part of a step, as printed"
+    source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
+    control = Control("twice as large", lambda slope, problem: 2 * slope)
+    expected = Status.REFUTED
+
+    def predict(self, problem: Descent) -> Array:
+        return -_normaliser_slope(problem.training)
+
+
+class NormaliserSlope(AbstractNormaliserSlope):
+    """A step of size eta along the gradient Delta W changes the outputs F_l(x_i) of the network of m units, through the
+    denominator of its shares S_i, by v_0 (Lemma E.1), which is to first order in eta
+
+        +eta m sum_r a_lr S_ir sum_q <Delta w_q, x_i> S_iq = eta F_l(x_i) <S_i, Delta W' x_i>,
+
+    a_lr the signs. Judged after division by eta, as eta goes to 0. The bound on |C_0| does not depend on the sign.
+    """
+
+    title = "The normaliser's part of a step"
+    source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, with the sign corrected")
+    control = Control("larger by a thousandth", lambda slope, problem: 1.001 * slope)
+    corrects = NormaliserSlopeAsPrinted
+
+    def predict(self, problem: Descent) -> Array:
+        return _normaliser_slope(problem.training)
+
+
+class NormaliserSplit(Claim[Descent]):
+    """In a step of size eta along the gradient Delta W, the first-order term of v_0 (Lemma E.1), the change of the
+    outputs F_l(x_i) of m units through the denominator of their shares S, is m² (Q_1 + Q_2), with the pairs r = q in
+    Q_1 and the others in Q_2:
+
+        Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1),
+
+    u = -eta Delta W' x and a_lr the signs. With Claim 3.4, the gradient of every unit as a sum over residuals, put in
+    for Delta w_r, the factor m of the gradient cancels the 1/m. Judged after division by eta.
+    """
+
+    title = "The normaliser's part as a sum over pairs of units"
+    source = Source("gu2024softmax", "(15)", note="proof of Lemma E.3")
+    population = Descents()
+    relation = Equal(block=-1)  # as above
+    control = Control("m (Q_1 + Q_2)", lambda slope, problem: slope / problem.training.width)
+    controls = "the change of the loss in one step of descent"
+    unexplained = "the size of the terms"
+
+    def predict(self, problem: Descent) -> Array:
+        """The left side, a product of two sums."""
+        training, step = problem.training, problem.step
+        shares, after = (jax.nn.softmax(training.x @ (training.weight - s * training.gradient)) for s in (0.0, step))
+        pull = -jnp.sum(shares * (training.x @ training.gradient), axis=1, keepdims=True)
+        return training.width * (after @ training.sign.T) * pull
+
+    def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
+        """m² (Q_1 + Q_2) / eta, with the residuals spelt out."""
+        training, m = problem.training, problem.training.width
+        mass = [jnp.exp(training.x @ (training.weight - s * training.gradient)) for s in (0.0, problem.step)]
+        shares, after = (a / a.sum(axis=1, keepdims=True) for a in mass)
+        centred = training.sign.T[None] - (shares @ training.sign.T)[:, None]
+        pull = -jnp.einsum("jl,jrl,jr,ji->ir", training.residual, centred, shares, training.x @ training.x.T)
+        every = jnp.einsum("lr,iq,iq,ir->il", training.sign, pull, shares, after)
+        same = jnp.einsum("lr,ir,ir,ir->il", training.sign, pull, shares, after)
+        return m**2 * (same + (every - same))
+
+    def condition(self, problem: Descent) -> Array:
+        """Sums of m terms of size |Delta w| cancel."""
+        training = problem.training
+        size = jnp.linalg.norm(training.gradient, axis=0).max() * training.width
+        return 10 * size / jnp.abs(self.predict(problem)).max()

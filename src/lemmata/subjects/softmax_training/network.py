@@ -1,0 +1,185 @@
+"""The two-layer softmax network: its outputs, gradient and tangent kernel.
+
+This theory controls the first-order behaviour of F(x)_l = m <a_l, S(x)>, S(x) the softmax of (<w_1, x>, ..., <w_m, x>),
+in its trained weights W: the gradient of squared loss, and the matrix H of inner products of gradients, which decides
+how fast descent moves every output. It holds at every W, trained or not; it leaves unexplained how H moves in training.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Source
+from lemmata.engine.problems._moved_networks import MovedNetwork, MovedNetworks
+
+_CONTROLS = "descent of a two-layer softmax network, to first order"
+_UNEXPLAINED = "how the quantities move in training"
+
+
+def naive_outputs(
+    weight: Float[Array, "d m"], sign: Float[Array, "k m"], x: Float[Array, "n d"]
+) -> Float[Array, "n k"]:
+    """F = m <a_l, exp(W' x)> / <exp(W' x), 1>, as equation (1) spells it: for logits that do not overflow."""
+    mass = jnp.exp(x @ weight)
+    return weight.shape[1] * (mass @ sign.T) / mass.sum(axis=1, keepdims=True)
+
+
+def _without_normalisation(predicted: Array, problem: MovedNetwork) -> Array:
+    return problem.weight.shape[1] * jnp.einsum("km,nm,nd->nkdm", problem.sign, problem.shares, problem.x)
+
+
+class OutputGradient(Claim[MovedNetwork]):
+    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units, the
+    columns w_r of W, and signs a_l in R^m. The derivative of output l at x by the weights of unit r is
+
+        dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x
+
+    with o the product entry by entry and e_r the unit vectors of R^m.
+    """
+
+    title = "The derivative of a softmax network"
+    source = Source("gu2024softmax", "(2)")
+    population = MovedNetworks()
+    relation = Equal()
+    control = Control("the normalisation has no derivative: the second term is missing", _without_normalisation)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def predict(self, problem: MovedNetwork) -> Array:
+        shares, sign = problem.shares, problem.sign
+        centred = sign[None] * shares[:, None] - (shares @ sign.T)[:, :, None] * shares[:, None]
+        return problem.weight.shape[1] * jnp.einsum("nkm,nd->nkdm", centred, problem.x)
+
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
+        """Automatic differentiation of equation (1)."""
+        return jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
+
+    def condition(self, problem: MovedNetwork) -> Array:
+        """a_lr - <a_l, S> cancels where one unit has nearly all of the mass."""
+        left = jnp.abs(problem.sign[None] - (problem.shares @ problem.sign.T)[:, :, None])
+        return problem.rounding * jnp.broadcast_to(2 / left[:, :, None, :], self.predict(problem).shape)
+
+
+def _uncentred(predicted: Array, problem: MovedNetwork) -> Array:
+    residual = problem.network.predict(problem.params, problem.x) - problem.y
+    return problem.weight.shape[1] * problem.x.T @ (problem.shares * (residual @ problem.sign))
+
+
+class LossGradient(Claim[MovedNetwork]):
+    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units w_r and
+    signs a_l in R^m. For inputs x_i with targets y_il, the gradient of 1/2 sum_il (F_l(x_i) - y_il)² by w_r is
+
+        Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i.
+
+    Because the shares S_i = softmax(W' x_i) sum to 1, this is also the form with <a_l o e_r, S_i> - <a_l, S_i>
+    <S_i, e_r>, o the product entry by entry and e_r a unit vector.
+    """
+
+    title = "The gradient of a softmax network's loss"
+    source = Source("gu2024softmax", "Claim 3.4", "Claim A.1", "Definition 3.3")
+    population = MovedNetworks()
+    relation = Equal()
+    control = Control("a_lr stands in place of <a_lr 1 - a_l, S_i>", _uncentred)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def predict(self, problem: MovedNetwork) -> Array:
+        """The closed form, by which networks are trained."""
+        return problem.network.gradient(problem.params, problem.x, problem.y)
+
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
+        """Automatic differentiation of the loss of equation (1)."""
+        residual = lambda weight: naive_outputs(weight, problem.sign, problem.x) - problem.y
+        return jax.grad(lambda weight: 0.5 * jnp.sum(residual(weight) ** 2))(problem.weight)
+
+    def condition(self, problem: MovedNetwork) -> Array:
+        """Sums over points and outputs cancel: the terms' sizes, at most 2 m |F - y| S |x|, against the sum's."""
+        residual = jnp.abs(problem.network.predict(problem.params, problem.x)) + jnp.abs(problem.y)
+        terms = jnp.abs(problem.x).T @ (problem.shares * residual.sum(axis=1, keepdims=True))
+        return problem.rounding * 2 * problem.weight.shape[1] * terms / jnp.abs(self.predict(problem))
+
+
+class TangentKernelGram(Claim[MovedNetwork]):
+    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units and
+    signs a_l in R^m. The Gram matrix of all gradients dF_l(x_i)/dW at inputs x_i with shares S_i is m H with
+
+        H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr
+
+    and v_lr = a_lr 1 - a_l.
+    """
+
+    title = "The tangent kernel of a softmax network"
+    source = Source("gu2024softmax", "Definition 3.6")
+    population = MovedNetworks()
+    relation = Equal(block=-1)  # <x_i, x_j> and the sums over units cancel
+    control = Control("the Gram matrix is H, without the factor m", lambda m_h, problem: m_h / problem.weight.shape[1])
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def predict(self, problem: MovedNetwork) -> Array:
+        return problem.weight.shape[1] * problem.network.tangent(problem.params, problem.x)
+
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
+        """Products of Jacobians by automatic differentiation."""
+        jacobian = jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
+        return jnp.einsum("nkdm,tcdm->kntc", jacobian, jacobian).swapaxes(2, 3)
+
+    def condition(self, problem: MovedNetwork) -> Array:
+        return problem.rounding
+
+
+class TangentKernelSemidefinite(Claim[MovedNetwork]):
+    """The tangent kernel H of a softmax network with k outputs at n inputs, the n k x n k matrix of inner products of
+    the gradients of its outputs in the hidden weights W, is positive semidefinite at every W: its smallest eigenvalue
+    is at least 0, to rounding of its largest.
+
+    Judged as 1 + lambda_min / lambda_max >= 1. Where n k exceeds the number of weights, H is singular.
+    """
+
+    title = "The tangent kernel is positive semidefinite"
+    source = Source("gu2024softmax", "Section 3.1, remark below Definition 3.6")
+    population = MovedNetworks(n=8, d=2, pairs=3)  # fewer weights than rows of H
+    relation = AtLeast()
+    control = Control("lambda_min is at least lambda_max / 10^6", lambda one, problem: one + 1e-6)
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def hypotheses(self, problem: MovedNetwork) -> list[Hypothesis]:
+        return [Hypothesis("some input is not 0", jnp.abs(problem.x).max(), ">", 0.0, "H scales with |x_i| |x_j|")]
+
+    def predict(self, problem: MovedNetwork) -> Array:
+        return jnp.ones(())
+
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
+        size = problem.sign.shape[0] * len(problem.x)
+        values = jnp.linalg.eigvalsh(problem.network.tangent(problem.params, problem.x).reshape(size, size))
+        return 1 + values[0] / values[-1]
+
+    def trivial(self, problem: MovedNetwork) -> Array:
+        """Of a symmetric matrix with a positive trace: the trace bounds lambda_min from below by -(n k - 1) times."""
+        return jnp.asarray(2.0 - problem.sign.shape[0] * len(problem.x))
+
+    def condition(self, problem: MovedNetwork) -> Array:
+        """Eigenvalues are computed to n k eps of the largest."""
+        return jnp.asarray(1.0 * problem.sign.shape[0] * len(problem.x))
+
+
+class SymmetricInitialisation(Claim[MovedNetwork]):
+    """A softmax network with outputs F_l(x) = m <a_l, softmax(W' x)> whose m units w_r are equal in pairs,
+    w_{2r-1} = w_{2r}, with signs a_{l,2r} = -a_{l,2r-1}, is 0 at every input, whatever the w.
+
+    Judged as 1 + F / m = 1, since F is m times a sum of terms ±S_r, of which the positive ones add up to at most 1.
+    """
+
+    title = "The symmetric initialisation is the zero function"
+    source = Source("gu2024softmax", "Definition 3.1", "Definition 3.7")
+    population = MovedNetworks(moved=0.0, farthest=0.0)
+    relation = Equal()
+    control = Control("one unit of the m has no partner", lambda one, problem: one + 1 / problem.weight.shape[1])
+    controls, unexplained = _CONTROLS, _UNEXPLAINED
+
+    def predict(self, problem: MovedNetwork) -> Array:
+        return jnp.ones((len(problem.x), len(problem.sign)))
+
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
+        """By equation (1)."""
+        return 1 + naive_outputs(problem.weight, problem.sign, problem.x) / problem.weight.shape[1]
+
+    def condition(self, problem: MovedNetwork) -> Array:
+        return problem.rounding

@@ -1,0 +1,336 @@
+"""How far the softmax tangent kernel moves with its units, without exponentials of logits.
+
+This theory controls the change of H of Definition 3.6 when every unit moves by at most R < 0.01: sharp to the first
+order for an entry, and for all entries with probability 1 - delta at most 17 R n k exp(sigma²), where Lemma 5.1 has
+exp(10 B), B = max(10 sigma sqrt(log(n k / delta)), 1). A bound on the largest of all logits was used there, where only
+a mean over units enters. It assumes units in pairs; it leaves unexplained that training moves them less badly.
+
+Proof. Logits move by delta_ir = <v_r, x_i>, so S_ir becomes S_ir exp(delta_ir)/Z_i, exp(-R) <= Z_i <= exp(R), and
+eps_i = <a_l, S_i> becomes at most 2 tanh(R/2) <= R from 0. With p_r = S_ir S_jr, P their sum, p' = p after the move,
+|p' - p| <= (exp(4R) - 1) p, s_r = a_lr a_cr, an entry changes by m <x_i, x_j> times
+
+    sum (p' - p) s - eps_i sum (p' - p) a_c - eps_j sum (p' - p) a_l + eps_i eps_j sum p',
+
+as sum_r p_r a_lr = 0: at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is
+sum_r <v_r, beta_r x_i + gamma_r x_j>, beta_r = p_r s_r - (sum p s) S_ir, gamma alike with S_jr, and log Z_i is within
+R²/2 of <S_i, delta_i>: together the rest is at most 19 R² P.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Limit, Source
+from lemmata.engine.problems._moved_units import kernel_change, kernel_moves, steepest
+from lemmata.engine.problems._paired_units import PairedLayers, PairedUnits
+from lemmata.engine.problems._random_units import DELTA
+from lemmata.engine.problems._sampled import draws, paired_signs
+from lemmata.engine.problems._softmax_kernels import KernelPoints, SpherePoints
+from lemmata.networks import SoftmaxNetwork
+
+_SOURCE = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 1", note="without exp(B); not in the source")
+_ENTRY = "the change of an entry of the tangent kernel"
+_ENTRIES = ((0, 0, -1, 0), (0, 0, 0, 0), (0, 0, -1, 1), (0, 0, 0, 1))  # l, i, l', j
+_WIDTHS = (256.0, 2048.0, 16384.0)
+
+
+def first_order(problem: PairedUnits) -> tuple[Float[Array, " e"], Float[Array, " e"]]:
+    """|<x_i, x_j>| m sum_r |beta_r x_i + gamma_r x_j| and |<x_i, x_j>| m <S_i, S_j> for the entries that are judged.
+
+    Args:
+        problem: the layer.
+    """
+    shares, x, linear, mass = problem.shares, problem.x, [], []
+    for out, i, other, j in _ENTRIES:
+        product = shares[i] * shares[j]
+        signed = product * problem.sign[out] * problem.sign[other]
+        beta, gamma = (signed - signed.sum() * shares[row] for row in (i, j))
+        size = jnp.linalg.norm(beta * x[i][:, None] + gamma * x[j][:, None], axis=0).sum()
+        factor = jnp.abs(x[i] @ x[j]) * len(product)
+        linear.append(factor * size)
+        mass.append(factor * product.sum())
+    return jnp.stack(linear), jnp.stack(mass)
+
+
+def largest_changes(problem: PairedUnits) -> Float[Array, " e"]:
+    """The largest change found of each entry that is judged, by moves along its gradient of either sign.
+
+    Args:
+        problem: the layer.
+    """
+
+    def found(out: Array, i: Array, other: Array, j: Array, direction: float) -> Array:
+        x, sign = problem.x[jnp.stack([i, j])], problem.sign[jnp.stack([out, other])]
+        change = lambda move: direction * kernel_change(x, sign, problem.weight, move)[0, 0, 1, 1]
+        return jnp.abs(change(steepest(change, jnp.zeros_like(problem.weight), problem.radius, 3)))
+
+    rows = jnp.asarray(_ENTRIES).T
+    over = jax.vmap(found, (0, 0, 0, 0, None))
+    return jnp.maximum(*(over(rows[0], rows[1], rows[2], rows[3], direction) for direction in (1.0, -1.0)))
+
+
+def largest_sum(problem: PairedUnits, mass: Array) -> Array:
+    """|H(W~)| + |H(W)|, at most 1 + (1 + R)² exp(4R) times the mass: what an entry's change is at most.
+
+    Args:
+        problem: the layer.
+        mass: |<x_i, x_j>| m <S_i, S_j>.
+    """
+    return mass * (1 + (1 + problem.radius) ** 2 * jnp.exp(4 * problem.radius))
+
+
+class WorstChangeOfEntry(Claim[PairedUnits]):
+    """Let the units of a softmax network with hidden weights in pairs and signs a move by at most R < 0.01. For inputs
+    in the unit ball, with the shares S_ir before the move, p_r = S_ir S_jr, s_r = a_lr a_l'r,
+    beta_r = p_r s_r - (sum p s) S_ir and gamma_r = p_r s_r - (sum p s) S_jr, the entry of the tangent kernel H between
+    output l at x_i and l' at x_j changes by at most
+
+        |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| + 19 R² <S_i, S_j>).
+    """
+
+    title = "The worst change of an entry of the tangent kernel, sharp to first order"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = PairedLayers()
+    relation = AtMost()
+    control = Control("at most 0.97 of the first order", lambda v, problem: 0.97 * problem.radius * _linear(problem))
+    controls = _ENTRY
+    unexplained = "moves that training makes"
+
+    def predict(self, problem: PairedUnits) -> Array:
+        linear, mass = first_order(problem)
+        return problem.radius * linear + 19 * problem.radius**2 * mass
+
+    def measure(self, problem: PairedUnits, key: Key[Array, ""]) -> Array:
+        return largest_changes(problem)
+
+    def trivial(self, problem: PairedUnits) -> Array:
+        """Both entries are bounded."""
+        return largest_sum(problem, first_order(problem)[1])
+
+
+class WorstChangeAttained(Claim[PairedUnits]):
+    """Some moves of length R < 0.01 of the units of a softmax network with hidden weights in pairs and signs a, at
+    inputs in the unit ball, change the entry of the tangent kernel H between output l at x_i and l' at x_j by at least
+
+        |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| - 19 R² <S_i, S_j>),
+
+    with the shares S_ir before the move, p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and
+    gamma_r = p_r s_r - (sum p s) S_jr: those along beta_r x_i + gamma_r x_j.
+    """
+
+    title = "The worst change of an entry of the tangent kernel is attained"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = PairedLayers()
+    relation = AtLeast()
+    control = Control(
+        "1.05 of the first order and the remainder above it",
+        lambda v, problem: (
+            v + 0.05 * problem.radius * _linear(problem) + 38 * problem.radius**2 * first_order(problem)[1]
+        ),
+    )
+    controls = _ENTRY
+    unexplained = "moves that training makes"
+
+    def predict(self, problem: PairedUnits) -> Array:
+        linear, mass = first_order(problem)
+        return problem.radius * linear - 19 * problem.radius**2 * mass
+
+    def measure(self, problem: PairedUnits, key: Key[Array, ""]) -> Array:
+        return largest_changes(problem)
+
+    def trivial(self, problem: PairedUnits) -> Array:
+        """No change."""
+        return jnp.zeros(len(_ENTRIES))
+
+
+def _linear(problem: PairedUnits) -> Array:
+    return first_order(problem)[0]
+
+
+class ChangeOfEveryEntry(Claim[PairedUnits]):
+    """Let the units of a softmax network with hidden weights in pairs move by at most R < 0.01. For inputs in the unit
+    ball, with the shares S_ir before the move, an entry of the tangent kernel H between x_i and x_j changes by at most
+
+        4.2 R |<x_i, x_j>| m <S_i, S_j>.
+
+    Nothing is random and no logit is bounded.
+    """
+
+    title = "Moved units change an entry of the tangent kernel by at most 4.2 R of its size"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = PairedLayers()
+    relation = AtMost()
+    control = Control("a third of it", lambda bound, problem: bound / 3)
+    controls = _ENTRY
+    unexplained = "the constant: 2 is found, at different outputs and equal inputs"
+
+    def predict(self, problem: PairedUnits) -> Array:
+        return 4.2 * problem.radius * first_order(problem)[1]
+
+    def measure(self, problem: PairedUnits, key: Key[Array, ""]) -> Array:
+        return largest_changes(problem)
+
+    def trivial(self, problem: PairedUnits) -> Array:
+        """Both entries are bounded."""
+        return largest_sum(problem, first_order(problem)[1])
+
+
+def largest_norm(problem: PairedUnits, key: Key[Array, ""]) -> Float[Array, ""]:
+    """The largest |H(W) - H(W~)|_F over random and adversarial moves.
+
+    Args:
+        problem: the layer.
+        key: randomness of the moves.
+    """
+    drawn = jax.random.normal(key, problem.weight.shape)
+    changes = kernel_moves(problem.x, problem.sign, problem.weight, problem.radius, drawn)
+    norm = lambda change: jnp.sum(kernel_change(problem.x, problem.sign, problem.weight, change) ** 2)
+    return jnp.sqrt(jax.lax.map(norm, changes).max())
+
+
+class ChangeOfKernel(Claim[PairedUnits]):
+    """Let the units of a softmax network of k outputs with hidden weights in pairs move by at most R < 0.01. For inputs
+    in the unit ball, with the shares S_ir before the move, the (nk, nk) tangent kernel H changes by at most
+
+        |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
+    """
+
+    title = "Moved units change the tangent kernel by at most 4.2 R of its size"
+    source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="without exp(B); not in the source")
+    stated = Kind.OWN
+    population = PairedLayers(sigma=1.0)
+    relation = AtMost()
+    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    controls = "the change of the tangent kernel in Frobenius norm"
+    unexplained = "that no move is worst for all entries at once"
+
+    def predict(self, problem: PairedUnits) -> Array:
+        return 4.2 * problem.radius * problem.sign.shape[0] * jnp.linalg.norm(problem.mass)
+
+    def measure(self, problem: PairedUnits, key: Key[Array, ""]) -> Array:
+        return largest_norm(problem, key)
+
+    def trivial(self, problem: PairedUnits) -> Array:
+        """Both kernels are bounded."""
+        return problem.sign.shape[0] * largest_sum(problem, jnp.linalg.norm(problem.mass))
+
+
+class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
+    """Let the units of a softmax network of k outputs with hidden weights N(0, sigma² I) in pairs move by at most
+    R < 0.01, in any way that may depend on them. For n inputs in the unit ball and
+
+        m >= max(4 n exp(4 sigma²)/delta, 47 exp(sigma²) log(2n/delta)),
+
+    with probability at least 1 - delta, |H(W) - H(W~)|_F <= 17 R n k exp(sigma²). For m <S_i, S_i> is a mean of
+    exp(2z), z normal, over the square of a mean of exp(z): by Chebyshev the first is at most twice its expectation, by
+    the lower tail of positive variables the second at least 1/sqrt(2) of it; and 4.2 R k times the size of H.
+    """
+
+    title = "Moved units change the tangent kernel by at most 17 R n k exp(sigma²)"
+    source = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 2", note="without exp(B); not in the source")
+    stated = Kind.OWN
+    population = PairedLayers(width=1024, sigma=0.4, wide=True)
+    relation = AtMost(delta=DELTA)
+    control = Control(
+        "a fortieth of it",
+        lambda bound, problem: bound / 40,
+        loose="inputs that are not equal, moves that are not worst for all entries, and a factor 4 of Chebyshev",
+    )
+    controls = "the change of the tangent kernel in Frobenius norm"
+    unexplained = "the constant"
+
+    def predict(self, problem: PairedUnits) -> Array:
+        return 17 * problem.radius * len(problem.x) * problem.sign.shape[0] * jnp.exp(problem.sigma**2)
+
+    def measure(self, problem: PairedUnits, key: Key[Array, ""]) -> Array:
+        return largest_norm(problem, key)
+
+    def trivial(self, problem: PairedUnits) -> Array:
+        """Both kernels are bounded."""
+        return problem.sign.shape[0] * largest_sum(problem, jnp.linalg.norm(problem.mass))
+
+
+def slope_of_entry(problem: KernelPoints, outputs: int, width: int, key: Key[Array, ""]) -> Float[Array, ""]:
+    """The limit of sup |change of H_(0 0),(-1 0)| / R as R -> 0: the sum over units of the entry's gradients' lengths.
+
+    Args:
+        problem: points, of which the first is taken.
+        outputs: k.
+        width: m.
+        key: randomness.
+    """
+    weight, sign = draws(key, (problem.x.shape[1], width // 2), (outputs, width // 2))
+    sign, start = paired_signs(sign), problem.sigma * jnp.repeat(weight, 2, axis=1)
+    entry = lambda w: SoftmaxNetwork(width, outputs).tangent({"weight": w, "sign": sign}, problem.x[:1])[0, 0, -1, 0]
+    return jnp.linalg.norm(jax.grad(entry)(start), axis=0).sum()
+
+
+def _two_outputs(problem: KernelPoints) -> Array:
+    length = jnp.linalg.norm(problem.x[0])
+    return 2 * length**3 * jnp.exp((problem.sigma * length) ** 2)
+
+
+def _one_output(problem: KernelPoints) -> Array:
+    length = jnp.linalg.norm(problem.x[0])
+    return 2 * (2 * jax.scipy.stats.norm.cdf(problem.sigma * length / 2) - 1) * _two_outputs(problem)
+
+
+class WorstChangeBetweenOutputs(Claim[KernelPoints]):
+    """The diagonal entry of the tangent kernel H of a softmax network between two outputs at one input x, at the
+    initialisation of width m in pairs with weights N(0, sigma² I), changes by at most, over moves of the units by R,
+
+        sup |change of H| / R -> 2 |x|³ exp(sigma² |x|²)     as R -> 0, then m -> infinity:
+
+    sum p s -> 0 in `WorstChangeOfEntry`, and m sum_r p_r -> exp(sigma² |x|²). So exp(sigma²) in
+    `KernelPerturbationWithoutExponentials` is needed, and exp(B) is not.
+    """
+
+    title = "The worst change of the tangent kernel between outputs, for large widths"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = SpherePoints()
+    relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03)
+    control = Control("it is that of one output", lambda v, problem: _one_output(problem))
+    controls = _ENTRY
+    unexplained = "inputs that differ"
+    trials = 64
+    of_data = False
+
+    def predict(self, problem: KernelPoints) -> Array:
+        return _two_outputs(problem)
+
+    def measure_at(self, problem: KernelPoints, key: Key[Array, ""], rung: float) -> Array:
+        """By automatic differentiation."""
+        return slope_of_entry(problem, 2, int(rung), key)
+
+
+class WorstChangeWithinOutput(Claim[KernelPoints]):
+    """The diagonal entry of the tangent kernel H of a softmax network of one output at one input x, at the
+    initialisation of width m in pairs with weights N(0, sigma² I), changes by at most, over moves of the units by R,
+
+        sup |change of H| / R -> 4 |x|³ exp(sigma² |x|²) (2 Phi(sigma |x| / 2) - 1)     as R -> 0, then m -> infinity,
+
+    Phi the normal distribution function: in `WorstChangeOfEntry`, sum_r |p_r / P - S_r| is twice the distance in total
+    variation of normal laws that lie sigma |x| apart.
+    """
+
+    title = "The worst change of the tangent kernel within an output, for large widths"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = SpherePoints()
+    relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03)
+    control = Control("without exp(sigma²)", lambda v, problem: v * jnp.exp(-(problem.sigma**2)))
+    controls = _ENTRY
+    unexplained = "inputs that differ"
+    trials = 64
+    of_data = False
+
+    def predict(self, problem: KernelPoints) -> Array:
+        return _one_output(problem)
+
+    def measure_at(self, problem: KernelPoints, key: Key[Array, ""], rung: float) -> Array:
+        """By automatic differentiation."""
+        return slope_of_entry(problem, 1, int(rung), key)

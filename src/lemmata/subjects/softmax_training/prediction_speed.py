@@ -1,0 +1,100 @@
+"""The speed of predictions in training, of a softmax network and of the regression with its first kernel.
+
+This theory controls how fast a prediction changes under gradient flow: by the residuals of the training points, seen
+through the tangent kernel, that of the moment for the network and that of the initialisation for the regression. It
+assumes nothing but differentiability; it leaves unexplained what the difference of the two adds up to, which is the
+subject of `coupling`.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source
+from lemmata.engine.problems._initialised_networks import NetworksUnderway, Underway, stack, tangent_matrix
+
+from .kernel_regression import features
+from .network import naive_outputs
+
+
+def _rounding(problem: Underway) -> Array:
+    """Sums over m units round as sqrt(m), and terms of size 4 (m max S)² cancel in the kernel between points."""
+    shares = problem.start.network.shares(problem.start.params(problem.weight), problem.start.x)
+    return problem.start.network.width**0.5 * (problem.start.network.width * shares.max()) ** 2
+
+
+class RegressionDerivative(Claim[Underway]):
+    """With phi the features of the tangent kernel H* = phi(X) phi(X)' of a softmax network of width m at
+    initialisation, on training points X with targets Y, and K*_l,te the kernel between output l at a test point x_te
+    and the training points, the predictions F_ntk(x) = sqrt(m) phi(x) beta move under the flow d beta/d tau = -grad 1/2
+    sum_i |sqrt(m) phi(x_i) beta - y_i|² as
+
+        d F_ntk(x_te)_l / d tau = -m vec(K*_l,te)' vec(F_ntk(X) - Y),
+
+    at every beta.
+    """
+
+    title = "The speed of the regression's predictions"
+    source = Source("gu2024softmax", "(26)", note="proof of Theorem F.2")
+    population = NetworksUnderway()
+    relation = Equal()
+    control = Control("it is twice as large, for a loss without the half", lambda speed, problem: 2 * speed)
+    controls = "the speed at which predictions change in training"
+    unexplained = "the network's own speed"
+
+    def predict(self, problem: Underway) -> Array:
+        """The closed form, over m, with F_ntk = m H* gamma."""
+        start = problem.start
+        return -start.cross @ (start.tangent @ problem.gamma - stack(start.y))
+
+    def measure(self, problem: Underway, key: Key[Array, ""]) -> Array:
+        """The derivative of explicit features along the gradient of the loss, automatically, over m."""
+        start, m = problem.start, problem.start.network.width
+        rows, tests = (m**0.5 * features(start, x) for x in (start.x, start.x_test))
+        beta = rows.T @ problem.gamma / m
+        pull = jax.grad(lambda beta: 0.5 * jnp.sum((rows @ beta - stack(start.y)) ** 2))(beta)
+        return jax.jvp(lambda beta: tests @ beta, (beta,), (-pull,))[1] / m
+
+    def condition(self, problem: Underway) -> Array:
+        return _rounding(problem) / jnp.abs(self.predict(problem))
+
+
+def _speed(problem: Underway, weight: Float[Array, "d m"]) -> Array:
+    start = problem.start
+    kernel = tangent_matrix(start.network, start.params(weight), start.x_test, start.x)
+    return -kernel @ stack(start.network.predict(start.params(problem.weight), start.x) - start.y)
+
+
+class NetworkDerivative(Claim[Underway]):
+    """Under the flow dW/d tau = -grad 1/2 |F_nn(X) - Y|_F² of the hidden weights W of a softmax network of width m, on
+    training points X with targets Y, the network's predictions at a test point x_te move as
+
+        d F_nn(x_te)_l / d tau = -m vec(K_l,te(tau))' vec(F_nn(X) - Y),
+
+    K_l,te(tau) the tangent kernel between output l there and the training points, with the weights at that time.
+    """
+
+    title = "The speed of the network's predictions"
+    source = Source("gu2024softmax", "(27)", note="proof of Theorem F.2")
+    population = NetworksUnderway()
+    relation = Equal()
+    control = Control(
+        "the kernel is that at initialisation", lambda speed, problem: _speed(problem, problem.start.weight)
+    )
+    controls = "the speed at which predictions change in training"
+    unexplained = "how far the kernel has moved"
+
+    def predict(self, problem: Underway) -> Array:
+        """The closed form, over m."""
+        return _speed(problem, problem.weight)
+
+    def measure(self, problem: Underway, key: Key[Array, ""]) -> Array:
+        """The derivative of equation (1) along the gradient of the loss, automatically, over m."""
+        start = problem.start
+        outputs = lambda weight, x: naive_outputs(weight, start.sign, x)
+        pull = jax.grad(lambda weight: 0.5 * jnp.sum((outputs(weight, start.x) - start.y) ** 2))(problem.weight)
+        speed = jax.jvp(lambda weight: outputs(weight, start.x_test), (problem.weight,), (-pull,))[1]
+        return stack(speed) / start.network.width
+
+    def condition(self, problem: Underway) -> Array:
+        return _rounding(problem) / jnp.abs(self.predict(problem))

@@ -1,0 +1,189 @@
+"""Elementary facts that the analysis of softmax networks rests on.
+
+This theory controls single steps of the later sections: a squared distance, the sum of the shares of a softmax, square
+roots, exponentials and geometric series. It assumes arguments near 0, except where a series is used near 1. It leaves
+unexplained how loose the steps are together: constants multiply.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Source
+from lemmata.engine.problems._elementary import (
+    Argument,
+    Arguments,
+    Pair,
+    Pairs,
+    SoftmaxLayer,
+    SoftmaxLayers,
+    below_one,
+    near_zero,
+)
+from lemmata.networks import SoftmaxNetwork
+
+
+class SquaredDistance(Claim[Pair]):
+    """For two vectors u and v of the same dimension, |u - v|² = |u|² - 2 <u, v> + |v|²."""
+
+    title = "The square of a distance"
+    source = Source("gu2024softmax", "Fact A.3")
+    population = Pairs()
+    relation = Equal()
+    control = Control("|u|² - <u, v> + |v|²", lambda value, problem: value + problem.u @ problem.v)
+    controls = "the squared distance of two vectors"
+    unexplained = "nothing"
+
+    def predict(self, problem: Pair) -> Array:
+        return problem.u @ problem.u - 2 * problem.u @ problem.v + problem.v @ problem.v
+
+    def measure(self, problem: Pair, key: Key[Array, ""]) -> Array:
+        return jnp.sum((problem.u - problem.v) ** 2)
+
+    def condition(self, problem: Pair) -> Array:
+        """Rounding of n products, and what cancels where the vectors are close; equal ones have |u - v| = 0."""
+        terms = problem.u @ problem.u + problem.v @ problem.v
+        left = jnp.sum((problem.u - problem.v) ** 2)
+        return len(problem.u) * terms / jnp.where(left > 0, left, terms + (terms == 0))
+
+
+class SharesSumToOne(Claim[SoftmaxLayer]):
+    """The shares S_i = softmax(W' x_i) of m units, the columns of W, sum to 1: <1, S_i> = 1 for every input x_i.
+
+    The source calls S_i an indicator, which it is not; it means the softmax of W'x_i.
+    """
+
+    title = "The shares of a softmax sum to 1"
+    source = Source("gu2024softmax", "Fact A.4")
+    population = SoftmaxLayers()
+    relation = Equal()
+    control = Control("the shares sum to 1 - 1/m", lambda total, problem: total * (1 - 1 / problem.weight.shape[1]))
+    controls = "the sum of the shares"
+    unexplained = "nothing"
+
+    def predict(self, problem: SoftmaxLayer) -> Array:
+        return jnp.ones(len(problem.x))
+
+    def measure(self, problem: SoftmaxLayer, key: Key[Array, ""]) -> Array:
+        network = SoftmaxNetwork(width=2)  # shares follow the shape of the weights
+        return network.shares({"weight": problem.weight}, problem.x).sum(axis=1)
+
+    def condition(self, problem: SoftmaxLayer) -> Array:
+        """A sum of m shares, each rounded."""
+        return jnp.asarray(problem.weight.shape[1], float)
+
+
+class SquareRootBelowTangent(Claim[Argument]):
+    """(1 - x)^(1/2) <= 1 - x/2 for |x| <= 0.1 (in fact for all x <= 1: a concave function lies below its tangent)."""
+
+    title = "A square root lies below its tangent"
+    source = Source("gu2024softmax", "Fact A.5")
+    population = Arguments()
+    relation = AtMost()
+    control = Control("at most 1 - x/2 - x²/8", lambda value, problem: value - problem.x**2 / 8)
+    controls = "the square root near 1"
+    unexplained = "the difference, x²/8 + O(x³)"
+
+    def predict(self, problem: Argument) -> Array:
+        return 1 - problem.x / 2
+
+    def measure(self, problem: Argument, key: Key[Array, ""]) -> Array:
+        return jnp.sqrt(1 - problem.x)
+
+    def trivial(self, problem: Argument) -> Array:
+        """A square root lies between its argument and 1."""
+        return jnp.maximum(1.0, 1 - problem.x)
+
+
+class ExponentialNearOne(Claim[Argument]):
+    """|exp(x) - 1| <= 2 |x| for |x| <= 0.1. The least constant is (exp(0.1) - 1) / 0.1 = 1.052."""
+
+    title = "An exponential near 1"
+    source = Source("gu2024softmax", "Fact A.6")
+    population = Arguments()
+    relation = AtMost()
+    control = Control("at most |x|", lambda value, problem: value / 2)
+    controls = "the change of an exponential"
+    unexplained = "the factor 2: 1.052 is enough"
+
+    def predict(self, problem: Argument) -> Array:
+        return 2 * jnp.abs(problem.x)
+
+    def measure(self, problem: Argument, key: Key[Array, ""]) -> Array:
+        return jnp.abs(jnp.expm1(problem.x))
+
+    def trivial(self, problem: Argument) -> Array:
+        """The exponential increases: exp(0.1) - 1 for every x of the interval."""
+        return jnp.asarray(math.expm1(problem.largest))
+
+
+def _half_as_wide(ends: Array, problem: Argument) -> Array:
+    centre = jnp.asarray([0.5, -0.5])
+    return centre + (ends - centre) / 2
+
+
+class ExponentialSecondOrder(Claim[Argument]):
+    """exp(x) = 1 + x + theta x² for |x| <= 0.01 with theta between (exp(-h) - 1 + h) / h² = 0.49834 and
+    (exp(h) - 1 - h) / h² = 0.50167, h = 0.01: what the source writes as Theta(1). Both ends are attained.
+    """
+
+    title = "The second order of an exponential"
+    source = Source("gu2024softmax", "Fact A.8", note="with the range of Theta(1)")
+    population = Arguments(largest=0.01, law=near_zero)
+    relation = AtMost()
+    control = Control("theta differs from 1/2 by half as much", _half_as_wide)
+    controls = "the remainder of an exponential after the linear term"
+    unexplained = "nothing: the range is exact"
+    reading = "Theta(1) is the range of theta on [-0.01, 0.01]"
+
+    def hypotheses(self, problem: Argument) -> list[Hypothesis]:
+        return [Hypothesis("the argument is not 0", jnp.abs(problem.x), ">", 0.0, "theta is a quotient by x²")]
+
+    def predict(self, problem: Argument) -> Array:
+        """The largest theta, and minus the smallest, by the series sum_k h^k / (k + 2)!."""
+        ends = [sum(h**k / math.factorial(k + 2) for k in range(8)) for h in (problem.largest, -problem.largest)]
+        return jnp.asarray([ends[0], -ends[1]])
+
+    def measure(self, problem: Argument, key: Key[Array, ""]) -> Array:
+        """Theta and minus theta."""
+        theta = (jnp.expm1(problem.x) - problem.x) / problem.x**2
+        return jnp.stack([theta, -theta])
+
+    def condition(self, problem: Argument) -> Array:
+        """exp(x) - 1 and x are of size |x|, their difference of size x²/2."""
+        return 2 / jnp.abs(problem.x)
+
+    def trivial(self, problem: Argument) -> Array:
+        """Lagrange's remainder: theta = exp(s)/2 for some |s| <= |x|."""
+        return jnp.asarray([math.exp(problem.largest), -math.exp(-problem.largest)]) / 2
+
+
+class GeometricSeries(Claim[Argument]):
+    """sum_{i >= 0} x^i = 1 / (1 - x) for |x| < 1.
+
+    The source states it as an upper bound for x in (0, 0.1) and then uses it, in equation 10, just below 1; it is true
+    there as well. Half of the sampled x are as printed, half as used, up to 0.999.
+    """
+
+    title = "The geometric series"
+    source = Source("gu2024softmax", "Fact A.7", "(10)", note="on the range that (10) uses")
+    population = Arguments(largest=0.999, law=below_one)  # nearer to 1 the terms after 2^16 are above rounding
+    relation = Equal()
+    control = Control("x / (1 - x)", lambda value, problem: problem.x * value)
+    controls = "the sum of errors that shrink by a constant factor"
+    unexplained = "nothing"
+
+    def predict(self, problem: Argument) -> Array:
+        return 1 / (1 - problem.x)
+
+    def measure(self, problem: Argument, key: Key[Array, ""]) -> Array:
+        """The sum of 2^16 terms, by doubling: the first 2k terms are 1 + x^k times the first k."""
+        total, power = jnp.ones(()), problem.x
+        for _ in range(16):
+            total, power = total * (1 + power), power * power
+        return total
+
+    def condition(self, problem: Argument) -> Array:
+        """The rounding of x^k grows by squaring; it counts by its share k x^k of the sum, at most 1/(1 - |x|)."""
+        return 1 / (1 - jnp.abs(problem.x))

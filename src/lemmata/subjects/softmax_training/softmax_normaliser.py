@@ -1,0 +1,201 @@
+"""The softmax of random hidden units: its denominator and its shares, before and after every unit has moved by R.
+
+This theory controls the sum alpha_i = sum_r exp(<w_r, x_i>) and the shares S_ir = exp(<w_r, x_i>) / alpha_i through the
+bound B on logits. It assumes inputs in the unit ball and moves |v_r - w_r| <= R < 0.01. It leaves unexplained the
+normalisation: sums are bounded term by term at the largest term, so that each step costs a factor exp(B) where the
+mean of an exponential would do; a share changes by less than 2 R S_ir exp(2 R) and <z, S_i> by less than R, whatever B.
+The source's probability is 1 - delta/poly(n k), its polynomial unnamed; each part is judged here at 1 - delta.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.engine.claims import Control
+from lemmata.engine.problems._random_units import RandomUnits
+from lemmata.engine.problems._softmax_parameters import CONSTANT
+
+from ._units import AbstractPart, exponential_change, part, share_change
+
+
+class DenominatorChange(AbstractPart):
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
+    x_1, ..., x_n in the unit ball, the denominators alpha_i = sum_r exp(<w_r, x_i>) and alpha~_i = sum_r exp(<v_r,
+    x_i>) of the softmax differ, with probability at least 1 - delta, for all inputs by at most
+
+        |alpha_i - alpha~_i| <= m R exp(B + R),
+
+    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs.
+    """
+
+    title = "Moved units change the softmax's denominator by at most m R exp(B+R)"
+    source = part(8)
+    control = Control(
+        "at most m R exp(sigma²/2), the mean of an exponential for its bound",
+        lambda bound, problem: problem.width * problem.radius * jnp.exp(problem.sigma**2 / 2),
+    )
+    controls = "the change of the denominator"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        return problem.width * problem.radius * jnp.exp(problem.bound + problem.radius)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest change."""
+        return jnp.abs(exponential_change(x, weight, change).sum(axis=1)).max()
+
+    def trivial(self, problem: RandomUnits) -> Array:
+        """The larger of the two, by part 5."""
+        return problem.width * jnp.exp(problem.bound + problem.radius)
+
+
+class InverseDenominatorChange(AbstractPart):
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
+    x_1, ..., x_n in the unit ball, the denominators alpha_i = sum_r exp(<w_r, x_i>) and alpha~_i = sum_r exp(<v_r,
+    x_i>) of the softmax satisfy, with probability at least 1 - delta, for all inputs
+
+        |1/alpha_i - 1/alpha~_i| <= (R/m) exp(3B + 2R),
+
+    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs.
+    """
+
+    title = "Moved units change the inverse denominator by at most R exp(3B+2R)/m"
+    source = part(9)
+    control = Control(
+        "at most R exp(-sigma²/2)/m, the inverse of the mean of an exponential for exp(3B + 2R)",
+        lambda bound, problem: problem.radius / problem.width * jnp.exp(-(problem.sigma**2) / 2),
+        loose="exp(3B) is at least 20 where means of exponentials are near 1: no near control",
+    )
+    controls = "the change of the inverse of the denominator"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        return problem.radius / problem.width * jnp.exp(3 * problem.bound + 2 * problem.radius)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest change, from the change of the denominator."""
+        before, after = jnp.exp(x @ weight).sum(axis=1), jnp.exp(x @ (weight + change)).sum(axis=1)
+        return jnp.abs(exponential_change(x, weight, change).sum(axis=1) / (before * after)).max()
+
+    def trivial(self, problem: RandomUnits) -> Array:
+        """The larger of the two, by part 5."""
+        return jnp.exp(problem.bound + problem.radius) / problem.width
+
+
+class ShareBound(AbstractPart):
+    """For m units with independent weights w_r ~ N(0, sigma² I), r = 1, ..., m, and inputs x_1, ..., x_n in the unit
+    ball, with probability at least 1 - delta, the shares S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) are at most
+
+        S_ir <= exp(2B)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1),   k the number of outputs.
+    """
+
+    title = "Shares of random units are at most exp(2B)/m"
+    source = part(10)
+    control = Control(
+        "at most exp(B/10)/m: C = 1, and a denominator of m",
+        lambda bound, problem: jnp.exp(problem.bound / CONSTANT) / problem.width,
+        loose="exp(2B) is at least 7.4, and m times the largest share is 1.2: no near control",
+    )
+    controls = "the largest share"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        return jnp.exp(2 * problem.bound) / problem.width
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest share."""
+        values = jnp.exp(x @ weight)
+        return (values / values.sum(axis=1, keepdims=True)).max()
+
+    def trivial(self, problem: RandomUnits) -> Array:
+        """A share is at most 1."""
+        return jnp.ones(())
+
+
+class MovedShareBound(AbstractPart):
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
+    x_1, ..., x_n in the unit ball, with probability at least 1 - delta, the shares
+    S~_ir = exp(<v_r, x_i>) / sum_s exp(<v_s, x_i>) are at most
+
+        S~_ir <= exp(2B + 2R)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1),   k the number of outputs.
+    """
+
+    title = "Shares of moved units are at most exp(2B+2R)/m"
+    source = part(11)
+    control = Control(
+        "at most exp(B/10 + R)/m: C = 1, and a denominator of m",
+        lambda bound, problem: jnp.exp(problem.bound / CONSTANT + problem.radius) / problem.width,
+        loose="exp(2B) is at least 7.4, and m times the largest share is 1.2: no near control",
+    )
+    controls = "the largest share after the units have moved"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        return jnp.exp(2 * problem.bound + 2 * problem.radius) / problem.width
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest share."""
+        values = jnp.exp(x @ (weight + change))
+        return (values / values.sum(axis=1, keepdims=True)).max()
+
+    def trivial(self, problem: RandomUnits) -> Array:
+        """A share is at most 1."""
+        return jnp.ones(())
+
+
+class ShareChange(AbstractPart):
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
+    x_1, ..., x_n in the unit ball, the shares S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) and S~_ir, the same of the
+    v_r, differ, with probability at least 1 - delta, for all inputs and units by at most
+
+        |S_ir - S~_ir| <= (R/m) exp(4B + 3R),
+
+    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs.
+    """
+
+    title = "Moved units change a share by at most R exp(4B+3R)/m"
+    source = part(12)
+    control = Control(
+        "at most 2 R/m, the first order of one unit against the others at equal shares",
+        lambda bound, problem: jnp.asarray(2 * problem.radius / problem.width),
+        loose="exp(4B) is at least 54 where 2 is enough: no near control",
+    )
+    controls = "the change of a share"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        return problem.radius / problem.width * jnp.exp(4 * problem.bound + 3 * problem.radius)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest change."""
+        return jnp.abs(share_change(x, weight, change)).max()
+
+    def trivial(self, problem: RandomUnits) -> Array:
+        """Shares lie between 0 and 1."""
+        return jnp.ones(())
+
+
+class AverageChange(AbstractPart):
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
+    x_1, ..., x_n in the unit ball, let S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) be the shares and S~_ir the same
+    of the v_r. With probability at least 1 - delta, for all inputs and all z in [-1, 1]^m,
+
+        |<z, S_i> - <z, S~_i>| <= R exp(4B + 3R),
+
+    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs. The largest over z
+    is sum_r |S_ir - S~_ir|, which is at most 2 tanh(R/2) < R: no power of exp(B) is needed.
+    """
+
+    title = "Moved units change averages over shares by at most R exp(4B+3R)"
+    source = part(13)
+    control = Control(
+        "at most 0.98 R, below what half of the units each way attains",
+        lambda bound, problem: jnp.asarray(0.98 * problem.radius),
+        loose="exp(4B) is at least 54 where 1 is enough: no near control",
+    )
+    controls = "the change of an average over units"
+
+    def predict(self, problem: RandomUnits) -> Array:
+        return problem.radius * jnp.exp(4 * problem.bound + 3 * problem.radius)
+
+    def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
+        """The largest change, at z = sign(S - S~)."""
+        return jnp.abs(share_change(x, weight, change)).sum(axis=1).max()
+
+    def trivial(self, problem: RandomUnits) -> Array:
+        """Averages of z lie between -1 and 1."""
+        return jnp.asarray(2.0)

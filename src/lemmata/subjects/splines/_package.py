@@ -1,0 +1,82 @@
+"""A package: many splines on one constellation, their values and derivatives by two matrix products."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers, require_float64
+from lemmata.errors import ShapeError
+
+from ._constellations import AbstractConstellation
+from ._covariance import SplineCovariance
+
+
+class Package(eqx.Module):
+    """m splines F: R^p -> R^m that take given values Y at the N points t_j of one constellation.
+
+        F(z) = M(z) C,   C = K^-1 Y,   M_ij = k(|z_i - t_j|),   K_ij = k(|t_i - t_j|).
+
+    With M at hand the values cost n N m operations for n points. For a cotangent G (n, m),
+
+        d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
+
+    which is two products again, and needs no array of n N p numbers. Leading axes of z and Y are those of several
+    packages side by side, and broadcast.
+
+    Args:
+        constellation: the points.
+        covariance: k.
+        values: Y (..., N, m).
+
+    Raises:
+        ShapeError: Y has not a row a point.
+        DataError: values that are not finite.
+        PrecisionError: in float32, where K with its large level has lost its small eigenvalues.
+
+    Source: Bakhvalov (2025).
+
+    >>> import jax
+    >>> from lemmata.subjects.splines import Hyperoctahedron
+    >>> with jax.enable_x64(True):
+    ...     h = Hyperoctahedron(3)
+    ...     package = Package(h, SplineCovariance(), h.points[:, :2])
+    ...     package(h.points).round(9).tolist()[1]
+    [1.0, 0.0]
+    """
+
+    constellation: AbstractConstellation
+    covariance: SplineCovariance
+    values: Float[Array, "... N m"]
+
+    def __check_init__(self):
+        require_float64("a package of polyharmonic splines")
+        nodes = self.constellation.points.shape[0]
+        if jnp.ndim(self.values) < 2 or jnp.shape(self.values)[-2] != nodes:
+            raise ShapeError(
+                "values", found=f"shape {jnp.shape(self.values)}", rule=f"(..., {nodes}, m), a row a point"
+            )
+        check_numbers("values", self.values)
+
+    def coefficients(self) -> Float[Array, "... N m"]:
+        """C = K^-1 Y."""
+        return self.constellation.solve(self.covariance, self.values)
+
+    def __call__(self, z: Float[Array, "... n p"]) -> Float[Array, "... n m"]:
+        """F at points z."""
+        return self.covariance(self._squared(z)) @ self.coefficients()
+
+    def pull_back(self, z: Float[Array, "... n p"], cotangent: Float[Array, "... n m"]) -> Float[Array, "... n p"]:
+        """The gradient of <cotangent, F(z)> in z."""
+        weights = self.covariance.pull(self._squared(z)) * (cotangent @ jnp.swapaxes(self.coefficients(), -1, -2))
+        return z * jnp.sum(weights, axis=-1, keepdims=True) - self.constellation.combine(weights)
+
+    def influence(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
+        """H = M K^-1, by which F(z) = H Y depends on the values; as K is symmetric, K^-1 is applied to M'."""
+        covariances = jnp.swapaxes(self.covariance(self._squared(z)), -1, -2)
+        return jnp.swapaxes(self.constellation.solve(self.covariance, covariances), -1, -2)
+
+    def _squared(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
+        if jnp.shape(z)[-1] != self.constellation.dimension:
+            rule = f"points of R^{self.constellation.dimension}, one a row"
+            raise ShapeError("z", found=f"shape {jnp.shape(z)}", rule=rule)
+        return self.constellation.squared_distances(z)

@@ -1,0 +1,8 @@
+"""Stability: how far one row moves what is learned, what that says of new rows, and where more of anything hurts."""
+
+from ._bias_variance import BiasVariance as BiasVariance
+from ._bias_variance import bias_variance as bias_variance
+from ._replace_one import ReplaceOne as ReplaceOne
+from ._replace_one import replace_one as replace_one
+from ._stability import Stability as Stability
+from ._stability import stability as stability

@@ -1,0 +1,107 @@
+"""Squared error is bias, variance and noise; what two fits to separate rows tell of them.
+
+This theory controls the expected squared error of any estimator at a new noisy target. It assumes noise of mean 0 and
+one variance that is independent of the fit; it leaves unexplained how the parts depend on the estimator.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Source
+from lemmata.engine.problems._signed_noise import SignedNoise, SignedNoises
+
+_DRAWS = 64
+
+
+def _median(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
+    """The median of each value and its two neighbours, ends repeated."""
+    ends = jnp.concatenate([y[:, :1], y, y[:, -1:]], axis=1)
+    return jnp.median(jnp.stack([ends[:, :-2], ends[:, 1:-1], ends[:, 2:]]), axis=0)
+
+
+def _two_means(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
+    """The mean of the left part and that of the right, cut where they fit best: a tree with one split."""
+    n = y.shape[1]
+    left = (jnp.arange(n) <= jnp.arange(n - 1)[:, None]).astype(y.dtype)
+    mean = lambda part: (y @ part.T / part.sum(axis=1))[:, :, None] * part
+    fits = mean(left) + mean(1 - left)
+    best = jnp.sum((fits - y[:, None]) ** 2, axis=2).argmin(axis=1)
+    return jnp.take_along_axis(fits, best[:, None, None], axis=1)[:, 0]
+
+
+def _shrunk(y: Float[Array, "m n"]) -> Float[Array, "m n"]:
+    """Values moved towards 0 by a quarter of the largest, and kept at 0 where they reach it."""
+    return jnp.sign(y) * jnp.maximum(jnp.abs(y) - jnp.abs(y).max(axis=1, keepdims=True) / 4, 0.0)
+
+
+def _fits(y: Float[Array, "m n"]) -> Float[Array, "3 m n"]:
+    return jnp.stack([_median(y), _two_means(y), _shrunk(y)])
+
+
+def _parts(problem: SignedNoise) -> tuple[Array, Array]:
+    """Squared bias and variance of each estimator, means over points: exact, over all training sets."""
+    fits = _fits(problem.every)
+    return jnp.mean((fits.mean(axis=1) - problem.values) ** 2, axis=1), jnp.mean(fits.var(axis=1), axis=1)
+
+
+class BiasVariance(Claim[SignedNoise]):
+    """Where y = f(x) + noise of mean 0 and variance sigma², any estimator f_S from a sample S has the expected squared
+    error, at a new y that is independent of S,
+
+        E(y - f_S(x))² = (E f_S(x) - f(x))² + Var f_S(x) + sigma²:
+
+    squared bias, variance and noise. Here for a running median, a split into two means, and a threshold, none of which
+    is linear in the targets; predicted by listing all samples, measured by fits to random ones.
+    """
+
+    title = "Squared error is bias, variance and noise"
+    source = Source("emergence2026", "Proposition 8.16")
+    population = SignedNoises()
+    relation = EqualInMean(resolution=0.05)
+    control = Control("without the noise", lambda error, problem: error - problem.noise**2)
+    controls = "the expected squared error of any estimator"
+    unexplained = "other losses, which have no such sum"
+    trials = 128
+
+    def predict(self, problem: SignedNoise) -> Array:
+        bias, variance = _parts(problem)
+        return bias + variance + problem.noise**2
+
+    def measure(self, problem: SignedNoise, key: Key[Array, ""]) -> Array:
+        keys = jax.random.split(key)
+        fits, new = _fits(problem.draw(keys[0], _DRAWS)), problem.draw(keys[1], _DRAWS)
+        return jnp.mean((new - fits) ** 2, axis=(1, 2))
+
+
+class TwoFitsTellVariance(Claim[SignedNoise]):
+    """Two fits f_1, f_2 of any estimator to independent samples of one law decompose the error at a new y, for which
+    the truth need not be known:
+
+        E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance.
+
+    Bias and noise are not told apart.
+    """
+
+    title = "Two fits to separate rows tell variance from the rest"
+    source = Source("emergence2026", "Proposition 8.16", note="as an estimate from data")
+    population = SignedNoises()
+    relation = EqualInMean(resolution=0.05)
+    control = Control(
+        "the mean of two fits for one, their squared distance for half of it",
+        lambda parts, problem: jnp.stack([parts[0] + parts[1] / 2, 2 * parts[1]]),
+    )
+    controls = "what data tell of bias and variance"
+    unexplained = "how much of the first part is noise"
+    trials = 256
+
+    def predict(self, problem: SignedNoise) -> Array:
+        bias, variance = _parts(problem)
+        return jnp.stack([bias + problem.noise**2, variance])
+
+    def measure(self, problem: SignedNoise, key: Key[Array, ""]) -> Array:
+        keys = jax.random.split(key, 3)
+        first, second = (_fits(problem.draw(own, _DRAWS)) for own in keys[:2])
+        new = problem.draw(keys[2], _DRAWS)
+        rest = jnp.mean((new - first) * (new - second), axis=(1, 2))
+        return jnp.stack([rest, jnp.mean((first - second) ** 2, axis=(1, 2)) / 2])

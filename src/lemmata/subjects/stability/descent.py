@@ -1,0 +1,200 @@
+"""Stochastic gradient descent: two runs with the same indices on samples that differ in one row.
+
+This theory controls how far such runs drift apart, averaged over the row that is replaced, for convex losses. It
+assumes steps that are short against the curvature, or pays for their absence; it leaves unexplained losses that are not
+convex, and why many epochs do little harm.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Source, Status
+from lemmata.engine.problems._coupled_runs import (
+    ConvexRuns,
+    CoupledRuns,
+    KickedPaths,
+    KickedRuns,
+    StronglyConvexRuns,
+)
+
+
+def _last(problem: CoupledRuns, replaced: Array | int) -> Float[Array, " d"]:
+    """The weights after all steps with that row replaced; -1 replaces none."""
+    rows = problem.rows
+
+    def one(at, step):
+        index, size = step
+        other = index == replaced
+        x = jnp.where(other, rows.other_x[index], rows.x[index])
+        y = jnp.where(other, rows.other_y[index], rows.y[index])
+        slope = jnp.clip((x @ at - y) / rows.zone, -1.0, 1.0) * x + rows.decay * at
+        moved = at - size * slope
+        return moved * jnp.minimum(1.0, problem.radius / jnp.maximum(jnp.linalg.norm(moved), 1e-300)), None
+
+    return jax.lax.scan(one, jnp.zeros(rows.x.shape[1]), (problem.path, problem.steps))[0]
+
+
+def _drift(problem: CoupledRuns) -> Float[Array, ""]:
+    """The largest change of a loss, penalty included, over rows and replacements; the mean over the replaced row."""
+    losses = lambda at: problem.rows.losses(at) + problem.rows.decay * at @ at / 2
+    before = losses(_last(problem, -1))
+    change = lambda i: jnp.abs(losses(_last(problem, i)) - before).max()
+    return jnp.mean(jax.vmap(change)(jnp.arange(len(problem.rows.y))))
+
+
+def _steps_and_size(problem: CoupledRuns) -> Array:
+    """Each step rounds; losses at far targets are large beside their changes."""
+    rows = problem.rows
+    far = jnp.abs(jnp.concatenate([rows.y, rows.other_y])).max()
+    return len(problem.path) + far / (rows.lipschitz**2 * jnp.mean(problem.steps)) * len(rows.y)
+
+
+class SgdStability(Claim[CoupledRuns]):
+    """Two runs of stochastic gradient descent from one start, with the same indices and steps a_t <= 2/beta, on samples
+    of N rows that differ in one, for convex, beta-smooth and L-Lipschitz losses: averaged over the row that is
+    replaced, for every sequence of indices and every z_i,
+
+        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= (2 L²/N) sum_t a_t,
+
+    so that with indices at random it is the expectation for any single row. Linear losses with opposed slopes attain
+    it.
+    """
+
+    title = "Runs on neighbouring samples drift apart only at the replaced row"
+    source = Source("hardt2016", "Theorem 3.8", note="averaged over the replaced row instead of the indices")
+    population = ConvexRuns()
+    relation = AtMost()
+    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    controls = "how far one row moves the losses of stochastic gradient descent"
+    unexplained = "losses that are not convex"
+
+    def predict(self, problem: CoupledRuns) -> Array:
+        return 2 * problem.lipschitz**2 * problem.steps.sum() / len(problem.rows.y)
+
+    def measure(self, problem: CoupledRuns, key: Key[Array, ""]) -> Array:
+        return _drift(problem)
+
+    def condition(self, problem: CoupledRuns) -> Array:
+        return _steps_and_size(problem)
+
+    def trivial(self, problem: CoupledRuns) -> Array:
+        """Each run moves by at most L a_t a step."""
+        return 2 * problem.lipschitz**2 * problem.steps.sum()
+
+
+class SgdStronglyConvex(Claim[CoupledRuns]):
+    """Two runs of projected stochastic gradient descent with the same indices and a constant step of at most 1/beta, on
+    samples of N rows that differ in one, for losses that are gamma-strongly convex, beta-smooth and L-Lipschitz on the
+    ball of the weights: averaged over the row that is replaced, after any number of steps,
+
+        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N).
+    """
+
+    title = "With strong convexity the drift stops growing"
+    source = Source("hardt2016", "Theorem 3.9", note="averaged over the replaced row instead of the indices")
+    population = StronglyConvexRuns()
+    relation = AtMost()
+    control = Control("half of it", lambda bound, problem: bound / 2)
+    controls = "how far one row moves the losses of stochastic gradient descent"
+    unexplained = "why L on the whole ball should count, where runs see a small part of it"
+
+    def predict(self, problem: CoupledRuns) -> Array:
+        return 2 * problem.lipschitz**2 / (problem.rows.decay * len(problem.rows.y))
+
+    def measure(self, problem: CoupledRuns, key: Key[Array, ""]) -> Array:
+        return _drift(problem)
+
+    def condition(self, problem: CoupledRuns) -> Array:
+        return _steps_and_size(problem)
+
+    def trivial(self, problem: CoupledRuns) -> Array:
+        """Weights are at most a diameter apart."""
+        return 2 * problem.lipschitz * problem.radius
+
+
+def _apart(problem: KickedRuns) -> Float[Array, ""]:
+    """L |w_T - w_T^(i)|, the mean over i, where all rows are the maximum, from 0, and w_T stays there."""
+    along = jnp.full(problem.d, -problem.tilt / jnp.sqrt(problem.d))
+    kick = problem.slope * jnp.append(along, jnp.sqrt(1 - problem.tilt**2))
+
+    def last(replaced: Array) -> Array:
+        def one(at, index):
+            largest = jnp.argmax(at[:-1])
+            size = jnp.where(at[largest] > 0, problem.slope, 0.0) * (index != replaced)
+            return at.at[largest].add(-problem.step * size) - problem.step * kick * (index == replaced), None
+
+        return jax.lax.scan(one, jnp.zeros(problem.d + 1), problem.path)[0]
+
+    ends = jax.lax.map(last, jnp.arange(problem.n), batch_size=16)
+    return problem.slope * jnp.mean(jnp.linalg.norm(ends, axis=1))
+
+
+class OnlyHitsDrift(Claim[KickedRuns]):
+    """As printed: of two runs of stochastic gradient descent with the same indices on samples of N rows that differ in
+    one, most steps are shared, and only hits of the replaced row create drift: with convex L-Lipschitz losses and T
+    steps of size eta, averaged over the row,
+
+        L mean_i |w_T - w_T^(i)| <= 2 L² eta T/N.
+
+    Shared steps on losses without smoothness create drift as well: with L max(0, w_1, ..., w_d) for all rows one linear
+    loss in a row's place sets off steps that move coordinate after coordinate. It fails for T between about 9 and N²/4,
+    by a factor of 1.5 at T = 4 N = 192.
+    """
+
+    title = "Only hits create drift, as printed"
+    source = Source("emergence2026", "Figure 8.13", note="as printed, without smoothness")
+    population = KickedPaths()
+    relation = AtMost()
+    control = Control("half of it", lambda bound, problem: bound / 2)
+    controls = "how far runs on neighbouring samples drift apart"
+    unexplained = "losses that are smooth, for which it holds"
+    expected = Status.REFUTED
+
+    def hypotheses(self, problem: KickedRuns) -> list[Hypothesis]:
+        t, n = len(problem.path), problem.n
+        name, why = "steps are between 9 and n²/4", "the window of the failure"
+        return [Hypothesis(name, min(t - 9, n**2 / 4 - t), ">", 0, why)]
+
+    def predict(self, problem: KickedRuns) -> Array:
+        return 2 * problem.slope**2 * problem.step * len(problem.path) / problem.n
+
+    def measure(self, problem: KickedRuns, key: Key[Array, ""]) -> Array:
+        return _apart(problem)
+
+    def trivial(self, problem: KickedRuns) -> Array:
+        """Each run moves by at most L eta a step."""
+        return 2 * problem.slope**2 * problem.step * len(problem.path)
+
+
+class SmoothnessIsNeeded(Claim[KickedRuns]):
+    """Without smoothness shared steps drift, too: for convex L-Lipschitz losses, T steps of size eta and samples of N
+    rows that differ in one, with the same indices, averaged over the row that is replaced,
+
+        L mean_i |w_T - w_T^(i)| <= L² (2 eta sqrt(T) + 4 eta T/N).
+
+    Losses L max(0, w_1, ..., w_d) with one linear loss reach the order of the first term.
+    """
+
+    # Of the squared distance, a shared step adds at most (2 L eta)², since subgradients of one convex function are
+    # monotone; a hit 4 L eta times the distance beside that. With H the sum of steps at hits the largest distance M so
+    # far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H; the mean of H over rows is eta T/N.
+    title = "Without smoothness runs drift like the square root of the steps"
+    source = Source("bassily2020", note="main result, for sampling with replacement")
+    population = KickedPaths()
+    relation = AtMost()
+    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    controls = "how far runs on neighbouring samples drift apart"
+    unexplained = "smooth losses, of which the first term is absent"
+    corrects = OnlyHitsDrift
+
+    def predict(self, problem: KickedRuns) -> Array:
+        t = len(problem.path)
+        return problem.slope**2 * problem.step * (2 * t**0.5 + 4 * t / problem.n)
+
+    def measure(self, problem: KickedRuns, key: Key[Array, ""]) -> Array:
+        return _apart(problem)
+
+    def trivial(self, problem: KickedRuns) -> Array:
+        """Each run moves by at most L eta a step."""
+        return 2 * problem.slope**2 * problem.step * len(problem.path)

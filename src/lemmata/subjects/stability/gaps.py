@@ -1,0 +1,148 @@
+"""The generalisation gap of an algorithm is how much it notices that one row was replaced.
+
+This theory controls the expected difference between risk and empirical risk, for any algorithm, and exactly for least
+squares. It assumes independent rows of one law; it leaves unexplained how far a single sample is from the expectation.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve
+from jaxtyping import Array, Key
+from sklearn.tree import DecisionTreeRegressor
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Source
+from lemmata.engine.problems._black_boxes import GaussianSample, GaussianSamples, SampledLaw, SampledLaws
+from lemmata.subjects.stability import replace_one
+
+_FRESH = 200
+_DRAWS = 24
+_MEANS = 512
+
+
+def _ridge(x: np.ndarray, y: np.ndarray):
+    kernel = lambda inputs: np.exp(-np.sum((inputs[:, None] - x) ** 2, axis=2) / 4)
+    coefficients = np.linalg.solve(kernel(x) + 0.3 * np.eye(len(x)), y)
+    return lambda inputs: kernel(inputs) @ coefficients
+
+
+def _neighbour(x: np.ndarray, y: np.ndarray):
+    return lambda inputs: y[np.sum((inputs[:, None] - x) ** 2, axis=2).argmin(axis=1)]
+
+
+# Each with the size of its gap in units of the noise variance, about: fits that reproduce a row's noise have twice that
+# and the change of the target.
+_ALGORITHMS = (
+    (_ridge, 1.3),
+    (lambda x, y: DecisionTreeRegressor(min_samples_leaf=2, random_state=0).fit(x, y), 2.6),
+    (_neighbour, 2.9),
+)
+
+
+def _squares(predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return (predicted - y) ** 2
+
+
+def _units(problem: SampledLaw) -> list[tuple]:
+    return [(fit, size * float(problem.noise) ** 2) for fit, size in _ALGORITHMS]
+
+
+class GapIsInstability(Claim[SampledLaw]):
+    """For any algorithm A and any loss l, S a sample of independent rows z_1, .., z_N of one law and S^(i) the sample
+    with z_i replaced by another row of that law,
+
+        E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]:
+
+    the expected generalisation gap is the mean change of the loss at a row when it is replaced. Here for squared loss
+    for kernel ridge regression, a regression tree and the nearest neighbour, in units of sigma² about as large as their
+    gaps.
+    """
+
+    title = "The generalisation gap is instability under replacement"
+    source = Source("bousquet2002", "Lemma 7", note="for any algorithm, as in shalev2010")
+    population = SampledLaws()
+    relation = EqualInMean(relative=False, resolution=0.2, over="problems")
+    control = Control("half of it", lambda change, problem: change / 2)
+    controls = "the expected generalisation gap of any algorithm"
+    unexplained = "how far the gap of one sample is from its expectation"
+    traced = False  # trees
+    trials = 256
+
+    def predict(self, problem: SampledLaw) -> Array:
+        """The change at each of the rows."""
+        x, y, pool_x, pool_y = (np.asarray(rows) for rows in (problem.x, problem.y, problem.pool_x, problem.pool_y))
+        changes = [
+            replace_one(fit, (x, y), (pool_x, pool_y), len(y), _squares, np.random.default_rng(0)).changes.mean() / unit
+            for fit, unit in _units(problem)
+        ]
+        return jnp.asarray(changes)
+
+    def measure(self, problem: SampledLaw, key: Key[Array, ""]) -> Array:
+        """The loss at 200 new rows less that at the training rows."""
+        x, y = np.asarray(problem.x), np.asarray(problem.y)
+        fresh_x, fresh_y = problem.draw(key, _FRESH)
+        gaps = []
+        for fit, unit in _units(problem):
+            model = fit(x, y)
+            predict = getattr(model, "predict", model)
+            gaps.append((_squares(predict(fresh_x), fresh_y).mean() - _squares(predict(x), y).mean()) / unit)
+        return jnp.asarray(gaps)
+
+
+class LeastSquaresGap(Claim[GaussianSample]):
+    """For least squares on n rows with p < n - 1 standard normal inputs, a linear target and noise of variance sigma²,
+    the expected squared loss on a new row less that on the training rows is exactly
+
+        sigma² [ (1 + p/(n - p - 1)) - (1 - p/n) ] = sigma² [ p/(n - p - 1) + p/n ].
+
+    Mallows' 2 sigma² p/n holds for new noise at the old inputs.
+    """
+
+    title = "The generalisation gap of least squares"
+    source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of normal inputs")
+    population = GaussianSamples()
+    relation = EqualInMean(resolution=0.05)
+    control = Control("2 sigma² p/n", lambda gap, problem: 2 * problem.noise**2 * problem.p / problem.n)
+    controls = "the expected generalisation gap of least squares"
+    unexplained = "inputs that are not normal; p near n, where it has no variance"
+    trials = 128
+
+    def predict(self, problem: GaussianSample) -> Array:
+        n, p = problem.n, problem.p
+        return problem.noise**2 * ((1 + p / (n - p - 1)) - (1 - p / n))
+
+    def measure(self, problem: GaussianSample, key: Key[Array, ""]) -> Array:
+        """Fits to 24 samples; the gap does not depend on the coefficients, here 0: the risk is then sigma² + |b|²."""
+        keys = jax.random.split(key)
+        x = jax.random.normal(keys[0], (_DRAWS, problem.n, problem.p))
+        y = problem.noise * jax.random.normal(keys[1], (_DRAWS, problem.n))
+
+        def gap(x: Array, y: Array) -> Array:
+            weights = solve(x.T @ x, x.T @ y, assume_a="pos")
+            return problem.noise**2 + weights @ weights - jnp.mean((x @ weights - y) ** 2)
+
+        return jnp.mean(jax.vmap(gap)(x, y))
+
+
+class MeanGap(Claim[GaussianSample]):
+    """For the mean of N independent numbers of variance sigma² as their prediction, the expected squared loss at a new
+    number less that at the N is exactly 2 sigma²/N, whatever the law.
+    """
+
+    title = "The generalisation gap of a mean"
+    source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of the simplest algorithm")
+    population = GaussianSamples()
+    relation = EqualInMean(resolution=0.1)
+    control = Control("sigma²/N, the risk's share of it", lambda gap, problem: gap / 2)
+    controls = "the expected generalisation gap of a mean"
+    unexplained = "laws without a variance"
+    trials = 128
+
+    def predict(self, problem: GaussianSample) -> Array:
+        return 2 * problem.noise**2 / problem.n
+
+    def measure(self, problem: GaussianSample, key: Key[Array, ""]) -> Array:
+        """Samples of a skewed law of two values, centred; the risk of m as a prediction is sigma² + m²."""
+        seen = problem.noise * (jax.random.bernoulli(key, 0.3, (_MEANS, problem.n)) - 0.3) / 0.21**0.5
+        mean = seen.mean(axis=1, keepdims=True)
+        return problem.noise**2 + jnp.mean(mean**2) - jnp.mean((seen - mean) ** 2)

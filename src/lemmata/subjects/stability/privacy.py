@@ -1,0 +1,305 @@
+"""Privacy is stability in law: how far a private algorithm's losses can move, and what normal noise keeps private.
+
+This theory controls the law of what an algorithm answers, on every two data sets that differ in one row, whatever the
+rows. It leaves open how well a private algorithm learns, and how private one is on typical data.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import log_ndtr
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, Status
+from lemmata.engine.problems._gaussian_releases import GaussianRelease, GaussianReleases
+from lemmata.engine.problems._neighbouring_laws import Channel, NeighbouringLaws, PrivateAlgorithms, PrivateChannels
+
+_CAPTION = "Figure 8.14"
+_PANELS, _REACH, _ROUNDS = 16, 12.0, 100
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
+
+
+def gaussian_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
+    """Phi(r/2 - eps/r) - e^eps Phi(-r/2 - eps/r) at the ratio r of sensitivity to noise, from logarithms."""
+    first, second = (log_ndtr(sign * ratio / 2 - eps / ratio) for sign in (1, -1))
+    return -jnp.exp(first) * jnp.expm1(eps + second - first)
+
+
+def integrated_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
+    """The mean of (1 - e^(eps - L))+ for the privacy loss L of N(r, 1) against N(0, 1), by quadrature.
+
+    At x = r + t + u, t = eps/r - r/2, the loss exceeds eps by r u, so that the integrand is phi(t + u)(1 - e^(-r u)).
+    """
+    start = eps / ratio - ratio / 2
+    # it falls like exp(-t u) where t is large
+    reach = (_REACH + jnp.maximum(-start, 0.0)) / jnp.maximum(1.0, start / 4)
+    edges = jnp.linspace(0.0, 1.0, _PANELS + 1) ** 2 * reach
+    middles, halves = (edges[1:] + edges[:-1]) / 2, jnp.diff(edges) / 2
+    place = middles[:, None] + halves[:, None] * _NODES
+    values = norm.pdf(start + place) * -jnp.expm1(-ratio * place)
+    return jnp.sum(halves[:, None] * _WEIGHTS * values)
+
+
+def least_noise(problem: GaussianRelease) -> Float[Array, ""]:
+    """The least sigma whose integrated delta is within the budget, by bisection in its logarithm."""
+
+    def half(_, ends):
+        middle = (ends[0] + ends[1]) / 2
+        kept = integrated_delta(problem.eps, jnp.exp(middle)) <= problem.delta
+        return jnp.where(kept, middle, ends[0]), jnp.where(kept, ends[1], middle)
+
+    ratio = jnp.exp(jax.lax.fori_loop(0, _ROUNDS, half, (jnp.log(1e-6), jnp.log(1e3)))[0])
+    return problem.sensitivity / ratio
+
+
+def _moved(problem: NeighbouringLaws) -> Array:
+    """By how much the expected loss moves."""
+    return jnp.abs(jnp.vdot(problem.before, problem.loss) - jnp.vdot(problem.after, problem.loss))
+
+
+class PrivacyIsStability(Claim[NeighbouringLaws]):
+    """Replace one row of a data set. If an algorithm is eps-differentially private (no event becomes more than e^eps
+    times as likely), the expectation of any loss of its output with values in [0, 1] moves by at most
+
+        tanh(eps/2) = (e^eps - 1)/(e^eps + 1),
+
+    with equality for randomised response.
+    """
+
+    title = "Private algorithms are stable"
+    source = Source("emergence2026", _CAPTION, note="with the sharp constant")
+    population = PrivateAlgorithms()
+    relation = AtMost()
+    control = Control("by at most 0.95 tanh(eps/2)", lambda bound, problem: 0.95 * bound)
+    controls = "how far one row moves the expected loss"
+    unexplained = "algorithms that are stable without noise; how much noise costs"
+
+    def predict(self, problem: NeighbouringLaws) -> Array:
+        return jnp.tanh(problem.eps / 2)
+
+    def measure(self, problem: NeighbouringLaws, key: Key[Array, ""]) -> Array:
+        return _moved(problem)
+
+    def trivial(self, problem: NeighbouringLaws) -> Array:
+        return jnp.ones(())
+
+    def condition(self, problem: NeighbouringLaws) -> Array:
+        return 1 + 1 / problem.eps
+
+
+class LoosePrivacyStability(Claim[NeighbouringLaws]):
+    """If an algorithm is eps-differentially private, replacing one row moves the expectation of any loss of its output
+    with values in [0, 1] by at most e^eps - 1. This is two to three times the sharp value tanh(eps/2) as eps goes from
+    0 to log 2, and says nothing above log 2.
+    """
+
+    title = "Private algorithms are stable, by the usual constant"
+    source = Source("wang2016private", note="that privacy implies stability")
+    population = PrivateAlgorithms(low=0.05, high=0.69)
+    relation = AtMost()
+    control = Control("by at most a third of it", lambda bound, problem: bound / 3)
+    controls = "how far one row moves the expected loss"
+    unexplained = "the constant, which is two to three times too large"
+
+    def predict(self, problem: NeighbouringLaws) -> Array:
+        return jnp.expm1(problem.eps)
+
+    def measure(self, problem: NeighbouringLaws, key: Key[Array, ""]) -> Array:
+        return _moved(problem)
+
+    def trivial(self, problem: NeighbouringLaws) -> Array:
+        return jnp.ones(())
+
+
+class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
+    """If an algorithm is (eps, delta)-differentially private, P(E) <= e^eps Q(E) + delta for the laws P and Q of its
+    output on any two data sets that differ in one row, then the expectation of any loss of its output with values in
+    [0, 1] moves between them by at most
+
+        1 - 2 (1 - delta)/(1 + e^eps) = tanh(eps/2) + delta (1 - tanh(eps/2)).
+    """
+
+    title = "Algorithms that are private up to delta are stable"
+    source = Source("kairouz2015", note="main result on privacy regions, at equal errors")
+    population = PrivateAlgorithms(leaks=True)
+    relation = AtMost()
+    control = Control("delta costs nothing", lambda bound, problem: jnp.tanh(problem.eps / 2))
+    controls = "how far one row moves the expected loss"
+    unexplained = "which rows are given away"
+
+    def predict(self, problem: NeighbouringLaws) -> Array:
+        return 1 - 2 * (1 - problem.delta) * jax.nn.sigmoid(-problem.eps)
+
+    def measure(self, problem: NeighbouringLaws, key: Key[Array, ""]) -> Array:
+        return _moved(problem)
+
+    def trivial(self, problem: NeighbouringLaws) -> Array:
+        return jnp.ones(())
+
+    def condition(self, problem: NeighbouringLaws) -> Array:
+        return 1 + 1 / problem.eps
+
+
+class PrivateGap(Claim[Channel]):
+    """Rows are independent, of one law, and the algorithm is eps-differentially private. For a loss with values in
+    [0, 1] the expected difference of the losses on new rows and on the training rows is at most
+
+        tanh(eps/4)
+
+    in absolute value, half of what moving one row may do where eps is small.
+
+    Given all rows but one, the output compares its law at that row's value with the mean of these laws; likelihoods
+    within e^eps of each other, a share f of them the larger, differ from their mean by at most
+    f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f = 1/(1 + e^(eps/2)).
+    """
+
+    title = "The generalisation gap of private algorithms"
+    source = Source("emergence2026", _CAPTION, note="for the expected gap, with a sharp constant")
+    stated = Kind.OWN
+    population = PrivateChannels()
+    relation = AtMost()
+    control = Control("at most 0.95 tanh(eps/4)", lambda bound, problem: 0.95 * bound)
+    controls = "the expected generalisation gap"
+    unexplained = "gaps of a single sample"
+
+    def predict(self, problem: Channel) -> Array:
+        return jnp.tanh(problem.eps / 4)
+
+    def measure(self, problem: Channel, key: Key[Array, ""]) -> Array:
+        """Losses of the answers at the row's own value, less those of the answers at another row of the same law."""
+        joint = problem.prior[:, None] * problem.answers
+        apart = problem.prior[:, None] * joint.sum(axis=0)
+        return jnp.abs(jnp.sum((joint - apart) * problem.loss))
+
+    def trivial(self, problem: Channel) -> Array:
+        return jnp.ones(())
+
+    def condition(self, problem: Channel) -> Array:
+        """Sums over outputs, of differences that are smaller than their terms."""
+        return jnp.sqrt(problem.answers.size) / problem.eps
+
+
+class GaussianCurve(Claim[GaussianRelease]):
+    """A statistic that moves by at most D between neighbouring data sets is released with normal noise of standard
+    deviation s in each coordinate. The least delta for which this is (eps, delta)-differentially private is
+
+        delta(eps) = Phi(D/(2s) - eps s/D) - e^eps Phi(-D/(2s) - eps s/D),
+
+    Phi the normal distribution function.
+    """
+
+    title = "The privacy curve of normal noise"
+    source = Source("balle2018", "Theorem 8")
+    population = GaussianReleases()
+    relation = Equal()
+    control = Control("delta is the probability of a loss above eps", lambda delta, problem: _exceeding(problem))
+    controls = "the privacy of a release with normal noise"
+    unexplained = "which statistics have a small sensitivity"
+
+    def predict(self, problem: GaussianRelease) -> Array:
+        return gaussian_delta(problem.eps, problem.sensitivity / problem.sigma)
+
+    def measure(self, problem: GaussianRelease, key: Key[Array, ""]) -> Array:
+        return integrated_delta(problem.eps, problem.sensitivity / problem.sigma)
+
+    def condition(self, problem: GaussianRelease) -> Array:
+        """Of exponents that are sums, and of the two terms' difference."""
+        ratio = problem.sensitivity / problem.sigma
+        exponents = 1 + problem.eps + (problem.eps / ratio + ratio / 2) ** 2
+        return 2 * exponents * _exceeding(problem) / integrated_delta(problem.eps, ratio)
+
+
+def _exceeding(problem: GaussianRelease) -> Array:
+    """The probability of a loss above eps."""
+    ratio = problem.sensitivity / problem.sigma
+    return norm.cdf(ratio / 2 - problem.eps / ratio)
+
+
+class ClassicalGaussianPrinted(Claim[GaussianRelease]):
+    """As printed, but without the condition eps < 1: normal noise of standard deviation
+
+        D sqrt(2 log(1.25/delta)) / eps
+
+    in each coordinate of a statistic with sensitivity D is (eps, delta)-differentially private, for every eps > 0.
+
+    At delta = 1e-5 it is too little from eps = 8.6 on, and at eps = 0.1 more than a half too much.
+    """
+
+    title = "Noise by the classical formula, for every eps"
+    source = Source("dwork2014", "Theorem A.1", note="read without its condition eps < 1")
+    population = GaussianReleases()
+    relation = AtMost()
+    control = Control("half of it", lambda sigma, problem: sigma / 2)
+    controls = "the noise that a release needs"
+    unexplained = "where it is too little"
+    reading = "the formula for every eps, as it is often used"
+    expected = Status.REFUTED
+    trivial = "no amount of noise is known beforehand to be enough"
+
+    def predict(self, problem: GaussianRelease) -> Array:
+        return problem.sensitivity * jnp.sqrt(2 * jnp.log(1.25 / problem.delta)) / problem.eps
+
+    def measure(self, problem: GaussianRelease, key: Key[Array, ""]) -> Array:
+        return least_noise(problem)
+
+    def condition(self, problem: GaussianRelease) -> Array:
+        return 1 + problem.eps
+
+
+class ClassicalGaussian(Claim[GaussianRelease]):
+    """For eps < 1, normal noise of standard deviation
+
+        D sqrt(2 log(1.25/delta)) / eps
+
+    in each coordinate of a statistic with sensitivity D is (eps, delta)-differentially private.
+    """
+
+    title = "Noise by the classical formula, for eps below 1"
+    source = Source("dwork2014", "Theorem A.1")
+    population = GaussianReleases(low=0.05, high=0.999)
+    relation = AtMost()
+    control = Control("two thirds of it", lambda sigma, problem: 2 / 3 * sigma)
+    controls = "the noise that a release needs"
+    unexplained = "the constant, three tenths too large at eps = 1 and delta = 1e-5, and more at smaller eps"
+    corrects = ClassicalGaussianPrinted
+    trivial = "no amount of noise is known beforehand to be enough"
+
+    def predict(self, problem: GaussianRelease) -> Array:
+        return problem.sensitivity * jnp.sqrt(2 * jnp.log(1.25 / problem.delta)) / problem.eps
+
+    def measure(self, problem: GaussianRelease, key: Key[Array, ""]) -> Array:
+        return least_noise(problem)
+
+    def condition(self, problem: GaussianRelease) -> Array:
+        return 1 + 1 / problem.eps
+
+
+class GaussianNoiseForEveryEps(Claim[GaussianRelease]):
+    """For every eps > 0, with z the normal quantile of 1 - delta, normal noise of standard deviation
+
+        D (z + sqrt(z² + 2 eps)) / (2 eps)
+
+    in each coordinate of a statistic with sensitivity D is (eps, delta)-differentially private: there the privacy loss
+    exceeds eps with probability delta.
+    """
+
+    title = "Noise in closed form for every eps"
+    source = Source("dwork2014", "Theorem A.1", note="for every eps, with the normal quantile in place of its bound")
+    population = GaussianReleases()
+    relation = AtMost()
+    control = Control("nine tenths of it", lambda sigma, problem: 0.9 * sigma)
+    controls = "the noise that a release needs"
+    unexplained = "what it is too much by, two fifths at eps = 0.1 and delta = 1e-5"
+    corrects = ClassicalGaussianPrinted
+    trivial = "no amount of noise is known beforehand to be enough"
+
+    def predict(self, problem: GaussianRelease) -> Array:
+        quantile = -norm.ppf(problem.delta)
+        return problem.sensitivity * (quantile + jnp.sqrt(quantile**2 + 2 * problem.eps)) / (2 * problem.eps)
+
+    def measure(self, problem: GaussianRelease, key: Key[Array, ""]) -> Array:
+        return least_noise(problem)
+
+    def condition(self, problem: GaussianRelease) -> Array:
+        return 1 + 1 / problem.eps

@@ -1,0 +1,68 @@
+"""The kernel that a state-space model induces on sequences."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Inexact
+
+from lemmata.errors import ShapeError
+from lemmata.kernels import AbstractKernel
+
+from ._evaluation import final_states
+from ._systems import DiscreteSystem
+
+
+class StateSpaceKernel(AbstractKernel):
+    """K(u, v) = Re <h_T(u), h_T(v)>, the inner product of the states after two sequences of equal length.
+
+    It is the covariance of the last output y_T = Re(c h_T) over readouts c whose entries have independent real and
+    imaginary parts of variance 1. Its rank on any set of sequences is at most N for a real and 2N for a complex system
+    with N states, and no more than T times the channels. The output matrix and the direct path of the system are not
+    used. n sequences cost n T N operations a channel for their states and n² N for their products: nothing is T x T.
+
+    Args:
+        system: the recurrence.
+
+    Raises:
+        ShapeError: where a point is no sequence (length, channels) of at least one step.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.kernels import gram
+        >>> from lemmata.subjects.state_space import ContinuousSystem, StateSpaceKernel, discretise, oscillators
+        >>> modes = ContinuousSystem(oscillators(8), jnp.ones((8, 1)), jnp.ones((1, 8)))
+        >>> kernel = StateSpaceKernel(discretise(modes, 1 / 64))
+        >>> gram(kernel, jnp.ones((3, 64, 1))).shape
+        (3, 3)
+    """
+
+    system: DiscreteSystem
+
+    def states(self, u: Float[Array, "rows *point"]) -> Inexact[Array, "rows n"]:
+        """The states after the last step of each sequence."""
+        channels = self.system.input.shape[1]
+        if u.ndim != 3 or u.shape[2] != channels or u.shape[1] == 0:
+            rule = f"sequences (length, channels) of at least one step, with channels = {channels}"
+            raise ShapeError("points of StateSpaceKernel", found=f"shape {u.shape[1:]}", rule=rule)
+        return final_states(self.system, u)
+
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
+        """Re <h_T(x), h_T(y)>."""
+        return self.cross(x[None], y[None])[0, 0]
+
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
+        """From the states of all sequences."""
+        left, right = (_coordinates(self.states(points)) for points in (x, y))
+        return left @ right.T
+
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
+        """|h_T(x)|²."""
+        return jnp.sum(_coordinates(self.states(x)) ** 2, axis=1)
+
+
+def _coordinates(states: Any) -> Any:
+    """Real parts, then imaginary ones."""
+    if np.dtype(states.dtype).kind != "c":
+        return states
+    return jnp.concatenate([states.real, states.imag], axis=1)

@@ -1,0 +1,141 @@
+"""Linear systems in continuous and in discrete time."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float, Inexact
+
+from lemmata.errors import SettingError
+
+from ._checks import check_entries, check_fits, extent
+from ._matrices import AbstractStateMatrix, DiagonalMatrix, known_eigenvalues
+
+
+class AbstractSystem(eqx.Module):
+    """N states, m inputs, p outputs. Outputs are real: of a complex system Re(C h) + D u.
+
+    Attributes:
+        matrix: A.
+        input: B.
+        output: C.
+        direct: D; None is 0.
+    """
+
+    matrix: eqx.AbstractVar[AbstractStateMatrix]
+    input: eqx.AbstractVar[Inexact[Array, "..."]]
+    output: eqx.AbstractVar[Inexact[Array, "..."]]
+    direct: eqx.AbstractVar[Float[Array, "..."] | None]
+
+    @property
+    def passed(self) -> Float[Array, "p m"]:
+        """D, zeros where there is none."""
+        if self.direct is not None:
+            return self.direct
+        return jnp.zeros((len(self.output), self.input.shape[1]), self.output.real.dtype)
+
+    def response(self, point: Complex[Array, ""]) -> Complex[Array, "p m"]:
+        """The transfer function C (z I - A)^-1 B + D at one point z."""
+        return self.output @ self.matrix.resolvent(point, self.input.astype(point.dtype)) + self.passed
+
+
+class ContinuousSystem(AbstractSystem):
+    """dh/dt = A h + B u, y = Re(C h) + D u.
+
+    Args:
+        matrix: A.
+        input: B, (N, m).
+        output: C, (p, N).
+        direct: D, (p, m), None for 0.
+
+    Raises:
+        ShapeError: where the shapes do not fit.
+        DataError: for an entry that is not finite.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.subjects.state_space import ContinuousSystem, DiagonalMatrix, discretise, run
+        >>> leak = ContinuousSystem(DiagonalMatrix(jnp.array([-1.0])), jnp.ones((1, 1)), jnp.ones((1, 1)))
+        >>> run(discretise(leak, 0.1), jnp.ones((200, 1)))[-1].round(6).tolist()
+        [1.0]
+    """
+
+    matrix: AbstractStateMatrix
+    input: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    output: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    direct: Float[Array, "..."] | None = None
+
+    def __check_init__(self):
+        _check_system(self)
+
+
+class DiscreteSystem(AbstractSystem):
+    """h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k.
+
+    The response to an impulse is D, C B, C A B, C A² B, ... The layers of deep networks count from the state after the
+    input, h_k = A h_{k-1} + B u_k with the output Re(C h_k): that is the output C A here, with D + C B.
+
+    Args:
+        matrix: A.
+        input: B, (N, m).
+        output: C, (p, N).
+        direct: D, (p, m), None for 0.
+
+    Raises:
+        ShapeError: where the shapes do not fit.
+        DataError: for an entry that is not finite.
+    """
+
+    matrix: AbstractStateMatrix
+    input: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    output: Inexact[Array, "..."] = eqx.field(converter=jnp.asarray)
+    direct: Float[Array, "..."] | None = None
+
+    def __check_init__(self):
+        _check_system(self)
+
+
+def oscillators(states: int) -> DiagonalMatrix:
+    """The damped modes l_n = -1/2 + i pi n, n = 0 ... N - 1, of diagonal state-space models (gu2022s4d).
+
+    Raises:
+        SettingError: where N is no whole number above 0.
+
+    >>> oscillators(2).poles.round(2).tolist()
+    [(-0.5+0j), (-0.5+3.14j)]
+    """
+    if isinstance(states, bool) or not isinstance(states, int) or states < 1:
+        raise SettingError("states", found=repr(states), rule="a whole number, at least 1")
+    return DiagonalMatrix(-0.5 + 1j * jnp.pi * jnp.arange(states))
+
+
+def check_stable(system: AbstractSystem) -> None:
+    """Refuse a system whose states do not die out by themselves, where its numbers are known.
+
+    Args:
+        system: continuous (real parts of eigenvalues below 0) or discrete (moduli below 1).
+
+    Raises:
+        SettingError: for an eigenvalue at or beyond the border.
+    """
+    values = known_eigenvalues(system.matrix)
+    if values is None:
+        return
+    if isinstance(system, DiscreteSystem):
+        largest, border, found, rule = np.abs(values).max(), 1.0, "|a|", "|a| < 1 for every eigenvalue a of A"
+    else:
+        largest, border, found, rule = np.real(values).max(), 0.0, "Re l", "Re l < 0 for every eigenvalue l of A"
+    if largest >= border:
+        remedy = "move the poles, or discretise by a method and a step that keep them inside"
+        raise SettingError("unstable system", found=f"{found} = {largest:.6g}", rule=rule, remedy=remedy)
+
+
+def _check_system(system: AbstractSystem) -> None:
+    parts = (("input matrix B", system.input), ("output matrix C", system.output), ("direct path D", system.direct))
+    for name, part in parts:
+        if part is not None:
+            check_entries(name, part)
+    states, inputs, outputs = system.matrix.size, extent(system.input, 1), extent(system.output, 0)
+    check_fits("input matrix B", system.input, (states, inputs), "a row a state, (N, m)")
+    check_fits("output matrix C", system.output, (outputs, states), "a column a state, (p, N)")
+    if system.direct is not None:
+        check_fits("direct path D", system.direct, (outputs, inputs), "a row an output, a column an input, (p, m)")

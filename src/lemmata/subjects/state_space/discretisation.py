@@ -1,0 +1,196 @@
+"""From continuous to discrete time: which rule is exact for which inputs, what it does to frequencies and stability.
+
+This theory controls where the recurrence is the continuous system sampled, exactly: for the inputs that a rule takes
+them to be, at a warped frequency, and in its stability. It assumes a linear system and leaves unexplained how
+much the rule matters to trained models, which learn their poles after discretisation. Bilinear poles of fast modes tend
+to -1: stable, but they ring.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Source
+from lemmata.engine.problems._single_modes import (
+    ProbedSystem,
+    ProbedSystems,
+    StableAndGrowingModes,
+    SteppedModes,
+)
+from lemmata.engine.problems._state_space_systems import SampledSystem, SampledSystems
+from lemmata.subjects.state_space import discretise, impulse_response, run
+
+from ._integration import integrated
+
+_PLACE = "Section 2.3, discretisation"
+_LONG = 1024
+
+
+def _recurrence(problem: SampledSystem, method: str, u: Array) -> Array:
+    return run(discretise(problem.system, problem.step, method), u)[:, 0]
+
+
+def _between_samples(problem: SampledSystem, u: Array, held: bool) -> Array:
+    """The outputs at the samples with the inputs held, or joined by lines, by solving the differential equation."""
+    values, step = u[:, 0], problem.step
+    slopes = jnp.zeros(len(u) - 1) if held else jnp.diff(values) / step
+    inputs = lambda time, k: values[k] + slopes[k] * (time - step * k)
+    ends, start = step * jnp.arange(1, len(u)), jnp.zeros(problem.system.matrix.size)
+    states = jnp.concatenate([start[None], integrated(problem.system, inputs, start, ends)])
+    return states @ problem.system.output[0] + problem.system.passed[0, 0] * values
+
+
+def _from_zero(problem: SampledSystem) -> Array:
+    """The inputs, of which the first is 0."""
+    return problem.u.at[0].set(0.0)
+
+
+class ZeroOrderHold(Claim[SampledSystem]):
+    """For an input that is constant on each [k D, (k+1) D) the samples y(k D) of dh/dt = A h + B u, y = C h + d u,
+    h(0) = 0, are exactly those of the recurrence
+
+        h_{k+1} = e^{DA} h_k + A^-1 (e^{DA} - I) B u_k,   y_k = C h_k + d u_k,
+
+    whatever the step D.
+    """
+
+    title = "Zero-order hold is exact for held inputs"
+    source = Source("foundation2025", _PLACE, note="the rule, and where it is exact")
+    stated = Kind.OWN
+    population = SampledSystems()
+    relation = Equal(block=1)
+    control = Control(
+        "Euler's step I + D A, D B is exact", lambda outputs, problem: _recurrence(problem, "euler", problem.u)
+    )
+    controls = "the samples of the output under an input that is held"
+    unexplained = "inputs that move between samples"
+
+    def predict(self, problem: SampledSystem) -> Array:
+        return _recurrence(problem, "zero_order_hold", problem.u)
+
+    def measure(self, problem: SampledSystem, key: Key[Array, ""]) -> Array:
+        return _between_samples(problem, problem.u, held=True)
+
+    def condition(self, problem: SampledSystem) -> float:
+        """The tolerance of the solver of differential equations."""
+        return 1e4
+
+
+class FirstOrderHold(Claim[SampledSystem]):
+    """For an input that starts at u(0) = 0 and is linear between the samples u_k = u(k D), the samples of the output of
+    dh/dt = A h + B u, y = C h + d u, h(0) = 0, are exactly those of
+
+        h_{k+1} = e^{DA} h_k + D (f_1 - f_2)(DA) B u_k + D f_2(DA) B u_{k+1},   y_k = C h_k + d u_k,
+
+    f_1(z) = (e^z - 1)/z, f_2(z) = (e^z - 1 - z)/z², whatever the step D.
+    """
+
+    title = "First-order hold is exact for inputs that are linear between samples"
+    source = Source("foundation2025", _PLACE, note="the rule, and where it is exact")
+    stated = Kind.OWN
+    population = SampledSystems()
+    relation = Equal(block=1)
+    # holding the input would be nearer, but needs a second decomposition: several in one batch can wait for each other
+    control = Control(
+        "Euler's step is exact", lambda outputs, problem: _recurrence(problem, "euler", _from_zero(problem))
+    )
+    controls = "the samples of the output under an input that is linear between samples"
+    unexplained = "inputs that bend between samples"
+
+    def predict(self, problem: SampledSystem) -> Array:
+        return _recurrence(problem, "first_order_hold", _from_zero(problem))
+
+    def measure(self, problem: SampledSystem, key: Key[Array, ""]) -> Array:
+        return _between_samples(problem, _from_zero(problem), held=False)
+
+    def condition(self, problem: SampledSystem) -> float:
+        """The tolerance of the solver of differential equations."""
+        return 1e4
+
+
+class BilinearWarping(Claim[ProbedSystem]):
+    """At the frequency w the recurrence of the bilinear rule with step D passes exactly what the continuous system
+    passes at the warped frequency: with H(z) = C (z - A)^-1 B + d and the response K_0, K_1, ... of the recurrence,
+
+        sum_k K_k e^{-i w D k} = H( i (2/D) tan(w D / 2) ).
+    """
+
+    title = "The bilinear rule warps frequencies"
+    source = Source("foundation2025", _PLACE, note="what the bilinear rule does to frequencies")
+    stated = Kind.OWN
+    population = ProbedSystems()
+    relation = Equal(block=1)
+    control = Control("the frequency stays", lambda passed, problem: _passed(problem, problem.angle / problem.step))
+    controls = "the frequency response of a recurrence"
+    unexplained = "inputs that are not sampled"
+
+    def predict(self, problem: ProbedSystem) -> Array:
+        return _passed(problem, 2 / problem.step * jnp.tan(problem.angle / 2))
+
+    def measure(self, problem: ProbedSystem, key: Key[Array, ""]) -> Array:
+        kernel = impulse_response(discretise(problem.system, problem.step, "bilinear"), _LONG)[:, 0, 0]
+        waves = problem.angle * jnp.arange(_LONG)
+        return jnp.stack([kernel @ jnp.cos(waves), -kernel @ jnp.sin(waves)])
+
+    def condition(self, problem: ProbedSystem) -> float:
+        """A thousand terms, which cancel."""
+        return 1e5
+
+
+def _passed(problem: ProbedSystem, frequency: Array) -> Array:
+    value = problem.system.response(1j * frequency)[0, 0]
+    return jnp.stack([value.real, value.imag])
+
+
+def _surviving(problem: SteppedModes, method: str) -> Array:
+    """How many modes are smaller than they were after 500 steps."""
+    matrix = discretise(problem.system, problem.step, method).matrix
+    return jnp.sum(jnp.abs(matrix.powers(problem.system.input, 501)[-1, :, 0]) < 1)
+
+
+def _within_euler(problem: SteppedModes) -> Array:
+    return jnp.sum(jnp.abs(1 + problem.poles * problem.step) < 1)
+
+
+class StableAtAnyStep(Claim[SteppedModes]):
+    """Under zero-order hold and under the bilinear rule the mode dh/dt = l h dies out if and only if Re l < 0, whatever
+    the step D: |e^{Dl}| < 1 and |(1 + Dl/2)/(1 - Dl/2)| < 1 exactly there. Counted are those of many modes that do.
+    """
+
+    title = "Zero-order hold and the bilinear rule keep stability at any step"
+    source = Source("foundation2025", _PLACE, note="which rules keep stability")
+    stated = Kind.OWN
+    population = StableAndGrowingModes()
+    relation = Equal()
+    control = Control(
+        "they need |1 + D l| < 1 as Euler's rule does",
+        lambda alive, problem: jnp.broadcast_to(_within_euler(problem), alive.shape),
+    )
+    controls = "whether a recurrence is stable"
+    unexplained = "that bilinear modes tend to -1 as D |l| grows: they die out slowly and ring"
+
+    def predict(self, problem: SteppedModes) -> Array:
+        return jnp.broadcast_to(jnp.sum(problem.poles.real < 0), (2,))
+
+    def measure(self, problem: SteppedModes, key: Key[Array, ""]) -> Array:
+        return jnp.stack([_surviving(problem, "zero_order_hold"), _surviving(problem, "bilinear")])
+
+
+class EulerStability(Claim[SteppedModes]):
+    """Under Euler's rule h_{k+1} = (1 + D l) h_k the mode dh/dt = l h dies out if and only if |1 + D l| < 1: a stable
+    mode needs a step below -2 Re l / |l|². Counted are those of many modes that do.
+    """
+
+    title = "Euler's rule needs short steps"
+    source = Source("foundation2025", _PLACE, note="which rules keep stability")
+    stated = Kind.OWN
+    population = StableAndGrowingModes()
+    relation = Equal()
+    control = Control("it is enough that Re l < 0", lambda alive, problem: jnp.sum(problem.poles.real < 0))
+    controls = "whether a recurrence is stable"
+    unexplained = "accuracy, which needs shorter steps still"
+
+    def predict(self, problem: SteppedModes) -> Array:
+        return _within_euler(problem)
+
+    def measure(self, problem: SteppedModes, key: Key[Array, ""]) -> Array:
+        return _surviving(problem, "euler")

@@ -1,0 +1,155 @@
+"""How fast the errors of discretised state-space models fall with the step, on smooth inputs.
+
+This theory controls the root mean square error of samples of a driven mode by the order of the rule. It assumes a
+linear system and a smooth input. It leaves unexplained how much the order matters to trained models, which learn their
+poles after discretisation, on inputs that are samples of nothing.
+"""
+
+import abc
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Kind, Rate, Source
+from lemmata.engine.problems._single_modes import DrivenMode, DrivenModes
+from lemmata.subjects.state_space import DiagonalMatrix, DiscreteSystem, discretise, run
+
+_PLACE = "Section 2.3, discretisation"
+
+
+def _closed_form(problem: DrivenMode, times: Array) -> Array:
+    """Re ∫_0^t e^{l(t - s)} sin(w s) ds, from the two exponentials of the sine."""
+    pole, turn = problem.pole, 1j * problem.frequency
+    part = lambda sign: (jnp.exp(sign * turn * times) - jnp.exp(pole * times)) / (sign * turn - pole)
+    return ((part(1) - part(-1)) / 2j).real
+
+
+class AbstractStepOrder(Claim[DrivenMode]):
+    """A recurrence for one driven mode, measured by its root mean square error over all samples."""
+
+    stated = Kind.OWN
+    population = DrivenModes()
+    controls = "the error of a sampled mode under a smooth input"
+    trials = 64
+
+    def predict(self, problem: DrivenMode) -> Array:
+        return jnp.asarray(self.order())
+
+    @abc.abstractmethod
+    def order(self) -> float:
+        """Minus the exponent of the number of steps, negative."""
+
+    @abc.abstractmethod
+    def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:
+        """The outputs of the recurrence at the times k D."""
+
+    def measure_at(self, problem: DrivenMode, key: Key[Array, ""], rung: float) -> Array:
+        step = problem.horizon / rung
+        times = step * jnp.arange(int(rung) + 1)
+        error = self.outputs(problem, step, times) - _closed_form(problem, times)
+        return jnp.sqrt(jnp.mean(error**2))
+
+
+_RUNGS = Rate("steps", (64.0, 128.0, 256.0, 512.0), margin=0.1)
+_FIRST = Control("the error falls like steps^-1.5", lambda exponent, problem: exponent - 0.5)
+_SECOND = Control("the error falls like steps^-1.5", lambda exponent, problem: exponent + 0.5)
+
+
+def _wave(problem: DrivenMode, times: Array) -> Array:
+    return jnp.sin(problem.frequency * times)[:, None]
+
+
+class HeldInputOrder(AbstractStepOrder):
+    """Zero-order hold of the samples of a smooth input, h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD), has an error of
+    order 1 in the step D.
+    """
+
+    title = "Zero-order hold of samples is of order 1"
+    source = Source("foundation2025", _PLACE, note="the order of the error")
+    relation = _RUNGS
+    control = _FIRST
+    unexplained = "inputs that really are constant between samples, where there is no error"
+
+    def order(self) -> float:
+        return -1.0
+
+    def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:
+        return run(discretise(problem.system, step, "zero_order_hold"), _wave(problem, times))[:, 0]
+
+
+class MidpointHoldOrder(AbstractStepOrder):
+    """Zero-order hold of a smooth input at the middles of the steps, h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD + D/2),
+    has an error of order 2 in the step D: the order of a hold is a matter of where the input is read.
+    """
+
+    title = "Zero-order hold of midpoints is of order 2"
+    source = Source("foundation2025", _PLACE, note="the order of the error")
+    relation = _RUNGS
+    control = _SECOND
+    unexplained = "data that come at samples alone"
+
+    def order(self) -> float:
+        return -2.0
+
+    def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:
+        return run(discretise(problem.system, step, "zero_order_hold"), _wave(problem, times + step / 2))[:, 0]
+
+
+class FirstOrderHoldOrder(AbstractStepOrder):
+    """First-order hold, exact for inputs that are linear between samples, has an error of order 2 in the step on smooth
+    inputs that start at 0.
+    """
+
+    title = "First-order hold is of order 2"
+    source = Source("foundation2025", _PLACE, note="the order of the error")
+    relation = _RUNGS
+    control = _SECOND
+    unexplained = "the constant"
+
+    def order(self) -> float:
+        return -2.0
+
+    def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:
+        return run(discretise(problem.system, step, "first_order_hold"), _wave(problem, times))[:, 0]
+
+
+class TrapezoidalOrder(AbstractStepOrder):
+    """The bilinear rule with both ends of a step, the trapezoidal rule
+    h_{k+1} = h_k + D/2 (l h_k + u_k + l h_{k+1} + u_{k+1}), has an error of order 2 in the step on smooth inputs that
+    start at 0.
+    """
+
+    title = "The bilinear rule with two inputs is of order 2"
+    source = Source("foundation2025", _PLACE, note="the order of the error")
+    relation = _RUNGS
+    control = _SECOND
+    unexplained = "the constant"
+
+    def order(self) -> float:
+        return -2.0
+
+    def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:
+        return run(discretise(problem.system, step, "bilinear"), _wave(problem, times))[:, 0]
+
+
+class OneInputBilinearOrder(AbstractStepOrder):
+    """The recurrence that deep state-space models run, h_k = a h_{k-1} + b u_k with the bilinear
+    a = (1 + Dl/2)/(1 - Dl/2) and b = D/(1 - Dl/2), takes one input a step where the trapezoidal rule takes two: its
+    error is of order 1 in D.
+    """
+
+    title = "The bilinear rule with one input is of order 1"
+    source = Source("foundation2025", _PLACE, note="as state-space layers use it")
+    relation = _RUNGS
+    control = _FIRST
+    unexplained = "that training makes up for it: b and c are learned"
+
+    def order(self) -> float:
+        return -1.0
+
+    def outputs(self, problem: DrivenMode, step: Array, times: Array) -> Array:
+        z = problem.pole * step
+        after, gain = (1 + z / 2) / (1 - z / 2), step / (1 - z / 2)
+        # counted from the state after the input: C' = C a, D' = C b
+        system = DiscreteSystem(DiagonalMatrix(after[None]), gain[None, None], after[None, None], gain.real[None, None])
+        return run(system, _wave(problem, times))[:, 0]

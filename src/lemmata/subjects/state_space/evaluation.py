@@ -1,0 +1,106 @@
+"""One sequence model, several algorithms: recurrence, associative scan, convolution, generating function.
+
+This theory controls rounding alone: the algorithms compute the same numbers at different costs, T steps of one state,
+log T rounds with all states in memory, or T log T operations on a response that is known. It leaves unexplained which
+one a machine runs faster, and holds for time-invariant systems only: once a step depends on its input there is no
+response to convolve with, and the recurrence and the scan remain.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Source
+from lemmata.engine.problems._state_space_systems import (
+    FilteredNoise,
+    FilteredSequence,
+    LowRankSystems,
+    StructuredSystem,
+)
+from lemmata.subjects.state_space import convolve, impulse_response, resolvent_response, run, scan
+
+
+def _wrapped(outputs: Array, problem: FilteredSequence) -> Array:
+    length = len(problem.u)
+    kernel = jnp.fft.rfft(impulse_response(problem.system, length)[:, 0, 0])
+    return jnp.broadcast_to(jnp.fft.irfft(kernel * jnp.fft.rfft(problem.u[:, 0]), length), outputs.shape)
+
+
+class ThreeEvaluations(Claim[FilteredSequence]):
+    """The recurrence h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k from h_0 = 0, the associative scan of its steps
+    with the product (A_2, b_2)(A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2), and the convolution of u with the response
+    D, Re(C B), Re(C A B), ... by fast Fourier transforms, padded to twice the length T, give the same T outputs.
+    """
+
+    title = "Recurrence, associative scan and padded convolution agree"
+    source = Source("foundation2025", "Section 2.3, discretisation", note="unrolled as in Section 3.4")
+    stated = Kind.EQUATION
+    population = FilteredNoise()
+    # a transform spreads the rounding of the largest output over all of them
+    relation = Equal(block=1)
+    control = Control("transforms of length T, without padding, are enough", _wrapped)
+    controls = "the outputs of a linear state-space model on a sequence"
+    unexplained = "which evaluation is faster on which machine"
+
+    def predict(self, problem: FilteredSequence) -> Array:
+        outputs = run(problem.system, problem.u)[:, 0]
+        return jnp.stack([outputs, outputs])
+
+    def measure(self, problem: FilteredSequence, key: Key[Array, ""]) -> Array:
+        kernel = impulse_response(problem.system, len(problem.u))
+        return jnp.stack([scan(problem.system, problem.u)[:, 0], convolve(kernel, problem.u)[:, 0]])
+
+    def condition(self, problem: FilteredSequence) -> float:
+        """T steps, each of which rounds."""
+        return float(len(problem.u))
+
+
+def _truncated(problem: StructuredSystem) -> Array:
+    """C (I - A'^T) with A' the bilinear step."""
+    step = problem.matrix.cayley(2 / problem.step).dense()
+    return problem.output @ (jnp.eye(len(step)) - jnp.linalg.matrix_power(step, problem.length))
+
+
+def _generated(problem: StructuredSystem, truncated: Array) -> Array:
+    found = resolvent_response(problem.matrix, truncated, problem.input, problem.step, problem.length)
+    return jnp.stack([found.real, found.imag])
+
+
+class ResolventResponse(Claim[StructuredSystem]):
+    """For A = diag(l) - P Q* with step D under the bilinear rule, A' = (1 - D A/2)^-1 (1 + D A/2) and
+    B' = (1 - D A/2)^-1 D B, the first T terms K_s = C A'^s B' of the response are the inverse discrete Fourier
+    transform over the T-th roots of unity z of
+
+        2/(1+z) [C_T R B - C_T R P (I + Q* R P)^-1 Q* R B],
+        R = (g - diag(l))^-1,   g = (2/D)(1 - z)/(1 + z),   C_T = C (I - A'^T),
+
+    with its limit at z = -1: sums over poles in place of powers of A'.
+    """
+
+    title = "The response of a diagonal plus low-rank system from its resolvent"
+    source = Source("gu2022s4", "Section 3", note="the generating function, truncated at T")
+    population = LowRankSystems()
+    relation = Equal(block=2)
+    control = Control(
+        "C in place of C (I - A'^T): no response is cut off",
+        lambda kernel, problem: _generated(problem, problem.output),
+    )
+    controls = "the response of a structured state-space model to an impulse"
+    unexplained = "the cost of finding C (I - A'^T), which trained models avoid by learning it"
+
+    def predict(self, problem: StructuredSystem) -> Array:
+        return _generated(problem, _truncated(problem))
+
+    def measure(self, problem: StructuredSystem, key: Key[Array, ""]) -> Array:
+        """Step by step, with dense matrices."""
+        a, step = problem.matrix.dense(), problem.step
+        inside = jnp.eye(len(a)) - step / 2 * a
+        moved = jnp.linalg.solve(inside, jnp.hstack([jnp.eye(len(a)) + step / 2 * a, step * problem.input]))
+        power, start = moved[:, :-1], moved[:, -1:]
+        read = lambda state, _: (power @ state, (problem.output @ state)[0, 0])
+        kernel = jax.lax.scan(read, start, None, problem.length)[1]
+        return jnp.stack([kernel.real, kernel.imag])
+
+    def condition(self, problem: StructuredSystem) -> float:
+        """Powers of A' near the unit circle, cut off at T, leave 1 - A'^T ill conditioned."""
+        return 1e5

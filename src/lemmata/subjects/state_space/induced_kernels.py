@@ -1,0 +1,273 @@
+"""The spaces and kernels that a state-space model induces: of its responses, and of the sequences it reads.
+
+This theory controls what a linear model with a random or trained readout can tell apart: responses have the energy that
+a Gramian gives, long sequences are compared by a Toeplitz matrix of autocorrelations, and final states are all that a
+readout sees, so that the kernel on sequences has the rank of the state. It assumes a linear model that is fixed but for
+its readout; it leaves unexplained which states are worth keeping.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Kind, Source
+from lemmata.engine.problems._pole_sums import PoleSum, PoleSums
+from lemmata.engine.problems._state_sequences import NoiseSequences, StateSequences
+from lemmata.engine.problems._state_space_systems import DrivenSystem, DrivenSystems
+from lemmata.kernels import RBF, gram
+from lemmata.subjects.state_space import AbstractStateMatrix, ContinuousSystem, StateSpaceKernel, energy
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_PANEL, _PANELS = 0.5, 160
+_LONG = 1024
+_PLACE = "Section 3.4, space of the pair"
+
+
+def _energy(problem: DrivenSystem, matrix: AbstractStateMatrix, b: Array) -> Array:
+    """C P C' with the Gramian P of the given matrix and input."""
+    return energy(ContinuousSystem(matrix, b, problem.system.output))[0, 0]
+
+
+class ImpulseEnergy(Claim[DrivenSystem]):
+    """The responses h(t) = C e^{At} B of dh/dt = A h + B u with A and B fixed, A stable, form a Hilbert space of
+    functions of at most N dimensions, with the squared norm
+
+        ∫_0^∞ h(t)² dt = C P C',   A P + P A' + B B' = 0.
+    """
+
+    title = "The energy of an impulse response is a Gramian's form"
+    source = Source("foundation2025", _PLACE, note="what the space of (A, B) is")
+    stated = Kind.OWN
+    population = DrivenSystems()
+    relation = Equal()
+    control = Control(
+        "the Gramian of A' and C' in place of that of A and B",
+        lambda value, problem: _energy(problem, problem.system.matrix.transpose(), problem.system.output.T),
+    )
+    controls = "the squared H2 norm of a state-space model"
+    unexplained = "which responses are learned"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+
+    def predict(self, problem: DrivenSystem) -> Array:
+        return _energy(problem, problem.system.matrix, problem.system.input)
+
+    def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
+        """Gauss's rule on panels of half a time unit, out to 80, whose powers are one matrix and its series."""
+        from scipy.linalg import expm
+
+        a, b, c = (np.asarray(x) for x in (problem.system.matrix.dense(), problem.system.input, problem.system.output))
+        inside = np.stack([expm(_PANEL * (1 + node) / 2 * a) @ b for node in _NODES])[:, :, 0].T
+        row, step, rows = c[0], expm(_PANEL * a), []
+        for _ in range(_PANELS):
+            rows.append(row)
+            row = row @ step
+        return jnp.asarray(np.sum((np.stack(rows) @ inside) ** 2 * _WEIGHTS) * _PANEL / 2)
+
+    def condition(self, problem: DrivenSystem) -> float:
+        """A Lyapunov equation of modest condition."""
+        return 1e4
+
+
+def _parts(values: Complex[Array, " n"]) -> Array:
+    return jnp.stack([values.real, values.imag])
+
+
+def _autocorrelation(problem: PoleSum, barred: bool) -> Complex[Array, " t"]:
+    """The Cauchy form at the lags 0 ... T-1."""
+    a, c = problem.poles, problem.weights
+    other, weights = (a.conj(), c.conj()) if barred else (a, c)
+    pairs = (c[:, None] * weights[None]) / (1 - a[:, None] * other[None])
+    return jnp.sum(pairs, axis=1) @ a[:, None] ** jnp.arange(problem.u.shape[1])
+
+
+def _response(problem: PoleSum, length: int) -> Complex[Array, " k"]:
+    """By running the recurrence of all poles."""
+    run = jax.lax.scan(lambda state, _: (problem.poles * state, jnp.sum(state)), problem.weights, None, length)
+    return run[1]
+
+
+class AutocorrelationOfModes(Claim[PoleSum]):
+    """The response h_k = sum_i c_i a_i^k with |a_i| < 1 has the autocorrelation
+
+        sum_k h_{k+t} conj(h_k) = sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)),    t >= 0:
+
+    a Cauchy matrix between poles and their conjugates, N² operations where the sum over k has no end.
+    """
+
+    title = "The autocorrelation of a diagonal model is a Cauchy form"
+    source = Source("foundation2025", "Section 3.4, linear filters", note="the kernel of long sequences")
+    stated = Kind.OWN
+    population = PoleSums()
+    relation = Equal(block=2)
+    control = Control(
+        "no conjugates: a_j in place of conj(a_j)",
+        lambda values, problem: _parts(_autocorrelation(problem, barred=False)),
+    )
+    controls = "how outputs of a state-space model are correlated when its inputs are white"
+    unexplained = "systems that are not diagonal"
+
+    def predict(self, problem: PoleSum) -> Array:
+        return _parts(_autocorrelation(problem, barred=True))
+
+    def measure(self, problem: PoleSum, key: Key[Array, ""]) -> Array:
+        lags = problem.u.shape[1]
+        response = _response(problem, _LONG + lags)
+        shifted = lambda lag: jax.lax.dynamic_slice(response, (lag,), (_LONG,)) @ response[:_LONG].conj()
+        return _parts(jax.lax.map(shifted, jnp.arange(lags)))
+
+    def condition(self, problem: PoleSum) -> Array:
+        """Sums of terms that turn and cancel."""
+        return 1e3 / (1 - jnp.abs(problem.poles).max())
+
+
+class LongSequenceKernel(Claim[PoleSum]):
+    """Two sequences u, v of T steps, read to the end of their outputs y = h * u, have the inner product
+
+        sum_t y_t(u) conj(y_t(v)) = sum_{s,r} u_s v_r R(r - s),   R(t) = sum_k h_{k+t} conj(h_k), R(-t) = conj(R(t)):
+
+    a Toeplitz form, T log T operations by Fourier transforms once R is known, for poles N² + N T operations.
+    """
+
+    title = "Whole outputs induce a Toeplitz kernel on sequences"
+    source = Source("foundation2025", "Section 3.4, linear filters", note="the kernel of long sequences")
+    stated = Kind.OWN
+    population = PoleSums()
+    relation = Equal(block=1)
+    control = Control("R(|t|), without the conjugate", lambda value, problem: _form(problem, conjugate=False))
+    controls = "the similarity of sequences under all outputs of a model"
+    unexplained = "readouts of the last output alone"
+
+    def predict(self, problem: PoleSum) -> Array:
+        return _form(problem, conjugate=True)
+
+    def measure(self, problem: PoleSum, key: Key[Array, ""]) -> Array:
+        """By running the recurrence on both sequences, with zeros after them."""
+        u = jnp.pad(problem.u, ((0, 0), (0, _LONG)))
+
+        def advance(states: Array, now: Array) -> tuple[Array, Array]:
+            states = problem.poles * states + now[:, None]
+            return states, states @ problem.weights
+
+        start = jnp.zeros((2, len(problem.poles)), problem.poles.dtype)
+        outputs = jax.lax.scan(advance, start, u.T)[1]
+        value = outputs[:, 0] @ outputs[:, 1].conj()
+        return jnp.stack([value.real, value.imag])
+
+    def condition(self, problem: PoleSum) -> Array:
+        """Inner products that cancel."""
+        return 1e5 / (1 - jnp.abs(problem.poles).max())
+
+
+def _form(problem: PoleSum, conjugate: bool) -> Array:
+    """sum u_s v_r R(r - s) through the lags of the cross-correlation of u and v."""
+    u, v = problem.u
+    lags = len(u)
+    values = _autocorrelation(problem, barred=True)
+    ahead = jnp.stack([jnp.sum(u[: lags - t] * v[t:]) for t in range(lags)])
+    behind = jnp.stack([jnp.sum(u[t:] * v[: lags - t]) for t in range(1, lags)])
+    value = ahead @ values + behind @ (values[1:].conj() if conjugate else values[1:])
+    return jnp.stack([value.real, value.imag])
+
+
+def _readouts(problem: StateSequences, key: Key[Array, ""], count: int) -> Array:
+    """The last outputs Re(c h_T) of all sequences for random readouts c, from the responses to an impulse."""
+    poles, b = problem.poles, problem.input
+    length = problem.u.shape[1]
+    parts = jax.random.normal(key, (2, count, len(poles)))
+    powers = poles[:, None] ** jnp.arange(length)
+    responses = (jax.lax.complex(*parts) @ (b[:, None] * powers)).real
+    return problem.u[:, ::-1, 0] @ responses.T
+
+
+class FinalStateKernel(Claim[StateSequences]):
+    """For readouts c of a complex recurrence h_{k+1} = A h_k + B u_k whose entries have independent real and imaginary
+    parts, standard normal, the last outputs y(u) = Re(c h_T(u)) of two sequences have the covariance
+
+        E y(u) y(v) = Re <h_T(u), h_T(v)>.
+
+    Judged are the variances of y(u), y(v) and y(u + v).
+    """
+
+    title = "Random readouts of a state-space model have the kernel of final states"
+    source = Source("foundation2025", _PLACE, note="the kernel that (A, B) gives sequences")
+    stated = Kind.OWN
+    population = NoiseSequences()
+    relation = EqualInMean(margin=0.0, resolution=0.02)
+    control = Control("half as large: entries of variance 1", lambda variance, problem: variance / 2)
+    controls = "the prior of a state-space model with a random readout"
+    unexplained = "trained states"
+    trials = 256
+
+    def predict(self, problem: StateSequences) -> Array:
+        u, v = problem.u[:2]
+        return StateSpaceKernel(problem.system).diagonal(jnp.stack([u, v, u + v]))
+
+    def measure(self, problem: StateSequences, key: Key[Array, ""]) -> Array:
+        first, second = _readouts(problem, key, 1000)[:2]
+        return jnp.stack([jnp.mean(first**2), jnp.mean(second**2), jnp.mean((first + second) ** 2)])
+
+
+def _rank(matrix: Array) -> Array:
+    """Singular values above a billionth of the largest."""
+    values = jnp.linalg.svd(matrix, compute_uv=False)
+    return jnp.sum(values > 1e-9 * values[0])
+
+
+class FinalStateRank(Claim[StateSequences]):
+    """Under a complex recurrence with N distinct modes the last outputs of n sequences of T steps in general position,
+    over all readouts, span
+
+        min(n, 2N, T)
+
+    dimensions: the kernel of final states is positive definite on n sequences only if n <= 2N.
+    """
+
+    title = "The kernel of a state-space model has the rank of its state"
+    source = Source("foundation2025", _PLACE, note="how large the space is")
+    stated = Kind.OWN
+    population = NoiseSequences()
+    relation = Equal()
+    control = Control("the rank is that of the sequences, min(n, T)", lambda rank, problem: _most(problem))
+    controls = "how many sequences a linear readout can tell apart"
+    unexplained = "readouts that are not linear, which have no such cap"
+    traced = False  # a decomposition of many small matrices, on the host
+
+    def predict(self, problem: StateSequences) -> Array:
+        return jnp.minimum(_most(problem), 2 * len(problem.poles))
+
+    def measure(self, problem: StateSequences, key: Key[Array, ""]) -> Array:
+        return _rank(_readouts(problem, key, 4 * len(problem.poles) + 4))
+
+
+def _most(problem: StateSequences) -> Array:
+    return jnp.asarray(min(problem.u.shape[:2]))
+
+
+class NonlinearHeadRank(Claim[StateSequences]):
+    """A Gaussian kernel of the final states, in place of their inner product, is positive definite on n sequences in
+    general position however few states there are: its Gram matrix has rank n.
+    """
+
+    title = "A nonlinear head removes the cap on the rank"
+    source = Source("foundation2025", _PLACE, note="how large the space is with a head")
+    stated = Kind.OWN
+    population = NoiseSequences()
+    relation = Equal()
+    control = Control("the rank is at most twice the number of modes", lambda rank, problem: _capped(problem))
+    controls = "how many sequences a nonlinear readout can tell apart"
+    unexplained = "how well it generalises"
+    traced = False  # a decomposition of many small matrices, on the host
+
+    def predict(self, problem: StateSequences) -> Array:
+        return jnp.asarray(len(problem.u))
+
+    def measure(self, problem: StateSequences, key: Key[Array, ""]) -> Array:
+        states = StateSpaceKernel(problem.system).states(problem.u)
+        features = jnp.concatenate([states.real, states.imag], axis=1)
+        features = features / jnp.std(features, axis=0)
+        return _rank(gram(RBF(1.0), features))
+
+
+def _capped(problem: StateSequences) -> Array:
+    return jnp.asarray(min(len(problem.u), 2 * len(problem.poles)))

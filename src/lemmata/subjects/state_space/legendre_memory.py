@@ -1,0 +1,212 @@
+"""HiPPO-LegS: states that are the Legendre coefficients of all that was seen.
+
+This theory controls what each state of the LegS matrices means, for every signal: with the factor 1/t they hold the
+projection of the past on polynomials, without it, as layers run them, a memory that is warped exponentially in time. It
+assumes exact arithmetic and the matrices as they are initialised; it leaves unexplained what training makes of them.
+The lower frequencies of the normal part are not multiples of pi, as the diagonal model that replaces it has them.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Source
+from lemmata.engine.problems._legendre_memories import LegendreMemories, LegendreMemory
+from lemmata.subjects.state_space import ContinuousSystem, DenseMatrix, legs
+
+from ._integration import integrated
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+_HIPPO = Source("gu2020hippo", "Section 3", note="the matrices of scaled Legendre memory")
+
+
+def legendre(states: int, points: Float[Array, " k"]) -> Float[Array, "n k"]:
+    """sqrt(2n+1) P_n at the points, n = 0 ... N - 1, by the three-term recurrence."""
+    rows = [jnp.ones_like(points), points]
+    for n in range(1, states):
+        rows.append(((2 * n + 1) * points * rows[n] - n * rows[n - 1]) / (n + 1))
+    return jnp.sqrt(2 * jnp.arange(states) + 1.0)[:, None] * jnp.stack(rows[:states])
+
+
+def _coefficients(problem: LegendreMemory, time: Array) -> Array:
+    """h_n(t) by Gauss's rule on [0, t]."""
+    values = problem.u(time * (1 + _NODES) / 2)
+    return legendre(problem.states, jnp.asarray(_NODES)) @ (_WEIGHTS * values) / 2
+
+
+def _slope(problem: LegendreMemory, diagonal: float) -> Array:
+    """(A h + B u)/t, with a multiple of the identity added to A."""
+    a, b = legs(problem.states)
+    h = _coefficients(problem, problem.time)
+    return (a @ h + diagonal * h + b[:, 0] * problem.u(problem.time[None])) / problem.time
+
+
+class LegendreCoefficients(Claim[LegendreMemory]):
+    """With A_nk = -sqrt((2n+1)(2k+1)) for n > k, -(n+1) for n = k, 0 for n < k, and B_n = sqrt(2n+1), the coefficients
+
+        h_n(t) = (1/t) ∫_0^t u(x) sqrt(2n+1) P_n(2x/t - 1) dx
+
+    of the past of u, n = 0 ... N-1, satisfy t dh/dt = A h + B u exactly, for every N: no state needs one beyond.
+    """
+
+    title = "LegS states are the Legendre coefficients of the past"
+    source = _HIPPO
+    stated = Kind.THEOREM
+    population = LegendreMemories()
+    relation = Equal(block=1)
+    control = Control("the diagonal is -n", lambda slope, problem: _slope(problem, 1.0))
+    controls = "what the states of a LegS memory hold"
+    unexplained = "what discretisation makes of it"
+
+    def predict(self, problem: LegendreMemory) -> Array:
+        return _slope(problem, 0.0)
+
+    def measure(self, problem: LegendreMemory, key: Key[Array, ""]) -> Array:
+        """The derivative in t of the integral."""
+        return jax.jvp(lambda time: _coefficients(problem, time), (problem.time,), (jnp.ones(()),))[1]
+
+    def condition(self, problem: LegendreMemory) -> float:
+        """Entries of A up to 2N, times sums of N coefficients that cancel, whose integrands have both signs."""
+        return 300.0 * problem.states**2
+
+
+class WarpedMemory(Claim[LegendreMemory]):
+    """Run without the factor 1/t, dh/dt = A h + B u with the LegS matrices, the states weigh the input of s time units
+    ago by
+
+        e^{As} B = sqrt(2n+1) P_n(2 e^{-s} - 1) e^{-s},    n = 0 ... N-1:
+
+    they are Legendre coefficients of the past in the variable e^{-s}. Memory is warped exponentially, not uniform.
+    """
+
+    title = "The time-invariant LegS memory is exponentially warped"
+    source = Source("gu2023hippo", "Section 3", note="LegS without the factor 1/t")
+    stated = Kind.THEOREM
+    population = LegendreMemories()
+    relation = Equal(block=1)
+    control = Control(
+        "the past counts uniformly: sqrt(2n+1) P_n(2 e^{-s} - 1)",
+        lambda weights, problem: weights * jnp.exp(problem.time),
+    )
+    controls = "how the states of a LegS layer weigh the past"
+    unexplained = "why training keeps such a memory"
+
+    def predict(self, problem: LegendreMemory) -> Array:
+        falling = jnp.exp(-problem.time)
+        return legendre(problem.states, 2 * falling[None] - 1)[:, 0] * falling
+
+    def measure(self, problem: LegendreMemory, key: Key[Array, ""]) -> Array:
+        """By solving the differential equation from the impulse."""
+        a, b = legs(problem.states)
+        system = ContinuousSystem(DenseMatrix(a), b, jnp.zeros((1, problem.states)))
+        return integrated(system, lambda *_: jnp.zeros(()), b[:, 0], problem.time[None])[0]
+
+    def condition(self, problem: LegendreMemory) -> float:
+        """The solver's tolerance, in states that grow by N before they fall."""
+        return 1e6
+
+
+class LegsDissipation(Claim[LegendreMemory]):
+    """The LegS matrix is normal up to rank one: A = -I/2 + S - P P' with S skew and P_n = sqrt(n + 1/2), so that for
+    every x
+
+        x' A x = -|x|²/2 - (P' x)².
+    """
+
+    title = "LegS is a normal matrix less a matrix of rank one"
+    source = Source("gu2022s4", "Section 3", note="the normal part of LegS")
+    stated = Kind.THEOREM
+    population = LegendreMemories()
+    relation = Equal()
+    control = Control("the normal part is S alone", lambda power, problem: power + jnp.sum(problem.probe**2) / 2)
+    controls = "the energy that a LegS memory loses"
+    unexplained = "eigenvalues of A itself"
+
+    def predict(self, problem: LegendreMemory) -> Array:
+        low = jnp.sqrt(jnp.arange(problem.states) + 0.5)
+        return -jnp.sum(problem.probe**2) / 2 - (low @ problem.probe) ** 2
+
+    def measure(self, problem: LegendreMemory, key: Key[Array, ""]) -> Array:
+        return problem.probe @ legs(problem.states)[0] @ problem.probe
+
+    def condition(self, problem: LegendreMemory) -> Array:
+        """Sums of N² terms of both signs."""
+        size = jnp.abs(problem.probe)
+        terms = size @ jnp.abs(legs(problem.states)[0]) @ size
+        return terms / (jnp.sum(size**2) / 2)
+
+
+class LegsLargestFrequency(Claim[LegendreMemory]):
+    """The largest frequency of the normal part -I/2 + S of the N x N LegS matrix, the largest modulus of an eigenvalue
+    of S_nk = -sqrt((2n+1)(2k+1))/2 for n > k, + for n < k, is N²/pi + c + o(1) with
+
+        c = -pi/6 = -0.5236,
+
+    not c = -1/2. The limit rests on numbers, not on a proof.
+    """
+
+    title = "The largest frequency of LegS is N²/pi - pi/6"
+    source = Source("gu2022s4d", "Section 4", note="conjectured there with a constant of 0.5236; its sign and value")
+    stated = Kind.OWN
+    population = LegendreMemories()
+    relation = Limit("N", (16.0, 32.0, 64.0), margin=0.002, resolution=0.005)
+    control = Control("the constant is -1/2", lambda constant, problem: jnp.full_like(constant, -0.5))
+    controls = "the fastest oscillation of a LegS layer"
+    unexplained = "a proof; the lower frequencies"
+    trials = 8
+
+    def predict(self, problem: LegendreMemory) -> Array:
+        return jnp.asarray(-jnp.pi / 6)
+
+    def measure_at(self, problem: LegendreMemory, key: Key[Array, ""], rung: float) -> Array:
+        frequencies = np.linalg.eigvalsh(1j * np.asarray(_skew(int(rung))))
+        return jnp.asarray(frequencies[-1] - rung**2 / np.pi)
+
+
+def _skew(states: int) -> np.ndarray:
+    roots = np.sqrt(2 * np.arange(states) + 1.0)
+    half = np.tril(np.outer(roots, roots), -1) / 2
+    return half.T - half
+
+
+def _log_condition(states: int) -> float:
+    """log2 of |V| |V^-1| for the eigenvectors of LegS with unit length, by substitution down each column.
+
+    V alternates in sign like (-1)^(n+k) and its inverse does not, so that neither sum cancels and both norms are
+    accurate where V |V^-1| is far beyond 1/eps.
+    """
+    roots = np.sqrt(2 * np.arange(states) + 1.0)
+    vectors = np.eye(states)
+    for n in range(1, states):
+        before = np.arange(n)
+        vectors[n, :n] = -(roots[n] * roots[:n]) @ vectors[:n, :n] / (n - before)
+    vectors /= np.linalg.norm(vectors, axis=0)
+    inverse = np.eye(states) / np.diag(vectors)
+    for n in range(1, states):
+        inverse[n, :n] = -(vectors[n, :n] @ inverse[:n, :n]) / vectors[n, n]
+    return float(np.log2(np.linalg.norm(vectors, 2) * np.linalg.norm(inverse, 2)))
+
+
+class LegsEigenvectors(Claim[LegendreMemory]):
+    """The LegS matrix has the eigenvalues -1, ..., -N, but the condition number of its eigenvectors of unit length
+    grows by the factor 3 + 2 sqrt(2) = 5.83 with each state: log2(3 + 2 sqrt(2)) = 2.54 bits. Beyond some 22
+    states nothing is left of a double, so that LegS is never diagonalised in practice, only its normal part.
+    """
+
+    title = "Eigenvectors of LegS lose 2.54 bits a state"
+    source = Source("gu2022s4", "Section 3", note="exponential growth; the rate is a limit in numbers")
+    stated = Kind.OWN
+    population = LegendreMemories()
+    relation = Limit("N", (16.0, 24.0, 32.0, 48.0), margin=0.01, resolution=0.02)
+    control = Control("2.4 bits a state", lambda bits, problem: jnp.full_like(bits, 2.4))
+    controls = "the error of diagonalising a LegS layer"
+    unexplained = "a proof of the rate"
+    trials = 8
+
+    def predict(self, problem: LegendreMemory) -> Array:
+        return jnp.log2(3 + 2 * jnp.sqrt(2.0))
+
+    def measure_at(self, problem: LegendreMemory, key: Key[Array, ""], rung: float) -> Array:
+        """The growth over the last eight states."""
+        return jnp.asarray((_log_condition(int(rung)) - _log_condition(int(rung) - 8)) / 8)

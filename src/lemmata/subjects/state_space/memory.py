@@ -1,0 +1,175 @@
+"""How long linear states remember: exponentials alone, and power laws as sums of them.
+
+This theory controls how the response of a state-space model falls with the lag, by its slowest pole, and how many poles
+it takes to follow a law that falls more slowly than any exponential: as many as the logarithm of the range times that
+of the accuracy. There is no curse of memory for power laws. It assumes poles that are chosen, not trained, and leaves
+unexplained whether descent finds them; rates that are trained linearly near the border of stability are another matter.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Kind, Rate, Source
+from lemmata.engine.problems._pole_sums import MixedModes, SlowModes
+from lemmata.engine.problems._power_laws import PowerLaw, PowerLaws
+
+_SUMS = Source("beylkin2005", "Section 2", note="exponential sums for power functions, by the trapezoidal rule")
+_TIMES = 400
+
+
+def _harmonic(power: float, spacing: float, number: int = 1) -> float:
+    """2 |Gamma(p + 2 pi i k / h)| / Gamma(p)."""
+    from scipy.special import gamma
+
+    return float(2 * abs(gamma(power + 2j * np.pi * number / spacing)) / gamma(power))
+
+
+def _relative_error(power: float, rates: np.ndarray, spacing: float, times: np.ndarray) -> np.ndarray:
+    """t^p sum_k h r_k^p / Gamma(p) exp(-r_k t) - 1."""
+    from scipy.special import gamma
+
+    terms = np.exp(power * np.log(np.outer(times, rates)) - np.outer(times, rates))
+    return spacing / gamma(power) * terms.sum(axis=1) - 1
+
+
+def _largest_error(problem: PowerLaw) -> float:
+    """Over four periods of the error in log t, with all the rates that matter there."""
+    power, spacing, shift = (float(x) for x in (problem.power, problem.spacing, problem.shift))
+    reach = 45 / min(power, 1.0)  # terms fall like exp(-p |x|) on one side, faster than exponentially on the other
+    places = spacing * (shift + np.arange(-int(reach / spacing), int(8 / spacing) + 1))
+    times = np.exp(spacing * np.linspace(0, 4, _TIMES + 1))
+    return float(np.abs(_relative_error(power, np.exp(places), spacing, times)).max())
+
+
+class PowerLawByExponentials(Claim[PowerLaw]):
+    """The sum of exponentials
+
+        sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t),   x_k = (k + a) h over all integers k,
+
+    approximates t^-p with a relative error that is the same on every scale: periodic in log t with period h, and as
+    large as its first harmonic 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the second, which is smaller by about
+    exp(-pi²/h).
+    """
+
+    title = "Power laws as sums of exponentials"
+    source = _SUMS
+    stated = Kind.OWN
+    population = PowerLaws()
+    relation = EqualInMean(margin=0.01, resolution=0.01, over="problems")
+    control = Control("one harmonic, not its pair: half of it", lambda error, problem: error / 2)
+    controls = "how well states with geometric rates hold a power law"
+    unexplained = "rates that training chooses"
+    trials = 64
+    traced = False  # JAX has no gamma function of a complex number
+
+    def predict(self, problem: PowerLaw) -> Array:
+        return jnp.asarray(_harmonic(float(problem.power), float(problem.spacing)))
+
+    def measure(self, problem: PowerLaw, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(_largest_error(problem))
+
+
+class HarmonicBound(Claim[PowerLaw]):
+    """The relative error of that sum, sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t) with x_k = (k + a) h for t^-p, is at
+    every t at most the sum of its harmonics,
+
+        2 sum_{k >= 1} |Gamma(p + 2 pi i k / h)| / Gamma(p).
+    """
+
+    title = "The error of exponentials for a power law is at most its harmonics"
+    source = _SUMS
+    stated = Kind.OWN
+    population = PowerLaws()
+    relation = AtMost()
+    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    controls = "how well states with geometric rates hold a power law"
+    unexplained = "rates that training chooses"
+    traced = False  # JAX has no gamma function of a complex number
+
+    def predict(self, problem: PowerLaw) -> Array:
+        power, spacing = float(problem.power), float(problem.spacing)
+        return jnp.asarray(sum(_harmonic(power, spacing, number) for number in range(1, 8)))
+
+    def measure(self, problem: PowerLaw, key: Key[Array, ""]) -> Array:
+        return jnp.asarray(_largest_error(problem))
+
+    def trivial(self, problem: PowerLaw) -> Array:
+        """No exponentials at all."""
+        return jnp.ones(())
+
+    def condition(self, problem: PowerLaw) -> float:
+        """The error is a difference of numbers of size 1."""
+        return 100 / _harmonic(float(problem.power), float(problem.spacing))
+
+
+class StatesForPowerLaw(Claim[PowerLaw]):
+    """As many states as the logarithm of the range are enough: the fewest neighbouring rates e^{kh} with the weights
+    h e^{pkh} / Gamma(p) that hold t^-p on [1, T] to four times the error of all of them grow with L = log T like L^1,
+    less a constant number at the ends. There is no curse of memory for power laws.
+    """
+
+    title = "States for a power law grow with the logarithm of the range"
+    source = _SUMS
+    stated = Kind.OWN
+    population = PowerLaws()
+    relation = Rate("log T", (40.0, 80.0, 160.0, 320.0), upper=True)
+    control = Control("like its root", lambda exponent, problem: exponent - 0.5)
+    controls = "the number of states for a long memory"
+    unexplained = "whether training finds them"
+    trials = 16
+    traced = False  # JAX has no gamma function of a complex number
+
+    def predict(self, problem: PowerLaw) -> Array:
+        return jnp.ones(())
+
+    def measure_at(self, problem: PowerLaw, key: Key[Array, ""], rung: float) -> Array:
+        power, spacing = float(problem.power), float(problem.spacing)
+        allowed = 4 * _harmonic(power, spacing)
+        # At both ends errors have one sign: slow rates are missing at t = T, fast ones at t = 1.
+        slow = lambda count: _relative_error(
+            power, np.exp(spacing * np.arange(-count, 40)), spacing, np.exp(rung * np.ones(1))
+        )
+        fast = lambda count: _relative_error(power, np.exp(spacing * np.arange(-400, count)), spacing, np.ones(1))
+        below = next(count for count in range(2000) if abs(slow(count)[0]) <= allowed)
+        above = next(count for count in range(-50, 200) if abs(fast(count)[0]) <= allowed)
+        return jnp.asarray(float(below + above))
+
+
+class ResponseDecay(Claim[MixedModes]):
+    """The response K_s = C A^s B of a recurrence with A = V diag(a) V^-1 is at most
+
+        |K_s| <= |C| |B| cond(V) max |a|^s,   cond(V) = |V| |V^-1|:
+
+    it is the share r of |C| |B| cond(V) after T steps only if some pole has log|a| >= log(r)/T. For a pole e^{Dl} of a
+    hold of D time units that is D Re l >= log(r)/T.
+    """
+
+    title = "Responses fall with the slowest pole"
+    source = Source("foundation2025", "Section 3.4, linear filters", note="what stability leaves of the past")
+    stated = Kind.OWN
+    population = SlowModes()
+    relation = AtMost()
+    control = Control(
+        "with the rate squared",
+        lambda bound, problem: bound * jnp.abs(problem.poles).max() ** jnp.arange(1, problem.length + 1),
+    )
+    controls = "how long a linear state remembers"
+    unexplained = "constants of bases far from orthonormal, which are the rule for LegS"
+    trivial = "without the poles nothing is known of a power of A"
+    traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+
+    def predict(self, problem: MixedModes) -> Array:
+        values = np.linalg.svd(np.asarray(problem.basis), compute_uv=False)
+        size = np.linalg.norm(problem.output) * np.linalg.norm(problem.input) * values[0] / values[-1]
+        return jnp.asarray(size * float(abs(problem.poles).max()) ** np.arange(1, problem.length + 1))
+
+    def measure(self, problem: MixedModes, key: Key[Array, ""]) -> Array:
+        """By steps of the dense matrix."""
+        basis = np.asarray(problem.basis)
+        step = np.linalg.solve(basis.T, (basis * np.asarray(problem.poles)).T).T
+        state, found = np.asarray(problem.input), []
+        for _ in range(problem.length):
+            state = step @ state
+            found.append(abs((np.asarray(problem.output) @ state)[0, 0]))
+        return jnp.asarray(np.array(found))

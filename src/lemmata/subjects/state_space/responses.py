@@ -1,0 +1,165 @@
+"""What a linear state-space model computes in continuous time: its memory, its start and its direct path.
+
+This theory controls the output of dh/dt = A h + B u, y = C h + D u completely: three terms, for every input and every
+start. It assumes that the system is linear and does not change with time or input; it leaves unexplained which inputs
+a model is shown, and what becomes of the outputs in the layers above.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._state_space_systems import DrivenSystem, DrivenSystems
+
+from ._integration import exponential, integrated
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+_CONDITION = 1e4
+
+
+def _observed(problem: DrivenSystem, states: Array, driven: Array) -> Array:
+    return states @ problem.system.output[0] + problem.system.passed[0, 0] * driven
+
+
+def _solved(problem: DrivenSystem) -> Array:
+    """The outputs by solving the differential equation."""
+    states = integrated(problem.system, lambda time, _: problem.u(time), problem.start, problem.times)
+    return _observed(problem, states, problem.u(problem.times))
+
+
+def _convolved(problem: DrivenSystem) -> Array:
+    """The integral of C exp(A(t - s)) B u(s) over [0, t] by Gauss's rule, at each time."""
+    half = problem.times[:, None] / 2
+    lags, weights = half * (1 + _NODES), half * _WEIGHTS
+    powers = jax.vmap(jax.vmap(lambda lag: exponential(lag * problem.system.matrix.dense())))(lags)
+    kernel = jnp.einsum("n,tsnm,m->ts", problem.system.output[0], powers, problem.system.input[:, 0])
+    return jnp.sum(weights * kernel * problem.u(problem.times[:, None] - lags), axis=1)
+
+
+class StateEquationWithoutDerivative(Claim[DrivenSystem]):
+    """As printed: a state-space model is h(t) = A h(t) + B u(t), y(t) = C h(t) + D u(t).
+
+    Read literally this is a linear system of equations at each time, so that y(t) = (C (I - A)^-1 B + D) u(t): the
+    output has no memory. Measured is the output of the model that is meant, dh/dt = A h + B u.
+    """
+
+    title = "State-space models as printed, without the derivative"
+    source = Source("foundation2025", "(4)", note="as printed")
+    population = DrivenSystems()
+    relation = Equal(block=1)
+    control = Control("half of it", lambda outputs, problem: outputs / 2)
+    controls = "the output of a state-space model"
+    unexplained = "a dot that was lost in print"
+    reading = "the equation is solved for h(t) as it stands"
+    expected = Status.REFUTED
+
+    def predict(self, problem: DrivenSystem) -> Array:
+        system = problem.system
+        states = jnp.linalg.solve(jnp.eye(system.matrix.size) - system.matrix.dense(), system.input)
+        return (system.output @ states + system.passed)[0, 0] * problem.u(problem.times)
+
+    def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
+        return _solved(problem)
+
+
+def _steady(problem: DrivenSystem) -> Array:
+    """D - C A^-1 B at every time."""
+    moved = -jnp.linalg.solve(problem.system.matrix.dense(), problem.system.input)[:, 0]
+    ones = jnp.ones_like(problem.times)
+    return _observed(problem, ones[:, None] * moved, ones)
+
+
+class StepResponse(Claim[DrivenSystem]):
+    """A state-space model is dh/dt = A h + B u, y = C h + D u. With A invertible, from h(0) = 0 under the input
+    u = 1, its output is
+
+        y(t) = C A^-1 (e^{At} - I) B + D:
+
+    the output at t depends on how long the input has been there.
+    """
+
+    title = "The step response of a state-space model"
+    source = Source("foundation2025", "(4)", note="with the derivative")
+    population = DrivenSystems()
+    relation = Equal(block=1)
+    control = Control(
+        "the output is that of an input that was always there, D - C A^-1 B",
+        lambda outputs, problem: _steady(problem),
+    )
+    controls = "the output of a state-space model under a constant input"
+    unexplained = "inputs that vary"
+    corrects = StateEquationWithoutDerivative
+
+    def predict(self, problem: DrivenSystem) -> Array:
+        """Through exp of [[A t, B t], [0, 0]], which has A^-1 (e^{At} - I) B in its corner."""
+        system, n = problem.system, problem.system.matrix.size
+        wide = jnp.zeros((n + 1, n + 1)).at[:n, :n].set(system.matrix.dense()).at[:n, n:].set(system.input)
+        moved = jax.vmap(lambda time: exponential(time * wide)[:n, n])(problem.times)
+        return _observed(problem, moved, jnp.ones_like(problem.times))
+
+    def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
+        states = integrated(problem.system, lambda *_: jnp.ones(()), jnp.zeros_like(problem.start), problem.times)
+        return _observed(problem, states, jnp.ones_like(problem.times))
+
+    def condition(self, problem: DrivenSystem) -> float:
+        """The solver's tolerance, beside outputs that cancel."""
+        return _CONDITION
+
+
+class ConvolutionAlone(Claim[DrivenSystem]):
+    """As printed: the output of a state-space model is a convolution with its response to an impulse,
+
+        y(t) = ∫_0^t h(t - s) u(s) ds,   h(t) = C e^{At} B
+
+    with h determined by (A, B, C). The models have a direct path D and start from a state that is not 0.
+    """
+
+    title = "State-space models as convolutions, without start and direct path, as printed"
+    source = Source("foundation2025", "(9)", note="as printed")
+    population = DrivenSystems()
+    relation = Equal(block=1)
+    control = Control("half of it", lambda outputs, problem: outputs / 2)
+    controls = "the output of a state-space model"
+    unexplained = "that it is right where D = 0 and the start is 0"
+    reading = "of the models of (4), with their direct path D, from any start"
+    expected = Status.REFUTED
+
+    def predict(self, problem: DrivenSystem) -> Array:
+        return _convolved(problem)
+
+    def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
+        return _solved(problem)
+
+
+class CompleteResponse(Claim[DrivenSystem]):
+    """The output of dh/dt = A h + B u, y = C h + D u at time t is
+
+        y(t) = C e^{At} h(0) + ∫_0^t C e^{A(t-s)} B u(s) ds + D u(t):
+
+    what is left of the start, the memory of the input, and what passes directly.
+    """
+
+    title = "The complete response of a state-space model"
+    source = Source("foundation2025", "(9)", note="completed")
+    population = DrivenSystems()
+    relation = Equal(block=1)
+    control = Control(
+        "nothing passes directly",
+        lambda outputs, problem: outputs - problem.system.passed[0, 0] * problem.u(problem.times),
+    )
+    controls = "the output of a state-space model for every input and start"
+    unexplained = "systems that change with time or with their input"
+    corrects = ConvolutionAlone
+
+    def predict(self, problem: DrivenSystem) -> Array:
+        powers = jax.vmap(lambda time: exponential(time * problem.system.matrix.dense()))(problem.times)
+        return _convolved(problem) + _observed(problem, powers @ problem.start, problem.u(problem.times))
+
+    def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
+        return _solved(problem)
+
+    def condition(self, problem: DrivenSystem) -> float:
+        """The solver's tolerance, beside terms that cancel."""
+        return _CONDITION

@@ -1,0 +1,132 @@
+"""What linear recurrences cannot select: keeping the last marked input, adding the marked ones.
+
+This theory controls the least squared error of every linear time-invariant model, of any number of states, on tasks
+where an input decides what becomes of another: the best linear model is known, and it leaves most of the variance,
+where one state whose step depends on the mark leaves nothing. It assumes marks that are independent of the inputs, and
+models whose outputs are linear in both; it leaves unexplained what a nonlinear layer after the recurrence can repair.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Kind, Source
+from lemmata.engine.problems._marked_sequences import MarkedNoise, MarkedNoises, MarkedSequence, MarkedSequences
+
+_SOURCE = Source("gu2023mamba", "Section 3.1", note="the tasks that need selection, with the best linear error")
+_MEAN = EqualInMean(margin=0.02, resolution=0.03)
+
+
+def _held(marks: Float[Array, " t"], x: Float[Array, " t"]) -> Float[Array, " t"]:
+    """The last marked input at each time, 0 before the first."""
+    last = jax.lax.cummax(jnp.where(marks > 0, jnp.arange(len(x)), -1))
+    return jnp.where(last >= 0, x[jnp.maximum(last, 0)], 0.0)
+
+
+def _summed(marks: Float[Array, " t"], x: Float[Array, " t"], window: int) -> Float[Array, " t"]:
+    """The sum of the marked inputs of a window."""
+    total = jnp.concatenate([jnp.zeros(1), jnp.cumsum(marks * x)])
+    starts = jnp.maximum(jnp.arange(1, len(x) + 1) - window, 0)
+    return total[1:] - total[starts]
+
+
+def _left_by_linear_models(marks: Array, x: Array, y: Array, window: int) -> Array:
+    """The share of the variance of y that is left by least squares on the last marks and inputs, on the second half.
+
+    The filter of every linear time-invariant model is a sum of these with some weights, up to what lies before.
+    """
+    centred = marks - jnp.mean(marks)
+    lagged = [row[window - lag : len(x) - lag] for row in (centred, x) for lag in range(window)]
+    features, y = jnp.stack([*lagged, jnp.ones(len(x) - window)]), y[window:]
+    half = len(y) // 2
+    known, fresh, target = features[:, :half], features[:, half:], y[half:]
+    weights = jnp.linalg.solve(known @ known.T, known @ y[:half])
+    return jnp.mean((target - weights @ fresh) ** 2) / jnp.mean((target - jnp.mean(target)) ** 2)
+
+
+class HoldingByLinearModels(Claim[MarkedNoise]):
+    """White noise x_t is marked with probability p, independently. No linear time-invariant model of marks and inputs,
+    with any number of states, predicts the last marked input with a squared error below
+
+        2 (1 - p) / (2 - p)
+
+    of its variance, and the best one attains it: it gives x_{t-s} the weight p (1 - p)^s. One state with a step that
+    depends on the mark leaves nothing.
+    """
+
+    title = "Linear recurrences cannot hold the last marked input"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = MarkedNoises()
+    relation = _MEAN
+    control = Control("1 - p is left", lambda share, problem: 1 - problem.chance)
+    controls = "the least error of linear recurrences on a task of selection"
+    unexplained = "recurrences with nonlinear layers after them"
+    trials = 48
+
+    def predict(self, problem: MarkedNoise) -> Array:
+        return 2 * (1 - problem.chance) / (2 - problem.chance)
+
+    def measure(self, problem: MarkedNoise, key: Key[Array, ""]) -> Array:
+        marks, x = problem.draw(key)
+        return _left_by_linear_models(marks, x, _held(marks, x), problem.window)
+
+
+class GatedSumByLinearModels(Claim[MarkedNoise]):
+    """White noise x_t is marked with probability p, independently. Of the sum of the marked inputs of the last T steps
+    the best linear time-invariant model of marks and inputs leaves the share
+
+        1 - p
+
+    of the variance: it adds p times every input.
+    """
+
+    title = "Linear recurrences cannot add the marked inputs alone"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = MarkedNoises()
+    relation = _MEAN
+    control = Control(
+        "2 (1 - p)/(2 - p) is left, as of the last marked input", lambda share, problem: 2 * share / (1 + share)
+    )
+    controls = "the least error of linear recurrences on a task of selection"
+    unexplained = "recurrences with nonlinear layers after them"
+    trials = 48
+
+    def predict(self, problem: MarkedNoise) -> Array:
+        return 1 - problem.chance
+
+    def measure(self, problem: MarkedNoise, key: Key[Array, ""]) -> Array:
+        marks, x = problem.draw(key)
+        return _left_by_linear_models(marks, x, _summed(marks, x, problem.window), problem.window)
+
+
+def _fixed(problem: MarkedSequence) -> Array:
+    p = problem.chance
+    advance = lambda state, x: ((1 - p) * state + p * x,) * 2
+    return jax.lax.scan(advance, jnp.zeros(()), problem.x)[1]
+
+
+class SelectiveStateHolds(Claim[MarkedSequence]):
+    """One state whose step depends on the mark m_t of an input x_t, h_t = (1 - m_t) h_{t-1} + m_t x_t from h = 0, is
+    the last marked input at every time, exactly.
+    """
+
+    title = "One selective state holds the last marked input"
+    source = _SOURCE
+    stated = Kind.OWN
+    population = MarkedSequences()
+    relation = Equal(block=1)
+    control = Control(
+        "the fixed step h_t = (1 - p) h_{t-1} + p x_t holds it",
+        lambda held, problem: _fixed(problem),
+    )
+    controls = "what a recurrence can do whose step depends on its input"
+    unexplained = "how such a step is learned"
+
+    def predict(self, problem: MarkedSequence) -> Array:
+        return _held(problem.marks, problem.x)
+
+    def measure(self, problem: MarkedSequence, key: Key[Array, ""]) -> Array:
+        advance = lambda state, now: ((1 - now[0]) * state + now[0] * now[1],) * 2
+        return jax.lax.scan(advance, jnp.zeros(()), jnp.stack([problem.marks, problem.x], axis=1))[1]

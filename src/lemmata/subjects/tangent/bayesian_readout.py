@@ -1,0 +1,132 @@
+"""Bayesian readouts: regression on the last hidden layer of a random network, and the Gaussian process it tends to.
+
+This theory controls Bayesian linear regression on the m features of a random network, the weights of its readout having
+a standard normal prior: at every m it is Gaussian-process regression with the features' own kernel, and as m grows it
+tends to that with the NNGP kernel. It assumes normal noise of known variance and a network below the readout that is
+not trained; it leaves unexplained the posterior over all weights at finite width.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import Dense, NNGPKernel, Serial
+from lemmata.engine.claims import Claim, Control, Equal, Rate, Source
+from lemmata.engine.problems._drawn_networks import drawn_parameters
+from lemmata.engine.problems._noisy_values import (
+    NoisyFeatures,
+    NoisyFunctions,
+    NoisyValues,
+    RandomReadouts,
+    features,
+    hidden_network,
+)
+from lemmata.kernels import gram
+from lemmata.solvers import Posterior, Solution, posterior
+
+
+def readout_posterior(
+    known: Float[Array, "n m"], asked: Float[Array, "t m"], y: Float[Array, " n"], noise: Float[Array, ""]
+) -> Posterior:
+    """Bayesian linear regression in the space of the m weights, which have a standard normal prior.
+
+    With Phi = `known` and S = (I + Phi'Phi/noise)^-1 the weights are N(S Phi'y/noise, S) given y.
+
+    Args:
+        known: features of the points, one row a point.
+        asked: features of the other points.
+        y: values.
+        noise: variance of the noise.
+    """
+    factor = jnp.linalg.cholesky(jnp.eye(known.shape[1]) + known.T @ known / noise)
+    mean = cho_solve((factor, True), known.T @ y) / noise
+    half = solve_triangular(factor, asked.T, lower=True)
+    return Posterior(asked @ mean, half.T @ half)
+
+
+def process_posterior(matrix: Float[Array, "p p"], y: Float[Array, " n"], noise: Float[Array, ""]) -> Posterior:
+    """The posterior at the other points from the kernel matrix of all: the n points with values first.
+
+    Args:
+        matrix: the kernel of points and other points.
+        y: values.
+        noise: variance of the noise.
+    """
+    n = len(y)
+    factor = jnp.linalg.cholesky(matrix[:n, :n] + noise * jnp.eye(n))
+    zero = jnp.zeros(())
+    solved = Solution(cho_solve((factor, True), y), noise, zero, zero, factor)
+    return posterior(solved, matrix[n:, :n], matrix[n:, n:])
+
+
+def _flat(found: Posterior) -> Array:
+    return jnp.concatenate([found.mean.reshape(-1), found.covariance.reshape(-1)])
+
+
+def _of_process(problem: NoisyFeatures, noise: Float[Array, ""]) -> Array:
+    both = jnp.concatenate([problem.known, problem.asked])
+    return _flat(process_posterior(both @ both.T, problem.y, noise))
+
+
+class ReadoutIsProcess(Claim[NoisyFeatures]):
+    """Bayesian linear regression on the m features phi(x) of a random network, from n values with normal noise of known
+    variance, the m weights of the readout standard normal before the data, has at every m the posterior mean and
+    covariance of the Gaussian process with kernel <phi(x), phi(y)>.
+    """
+
+    title = "A Bayesian readout is a Gaussian process at every width"
+    source = Source("rasmussen2006", "(2.11)", "(2.12)")
+    population = RandomReadouts()
+    # entries of mean and covariance are sums that cancel: the condition number is that of the largest of them
+    relation = Equal(block=1)
+    control = Control(
+        "the noise has twice the variance", lambda moments, problem: _of_process(problem, 2 * problem.noise)
+    )
+    controls = "the predictions of a Bayesian readout, and their covariance"
+    unexplained = "layers below the readout that learn"
+
+    def predict(self, problem: NoisyFeatures) -> Array:
+        return _of_process(problem, problem.noise)
+
+    def measure(self, problem: NoisyFeatures, key: Key[Array, ""]) -> Array:
+        return _flat(readout_posterior(problem.known, problem.asked, problem.y, problem.noise))
+
+    def condition(self, problem: NoisyFeatures) -> Array:
+        """1 + tr(K)/noise bounds that of both systems, K + noise I and I + Phi'Phi/noise."""
+        return 1 + jnp.sum(problem.known**2) / problem.noise
+
+
+class ReadoutTendsToNNGP(Claim[NoisyValues]):
+    """The posterior mean and covariance of Bayesian linear regression on the m features of a random network, the
+    weights of the readout standard normal before the data, differ from those of the Gaussian process with the NNGP
+    kernel (the limit of the features' products), root mean square over the points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The Bayesian readout tends to the NNGP posterior"
+    source = Source("lee2018", "Section 2.1", "Section 2.3", note="a mean of m independent terms has the rate m^(-1/2)")
+    population = NoisyFunctions()
+    # The kernel's error is exactly C²/m in mean square; the posterior is smooth in it, with noise as the scale: the
+    # next order is a relative c/m. From m = 32 to 2048 it turns the slope by log(1 + c/32)/(2 log 64), 0.03 at c = 9.
+    relation = Rate(along="m", rungs=(32.0, 128.0, 512.0, 2048.0), margin=0.03, resolution=0.1)
+    control = Control("the posterior converges as 1/m", lambda exponent, problem: 2 * exponent)
+    controls = "the predictions of a Bayesian readout, and their covariance"
+    unexplained = "the constant, and layers below the readout that learn"
+    trials = 128
+
+    def predict(self, problem: NoisyValues) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure(self, problem: NoisyValues, key: Key[Array, ""]) -> Array:
+        """The distance of both moments, over the size of the limit's, with new features at every width."""
+        points = jnp.concatenate([problem.x, problem.others])
+        networks = [hidden_network(int(width)) for width in self.relation.rungs]
+        params = drawn_parameters(networks, points.shape[1], key)
+        drawn = [features(network, own, points) for network, own in zip(networks, params, strict=True)]
+        # the readout's prior variance 1 is that of the NTK parameterisation
+        limit = gram(NNGPKernel(Serial([*hidden_network(1).layers, Dense(1)])), points)
+        matrices = jnp.stack([limit, *(values @ values.T for values in drawn)])
+        moments = jax.vmap(lambda matrix: _flat(process_posterior(matrix, problem.y, problem.noise)))(matrices)
+        return jnp.linalg.norm(moments[1:] - moments[0], axis=1) / jnp.linalg.norm(moments[0])

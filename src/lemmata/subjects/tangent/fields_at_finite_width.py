@@ -1,0 +1,116 @@
+"""Finite width on fields: layers on sequences and images bring the tangent kernel to its limit as width^(-1/2) too.
+
+This theory controls networks whose inputs are vectors at the positions of a grid: the kernel is made of averages over m
+channels at every pair of positions, and nears what `push` computes for those pairs as m^(-1/2). It assumes the NTK
+parameterisation and few positions against the width; it leaves unexplained the constant, which grows with the number of
+positions that share their weights.
+"""
+
+from lemmata.architectures import (
+    Attention,
+    AveragePool,
+    Conv,
+    Dense,
+    Erf,
+    Flatten,
+    GlobalAveragePool,
+    LocallyConnected,
+    Relu,
+    Serial,
+    Softmax,
+    StateSpace,
+)
+from lemmata.engine.claims import Rate
+from lemmata.engine.problems._wide_inputs import WideSequences
+
+from .layers_at_finite_width import AbstractTangentWidth
+
+# The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by
+# log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
+_RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12)
+
+
+class ConvolutionWidth(AbstractTangentWidth):
+    """The tangent kernel of a convolutional network, two convolutions of m channels with a mean over neighbouring
+    positions between them and a mean over all positions behind them, differs from its limit, root mean square over
+    pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of convolutions and pools at finite width"
+    population = WideSequences()
+    relation = _RATE
+    trials = 96
+
+    def network(self, width: int) -> Serial:
+        conv = Conv(width, 2, 1.1, 0.3)
+        return Serial([conv, Relu(), AveragePool(2, 1), conv, Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
+
+
+class StateSpaceWidth(AbstractTangentWidth):
+    """The tangent kernel of a network with a diagonal state-space layer on m channels, which a dense layer then mixes,
+    differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of linear state-space layers at finite width"
+    population = WideSequences()
+    relation = _RATE
+    trials = 96
+
+    def network(self, width: int) -> Serial:
+        first, mixed = Dense(width, 1.1, 0.3), Dense(width, 1.1, 0.3)
+        return Serial([first, Erf(), StateSpace(2, 0.2), mixed, Relu(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
+
+
+class SoftmaxUnitsWidth(AbstractTangentWidth):
+    """The tangent kernel of a network with m times the softmax over m channels, at every position after a convolution,
+    differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of a softmax over a hidden layer at finite width"
+    population = WideSequences()
+    relation = _RATE
+    trials = 192
+
+    def network(self, width: int) -> Serial:
+        conv = Conv(width, 2, 0.8, 0.3)
+        return Serial([conv, Softmax(0.7), Dense(width, 0.8, 0.3), Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
+
+
+class AttentionWidth(AbstractTangentWidth):
+    """The tangent kernel of a network with softmax attention of m heads on m channels, queries and keys of one matrix
+    scaled by 1/d, differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of softmax attention at finite width"
+    population = WideSequences()
+    # A head has m³ weights, so the ladder begins low: c up to 4 turns the slope by log(1 + c/8)/(2 log 9), below 0.1.
+    relation = Rate(along="m", rungs=(8.0, 24.0, 72.0), margin=0.1, resolution=0.15)
+
+    def network(self, width: int) -> Serial:
+        conv, attention = Conv(width, 2, 1.1, 0.3), Attention(width, width, scaling="1/d", bias_std=0.3)
+        return Serial([conv, Erf(), attention, Erf(), GlobalAveragePool(), Dense(1, 1.1, 0.3)])
+
+
+class LocalWidth(AbstractTangentWidth):
+    """The tangent kernel of a network that is locally connected with m channels, its weights not shared between
+    positions, and then convolved, differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of locally connected layers at finite width"
+    population = WideSequences()
+    relation = _RATE
+    trials = 96
+
+    def network(self, width: int) -> Serial:
+        local, conv = LocallyConnected(width, 2, 1.1, 0.3), Conv(width, 2, 1.1, 0.3, padding="CIRCULAR")
+        return Serial([local, Relu(), conv, Erf(), Flatten(), Dense(1, 1.1, 0.3)])

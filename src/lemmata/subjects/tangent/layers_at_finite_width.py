@@ -1,0 +1,171 @@
+"""Finite width: every kind of layer brings the tangent kernel of a network to its limit as width^(-1/2).
+
+This theory controls the tangent kernel of a network at its initial draw: it is made of averages over m units, and nears
+the kernel that `push` computes as m^(-1/2), whichever layers the network has. It assumes the NTK parameterisation and
+independent Gaussian weights; it leaves unexplained the constant, and what training does to the kernel
+(`tangent.lazy_training`, `tangent.parameterisations`).
+"""
+
+import abc
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import (
+    Dense,
+    Dropout,
+    Erf,
+    Gelu,
+    LayerNorm,
+    Parallel,
+    Relu,
+    RMSNorm,
+    Serial,
+    TangentKernel,
+    residual,
+    tangent_gram,
+    with_masks,
+)
+from lemmata.engine.claims import Claim, Control, Rate, Source
+from lemmata.engine.problems import Inputs, WideInputs
+from lemmata.engine.problems._drawn_networks import drawn_parameters, relative_distance
+from lemmata.kernels import gram
+
+WIDTHS = (24.0, 96.0, 384.0)
+
+
+def dense(width: int) -> Dense:
+    """A layer of the networks of this section: weights of standard deviation 1.1, biases of 0.3."""
+    return Dense(width, 1.1, 0.3)
+
+
+def drawn_kernel(network: Serial, params: tuple, x: Float[Array, "n *shape"], key: Key[Array, ""]) -> Array:
+    """The tangent kernel of a network of finite width."""
+    return tangent_gram(network, params, x, output=0)
+
+
+def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"], key: Key[Array, ""]) -> Array:
+    """Products of the gradients of two random passes; within a pass all points share their masks."""
+
+    def gradients(mask_key: Array) -> tuple:
+        masked = with_masks(network, mask_key)
+        return jax.vmap(lambda point: jax.grad(lambda own: masked.apply(own, point)[0])(params))(x)
+
+    both = jax.vmap(gradients)(jax.random.split(key))
+    products = [jnp.einsum("i...,j...->ij", *leaf) for leaf in jax.tree.leaves(both)]
+    return jnp.sum(jnp.stack(products), axis=0)
+
+
+class AbstractTangentWidth(Claim[Inputs]):
+    """What the claims on families of layers share: a new one names its `network` and says so.
+
+    The kernel is a composition of averages over m units: its mean square error is C/m (1 + c/m) to the next order, c a
+    small number. From m = 24 to 384 that turns the slope by log(1 + c/24)/(2 log 16), below 0.05 for c up to 7.
+    """
+
+    source = Source("yang2020", "Theorem 2.1", note="averages over m units have the rate m^(-1/2)")
+    population = WideInputs()
+    relation = Rate(along="m", rungs=WIDTHS, margin=0.05, resolution=0.1)
+    control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
+    controls = "the tangent kernel of a network that has not been trained"
+    unexplained = "the constant, and what training does to the kernel"
+    trials = 128
+    kernel = staticmethod(drawn_kernel)
+
+    @abc.abstractmethod
+    def network(self, width: int) -> Serial:
+        """The architecture with hidden layers of this width and one output."""
+
+    def predict(self, problem: Inputs) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure(self, problem: Inputs, key: Key[Array, ""]) -> Array:
+        """|finite - limit|_F / |limit|_F, with a new network for each width."""
+        x = problem.x
+        networks = [self.network(int(width)) for width in self.relation.rungs]
+        params = drawn_parameters(networks, x.shape[1] if x.ndim == 2 else x.shape[1:], key)
+        limit = gram(TangentKernel(networks[0]), x)
+        found = [self.kernel(network, own, x, key) for network, own in zip(networks, params, strict=True)]
+        return jnp.stack([relative_distance(kernel, limit) for kernel in found])
+
+
+class DenseWidth(AbstractTangentWidth):
+    """The tangent kernel of a network with two hidden layers of m GELU units, in the NTK parameterisation at a random
+    draw, differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of dense layers at finite width"
+
+    def network(self, width: int) -> Serial:
+        return Serial([dense(width), Gelu(), dense(width), Gelu(), dense(1)])
+
+
+class ResidualWidth(AbstractTangentWidth):
+    """The tangent kernel of a residual network, x + Dense(ReLU(x)) between dense layers of m units, differs from its
+    limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of residual networks at finite width"
+
+    def network(self, width: int) -> Serial:
+        return Serial([dense(width), residual(Serial([Relu(), dense(width)])), Relu(), dense(1)])
+
+
+class ParallelWidth(AbstractTangentWidth):
+    """The tangent kernel of a network that adds the outputs of two branches of m units, of one and of two layers,
+    before an activation, differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel of parallel branches at finite width"
+
+    def network(self, width: int) -> Serial:
+        deep = Serial([dense(width), Erf(), dense(width)])
+        return Serial([Parallel([dense(width), deep]), Gelu(), dense(1)])
+
+
+class LayerNormWidth(AbstractTangentWidth):
+    """The tangent kernel of a network with LayerNorm after two layers of m units differs from its limit, root mean
+    square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel with LayerNorm at finite width"
+
+    def network(self, width: int) -> Serial:
+        return Serial([dense(width), Erf(), LayerNorm(0.1), dense(width), LayerNorm(), Gelu(), dense(1)])
+
+
+class RMSNormWidth(AbstractTangentWidth):
+    """The tangent kernel of a network with RMSNorm of its inputs and of a rectified layer of m units differs from its
+    limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel with RMSNorm at finite width"
+
+    def network(self, width: int) -> Serial:
+        return Serial([RMSNorm(), dense(width), Relu(), RMSNorm(0.01), dense(width), Erf(), dense(1)])
+
+
+class DropoutWidth(AbstractTangentWidth):
+    """The tangent kernel between two random passes, with independent masks, of a network with Dropout after a layer of
+    m units differs from its limit, root mean square over pairs of points, by
+
+        C m^(-1/2).
+    """
+
+    title = "The tangent kernel with Dropout at finite width"
+    trials = 64
+    kernel = staticmethod(kernel_of_two_passes)
+
+    def network(self, width: int) -> Serial:
+        return Serial([dense(width), Relu(), Dropout(0.7), dense(width), Erf(), dense(1)])

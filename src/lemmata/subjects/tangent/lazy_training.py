@@ -1,0 +1,92 @@
+"""Lazy training: a wide network moves its tangent kernel little while it fits.
+
+This theory controls the change of the tangent kernel between initialisation and a fixed training time: it vanishes as
+width grows, so that a wide network trains as kernel regression does. It assumes the NTK parameterisation and targets of
+a size that does not grow with width; it leaves unexplained networks that learn features, which move their kernels.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Rate, Source
+from lemmata.engine.problems._training_sets import SmallTargets, TrainingSet, trace_step
+
+from .finite_width import relu_tangent_gram
+
+_WIDTHS = (64.0, 128.0, 256.0, 512.0, 1024.0)
+_STEPS = 100
+
+
+def train_relu(
+    x: Float[Array, "n d"], y: Float[Array, " n"], weights: Float[Array, "m d"], readout: Float[Array, " m"], steps: int
+) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
+    """Weights and readout after gradient descent on (1/2) sum_i (f(x_i) - y_i)² in all parameters.
+
+    f(x) = m^(-1/2) sum_r a_r phi(sqrt(2/d) <w_r, x>), phi the ReLU: the network whose tangent kernel is
+    `relu_tangent_gram`. The step size is 1/tr Theta (`trace_step`).
+
+    Args:
+        x: points.
+        y: targets.
+        weights: the rows w_r at the start.
+        readout: the a_r at the start.
+        steps: how many steps.
+    """
+    rate, scale, root = trace_step(x), math.sqrt(2 / x.shape[1]), math.sqrt(len(weights))
+
+    def step(_: Array, parameters: tuple[Array, Array]) -> tuple[Array, Array]:
+        w, a = parameters
+        hidden = scale * x @ w.T
+        ramp = jnp.maximum(hidden, 0)
+        residual = (ramp @ a / root - y) / root
+        into_weights = ((residual[:, None] * (hidden > 0)) * a).T @ x * scale
+        return w - rate * into_weights, a - rate * ramp.T @ residual
+
+    return jax.lax.fori_loop(0, steps, step, (weights, readout))
+
+
+@jax.jit
+def _movements(problem: TrainingSet, key: Key[Array, ""]) -> Array:
+    x = problem.x
+    # One long draw, cut into independent networks of the ladder's widths.
+    drawn = jax.random.normal(key, (int(sum(_WIDTHS)), x.shape[1] + 1), x.dtype)
+    movements, start = [], 0
+    for width in map(int, _WIDTHS):
+        initial = drawn[start : start + width, 1:], drawn[start : start + width, 0]
+        start += width
+        before = relu_tangent_gram(x, *initial)
+        after = relu_tangent_gram(x, *train_relu(x, problem.y, *initial, _STEPS))
+        movements.append(jnp.linalg.norm(after - before) / jnp.linalg.norm(before))
+    return jnp.stack(movements)
+
+
+class LazyKernelMovement(Claim[TrainingSet]):
+    """The tangent kernel Theta of a ReLU network with one hidden layer of m units in the NTK parameterisation, after a
+    training time that does not depend on m (100 steps of size 1/tr Theta), has moved by
+
+        |Theta_t - Theta_0|_F / |Theta_0|_F = O(m^(-1/2)).
+
+    Of a user's data the first 32 rows and the first output are used.
+    """
+
+    title = "Lazy training: the kernel of a wide network hardly moves"
+    source = Source("chizat2019", "Section 2")
+    population = SmallTargets(steps=_STEPS, width=_WIDTHS[0])
+    # An upper bound: a slope that is steeper is no violation. 0.05 for widths that start at 64.
+    relation = Rate(along="m", rungs=_WIDTHS, upper=True, margin=0.05, resolution=0.05)
+    control = Control("the movement is O(1/m)", lambda exponent, problem: 2 * exponent)
+    controls = "how far a trained network is from kernel regression"
+    unexplained = (
+        "that the movement falls faster than stated: gradients of the kernel average over units with random signs, and "
+        "slopes between -0.7 and -0.9 are measured; networks that are scaled so as to learn features"
+    )
+    trials = 64
+
+    def predict(self, problem: TrainingSet) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure(self, problem: TrainingSet, key: Key[Array, ""]) -> Array:
+        return _movements(problem, key)

@@ -1,0 +1,158 @@
+"""Parameterisations: which powers of the width let hidden features, and with them the tangent kernel, move.
+
+This theory controls how training changes a network of width m. In the NTK parameterisation a step moves hidden
+preactivations by m^(-1/2), and the kernel stays put (`tangent.lazy_training`); under maximal update, which with one
+hidden layer is the mean-field parameterisation, both move by an amount that does not vanish. It assumes one learning
+rate for all layers, in the form of the parameterisations that makes it right, and targets of a fixed size; it leaves
+unexplained where the moving kernel goes.
+"""
+
+import abc
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.architectures import Erf, Serial, fully_connected, tangent_gram
+from lemmata.engine.claims import Claim, Control, Rate, Source
+from lemmata.engine.problems._drawn_networks import drawn_parameters, relative_distance
+from lemmata.engine.problems._training_sets import TrainingSet, TrainingSets, trace_step
+from lemmata.networks import train
+
+_WIDTHS = (64.0, 256.0, 1024.0)
+_DEEP_WIDTHS = (32.0, 96.0, 288.0)
+_STEPS = 10
+
+
+def hidden_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Float[Array, "n 1"]) -> Float[Array, ""]:
+    """Root mean square change of the last hidden preactivations after one step of descent on (1/2) sum (f - y)².
+
+    Args:
+        network: Dense and activation layers in turn, then a readout.
+        params: where the step starts.
+        x: points.
+        y: targets.
+    """
+    below = Serial(network.layers[:-2])
+    loss = lambda own: 0.5 * jnp.sum((jax.vmap(lambda a: network.apply(own, a))(x) - y) ** 2)
+    after = jax.tree.map(lambda p, slope: p - trace_step(x) * slope, params, jax.grad(loss)(params))
+    preactivations = lambda own: jax.vmap(lambda a: below.apply(own[:-2], a))(x)
+    return jnp.sqrt(jnp.mean((preactivations(after) - preactivations(params)) ** 2))
+
+
+def kernel_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Float[Array, "n 1"]) -> Float[Array, ""]:
+    """|Theta_t - Theta_0|_F / |Theta_0|_F after ten steps of descent on (1/2) sum (f - y)².
+
+    Args:
+        network: with one output.
+        params: where training starts.
+        x: points.
+        y: targets.
+    """
+    run = train(network, params, x, y, learning_rate=trace_step(x), steps=_STEPS, record_at=[_STEPS])
+    after, before = (tangent_gram(network, own, x, output=0) for own in (run.params, params))
+    return relative_distance(after, before)
+
+
+class AbstractWidthPower(Claim[TrainingSet]):
+    """What the claims on powers of the width share: a new one names its `network`, its `exponent` and what changes.
+
+    Each width has a new network, with one output.
+    """
+
+    source = Source("yang2021", "Section 3", "Table 1")
+    population = TrainingSets()
+    exponent: ClassVar[float] = 0.0
+    change = staticmethod(hidden_change)
+    controls = "how far one step moves the hidden features"
+    unexplained = "the constant; many steps"
+    trials = 64
+
+    @abc.abstractmethod
+    def network(self, width: int) -> Serial:
+        """The architecture with hidden layers of this width."""
+
+    def predict(self, problem: TrainingSet) -> Array:
+        return jnp.asarray(self.exponent)
+
+    def measure(self, problem: TrainingSet, key: Key[Array, ""]) -> Array:
+        networks = [self.network(int(width)) for width in self.relation.rungs]
+        params = drawn_parameters(networks, problem.x.shape[1], key)
+        pairs = zip(networks, params, strict=True)
+        return jnp.stack([self.change(net, own, problem.x, problem.y[:, None]) for net, own in pairs])
+
+
+class MaximalUpdateStep(AbstractWidthPower):
+    """One step of gradient descent on squared loss, at a rate that does not depend on m, moves the hidden
+    preactivations of a network with one hidden layer of m units in the maximal-update (mean-field) parameterisation,
+    root mean square over units, by
+
+        C m^0.
+    """
+
+    title = "Maximal update: a step moves hidden features at every width"
+    # The outputs at the start are of order m^(-1/2) beside the targets, in the mean a relative 1/m of their square,
+    # 0.015 at m = 64; over the ladder of log 16 that is a slope below 0.01. The rest is left to averages over units.
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
+    control = Control("features move as m^(-1/2)", lambda exponent, problem: exponent - 0.5)
+
+    def network(self, width: int) -> Serial:
+        return fully_connected(Erf(), 1, width, parameterization="maximal-update")
+
+
+class LazyStep(AbstractWidthPower):
+    """One step of gradient descent on squared loss, at a rate that does not depend on m, moves the hidden
+    preactivations of a network with one hidden layer of m units in the NTK parameterisation, root mean square over
+    units, by
+
+        C m^(-1/2).
+    """
+
+    title = "NTK parameterisation: a step moves hidden features as m^(-1/2)"
+    exponent = -0.5
+    # outputs at the start do not depend on m in law, so only averages over units, a relative 1/m, bend the slope
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.2)
+    control = Control("features move at every width", lambda exponent, problem: exponent + 0.5)
+    trials = 128
+
+    def network(self, width: int) -> Serial:
+        return fully_connected(Erf(), 1, width)
+
+
+class MeanFieldKernelMoves(AbstractWidthPower):
+    """The tangent kernel Theta of a network with one hidden layer of m units in the mean-field parameterisation, which
+    is then the maximal update, after ten steps of descent at a rate that does not depend on m, has moved by
+
+        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0.
+    """
+
+    title = "Mean field: the kernel moves at every width"
+    # as for one step: the outputs at the start are a relative 1/m of the squared targets
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
+    control = Control("the kernel stays put, as m^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "how far a trained network is from kernel regression"
+    unexplained = "the constant, and where the kernel goes"
+    change = staticmethod(kernel_change)
+
+    def network(self, width: int) -> Serial:
+        return fully_connected(Erf(), 1, width, parameterization="mean-field")
+
+
+class MaximalUpdateKernelMoves(AbstractWidthPower):
+    """The tangent kernel Theta of a network with two hidden layers of m units in the maximal-update parameterisation,
+    after ten steps of descent at a rate that does not depend on m, has moved by
+
+        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0.
+    """
+
+    title = "Maximal update: the kernel of a deep network moves at every width"
+    # the outputs at the start turn the slope by log(1 + c/32)/log 9, below 0.05 for c up to 4
+    relation = Rate(along="m", rungs=_DEEP_WIDTHS, margin=0.05, resolution=0.1)
+    control = Control("the kernel stays put, as m^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "how far a trained network is from kernel regression"
+    unexplained = "the constant, and where the kernel goes"
+    change = staticmethod(kernel_change)
+
+    def network(self, width: int) -> Serial:
+        return fully_connected(Erf(), 2, width, parameterization="maximal-update")

@@ -1,0 +1,111 @@
+"""Random Fourier features: a kernel as the mean of random products.
+
+This theory controls how far the inner products of m random features are from a translation-invariant kernel: m^(-1/2),
+in every dimension, with a constant that is known. It assumes frequencies drawn from the kernel's Fourier transform
+(a normal law for the Gaussian kernel); it leaves unexplained how many features a *prediction* needs.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Rate, Source
+from lemmata.engine.problems._feature_points import FeaturePoints, KernelPoints
+from lemmata.kernels import RBF, gram
+
+_SOURCE = Source("rahimi2007", "Section 3", "Algorithm 1")
+_WIDTHS = (32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
+
+
+def fourier_features(
+    x: Float[Array, "n d"], lengthscale: Float[Array, ""] | float, width: int, key: Key[Array, ""]
+) -> Float[Array, "n width"]:
+    """sqrt(2) cos(<w_r, x> + b_r), w_r ~ N(0, I/lengthscale²), b_r uniform on [0, 2 pi): products average to K.
+
+    Args:
+        x: points.
+        lengthscale: of the Gaussian kernel.
+        width: the number of features m; the approximate kernel is Z Z'/m.
+        key: randomness.
+    """
+    frequency_key, phase_key = jax.random.split(key)
+    frequencies = jax.random.normal(frequency_key, (x.shape[1], width), x.dtype) / lengthscale
+    phases = jax.random.uniform(phase_key, (width,), x.dtype, maxval=2 * math.pi)
+    return math.sqrt(2) * jnp.cos(x @ frequencies + phases)
+
+
+def product_variance(squared_distance: Float[Array, "*s"], lengthscale: Float[Array, ""] | float) -> Float[Array, "*s"]:
+    """1 + K⁴/2 - K²: the variance of one product 2 cos(<w, x> + b) cos(<w, y> + b), K the Gaussian kernel at (x, y).
+
+    It is 1 for points far apart and 1/2 at x = y.
+    """
+    # The product is cos<w, x - y> + cos(<w, x + y> + 2b). The phase makes the second term uncorrelated with the first,
+    # of mean 0 and mean square 1/2; the first has mean K and mean square (1 + E cos 2<w, x - y>)/2 = (1 + K⁴)/2.
+    kernel = jnp.exp(-squared_distance / (2 * lengthscale**2))
+    return 1 + kernel**4 / 2 - kernel**2
+
+
+@jax.jit
+def _errors(problem: FeaturePoints, key: Key[Array, ""]) -> Array:
+    exact = gram(RBF(lengthscale=problem.lengthscale), problem.x)
+    # One long draw, cut into independent sets of features of the ladder's sizes.
+    drawn = fourier_features(problem.x, problem.lengthscale, int(sum(_WIDTHS)), key)
+    cuts = [sum(map(int, _WIDTHS[:k])) for k in range(1, len(_WIDTHS))]
+    approximate = [features @ features.T / features.shape[1] for features in jnp.split(drawn, cuts, axis=1)]
+    return jnp.stack([jnp.sqrt(jnp.mean((kernel - exact) ** 2)) for kernel in approximate])
+
+
+class RandomFeaturesRate(Claim[FeaturePoints]):
+    """With m random Fourier features the approximate Gaussian kernel has the entries' root mean square error
+
+        C m^(-1/2),
+
+    in every dimension. Of a user's inputs the first 64 are used.
+    """
+
+    title = "Random Fourier features converge to their kernel"
+    source = _SOURCE
+    population = KernelPoints()
+    # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact as far as the law of the error is
+    # the same at every m, which is so beyond a few features; trials give an interval of about 0.02.
+    relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
+    control = Control("the error falls as m^(-1)", lambda exponent, problem: 2 * exponent)
+    controls = "the entries of an approximate kernel matrix"
+    unexplained = "how many features a prediction needs; features that are not drawn independently"
+    trials = 192
+
+    def predict(self, problem: FeaturePoints) -> Array:
+        return jnp.asarray(-0.5)
+
+    def measure(self, problem: FeaturePoints, key: Key[Array, ""]) -> Array:
+        return _errors(problem, key)
+
+
+class RandomFeaturesVariance(Claim[FeaturePoints]):
+    """m times the mean square error of an entry of the approximate Gaussian kernel with m random Fourier features is
+
+        1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)),
+
+    at every m, here as the mean over all pairs of points x, y. Of a user's inputs the first 64 are used.
+    """
+
+    title = "The constant of random Fourier features"
+    source = _SOURCE
+    population = KernelPoints()
+    relation = EqualInMean(resolution=0.02)
+    control = Control("the variance is 1 for all pairs", lambda variance, problem: jnp.ones_like(variance))
+    controls = "the number of features that an error of the kernel's entries needs"
+    unexplained = "the largest error over a domain; features that are not drawn independently"
+    trials = 128
+
+    def predict(self, problem: FeaturePoints) -> Array:
+        squares = jnp.sum((problem.x[:, None] - problem.x[None]) ** 2, axis=2)
+        return jnp.mean(product_variance(squares, problem.lengthscale))
+
+    def measure(self, problem: FeaturePoints, key: Key[Array, ""]) -> Array:
+        """The sample variance of the products over 512 features, which needs no kernel."""
+        features = fourier_features(problem.x, problem.lengthscale, 512, key)
+        squares, products = features**2 @ (features**2).T, features @ features.T
+        return jnp.mean(squares - products**2 / 512) / 511

@@ -1,0 +1,117 @@
+"""Factor analysis: the likelihood of latent factors has a maximum in closed form, and factors without negative entries
+are found by steps that never lose.
+
+The theory controls how well a table is fitted; it leaves open what the factors mean, and how many there are.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Source
+from lemmata.engine.problems._mixture_fits import FactorModel, FactorModels
+from lemmata.engine.problems._unlabelled_points import FactoredTable, FactoredTables
+
+_SOURCE = Source("younes2024introduction", "Abstract, factor analysis")
+_STEPS = 60
+
+
+def log_density(covariance: Float[np.ndarray, "d d"], model: Float[np.ndarray, "d d"]) -> float:
+    """The mean log density of N(0, model) over rows with these second moments, without the constant."""
+    return float(-(np.linalg.slogdet(model)[1] + np.trace(np.linalg.solve(model, covariance))) / 2)
+
+
+def em_step(
+    covariance: Float[np.ndarray, "d d"], loadings: Float[np.ndarray, "d k"], noise: float
+) -> tuple[Float[np.ndarray, "d k"], float]:
+    """One step of expectation and maximisation for x = W z + noise (Tipping and Bishop)."""
+    d, k = loadings.shape
+    inner = np.linalg.inv(loadings.T @ loadings + noise * np.eye(k))
+    seen = covariance @ loadings
+    moved = seen @ np.linalg.inv(noise * np.eye(k) + inner @ loadings.T @ seen)
+    return moved, float(np.trace(covariance - seen @ inner @ moved.T) / d)
+
+
+def _isotropic(covariance: Float[np.ndarray, "d d"]) -> float:
+    d = len(covariance)
+    return float(-(d * np.log(np.trace(covariance) / d) + d) / 2)
+
+
+class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
+    """Rows with second moments S of eigenvalues l_1 >= ... >= l_d have under x = W z + noise of variance s, z ~ N(0, I)
+    with k factors, a mean log likelihood of at most the one where W W' + s I has the eigenvectors of S, the eigenvalues
+    l_1, ..., l_k, and the mean of the others in place of each of them:
+
+        -1/2 (sum over j <= k of log l_j + (d - k) log s + d + d log 2 pi),   s = sum over j > k of l_j / (d - k)
+
+    (Tipping and Bishop). Sixty steps of expectation and maximisation stay below it. Both are counted from the
+    likelihood of N(0, t I), t = tr S/d.
+    """
+
+    title = "Principal components maximise the likelihood"
+    source = _SOURCE
+    population = FactorModels()
+    relation = AtMost()
+    control = Control("0.8 of it", lambda value, problem: 0.8 * value)
+    controls = "the likelihood of a model with latent factors"
+    unexplained = "how many factors there are; noise that differs between coordinates"
+    traced = False
+
+    def predict(self, problem: FactorModel) -> Array:
+        k, values = problem.loadings.shape[1], np.linalg.eigvalsh(problem.covariance)[::-1]
+        d, noise = len(values), values[k:].mean()
+        best = -(np.log(values[:k]).sum() + (d - k) * np.log(noise) + d) / 2
+        return jnp.asarray(best - _isotropic(problem.covariance))
+
+    def measure(self, problem: FactorModel, key: Key[Array, ""]) -> Array:
+        """Sixty steps from the loadings that the rows were drawn with."""
+        covariance, loadings, noise = problem.covariance, problem.loadings, problem.noise
+        for _ in range(_STEPS):
+            loadings, noise = em_step(covariance, loadings, noise)
+        model = loadings @ loadings.T + noise * np.eye(len(loadings))
+        return jnp.asarray(log_density(covariance, model) - _isotropic(covariance))
+
+    def trivial(self, problem: FactorModel) -> Array:
+        """As many factors as coordinates."""
+        return jnp.asarray(log_density(problem.covariance, problem.covariance) - _isotropic(problem.covariance))
+
+    def condition(self, problem: FactorModel) -> Array:
+        """A difference of likelihoods."""
+        values = np.linalg.eigvalsh(problem.covariance)
+        return jnp.asarray(
+            len(values) * np.abs(np.log(values)).sum() * 10 / self.predict(problem) + values[-1] / values[0]
+        )
+
+
+class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
+    """For a table V and factors W, H without negative entries the step H <- H * (W'V) / (W'W H), entry by entry, does
+    not raise
+
+        |V - W H|²   (Lee and Seung).
+    """
+
+    title = "Multiplicative steps never lose"
+    source = _SOURCE
+    population = FactoredTables()
+    relation = AtMost()
+    control = Control("it falls by a fifth", lambda error, problem: 0.8 * error)
+    controls = "the error of factors without negative entries"
+    unexplained = "whether the least error is reached"
+    traced = False
+
+    def predict(self, problem: FactoredTable) -> Array:
+        return jnp.asarray(np.sum((problem.table - problem.left @ problem.right) ** 2))
+
+    def measure(self, problem: FactoredTable, key: Key[Array, ""]) -> Array:
+        """After the step."""
+        w, h = problem.left, problem.right
+        return jnp.asarray(np.sum((problem.table - w @ (h * (w.T @ problem.table) / (w.T @ w @ h))) ** 2))
+
+    def trivial(self, problem: FactoredTable) -> Array:
+        """Without a common entry the squared sizes of table and product add up."""
+        return jnp.asarray(np.sum(problem.table**2) + np.sum((problem.left @ problem.right) ** 2))
+
+    def condition(self, problem: FactoredTable) -> Array:
+        """A residual."""
+        size = np.sum(problem.table**2)
+        return jnp.asarray(size / np.sum((problem.table - problem.left @ problem.right) ** 2))

@@ -1,0 +1,203 @@
+"""Graphical models: belief propagation is exact on trees, wrong on loops, and wrong there in a known way.
+
+Models of spins s_i = -1, 1 with couplings J_ij on the edges of a graph and fields h_i. The theory controls the
+probabilities that messages between neighbours tell, and the sum over all states; it leaves open graphs with many loops
+and couplings of both signs, on which messages need not come to rest.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._ising_models import IsingModel, IsingModels
+
+_KEY = "younes2024introduction"
+
+
+@functools.cache
+def spins(n: int) -> Float[np.ndarray, "states n"]:
+    """All states of n spins."""
+    return 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) - 1
+
+
+def log_weights(model: IsingModel) -> Float[np.ndarray, " states"]:
+    """The logarithm of each state's weight."""
+    s = spins(len(model.fields))
+    return np.einsum("si,ij,sj->s", s, model.couplings, s) / 2 + s @ model.fields
+
+
+def log_mean_weight(model: IsingModel) -> float:
+    """The logarithm of the mean weight of a state, log(Z / 2^n)."""
+    logs = log_weights(model)
+    return float(logs.max() + np.log(np.mean(np.exp(logs - logs.max()))))
+
+
+def marginals(model: IsingModel) -> Float[np.ndarray, " n"]:
+    """The probabilities of s_i = 1 by the sum over all states."""
+    logs = log_weights(model)
+    weights = np.exp(logs - logs.max())
+    return weights @ (spins(len(model.fields)) > 0) / weights.sum()
+
+
+def loop_eigenvalues(model: IsingModel) -> tuple[float, float]:
+    """Eigenvalues of the product of the 2 x 2 matrices exp(J_i,i+1 s s' + h_i s) around a loop, the larger first."""
+    n, s = len(model.fields), np.array([-1.0, 1.0])
+    product = np.eye(2)
+    for i in range(n):
+        coupling = model.couplings[i, (i + 1) % n]
+        product = product @ np.exp(coupling * np.outer(s, s) + model.fields[i] * s[:, None])
+    half, determinant = np.trace(product) / 2, np.linalg.det(product)
+    root = np.sqrt(half**2 - determinant)
+    return half + root, determinant / (half + root)
+
+
+def bethe_log_mean_weight(model: IsingModel) -> float:
+    """Bethe's approximation of log(Z / 2^n) from beliefs of spins and of pairs: energies and entropies of the pairs,
+    less the entropies of spins that are counted more than once.
+    """
+    entropy = lambda p: -np.sum(p * np.log(p))
+    value, s = 0.0, np.array([-1.0, 1.0])
+    for i, total in enumerate(model.totals):
+        belief = np.exp(total * s) / np.exp(total * s).sum()
+        degree = np.count_nonzero(model.couplings[i])
+        value += model.fields[i] * (belief @ s) + (1 - degree) * entropy(belief)
+    for i, j in np.argwhere(np.triu(model.couplings)):
+        without = model.totals[i] - model.messages[j, i], model.totals[j] - model.messages[i, j]
+        pair = np.exp(model.couplings[i, j] * np.outer(s, s) + without[0] * s[:, None] + without[1] * s)
+        pair /= pair.sum()
+        value += model.couplings[i, j] * np.sum(pair * np.outer(s, s)) + entropy(pair)
+    return float(value - len(model.fields) * np.log(2))
+
+
+class BeliefsOnTrees(Claim[IsingModel]):
+    """On a tree the beliefs of belief propagation, 1/(1 + exp(-2 (h_i + sum of u_ki))) with messages at rest
+
+        tanh u_ij = tanh J_ij tanh(h_i + sum over k other than j of u_ki),
+
+    are the probabilities of s_i = 1.
+    """
+
+    title = "Belief propagation on trees"
+    source = Source(_KEY, "Abstract, graphical models", note="on trees")
+    population = IsingModels("tree")
+    relation = Equal()
+    control = Control("messages are J_ij tanh of the field", lambda beliefs, problem: _weakened(problem))
+    controls = "the probabilities of single variables"
+    unexplained = "graphs with loops"
+    traced = False
+
+    def predict(self, problem: IsingModel) -> Array:
+        return jnp.asarray(problem.beliefs)
+
+    def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
+        """The sum over all states."""
+        return jnp.asarray(marginals(problem))
+
+    def condition(self, problem: IsingModel) -> Array:
+        """Messages are added, one after the other along the tree."""
+        return jnp.asarray(len(problem.fields) ** 2 * np.exp(2 * np.abs(problem.totals).max()))
+
+
+def _weakened(problem: IsingModel) -> Array:
+    """Beliefs with the messages of first order."""
+    sent = problem.couplings * np.tanh(problem.totals[:, None] - problem.messages.T)
+    return jnp.asarray(1 / (1 + np.exp(-2 * (problem.fields + sent.sum(0)))))
+
+
+class BeliefsOnLoopsAsOftenRead(Claim[IsingModel]):
+    """As often read: messages at rest give the probabilities of single variables, on a loop, too.
+
+    The message that a spin sends comes back to it around the loop and counts a second time.
+    """
+
+    title = "Belief propagation on a loop"
+    source = Source(_KEY, "Abstract, graphical models", note="as often read")
+    population = IsingModels("loop", strength=1.3)
+    relation = Equal()
+    control = Control("beliefs are a tenth too large", lambda beliefs, problem: beliefs / 1.1)
+    controls = "the probabilities of single variables"
+    unexplained = "by how much they are wrong on larger graphs"
+    reading = "belief propagation without the condition that there is no loop"
+    expected = Status.REFUTED
+    traced = False
+
+    def predict(self, problem: IsingModel) -> Array:
+        return jnp.asarray(problem.beliefs)
+
+    def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
+        """The sum over all states."""
+        return jnp.asarray(marginals(problem))
+
+    def condition(self, problem: IsingModel) -> Array:
+        """Messages are added."""
+        return jnp.asarray(len(problem.fields) ** 2 * np.exp(2 * np.abs(problem.totals).max()))
+
+
+class BeliefsOnLoopsCorrected(Claim[IsingModel]):
+    """On one loop, with r and q the larger and the smaller eigenvalue of the product of the matrices
+    exp(J_i,i+1 s s' + h_i s) around it, a belief b_i with messages at rest and the probability of s_i = 1 obey
+
+        p_i = (r b_i + q (1 - b_i)) / (r + q):
+
+    beliefs are overconfident where q > 0, and on the right side of 1/2 (Weiss).
+    """
+
+    title = "Belief propagation on a loop, corrected by two eigenvalues"
+    source = Source(_KEY, "Abstract, graphical models", note="with the correction for one loop")
+    population = IsingModels("loop", strength=1.3)
+    relation = Equal()
+    control = Control("the beliefs themselves", lambda found, problem: jnp.asarray(problem.beliefs))
+    controls = "the error of belief propagation on a loop"
+    unexplained = "two loops or more"
+    corrects = BeliefsOnLoopsAsOftenRead
+    traced = False
+
+    def predict(self, problem: IsingModel) -> Array:
+        larger, smaller = loop_eigenvalues(problem)
+        beliefs = problem.beliefs
+        return jnp.asarray((larger * beliefs + smaller * (1 - beliefs)) / (larger + smaller))
+
+    def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
+        """The sum over all states."""
+        return jnp.asarray(marginals(problem))
+
+    def condition(self, problem: IsingModel) -> Array:
+        """Messages come to rest like the ratio of the eigenvalues."""
+        larger, smaller = loop_eigenvalues(problem)
+        rest = len(problem.fields) ** 2 / (1 - abs(smaller / larger))
+        return jnp.asarray(rest * np.exp(2 * np.abs(problem.totals).max()))
+
+
+class BetheFromBelow(Claim[IsingModel]):
+    """Where no coupling is negative, Bethe's approximation of the sum over states with messages at rest is at most the
+    sum itself, on any graph and with any fields:
+
+        log Z_Bethe - n log 2 <= log Z - n log 2   (Ruozzi).
+    """
+
+    title = "Bethe's approximation is a lower bound for attractive couplings"
+    source = Source(_KEY, "Abstract, graphical models", note="for attractive models")
+    population = IsingModels("dense", attractive=True)
+    relation = AtMost()
+    control = Control("0.9 of it", lambda value, problem: 0.9 * value)
+    controls = "the sum over all states"
+    unexplained = "couplings of both signs, for which it may be above"
+    traced = False
+
+    def predict(self, problem: IsingModel) -> Array:
+        return jnp.asarray(log_mean_weight(problem))
+
+    def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
+        """From beliefs."""
+        return jnp.asarray(bethe_log_mean_weight(problem))
+
+    def trivial(self, problem: IsingModel) -> Array:
+        """The largest weight."""
+        return jnp.asarray(np.triu(problem.couplings).sum() + np.abs(problem.fields).sum())
+
+    def condition(self, problem: IsingModel) -> Array:
+        """Sums of as many terms as pairs, and messages that are at rest to 1e-13."""
+        return jnp.asarray(100 * len(problem.fields) ** 2 / log_mean_weight(problem))

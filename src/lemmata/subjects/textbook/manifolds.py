@@ -1,0 +1,138 @@
+"""Manifold learning: coordinates from distances, and groups from the first vibration of a graph.
+
+The theory controls when distances are those of points, and how well an eigenvector of the Laplacian cuts a graph. It
+leaves open points near a curved surface, of which only short distances are to be trusted.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source
+from lemmata.engine.problems._unlabelled_points import PointCloud, PointClouds, SmallGraph, SmallGraphs
+
+_SOURCE = Source("younes2024introduction", "Abstract, manifold learning")
+
+
+def scaled_coordinates(distances: Float[np.ndarray, "n n"], d: int) -> Float[np.ndarray, "n d"]:
+    """Coordinates by classical scaling: the leading eigenvectors of -1/2 of the centred squared distances."""
+    n = len(distances)
+    centre = np.eye(n) - 1 / n
+    values, vectors = np.linalg.eigh(-centre @ distances**2 @ centre / 2)
+    return vectors[:, n - d :] * np.sqrt(np.maximum(values[n - d :], 0.0))
+
+
+def second_vibration(graph: SmallGraph) -> tuple[float, Float[np.ndarray, " n"]]:
+    """The second eigenvalue of I - D^-1/2 W D^-1/2, and its eigenvector over the roots of the degrees."""
+    values, vectors = np.linalg.eigh(graph.laplacian)
+    return float(values[1]), vectors[:, 1] / np.sqrt(graph.weights.sum(1))
+
+
+def conductance(graph: SmallGraph, inside: Float[np.ndarray, "sets n"]) -> Float[np.ndarray, " sets"]:
+    """The weight between a set and the rest over the smaller sum of degrees, for rows of 0 and 1."""
+    degrees = graph.weights.sum(1)
+    cut = np.einsum("si,ij,sj->s", inside, graph.weights, 1 - inside)
+    return cut / np.minimum(inside @ degrees, (1 - inside) @ degrees)
+
+
+@functools.cache
+def subsets(n: int) -> Float[np.ndarray, "sets n"]:
+    """All sets of vertices but the empty one that leave out the last."""
+    return ((np.arange(1, 2 ** (n - 1))[:, None] >> np.arange(n)) & 1).astype(float)
+
+
+class ScalingRecoversDistances(Claim[PointCloud]):
+    """From the distances of n points in R^d classical scaling, the d leading eigenvectors of
+
+        -1/2 (I - 11'/n) D² (I - 11'/n),   D² the squared distances,
+
+    times the roots of their eigenvalues, makes points with the same distances.
+    """
+
+    title = "Scaling recovers points from their distances"
+    source = _SOURCE
+    population = PointClouds()
+    relation = Equal(block=-1)
+    control = Control(
+        "distances are not squared",
+        lambda found, problem: jnp.asarray(PointCloud(scaled_coordinates(np.sqrt(problem.distances), 1)).distances),
+    )
+    controls = "distances of an embedding"
+    unexplained = "distances along a curved surface, which are those of no points"
+    traced = False
+
+    def predict(self, problem: PointCloud) -> Array:
+        return jnp.asarray(problem.distances)
+
+    def measure(self, problem: PointCloud, key: Key[Array, ""]) -> Array:
+        """Of the embedding."""
+        return jnp.asarray(PointCloud(scaled_coordinates(problem.distances, problem.points.shape[1])).distances)
+
+    def condition(self, problem: PointCloud) -> Array:
+        """Coordinates are roots of eigenvalues."""
+        values = np.linalg.svd(problem.points - problem.points.mean(0), compute_uv=False)
+        return jnp.asarray(len(problem.points) * (values[0] / values[-1]) ** 2)
+
+
+class CutByEigenvector(Claim[SmallGraph]):
+    """Let l be the second eigenvalue of the Laplacian I - D^-1/2 W D^-1/2 of a weighted graph. Among the n - 1 cuts
+    that separate vertices by their value in its eigenvector over D^1/2 one has conductance, the weight that it cuts
+    over the smaller side's sum of degrees, of at most
+
+        sqrt(2 l)   (Cheeger).
+    """
+
+    title = "The second eigenvector cuts a graph"
+    source = _SOURCE
+    population = SmallGraphs()
+    relation = AtMost()
+    control = Control("a quarter of it is enough", lambda bound, problem: bound / 4)
+    controls = "the cut that spectral clustering finds"
+    unexplained = "more than two groups"
+    traced = False
+
+    def predict(self, problem: SmallGraph) -> Array:
+        return jnp.asarray(np.sqrt(2 * second_vibration(problem)[0]))
+
+    def measure(self, problem: SmallGraph, key: Key[Array, ""]) -> Array:
+        """The best of the cuts along the eigenvector."""
+        order = second_vibration(problem)[1].argsort()
+        n = len(order)
+        inside = np.zeros((n - 1, n))
+        inside[:, order] = np.tril(np.ones((n - 1, n)))
+        return jnp.asarray(conductance(problem, inside).min())
+
+    def trivial(self, problem: SmallGraph) -> Array:
+        """Everything is cut."""
+        return jnp.ones(())
+
+
+class GraphIsNotCutBelow(Claim[SmallGraph]):
+    """No cut of a weighted graph has conductance below
+
+        l/2,
+
+    l the second eigenvalue of its Laplacian I - D^-1/2 W D^-1/2.
+    """
+
+    title = "No cut is below half of the second eigenvalue"
+    source = _SOURCE
+    population = SmallGraphs()
+    relation = AtLeast()
+    control = Control("none is below 1.5 times the eigenvalue", lambda bound, problem: 3 * bound)
+    controls = "the best cut of a graph"
+    unexplained = "how to find it"
+    traced = False
+
+    def predict(self, problem: SmallGraph) -> Array:
+        return jnp.asarray(second_vibration(problem)[0] / 2)
+
+    def measure(self, problem: SmallGraph, key: Key[Array, ""]) -> Array:
+        """Over all sets of vertices."""
+        return jnp.asarray(conductance(problem, subsets(len(problem.weights))).min())
+
+    def trivial(self, problem: SmallGraph) -> Array:
+        """Nothing is cut."""
+        return jnp.zeros(())

@@ -1,0 +1,123 @@
+"""Neural networks: mistakes of one unit, and derivatives of many by one sweep backwards.
+
+Wide networks, their training and what they generalise have chapters of their own. The theory here controls how often a
+perceptron is corrected on separable rows, and what a backward sweep computes; it leaves open where descent ends.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
+from lemmata.engine.problems._small_maps import SmallNetwork, SmallNetworks
+from lemmata.engine.problems._textbook_rows import LabelledTable, NearlyOrthogonalRows
+
+_SOURCE = Source("younes2024introduction", "Abstract, neural networks")
+_STEP = 1e-30
+
+
+def perceptron_mistakes(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> int:
+    """How often w <- w + y_i x_i is applied, from 0, row after row, until y_i <w, x_i> > 0 for all rows."""
+    w, mistakes, since, i = np.zeros(x.shape[1]), 0, 0, 0
+    while since < len(y):
+        right = y[i] * (x[i] @ w) > 0
+        since = since + 1 if right else 0
+        if not right:
+            w, mistakes = w + y[i] * x[i], mistakes + 1
+        i = (i + 1) % len(y)
+    return mistakes
+
+
+def swept_back(problem: SmallNetwork, *, slopes: bool = True) -> Float[np.ndarray, " p"]:
+    """The gradient of the loss in all weights: forwards through the layers, then backwards.
+
+    Args:
+        problem: the network and its rows.
+        slopes: whether the derivative of the first hidden layer's units is applied.
+    """
+    inputs = [problem.x]
+    for w in problem.layers[:-1]:
+        inputs.append(np.tanh(inputs[-1] @ w))
+    back = (inputs[-1] @ problem.layers[-1])[:, 0] - problem.y
+    back, found = back[:, None], []
+    for layer in reversed(range(len(problem.layers))):
+        found.append(inputs[layer].T @ back)
+        back = back @ problem.layers[layer].T
+        if layer > 1 or slopes:
+            back = back * (1 - inputs[layer] ** 2)
+    return np.concatenate([part.ravel() for part in reversed(found)])
+
+
+class PerceptronMistakes(Claim[LabelledTable]):
+    """On rows of length at most R that a unit vector u separates with margin g, y_i <u, x_i> >= g, the perceptron is
+    corrected at most
+
+        (R/g)²
+
+    times, however often it passes over the rows (Novikoff).
+    """
+
+    title = "The perceptron is corrected few times"
+    source = _SOURCE
+    population = NearlyOrthogonalRows()
+    relation = AtMost()
+    control = Control("half as often", lambda bound, problem: bound / 2)
+    controls = "the number of corrections until all rows are right"
+    unexplained = "rows that no plane separates"
+    trivial = "nobody knows beforehand that it stops"
+    traced = False
+
+    def predict(self, problem: LabelledTable) -> Array:
+        # The shortest w with y_i <w, x_i> = 1 separates with margin 1/|w|.
+        shortest = np.linalg.lstsq(problem.x, problem.y)[0]
+        return jnp.asarray(np.sum(problem.x**2, axis=1).max() * (shortest @ shortest))
+
+    def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
+        """By running it."""
+        return jnp.asarray(float(perceptron_mistakes(problem.x, problem.y)))
+
+    def condition(self, problem: LabelledTable) -> Array:
+        """Of the rows."""
+        return jnp.asarray(10 * np.linalg.cond(problem.x) ** 2)
+
+
+class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
+    """With u_l the outputs of layer l, u_(l+1) = tanh(u_l W_l), the derivative of half of the squared error of a
+    network in the matrix W_l is u_l' d_l, where d is the error at the output and
+
+        d_(l-1) = (d_l W_l') * (1 - u_l²),   entry by entry,
+
+    one sweep backwards for all layers.
+    """
+
+    title = "A backward sweep is the gradient"
+    source = _SOURCE
+    population = SmallNetworks()
+    relation = Equal(block=-1)
+    control = Control(
+        "without the slope of the first hidden layer",
+        lambda found, problem: jnp.asarray(swept_back(problem, slopes=False)),
+    )
+    controls = "derivatives in all weights at once"
+    unexplained = "where descent along them ends"
+    traced = False
+
+    def predict(self, problem: SmallNetwork) -> Array:
+        return jnp.asarray(swept_back(problem))
+
+    def measure(self, problem: SmallNetwork, key: Key[Array, ""]) -> Array:
+        """Weight by weight: Im loss(w + ih)/h, which has no difference to round off."""
+        found = []
+        for layer, w in enumerate(problem.layers):
+            for place in np.ndindex(w.shape):
+                moved = [part.astype(complex) for part in problem.layers]
+                moved[layer][place] += 1j * _STEP
+                found.append(np.imag(problem.loss(tuple(moved))) / _STEP)
+        return jnp.asarray(found)
+
+    def condition(self, problem: SmallNetwork) -> Array:
+        """Sums of products, layer by layer."""
+        sizes = [np.linalg.norm(w, 2) + 1 for w in problem.layers]
+        scale = np.abs(swept_back(problem)).max()
+        error = np.linalg.norm(problem.y) + np.linalg.norm(problem.x)
+        return jnp.asarray(np.prod(sizes) * error**2 * len(problem.x) / scale)

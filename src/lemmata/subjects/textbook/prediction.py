@@ -1,0 +1,144 @@
+"""Prediction and kernels: the price of copying a neighbour, and why sections of a kernel at the rows suffice.
+
+Bias and variance, and leaving rows out, are judged in `stability.decomposition` and `generalisation.leave_one_out`.
+The theory controls errors in the limit of many rows, and functions of least norm; it leaves open which kernel to take.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source
+from lemmata.engine.problems._kernel_sections import (
+    NearlyEvenNodes,
+    Nodes,
+    NoisyInterval,
+    NoisyIntervals,
+    SectionFit,
+    SectionFits,
+)
+from lemmata.engine.problems._margin_rows import generator_of
+
+_KEY = "younes2024introduction"
+_TESTED = 20_000
+
+
+class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
+    """In the limit of many rows the nearest neighbour's class is wrong with probability at most
+
+        2 R (1 - R),
+
+    R the least error that any rule has (Cover and Hart). Here with thousands of rows on an interval; the error on new
+    points is taken less four standard errors.
+    """
+
+    title = "The nearest neighbour errs at most twice as often as the best rule"
+    source = Source(_KEY, "Abstract, statistical prediction", note="for the nearest neighbour")
+    population = NoisyIntervals()
+    relation = AtMost()
+    control = Control("it is as good as the best rule", lambda bound, problem: (1 - jnp.sqrt(1 - 2 * bound)) / 2)
+    controls = "the error of copying the nearest row's class"
+    unexplained = "how many rows that takes in many dimensions"
+    traced = False
+
+    def predict(self, problem: NoisyInterval) -> Array:
+        chance = problem.chance((np.arange(10_000) + 0.5) / 10_000)
+        least = np.minimum(chance, 1 - chance).mean()
+        return jnp.asarray(2 * least * (1 - least))
+
+    def measure(self, problem: NoisyInterval, key: Key[Array, ""]) -> Array:
+        """On 20,000 new points."""
+        rng = generator_of(key)
+        rows, new = np.sort(rng.uniform(size=problem.rows)), rng.uniform(size=_TESTED)
+        told, truth = (rng.uniform(size=len(x)) < problem.chance(x) for x in (rows, new))
+        nearest = np.searchsorted((rows[1:] + rows[:-1]) / 2, new)
+        error = (told[nearest] != truth).mean()
+        return jnp.asarray(error - 4 * np.sqrt(error * (1 - error) / _TESTED))
+
+    def trivial(self, problem: NoisyInterval) -> Array:
+        """Guessing."""
+        return jnp.asarray(0.5)
+
+
+class RowsRepresentTheMinimiser(Claim[SectionFit]):
+    """Over all sums of sections k(., z) of a kernel, at the rows x_i and at any further points, the least value of
+
+        sum over i of (f(x_i) - y_i)² + ridge |f|²
+
+    is that over sums of sections at the rows alone, ridge y'(K + ridge I)^-1 y.
+    """
+
+    title = "The representer theorem"
+    source = Source(_KEY, "Abstract, reproducing kernels")
+    population = SectionFits()
+    relation = Equal()
+    control = Control("further sections lower it by a tenth", lambda value, problem: 0.9 * value)
+    controls = "where the minimiser over a whole space lies"
+    unexplained = "objectives that depend on derivatives or integrals of f"
+    traced = False
+
+    def predict(self, problem: SectionFit) -> Array:
+        gram = problem.kernel(problem.rows, problem.rows)
+        inverse = np.linalg.solve(gram + problem.ridge * np.eye(len(gram)), problem.targets)
+        return jnp.asarray(problem.ridge * problem.targets @ inverse)
+
+    def measure(self, problem: SectionFit, key: Key[Array, ""]) -> Array:
+        """By least squares over the larger span."""
+        system = _system(problem)
+        target = np.append(problem.targets, np.zeros(system.shape[1]))
+        return jnp.asarray(np.sum((system @ np.linalg.lstsq(system, target)[0] - target) ** 2))
+
+    def condition(self, problem: SectionFit) -> Array:
+        """Of both systems."""
+        size = np.sum(problem.targets**2) * (1 + len(problem.rows) / problem.ridge)
+        return jnp.asarray(np.linalg.cond(_system(problem)) * size / self.predict(problem))
+
+
+def _system(problem: SectionFit) -> Float[np.ndarray, "rows p"]:
+    points = np.concatenate([problem.rows, problem.others])
+    gram = problem.kernel(points, points)
+    root = np.linalg.cholesky(gram + 1e-14 * np.eye(len(gram))).T
+    return np.concatenate([gram[: len(problem.rows)], np.sqrt(problem.ridge) * root])
+
+
+class NoSectionsBeatEigenfunctions(Claim[Nodes]):
+    """The kernel min(x, x') on [0, 1] has the eigenvalues 1/((j - 1/2) pi)². What the sections at m nodes leave of it
+    in the mean, the integral of k(x, x) - k(x, Z) K_Z^-1 k(Z, x) over x, is at least what its m first eigenfunctions
+    leave,
+
+        sum over j > m of 1/((j - 1/2) pi)²,
+
+    wherever the nodes are.
+    """
+
+    title = "No nodes are better than eigenfunctions"
+    source = Source(_KEY, "Abstract, reproducing kernels", note="for Brownian motion")
+    population = NearlyEvenNodes()
+    relation = AtLeast()
+    control = Control("twice as much is left", lambda bound, problem: 2 * bound)
+    controls = "the mean error of a kernel's approximation by m of its sections"
+    unexplained = "that even nodes leave 1.5 times as much"
+    traced = False
+
+    def predict(self, problem: Nodes) -> Array:
+        first = np.arange(len(problem.places)) + 0.5
+        return jnp.asarray(0.5 - np.sum(1 / (first * np.pi) ** 2))
+
+    def measure(self, problem: Nodes, key: Key[Array, ""]) -> Array:
+        """Between nodes the remainder is a quadratic, which Simpson's rule integrates."""
+        z = problem.places
+        ends = np.concatenate([[0.0], z, [1.0]])
+        x = np.stack([ends[:-1], (ends[:-1] + ends[1:]) / 2, ends[1:]])
+        across = np.minimum(x[..., None], z)
+        weights = np.linalg.solve(np.minimum(z[:, None], z), np.moveaxis(across, 2, 0).reshape(len(z), -1))
+        left = x - np.sum(across * np.moveaxis(weights.reshape(len(z), *x.shape), 0, 2), axis=2)
+        return jnp.asarray(np.diff(ends) @ (left[0] + 4 * left[1] + left[2]) / 6)
+
+    def trivial(self, problem: Nodes) -> Array:
+        """Nothing."""
+        return jnp.zeros(())
+
+    def condition(self, problem: Nodes) -> Array:
+        """A remainder of size 1/m, from a system whose inverse has entries over the least distance."""
+        m = len(problem.places)
+        return jnp.asarray(m**2 / np.diff(np.concatenate([[0.0], problem.places])).min())

@@ -1,0 +1,123 @@
+"""Sampling: what is accepted has the law that was asked for, and what that costs.
+
+The theory controls the stationary law of Metropolis and Hastings' chain, the share that rejection accepts and the
+variance of importance weights. It leaves open how to find proposals for which these numbers are small.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
+from lemmata.engine.problems._finite_chains import PairsOfLaws, ProposedTarget, ProposedTargets, TwoLaws
+from lemmata.engine.problems._margin_rows import generator_of
+
+_SOURCE = Source("younes2024introduction", "Abstract, sampling")
+_PROPOSALS, _DRAWS, _REPEATS = 400, 40, 160
+
+
+def stationary(proposal: Float[np.ndarray, "s s"], accept: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
+    """The stationary law of a chain that moves as proposed where that is accepted, and else stays."""
+    moves = proposal * accept
+    np.fill_diagonal(moves, 0.0)
+    generator = moves - np.diag(moves.sum(1))
+    s = len(moves)
+    return np.linalg.lstsq(np.concatenate([generator.T, np.ones((1, s))]), np.append(np.zeros(s), 1.0))[0]
+
+
+def _ratios(problem: ProposedTarget) -> Float[np.ndarray, "s s"]:
+    return problem.target[None, :] / problem.target[:, None]
+
+
+class MetropolisKeepsTarget(Claim[ProposedTarget]):
+    """A chain that proposes to move from i to j with probability q_ij and accepts with probability
+
+        min(1, p_j q_ji / (p_i q_ij))
+
+    has the stationary law p, whatever the proposals.
+    """
+
+    title = "Metropolis and Hastings' chain has the target for its law"
+    source = _SOURCE
+    population = ProposedTargets()
+    relation = Equal(block=-1)
+    control = Control(
+        "it has that law where p_j / p_i alone decides",
+        lambda law, problem: jnp.asarray(stationary(problem.proposal, np.minimum(1, _ratios(problem)))),
+    )
+    controls = "the law that a chain samples in the long run"
+    unexplained = "how long that takes"
+    traced = False
+
+    def predict(self, problem: ProposedTarget) -> Array:
+        return jnp.asarray(problem.target)
+
+    def measure(self, problem: ProposedTarget, key: Key[Array, ""]) -> Array:
+        """The null vector of the chain's matrix less the identity."""
+        ratios = _ratios(problem) * problem.proposal.T / problem.proposal
+        return jnp.asarray(stationary(problem.proposal, np.minimum(1, ratios)))
+
+    def condition(self, problem: ProposedTarget) -> Array:
+        """A null vector is as exact as the rarest move allows."""
+        least = min(problem.target.min(), problem.proposal.min())
+        return jnp.asarray(len(problem.target) / least)
+
+
+class RejectionAccepts(Claim[TwoLaws]):
+    """Draws x from q that are accepted with probability p(x) / (M q(x)), M = max p/q, are accepted
+
+        1/M
+
+    of the time.
+    """
+
+    title = "What rejection accepts"
+    source = _SOURCE
+    population = PairsOfLaws()
+    relation = EqualInMean()
+    control = Control("the root of it is accepted", lambda share, problem: jnp.sqrt(share))
+    controls = "the cost of a draw by rejection"
+    unexplained = "that M grows exponentially with the dimension of products"
+    traced = False
+    trials = 96
+
+    def predict(self, problem: TwoLaws) -> Array:
+        return jnp.asarray(1 / problem.ratio.max())
+
+    def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
+        """Of 400 proposals."""
+        rng = generator_of(key)
+        x = rng.choice(len(problem.q), _PROPOSALS, p=problem.q)
+        accept = problem.ratio / problem.ratio.max()
+        return jnp.asarray((rng.uniform(size=_PROPOSALS) < accept[x]).mean())
+
+
+class ImportanceVariance(Claim[TwoLaws]):
+    """The mean of the weights p/q over n draws from q estimates 1 with variance
+
+        chi²(p, q) / n,   chi² = sum of (p - q)²/q,
+
+    so that n draws are worth n / (1 + chi²) in the effective sample size.
+    """
+
+    title = "What importance weights cost"
+    source = _SOURCE
+    population = PairsOfLaws()
+    relation = EqualInMean()
+    control = Control("the divergence with p and q exchanged", lambda value, problem: _exchanged(problem))
+    controls = "the variance of a mean by importance weights"
+    unexplained = "means of functions that the weights favour"
+    traced = False
+    trials = 160
+
+    def predict(self, problem: TwoLaws) -> Array:
+        return jnp.asarray(np.sum((problem.p - problem.q) ** 2 / problem.q) / _DRAWS)
+
+    def measure(self, problem: TwoLaws, key: Key[Array, ""]) -> Array:
+        """The mean square error of 160 means of forty weights."""
+        x = generator_of(key).choice(len(problem.q), (_REPEATS, _DRAWS), p=problem.q)
+        return jnp.asarray(np.mean((problem.ratio[x].mean(1) - 1) ** 2))
+
+
+def _exchanged(problem: TwoLaws) -> Array:
+    return jnp.asarray(np.sum((problem.p - problem.q) ** 2 / problem.p) / _DRAWS)

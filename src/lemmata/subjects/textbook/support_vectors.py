@@ -1,0 +1,137 @@
+"""Support vector machines: a dual problem without a gap, and a parameter that counts errors.
+
+Leave-one-out errors against support vectors are judged in `generalisation.support_vectors`. The theory controls the
+solution on given rows, up to the tolerance at which the solver stops; it leaves open the error on new ones.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from sklearn.svm import SVC, NuSVC
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Hypothesis, Source
+from lemmata.engine.problems._textbook_rows import LabelledTable, TwoClouds
+
+_SOURCE = Source("younes2024introduction", "Abstract, support vector machines")
+_COST, _WIDTH, _STOP, _NU = 1.0, 0.5, 1e-5, 0.4  # libsvm keeps kernels in single precision
+
+
+def _machine(problem: LabelledTable) -> SVC:
+    return SVC(C=_COST, gamma=_WIDTH, tol=_STOP).fit(problem.x, problem.y)  # pyright: ignore[reportArgumentType]
+
+
+def _counted(problem: LabelledTable) -> NuSVC:
+    return NuSVC(nu=_NU, kernel="linear", tol=_STOP).fit(problem.x, problem.y)
+
+
+def _margin(problem: LabelledTable) -> Hypothesis:
+    """Where multipliers are at most 1 they sum to nu n; libsvm divides them by the margin."""
+    margin = _NU * len(problem.x) / np.abs(np.asarray(_counted(problem).dual_coef_)).sum()
+    return Hypothesis("margin in the solver's scale", margin, ">=", 0.1, "some plane has a margin at this nu")
+
+
+def _squared_norm(machine: SVC) -> float:
+    """Of the function in the kernel's space."""
+    found, along = np.asarray(machine.support_vectors_), np.asarray(machine.dual_coef_)[0]
+    gram = np.exp(-_WIDTH * np.sum((found[:, None] - found) ** 2, axis=2))
+    return float(along @ gram @ along)
+
+
+class NoDualityGap(Claim[LabelledTable]):
+    """For the support vector machine with cost C and kernel k the least value of
+
+        |f|²/2 + C sum over i of max(0, 1 - y_i (f(x_i) + b))
+
+    is the largest value of sum a_i - 1/2 sum a_i a_j y_i y_j k(x_i, x_j) over 0 <= a_i <= C with sum a_i y_i = 0. Where
+    sequential minimal optimisation stops at the tolerance e the two differ by at most n C e.
+    """
+
+    title = "A support vector machine has no duality gap"
+    source = _SOURCE
+    population = TwoClouds()
+    relation = Equal()
+    control = Control("the dual value is a tenth lower", lambda value, problem: 0.9 * value)
+    controls = "how near a solver's result is to the minimum"
+    unexplained = "how many steps it takes"
+    traced = False  # libsvm
+
+    def predict(self, problem: LabelledTable) -> Array:
+        machine = _machine(problem)
+        return jnp.asarray(np.abs(np.asarray(machine.dual_coef_)).sum() - _squared_norm(machine) / 2)
+
+    def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
+        """The primal value, from the outputs."""
+        machine = _machine(problem)
+        losses = np.maximum(0.0, 1 - problem.y * machine.decision_function(problem.x))
+        return jnp.asarray(_squared_norm(machine) / 2 + _COST * losses.sum())
+
+    def condition(self, problem: LabelledTable) -> Array:
+        """What n C e is in units of the tolerance of an identity."""
+        return jnp.asarray(len(problem.x) * _COST * _STOP / (32 * np.finfo(float).eps * self.predict(problem)))
+
+
+class NuBoundsMarginErrors(Claim[LabelledTable]):
+    """A support vector machine with parameter nu has margin errors, rows with y_i f(x_i) below the margin, on at most a
+    share
+
+        nu
+
+    of the rows.
+    """
+
+    title = "The parameter nu bounds margin errors"
+    source = _SOURCE
+    population = TwoClouds(apart=4.0)
+    relation = AtMost()
+    control = Control("at most 0.8 nu", lambda share, problem: 0.8 * share)
+    controls = "the share of rows inside the margin"
+    unexplained = "errors on new rows"
+    traced = False  # libsvm
+
+    def predict(self, problem: LabelledTable) -> Array:
+        return jnp.asarray(_NU)
+
+    def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
+        """The share of rows below the margin by more than the solver's tolerance."""
+        return jnp.asarray((problem.y * _counted(problem).decision_function(problem.x) < 1 - 1e-3).mean())
+
+    def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
+        """A margin that the solver's tolerance does not blur."""
+        return [_margin(problem)]
+
+    def trivial(self, problem: LabelledTable) -> Array:
+        """All of them."""
+        return jnp.ones(())
+
+
+class NuBoundsSupportVectors(Claim[LabelledTable]):
+    """A support vector machine with parameter nu has at least a share
+
+        nu
+
+    of the rows as support vectors.
+    """
+
+    title = "The parameter nu bounds support vectors from below"
+    source = _SOURCE
+    population = TwoClouds(apart=4.0)
+    relation = AtLeast()
+    control = Control("at least 1.3 nu", lambda share, problem: 1.3 * share)
+    controls = "the share of rows that carry the solution"
+    unexplained = "errors on new rows"
+    traced = False  # libsvm
+
+    def predict(self, problem: LabelledTable) -> Array:
+        return jnp.asarray(_NU)
+
+    def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
+        """Rows with a multiplier."""
+        return jnp.asarray(len(_counted(problem).support_) / len(problem.x))
+
+    def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
+        """A margin that the solver's tolerance does not blur."""
+        return [_margin(problem)]
+
+    def trivial(self, problem: LabelledTable) -> Array:
+        """None."""
+        return jnp.zeros(())

@@ -1,0 +1,96 @@
+"""Decision trees: growing them one split at a time is not the same as finding the best tree.
+
+Columns have two values, so that a split is a column and the best tree of depth 2 can be found among all of them. The
+theory controls what one split gains where some split is better than a coin; it leaves open what trees do on new rows.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from sklearn.tree import DecisionTreeClassifier
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._textbook_rows import LabelledTable, TwoValuedTables
+
+_KEY = "younes2024introduction"
+
+
+def least_errors_of_depth_two(problem: LabelledTable) -> float:
+    """The least share of wrong rows of all trees with a column at the root and one below each of its values."""
+    sides = np.stack([problem.x, 1 - problem.x], axis=2)
+    classes = np.stack([problem.y > 0, problem.y < 0], axis=1).astype(float)
+    counts = np.einsum("nau,nbv,nc->aubvc", sides, sides, classes)
+    return float(counts.min(axis=4).sum(axis=3).min(axis=2).sum(axis=1).min() / len(problem.y))
+
+
+def best_advantage(problem: LabelledTable) -> float:
+    """By how much a column is better than 1/2 where both classes weigh the same."""
+    weights = np.where(problem.y > 0, 0.5 / (problem.y > 0).sum(), 0.5 / (problem.y < 0).sum())
+    return float(np.abs((weights * problem.y) @ (2 * problem.x - 1)).max() / 2)
+
+
+class GreedyTreeIsBestAsOftenRead(Claim[LabelledTable]):
+    """As often read: a tree of depth 2 that is grown split by split, each the one with the largest gain, has the least
+    training error of all trees of depth 2.
+
+    Where the class says whether two columns differ neither of them gains anything alone.
+    """
+
+    title = "The tree grown split by split is the best one"
+    source = Source(_KEY, "Abstract, decision trees", note="as often read")
+    population = TwoValuedTables()
+    relation = Equal()
+    control = Control("the best errs on one row in ten fewer", lambda error, problem: error / 1.1)
+    controls = "the training error of small trees"
+    unexplained = "errors on new rows"
+    expected = Status.REFUTED
+    traced = False  # scikit-learn
+
+    def predict(self, problem: LabelledTable) -> Array:
+        tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(problem.x, problem.y)
+        return jnp.asarray(1 - tree.score(problem.x, problem.y))
+
+    def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
+        """Over all trees."""
+        return jnp.asarray(least_errors_of_depth_two(problem))
+
+
+class SplitGainsByAdvantage(Claim[LabelledTable]):
+    """Let G = 4 q (1 - q), q the share of class 1, and let some split of the rows, read as a rule, be wrong with
+    probability 1/2 - g where both classes weigh the same. The split of largest gain leaves, in the mean over its two
+    sides, at most
+
+        G (1 - 4 g² G)
+
+    of the impurity 4 q (1 - q): a split that is worth something is found, and none where none has an advantage alone.
+    """
+
+    title = "What the split of largest gain is sure to gain"
+    source = Source(_KEY, "Abstract, decision trees", note="for one split")
+    population = TwoValuedTables()
+    relation = AtMost()
+    control = Control("0.99 of it", lambda bound, problem: 0.99 * bound)
+    controls = "the impurity after one split"
+    unexplained = "splits that are worth something only together"
+    corrects = GreedyTreeIsBestAsOftenRead
+    traced = False  # scikit-learn
+
+    def predict(self, problem: LabelledTable) -> Array:
+        q = (problem.y > 0).mean()
+        whole = 4 * q * (1 - q)
+        return jnp.asarray(whole * (1 - 4 * best_advantage(problem) ** 2 * whole))
+
+    def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
+        """Twice the mean Gini impurity of the leaves of a tree of depth 1."""
+        tree = DecisionTreeClassifier(max_depth=1, random_state=0).fit(problem.x, problem.y).tree_
+        leaves = tree.children_left == -1
+        return jnp.asarray(2 * tree.impurity[leaves] @ tree.n_node_samples[leaves] / len(problem.y))
+
+    def trivial(self, problem: LabelledTable) -> Array:
+        """No gain."""
+        q = (problem.y > 0).mean()
+        return jnp.asarray(4 * q * (1 - q))
+
+    def condition(self, problem: LabelledTable) -> Array:
+        """Sums over rows."""
+        return jnp.asarray(float(len(problem.y)))

@@ -1,0 +1,187 @@
+"""Variational methods for latent variables: bounds on what cannot be summed, and where iterations on them stop.
+
+The theory controls that steps of expectation and maximisation raise the likelihood, by how much at least, and what an
+approximate posterior that treats variables as independent costs. It leaves open which of many maxima is reached.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.problems._ising_models import IsingModel, IsingModels
+from lemmata.engine.problems._mixture_fits import FactorModel, FactorModels, MixtureFit, MixtureFits
+
+from .graphical_models import log_mean_weight
+
+_KEY = "younes2024introduction"
+_STEPS = 200
+
+
+def mean_field(model: IsingModel, rounds: int = 60) -> Float[np.ndarray, " n"]:
+    """Means of independent spins with m_i = tanh(h_i + sum of J_ij m_j), updated one after the other."""
+    means = np.tanh(model.fields)
+    for _ in range(rounds):
+        for i in range(len(means)):
+            means[i] = np.tanh(model.fields[i] + model.couplings[i] @ means)
+    return means
+
+
+def mean_field_value(model: IsingModel, means: Float[np.ndarray, " n"]) -> float:
+    """Energy plus entropy of independent spins with these means, less n log 2."""
+    up = (1 + means) / 2
+    entropy = -np.sum(up * np.log(up) + (1 - up) * np.log1p(-up))
+    return float(means @ model.couplings @ means / 2 + model.fields @ means + entropy - len(means) * np.log(2))
+
+
+class MeanFieldFromBelow(Claim[IsingModel]):
+    """For spins with couplings J_ij and fields h_i, independent spins with means m_i = tanh(h_i + sum of J_ij m_j) give
+    the lower bound
+
+        m'Jm/2 + h'm + sum of their entropies <= log Z,
+
+    here with n log 2 taken from both sides; couplings may have either sign, and the graph may have loops.
+    """
+
+    title = "Mean field is a lower bound"
+    source = Source(_KEY, "Abstract, variational methods", note="the evidence bound, for spins")
+    population = IsingModels("dense", rest=False)
+    relation = AtMost()
+    control = Control("0.8 of it", lambda value, problem: 0.8 * value)
+    controls = "the sum over all states, from below"
+    unexplained = "how far below it is; which of several solutions is found"
+    traced = False
+
+    def predict(self, problem: IsingModel) -> Array:
+        return jnp.asarray(log_mean_weight(problem))
+
+    def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
+        """The value after 60 rounds."""
+        return jnp.asarray(mean_field_value(problem, mean_field(problem)))
+
+    def trivial(self, problem: IsingModel) -> Array:
+        """The largest weight."""
+        return jnp.asarray(np.abs(np.triu(problem.couplings)).sum() + np.abs(problem.fields).sum())
+
+
+class EmFindsTheMaximumAsOftenRead(Claim[MixtureFit]):
+    """As often read: expectation and maximisation finds the maximum of the likelihood, from a start at random points;
+    so its likelihood after 200 steps is at least that of the parameters which the points were drawn with.
+
+    Two means that start in one group, and a third between the others, stay there.
+    """
+
+    title = "Expectation and maximisation finds the maximum"
+    source = Source(_KEY, "Abstract, variational methods", note="as often read")
+    population = MixtureFits(apart=12.0)
+    relation = AtLeast()
+    control = Control(
+        "a likelihood e times as large for each point", lambda value, problem: value + len(problem.points)
+    )
+    controls = "the likelihood that iterations reach"
+    unexplained = "which starts are good"
+    trivial = "a log likelihood may be any number"
+    expected = Status.REFUTED
+    traced = False
+
+    def predict(self, problem: MixtureFit) -> Array:
+        return jnp.asarray(problem.log_likelihood(problem.centres, problem.weights))
+
+    def measure(self, problem: MixtureFit, key: Key[Array, ""]) -> Array:
+        """After 200 steps, or where a step changes nothing."""
+        means, weights = problem.means, problem.weights
+        for _ in range(_STEPS):
+            before, (means, weights) = means, problem.step(means, weights)
+            if np.abs(means - before).max() < 1e-9:
+                break
+        return jnp.asarray(problem.log_likelihood(means, np.maximum(weights, 1e-300)))
+
+
+class EmStepGains(Claim[MixtureFit]):
+    """A step of expectation and maximisation, for the means and weights of a mixture of normal laws of variance 1,
+    raises the log likelihood by at least
+
+        sum over points of KL(r_i, r_i'),
+
+    r_i and r_i' the probabilities of the components given point i before and after the step.
+    """
+
+    title = "What a step of expectation and maximisation gains"
+    source = Source(_KEY, "Abstract, variational methods", note="for one step")
+    population = MixtureFits(apart=1.0, steps=10)
+    relation = AtLeast()
+    control = Control("four times as much", lambda gain, problem: 4 * gain)
+    controls = "the change of the likelihood in one step"
+    unexplained = "where the steps end"
+    corrects = EmFindsTheMaximumAsOftenRead
+    traced = False
+
+    def predict(self, problem: MixtureFit) -> Array:
+        before = problem.log_posterior(problem.means, problem.weights)
+        after = problem.log_posterior(*problem.step(problem.means, problem.weights))
+        return jnp.asarray(np.sum(np.exp(before) * (before - after)))
+
+    def measure(self, problem: MixtureFit, key: Key[Array, ""]) -> Array:
+        """The difference of log likelihoods."""
+        return jnp.asarray(_gain(problem))
+
+    def trivial(self, problem: MixtureFit) -> Array:
+        """It does not fall."""
+        return jnp.zeros(())
+
+    def condition(self, problem: MixtureFit) -> Array:
+        """A difference of log likelihoods."""
+        gain = max(abs(_gain(problem)), 1e-290)
+        return jnp.asarray(abs(problem.log_likelihood(problem.means, problem.weights)) / gain)
+
+
+def _gain(problem: MixtureFit) -> float:
+    after = problem.log_likelihood(*problem.step(problem.means, problem.weights))
+    return after - problem.log_likelihood(problem.means, problem.weights)
+
+
+class FactorisedPosteriorCost(Claim[FactorModel]):
+    """For x = W z + noise of variance s, z ~ N(0, I), the posterior of z has precision M = I + W'W/s. The largest
+    evidence bound over normal laws that treat the components of z as independent is below the log likelihood of a point
+    by
+
+        1/2 (sum of log M_kk - log det M),
+
+    the same for every point.
+    """
+
+    title = "What an independent posterior costs"
+    source = Source(_KEY, "Abstract, variational methods", note="for normal laws")
+    population = FactorModels()
+    relation = Equal()
+    control = Control("without the factor 1/2", lambda cost, problem: 2 * cost)
+    controls = "the gap of the evidence bound"
+    unexplained = "posteriors that are not normal"
+    traced = False
+
+    def predict(self, problem: FactorModel) -> Array:
+        precision = _precision(problem)
+        return jnp.asarray((np.log(np.diagonal(precision)).sum() - np.linalg.slogdet(precision)[1]) / 2)
+
+    def measure(self, problem: FactorModel, key: Key[Array, ""]) -> Array:
+        """The log likelihood of the first row less the bound with the posterior's mean and variances 1/M_kk."""
+        x, w, s = problem.rows[0], problem.loadings, problem.noise
+        d, k = w.shape
+        spread, variances = w @ w.T + s * np.eye(d), 1 / np.diagonal(_precision(problem))
+        density = -(x @ np.linalg.solve(spread, x) + np.linalg.slogdet(2 * np.pi * spread)[1]) / 2
+        mean = w.T @ np.linalg.solve(spread, x)
+        fit = -(np.sum((x - w @ mean) ** 2) + np.sum(w**2 @ variances)) / (2 * s) - d * np.log(2 * np.pi * s) / 2
+        divergence = (mean @ mean + variances.sum() - k - np.log(variances).sum()) / 2
+        return jnp.asarray(density - fit + divergence)
+
+    def condition(self, problem: FactorModel) -> Array:
+        """A difference of two numbers of the size of |x|²/s."""
+        size = (problem.rows[0] @ problem.rows[0] + np.sum(problem.loadings**2)) / problem.noise
+        return jnp.asarray(
+            10 * (size + len(problem.loadings)) / self.predict(problem) * np.linalg.cond(_precision(problem))
+        )
+
+
+def _precision(problem: FactorModel) -> Float[np.ndarray, "k k"]:
+    w = problem.loadings
+    return np.eye(w.shape[1]) + w.T @ w / problem.noise

@@ -1,0 +1,80 @@
+"""Losses of single rows in models that have not seen them, by products alone: for any loss, and any number of outputs.
+
+At a stationary point of (1/n) sum_j l_j + (delta/2) |theta|² the model without row i is, to first order in the row,
+theta + d with (sum_{j != i} G_j + n delta) d = grad l_i, G_j the Gauss-Newton matrix of row j. Conjugate gradients find
+d from products with the matrices of the other rows, and the loss of row i is evaluated at theta + d.
+"""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ._polish import Objective
+from ._sampled_rows import STEPS, conjugate_gradients
+
+
+@dataclasses.dataclass(frozen=True)
+class LeftOutRows:
+    """Losses of rows left out.
+
+    Args:
+        rows: their places.
+        losses: of each in the model without it.
+        seen: of each in the model with it.
+        residual: the largest |A d - g| / |g| at which conjugate gradients ended.
+    """
+
+    rows: Int[np.ndarray, " k"]
+    losses: Float[np.ndarray, " k"]
+    seen: Float[np.ndarray, " k"]
+    residual: float
+
+
+def leave_rows_out(
+    objective: Objective, rows: Int[np.ndarray, " k"], steps: int = STEPS, tolerance: float = 1e-2
+) -> LeftOutRows:
+    """The loss of each of some rows in the model that has not seen it, one Newton step from a stationary point.
+
+    Args:
+        objective: at a stationary point.
+        rows: places of training rows.
+        steps: of conjugate gradients, at most, for each row: a product with the Hessian of all rows each.
+        tolerance: of the residual, relative to the gradient.
+
+    >>> from lemmata.subjects.trained_models import read_model, read_task
+    >>> x, y = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), np.array([0.0, 1.5, 1.5, 3.0])
+    >>> model = read_model((lambda w, x: x @ w, np.linalg.lstsq(x.T @ x + 0.4 * np.eye(2), x.T @ y)[0]))
+    >>> task = read_task(model, x, y)
+    >>> found = leave_rows_out(Objective(model, x, task.encode(y), task, 0.1), np.array([3]), tolerance=1e-9)
+    >>> rest = np.linalg.solve(x[:3].T @ x[:3] + 0.4 * np.eye(2), x[:3].T @ y[:3])
+    >>> bool(abs(found.losses[0] - (x[3] @ rest - y[3]) ** 2 / 2) < 1e-9)
+    True
+    """
+    losses, seen, residual = [], [], 0.0
+    for row in rows:
+        own = slice(int(row), int(row) + 1)
+        value, slope = objective.model.loss_slope(objective.x[own], objective.y[own], objective.task.loss)
+        d, left = _step(objective, own, slope, steps, tolerance)
+        losses.append(_loss(objective, own, d))
+        seen.append(value)
+        residual = max(residual, left)
+    return LeftOutRows(np.asarray(rows), np.array(losses), np.array(seen), residual)
+
+
+def _loss(objective: Objective, own: slice, d: np.ndarray) -> float:
+    moved = objective.model.at(objective.model.theta + d)
+    return float(objective.task.losses(moved.outputs(objective.x[own]), objective.y[own])[0])
+
+
+def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance: float) -> tuple[np.ndarray, float]:
+    """Conjugate gradients for A d = g, A the curvature without a row: d, and the residual."""
+    loss, model = objective.task.loss, objective.model
+    others = np.delete(objective.x, own, axis=0)
+    ridge = np.asarray(len(objective.x) * objective.decay, g.dtype)
+    kept = 1 if model.decayed is None else model.decayed
+
+    def product(v: np.ndarray) -> np.ndarray:
+        return model.gauss_newton(v, others, loss) + ridge * kept * v
+
+    return conjugate_gradients(product, g, steps, tolerance)

@@ -1,0 +1,139 @@
+"""The tangent kernel of a model at its parameters, and ridge regression with it, each row left out exactly."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import MemoryPlanError
+from lemmata.solvers import ridge_path
+from lemmata.spectra import spectrum
+
+from ._contract import AbstractModel
+from ._factors import factors, mean_gram
+
+MOST_ROWS = 2000
+_BYTES = 2**28  # that the Jacobian of a block of rows may take
+_RIDGES = np.geomspace(1e-4, 1e3, 29)  # in units of the mean eigenvalue
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelMachine:
+    """Ridge regression with a kernel of rows, the ridge chosen by leaving rows out.
+
+    Args:
+        ridge: the one of 29 whose squared error of leaving one row out is least.
+        left_out: outputs at each training row of the machine without that row.
+        outputs: outputs at other rows.
+    """
+
+    ridge: float
+    left_out: Float[np.ndarray, "n C"]
+    outputs: Float[np.ndarray, "m C"]
+
+
+def tangent_kernel(model: AbstractModel, x: np.ndarray, others: np.ndarray | None = None) -> Float[np.ndarray, "n m"]:
+    """The tangent kernel (1/C) sum_c <df_c(x)/dtheta, df_c(z)/dtheta>, its mean over the C outputs.
+
+    Jacobians of blocks of rows of at most 0.25 GiB are held, two at a time.
+
+    Args:
+        model: at its parameters.
+        x: rows.
+        others: rows z; None means x itself.
+
+    Raises:
+        MemoryPlanError: where the Jacobian of one row does not fit in a block.
+    """
+    step, width = block_rows(model, x), model.outputs(x[:1]).shape[1]
+    other = x if others is None else others
+    known = factors(model, x)
+    far = known if others is None or known is None else factors(model, others)
+    if known is not None and far is not None:
+        return mean_gram(known, far)
+    found = np.empty((len(x), len(other)))
+    for i in range(0, len(x), step):
+        left = _flat(model, x[i : i + step])
+        for j in range(i if others is None else 0, len(other), step):
+            right = left if others is None and i == j else _flat(model, other[j : j + step])
+            found[i : i + step, j : j + step] = left @ right.T / width
+            if others is None:
+                found[j : j + step, i : i + step] = found[i : i + step, j : j + step].T
+    return found
+
+
+def block_rows(model: AbstractModel, x: np.ndarray) -> int:
+    """Rows whose Jacobian is held at once.
+
+    Raises:
+        MemoryPlanError: for none.
+    """
+    one = 8 * model.outputs(x[:1]).shape[1] * len(model.theta)
+    if one > _BYTES:
+        found = f"{one / 2**30:.2g} GiB for the Jacobian of one row"
+        raise MemoryPlanError("tangent kernel", found=found, rule="at most 0.25 GiB", remedy="a smaller model")
+    return max(_BYTES // max(one, 1), 1)
+
+
+def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
+    """Gradients of all rows x that the kernel of x and of as many others with x costs.
+
+    Each output of a row is a gradient of it; a gradient of all takes some 6 P operations a row, and a product of two
+    Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b) at most for
+    each of its matrices of shape (a, b), in place of 2 C a b.
+    """
+    n, width = len(x), model.outputs(x[:1]).shape[1]
+    step = max(_BYTES // max(8 * width * len(model.theta), 1), 1)  # a row that does not fit has its price, too
+    if factored:
+        sides = sum(sum(layer.shape) for layer in model.layers if len(layer.shape) == 2)
+        return width * ((n + others) / n + (n / 2 + others) * sides / (3 * len(model.theta)))
+    blocks = -(-n // step)
+    far = others + n * -(-others // step)  # rows whose Jacobian is computed for the cross kernel
+    return width * ((n * (blocks + 1) / 2 + far) / n + (n / 2 + others) / 3)
+
+
+def kernel_bytes(model: AbstractModel, x: np.ndarray, others: int) -> int:
+    """Bytes that a kernel machine holds at once: kernels, eigenvectors, two blocks of Jacobians and their copies.
+
+    Raises:
+        MemoryPlanError: where the Jacobian of one row does not fit in a block.
+    """
+    n, width = len(x), model.outputs(x[:1]).shape[1]
+    block = 8 * min(block_rows(model, x), max(n, others)) * width * len(model.theta)
+    return 6 * block + 8 * n * (6 * n + others + 2 * len(_RIDGES) * width)
+
+
+def kernel_machine(
+    kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"], cross: Float[np.ndarray, "m n"] | None = None
+) -> KernelMachine:
+    """Ridge regression of targets on rows, with a constant beside the kernel, and the ridge chosen by leaving out.
+
+    Leaving row i out is exact: the residual alpha_i / [(K + ridge)^-1]_ii, with K the kernel and a constant as large as
+    its mean diagonal, so that the mean of the targets is learned with the rest.
+
+    Args:
+        kernel: of the training rows.
+        y: their targets.
+        cross: the kernel of other rows with them; None where there are none.
+
+    Example:
+        >>> import jax, numpy as np
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> from lemmata.subjects.trained_models import kernel_machine
+        >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+        >>> machine = kernel_machine(x @ x.T, np.sign(x), np.array([[3.0]]) @ x.T)
+        >>> np.sign(machine.left_out).ravel().tolist(), bool(machine.outputs[0, 0] > 0)
+        ([-1.0, -1.0, 1.0, 1.0], True)
+    """
+    constant = float(np.trace(kernel)) / len(kernel)
+    path = ridge_path(spectrum(jnp.asarray(kernel + constant)), jnp.asarray(y), constant * _RIDGES)
+    residuals = np.asarray(path.leave_one_out)
+    best = int((residuals**2).sum((1, 2)).argmin())
+    alpha = np.asarray(path.coefficients[best])
+    outputs = np.empty((0, y.shape[1])) if cross is None else (cross + constant) @ alpha
+    return KernelMachine(float(path.ridges[best]), y - residuals[best], outputs)
+
+
+def _flat(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "n CP"]:
+    return model.jacobian(x).reshape(len(x), -1)

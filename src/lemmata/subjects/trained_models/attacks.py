@@ -1,0 +1,132 @@
+"""Attacks: how far an input must move until the model calls it something else.
+
+This theory controls the distance to the boundary to first order. It asks for outputs that are nearly linear on the way;
+it leaves unexplained why the boundary is where it is, and inputs that no small change makes.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models import Trained
+
+_ROWS = 32
+_FACTOR = 2.0
+_STEPS = 20
+_HALVINGS = 10
+
+
+def attacked(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
+    """The first rows that the model gets right, held-out ones where there are some, and the classes."""
+    x, y = (problem.x, problem.y) if problem.held is None else problem.held
+    f = problem.f if problem.held is None else problem.f_held
+    right = np.flatnonzero(f.argmax(1) == y.argmax(1))[:_ROWS]
+    return np.asarray(x[right], float), y[right].argmax(1)
+
+
+def first_order_radii(problem: Trained) -> Float[np.ndarray, " n"]:
+    """min_j (f_y - f_j) / |grad (f_y - f_j)| for each attacked row, over the other classes j."""
+    x, y = attacked(problem)
+    f = problem.model.outputs(x)
+    radii = np.full(f.shape, np.inf)
+    rows = np.arange(len(x))
+    for j in range(f.shape[1]):
+        weights = np.zeros_like(f)
+        weights[rows, y] += 1.0
+        weights[rows, j] -= 1.0
+        slope = np.linalg.norm(problem.model.input_vjp(weights, x).reshape(len(x), -1), axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            radii[:, j] = np.where(y == j, np.inf, (f[rows, y] - f[:, j]) / slope)
+    return radii.min(1)
+
+
+def smallest_attacks(problem: Trained, upper: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """The smallest radius at which projected gradient steps change the class of each attacked row, by bisection.
+
+    Args:
+        problem: the model with its rows.
+        upper: radii at which the search begins; they are doubled until the attack succeeds, four times at most.
+    """
+    x, y = attacked(problem)
+    low, high = np.zeros(len(x)), upper.copy()
+    for _ in range(4):
+        missed = ~_changed(problem, x, y, high)
+        if not missed.any():
+            break
+        low, high = np.where(missed, high, low), np.where(missed, 2 * high, high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        hit = _changed(problem, x, y, middle)
+        low, high = np.where(hit, low, middle), np.where(hit, middle, high)
+    return high
+
+
+def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """Whether projected gradient steps of a quarter of the radius find another class in the ball."""
+    rows = np.arange(len(x))
+    wide = (-1, *(1,) * (x.ndim - 1))
+    moved, found = x.copy(), np.zeros(len(x), bool)
+    for _ in range(_STEPS):
+        f = problem.model.outputs(moved)
+        found |= f.argmax(1) != y
+        others = np.where(np.arange(f.shape[1]) == y[:, None], -np.inf, f)
+        weights = np.zeros_like(f)
+        weights[rows, others.argmax(1)] += 1.0
+        weights[rows, y] -= 1.0
+        slope = problem.model.input_vjp(weights, moved)
+        length = np.linalg.norm(slope.reshape(len(x), -1), axis=1)
+        moved = moved + (radius / 4 / np.maximum(length, 1e-300)).reshape(wide) * slope
+        away = moved - x
+        far = np.linalg.norm(away.reshape(len(x), -1), axis=1)
+        moved = x + away * np.minimum(1.0, radius / np.maximum(far, 1e-300)).reshape(wide)
+    return found | (problem.model.outputs(moved).argmax(1) != y)
+
+
+class SmallestAttack(Claim[Trained]):
+    """To first order the Euclidean distance from an input x of class y to where a model calls it something else is
+
+        min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,
+
+    over the other classes j. The median of the smallest radii at which projected gradient steps change the class of
+    32 rows is within a factor 2 of the median of these numbers in at least nine of ten models.
+    """
+
+    title = "Radius of a smallest attack"
+    source = Source("hein2017", note="the distance to first order, against attacks by projected gradients")
+    stated = Kind.OWN
+    population = TrainedNetworks(unseen=False)
+    relation = Estimate()
+    ends = "quartiles of rows"
+    control = Control("a third of that radius", lambda interval, problem: interval / 3)
+    controls = "how far an input is from where the model calls it something else"
+    unexplained = "why it is so near; changes that leave an input the same for people and are not small"
+    traced = False
+    trials = 96
+
+    def passes(self, problem: Trained) -> float:
+        return 15.0 * _STEPS * _ROWS / len(problem.x)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        if not problem.task.is_classification:
+            return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+        if problem.x.dtype.kind != "f":
+            return [Hypothesis("a row can be moved a little", 0.0, ">=", 1.0, "whole numbers cannot")]
+        found = float(len(attacked(problem)[0]))
+        return [Hypothesis("rows that the model gets right", found, ">=", 16.0, "attacked rows")]
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.median(jnp.asarray(first_order_radii(problem))) * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Projected gradient steps in balls whose radius is bisected, row by row."""
+        radii = smallest_attacks(problem, first_order_radii(problem))
+        return jnp.quantile(jnp.asarray(radii), jnp.asarray([0.25, 0.5, 0.75]))
+
+    def trivial(self, problem: Trained) -> Array:
+        """The distance to a row of another class."""
+        x, y = (a.reshape(len(a), -1) for a in (np.asarray(problem.x, float), problem.y))
+        apart = np.linalg.norm(x[:64, None] - x[None, :64], axis=2)
+        differ = y[:64].argmax(1)[:, None] != y[:64].argmax(1)[None]
+        return jnp.asarray(np.median(apart[differ])) if differ.any() else jnp.asarray(np.median(apart))

@@ -1,0 +1,175 @@
+"""Balance: what gradient descent conserves, and how a layer's largest singular value comes from how far it moved.
+
+This theory controls the weights that descent can reach from a given start. It asks for the start, and for balance the
+rate, all rows in every step, no decay and units that can be rescaled; it leaves unexplained what the weights compute.
+"""
+
+import dataclasses
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.problems._descended_networks import DescendedNetworks, known_rate, without_decay
+from lemmata.subjects.trained_models import Rescaling, Trained, find_rescalings
+
+from .curvature import sharpness
+from .start import at_start, begun
+
+_EDGE = 0.15
+_SMALLEST = 8
+_FACTOR = 1.25
+
+
+@functools.lru_cache(maxsize=1)  # hypotheses, prediction and measurement ask for the same
+def _units(problem: Trained) -> list[Rescaling]:
+    return find_rescalings(problem.model, problem.x)
+
+
+def _all_hold(found: list[Hypothesis]) -> bool:
+    return all(bool(own.holds) for own in found)
+
+
+def _loss(problem: Trained) -> float:
+    return float(problem.task.losses(problem.f, problem.y).mean())
+
+
+class UnitsStayBalanced(Claim[Trained]):
+    """Let a layer have units that can be rescaled: multiplying what goes into unit k, its constant included, and
+    dividing what leaves it by the same number changes no output, as for rectified units. Gradient flow on the loss
+    conserves q_k = |what goes into k|² - |what leaves k|². One step of descent on all rows at the rate eta changes it
+    by eta² (|gradient of what goes in|² - |gradient of what leaves|²) exactly, and lowers the loss by at least eta/2
+    times the squared gradient where eta times the curvature on the way is at most 1. Hence, in training without decay,
+
+        sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
+
+    summed over all such layers, m = 1, or 2 where an array leaves one such layer and enters another. The curvature is
+    looked at where training began and where it ended.
+    """
+
+    title = "Balance of units under gradient descent"
+    source = Source("du2018balanced", "Theorem 2.1", note="for flow; here with the drift of descent at a rate")
+    stated = Kind.OWN
+    population = DescendedNetworks(rate=0.02, steps=400, readout=0.05, scale=1.0)
+    relation = AtMost(delta=0.1)
+    control = Control("a quarter of that drift", lambda bound, problem: bound / 4)
+    controls = "how the squared weights before and behind each unit move together during training"
+    unexplained = "batches, momentum and decay, which break the balance; which balanced weights are reached"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 130.0
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = [*known_rate(problem), *without_decay(problem), *begun(problem)]
+        if not _all_hold(found):
+            return found
+        count = float(len(_units(problem)))
+        found.append(Hypothesis("layers of units that can be rescaled", count, ">=", 1.0, "rectified units can"))
+        assert problem.rate is not None
+        first = dataclasses.replace(problem, model=at_start(problem))
+        steepest = max(sharpness(problem)[0], sharpness(first)[0])
+        why = "else a step may lower the loss by less; looked at where training began and ended"
+        return [*found, Hypothesis("the rate times the largest curvature", problem.rate * steepest, "<=", 1.0, why)]
+
+    def predict(self, problem: Trained) -> Array:
+        assert problem.rate is not None
+        first = dataclasses.replace(problem, model=at_start(problem))
+        times = np.sum([own.units != 0 for own in _units(problem)], axis=0).max()
+        return jnp.asarray(2 * problem.rate * times * max(_loss(first) - _loss(problem), 0.0))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The squared norms of the weights before and behind each unit, at the start and now."""
+        before, after = at_start(problem).theta, problem.model.theta.astype(float)
+        drifts = [np.abs(own.charges(after) - own.charges(before)).sum() for own in _units(problem)]
+        return jnp.asarray(sum(drifts))
+
+    def trivial(self, problem: Trained) -> Array:
+        """By how much the squared norms themselves have changed, those before and those behind each unit."""
+        before, after = at_start(problem).theta, problem.model.theta.astype(float)
+        return jnp.asarray(sum(np.abs(own.sizes(after) - own.sizes(before)).sum() for own in _units(problem)))
+
+
+def largest_matrix(problem: Trained) -> tuple[Float[np.ndarray, "N M"], Float[np.ndarray, "N M"]]:
+    """The array with the longest shorter side as it is now and at the start, of more than two axes one unfolding."""
+    now, start = (model.split(model.theta) for model in (problem.model.in_double(), at_start(problem)))
+    unfold = lambda array: array.reshape(len(array), -1)
+    shapes = {name: unfold(array).shape for name, array in now.items() if array.ndim > 1}
+    name = max(shapes, key=lambda name: (min(shapes[name]), max(shapes[name])))
+    return unfold(now[name]), unfold(start[name])
+
+
+def outlier(change: float, spread: float, shape: tuple[int, int]) -> float:
+    """The largest singular value of independent noise plus a matrix of rank one, in the limit of large sizes.
+
+    Args:
+        change: the singular value of the matrix of rank one.
+        spread: s, of the independent entries of the noise.
+        shape: (N, M).
+    """
+    n, m = shape
+    if change**2 <= spread**2 * np.sqrt(n * m):
+        return spread * (np.sqrt(n) + np.sqrt(m))
+    return float(np.sqrt((change**2 + spread**2 * n) * (change**2 + spread**2 * m)) / change)
+
+
+class LargestSingularValueFromTheChange(Claim[Trained]):
+    """Let W be the largest weight array of a model, N x M, that training began at independent entries W0 of standard
+    deviation s, whose largest singular value is near the edge s (sqrt N + sqrt M) of their bulk; and let c be the
+    largest singular value of W - W0. As if the change were of rank one and independent of the start, the largest
+    singular value of W is within a factor 1.25 of
+
+        sqrt((c² + s² N) (c² + s² M)) / c   where c > s (N M)^1/4, and of the edge where it is not,
+
+    in at least nine of ten models. An untrained layer has nothing above the edge.
+    """
+
+    title = "Largest singular value of a layer"
+    source = Source("benaych2012singular", "Theorem 2.8", note="for independent noise and a large matrix; here a layer")
+    stated = Kind.OWN
+    population = DescendedNetworks(rows=60, features=20, hidden=24, steps=400, spread=1.5, noise=0.2)
+    relation = Estimate()
+    control = Control("the edge of the start's bulk", lambda interval, problem: _edges(problem))
+    controls = "the largest singular value of the largest weight array"
+    unexplained = "the other singular values; what the direction of the largest one means; error on new rows"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 0.5
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = begun(problem)
+        if not _all_hold(found):
+            return found
+        _, start = largest_matrix(problem)
+        short = Hypothesis("shorter side of the array", float(min(start.shape)), ">=", float(_SMALLEST),
+                           "smaller ones have no bulk")  # fmt: skip
+        edge = float(_edges(problem)[1])
+        apart = abs(float(np.linalg.norm(start, 2)) / max(edge, 1e-300) - 1)
+        why = "else its entries were not independent with one standard deviation"
+        return [*found, short, Hypothesis("distance of the start's largest singular value from its edge, of it", apart,
+                                          "<=", _EDGE, why)]  # fmt: skip
+
+    def predict(self, problem: Trained) -> Array:
+        now, start = largest_matrix(problem)
+        value = outlier(float(np.linalg.norm(now - start, 2)), float(start.std()), start.shape)
+        return value * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The singular values of the array as it is now."""
+        now, _ = largest_matrix(problem)
+        value = float(np.linalg.norm(now, 2))
+        return jnp.asarray([value, value, value])
+
+    def trivial(self, problem: Trained) -> Array:
+        """The edge of the bulk."""
+        return _edges(problem)[1]
+
+
+def _edges(problem: Trained) -> Array:
+    """The edge s (sqrt N + sqrt M) of the start's bulk, within the same factor."""
+    _, start = largest_matrix(problem)
+    edge = float(start.std()) * (np.sqrt(start.shape[0]) + np.sqrt(start.shape[1]))
+    return edge * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])

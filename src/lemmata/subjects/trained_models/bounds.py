@@ -1,0 +1,235 @@
+"""Bounds: how large the error of a trained model on new rows can be, from held-out rows or from training rows alone.
+
+This theory controls the error of one model at a declared probability. It asks for rows that are independent draws of
+one law; it leaves unexplained models whose shortest description has more nats than there are rows.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+from scipy import special, stats
+
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.problems._rectified_networks import RectifiedNetworks
+from lemmata.subjects.bounds import OccamBound, kl_upper, occam_bound
+from lemmata.subjects.trained_models import AbstractModel, Trained
+
+from .probabilities import halves
+
+DELTA = 0.05
+"""The probability at which every bound of this section may fail."""
+FORWARD = 0.4
+"""What outputs on all rows cost, in gradients of them."""
+_KEPT, _BITS = (1.0, 0.5, 0.25, 0.1, 0.05), (1, 2, 3, 4, 6, 8)
+_SIZES = 2.0 ** (np.arange(-128, 128) / 8)
+_MOST_ROWS = 2.0**60
+_HALVINGS = 40
+
+
+def most_frequent(problem: Trained) -> Array:
+    """The error of always saying the most frequent class of the training rows."""
+    return jnp.asarray(1 - problem.y.mean(0).max())
+
+
+def of_classes(problem: Trained) -> list[Hypothesis]:
+    """That outputs are of classes: errors of values have no bound."""
+    return [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
+
+
+def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: float) -> float:
+    """How many times the rows there would have to be for a bound to fall below the trivial value.
+
+    Args:
+        bound_at: the bound at a number of rows, all else as it is; it falls as there are more.
+        rows: how many there are.
+        trivial: what everybody knows.
+
+    Returns:
+        The smallest factor, by bisection; 1 where the bound says something already, infinite where no number of rows
+        below 2^60 times as many helps.
+    """
+    if bound_at(rows) < trivial:
+        return 1.0
+    if not bound_at(_MOST_ROWS * rows) < trivial:
+        return math.inf
+    low, high = 0.0, math.log(_MOST_ROWS)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if bound_at(math.exp(middle) * rows) < trivial else (middle, high)
+    return math.exp(high)
+
+
+def error_limit(wrong: float | int, rows: float | int) -> float:
+    """Clopper and Pearson's upper limit: the p at which so few of the rows are wrong with probability DELTA."""
+    return float(stats.beta.ppf(1 - DELTA, wrong + 1, rows - wrong)) if wrong < rows else 1.0
+
+
+def held_out_limit(problem: Trained) -> float:
+    """The limit from all held-out rows that are no copies, which every other bound must beat; NaN without any."""
+    if problem.held is None or not problem.fresh.any():
+        return math.nan
+    wrong = problem.task.errors(problem.f_held[problem.fresh], problem.held_rows[1][problem.fresh])
+    return error_limit(float(wrong.sum()), len(wrong))
+
+
+def _half(problem: Trained, which: int) -> tuple[int, int]:
+    """Wrong rows of a half of the held-out ones, copies of training rows left out, and how many there are."""
+    own = halves(problem)[which]
+    own = own[problem.fresh[own]]
+    wrong = problem.task.errors(problem.f_held[own], problem.held_rows[1][own])
+    return int(wrong.sum()), len(own)
+
+
+class HeldOutBound(Claim[Trained]):
+    """Where k of m rows that a model has not seen are wrong, its error on new rows is at most the p at which k or fewer
+    of m are wrong with probability 1/20, with probability at least 19/20 over the rows (the limit of Clopper and
+    Pearson). Here m is half of the held-out rows; what sampling alone makes of the other half is not held against it:
+    the limit of the same level from below on them is above the bound in at most one of ten models.
+    """
+
+    title = "Held-out bound"
+    source = Source("clopper1934", note="the exact limits; judged on other rows")
+    stated = Kind.OWN
+    population = RectifiedNetworks(held=2000, steps=20, differentiable=False)
+    relation = AtMost(delta=0.1)
+    control = Control("half of that bound", lambda bound, problem: bound / 2)
+    controls = "the error of a trained model on new rows of the same law"
+    unexplained = "why the model has this error; rows of another law"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return FORWARD
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return of_classes(problem)
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(error_limit(*_half(problem, 0)))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The lower limit of the error on the other half of the held-out rows."""
+        wrong, rows = _half(problem, 1)
+        return jnp.asarray(stats.beta.ppf(DELTA, wrong, rows - wrong + 1) if wrong else 0.0)
+
+    def trivial(self, problem: Trained) -> Array:
+        """The error of always saying the most frequent class."""
+        return most_frequent(problem)
+
+    def rows_factor(self, problem: Trained) -> float:
+        """Times the held-out rows; NaN without any."""
+        wrong, rows = _half(problem, 0)
+        if not rows:
+            return math.nan
+        at = lambda count: error_limit(wrong * count / rows, count)
+        return rows_factor(at, rows, float(most_frequent(problem)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Described:
+    """A model that a short word describes, and what its length says about its error.
+
+    Args:
+        model: the pruned and rounded one.
+        occam: the bound from the word's bits.
+    """
+
+    model: AbstractModel
+    occam: OccamBound
+
+
+def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
+    """The model with a share of its weights, the largest ones, on 2^bits equidistant values of each array.
+
+    Returns:
+        The model, and the bits that say how many weights are left, which they are, the largest value of each array
+        (one of 256), and the value of each.
+    """
+    theta = model.theta.astype(float)
+    count = max(round(kept * len(theta)), 1)
+    left = np.zeros(len(theta), bool)
+    left[np.argsort(-np.abs(theta), kind="stable")[:count]] = True
+    found, places = np.zeros(len(theta)), np.cumsum([0, *(layer.size for layer in model.layers)])
+    for start, end in itertools.pairwise(places):
+        own = np.flatnonzero(left[start:end]) + start
+        if len(own):
+            size = _SIZES[min(int(np.searchsorted(_SIZES, np.abs(theta[own]).max())), len(_SIZES) - 1)]
+            step = 2 * size / 2**bits
+            found[own] = (np.clip(np.floor((theta[own] + size) / step), 0, 2**bits - 1) + 0.5) * step - size
+    p, k = len(theta), count
+    which = float(special.gammaln(p + 1) - special.gammaln(k + 1) - special.gammaln(p - k + 1)) / math.log(2)
+    return model.at(found), math.log2(p) + which + 8 * len(model.layers) + bits * k
+
+
+@functools.lru_cache(maxsize=1)  # asked for by the prediction, the measurement and the factor
+def described(problem: Trained) -> list[Described]:
+    """The model in each of thirty codes, which the first bits of a word tell apart, that of least bound first."""
+    labels, flat = problem.y.argmax(1), problem.x.reshape(len(problem.x), -1)
+    found = []
+    for kept, bits in itertools.product(_KEPT, _BITS):
+        model, length = pruned_and_rounded(problem.model, kept, bits)
+        calls = model.outputs(problem.x).argmax(1)
+        length += math.log2(len(_KEPT) * len(_BITS))
+        found.append(Described(model, occam_bound(lambda rows, calls=calls: calls, flat, labels, length, delta=DELTA)))
+    return sorted(found, key=lambda own: own.occam.bound)
+
+
+def least_word(found: list[Described], rows: float | int) -> float:
+    """The least bound of the words at a number of rows, each with the error that it has."""
+    errors, bits = (np.array([getattr(own.occam, name) for own in found]) for name in ("error", "bits"))
+    return float(kl_upper(errors, (bits * math.log(2) + math.log(1 / DELTA)) / rows).min())
+
+
+class ShortDescription(Claim[Trained]):
+    """Keep the largest weights of a model and round them, to one of 2^b values in each array. With B bits that say
+    which are kept, the largest value of each array and the value of each weight, in one of 30 codes, and r the error of
+    this smaller model on n training rows, its error R on new rows respects
+
+        kl(r || R) <= ( B ln 2 + ln(1/delta) ) / n
+
+    with probability at least 19/20, delta = 1/20. The least bound of the codes is above its error on held-out rows in
+    at least nine of ten models.
+    """
+
+    title = "Bits of the weights, pruned and rounded"
+    source = Source("zhou2019compression", note="the bound of a description; the code is the simplest one")
+    stated = Kind.OWN
+    population = RectifiedNetworks(rows=600, hidden=0, widths=(0, 4))
+    relation = AtMost(delta=0.1)
+    control = Control("half of that bound", lambda bound, problem: bound / 2)
+    controls = "the error on new rows of a model that fits into few bits"
+    unexplained = "the error of the model as it is; why it should fit into few bits"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return FORWARD * (len(_KEPT) * len(_BITS) + 1)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        seen = float((problem.y.mean(0) > 0).sum())
+        return [*of_classes(problem), Hypothesis("classes in the training rows", seen, ">=", 2.0)]
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(described(problem)[0].occam.bound)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The smaller model on held-out rows that are no copies."""
+        x, y = (part[problem.fresh] for part in problem.held_rows)
+        return jnp.asarray(problem.task.errors(described(problem)[0].model.outputs(x), y).mean())
+
+    def trivial(self, problem: Trained) -> Array:
+        """The error of always saying the most frequent class."""
+        return most_frequent(problem)
+
+    def rows_factor(self, problem: Trained) -> float:
+        """Times the training rows, the best of the codes chosen anew."""
+        at = lambda rows: least_word(described(problem), rows)
+        return rows_factor(at, len(problem.x), float(most_frequent(problem)))
+
+    def alternative(self, problem: Trained) -> float:
+        """The limit from held-out rows."""
+        return held_out_limit(problem)

@@ -1,0 +1,152 @@
+"""Checkpoints: what the way of a training says about where it leads.
+
+This theory controls the error on new rows of a model whose training goes on after all training rows are right. It asks
+for earlier parameters and a decay that training obeys; it leaves unexplained how long the way is.
+"""
+
+import dataclasses
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source, Status
+from lemmata.engine.problems._grokking_models import GrokkingModels
+from lemmata.engine.problems._trained_networks import stationary
+from lemmata.subjects.trained_models import Trained, leave_one_out
+
+from .leaving_out import measured_share, predicted_share
+
+_LEVEL = 0.97
+_NEAR = 0.3
+
+
+@functools.lru_cache(maxsize=1)  # hypotheses and prediction of one gauge ask for the same copy
+def memorised(problem: Trained) -> Trained | None:
+    """The first checkpoint that gets every training row right, with the rows; None where no checkpoint does."""
+    for model in problem.checkpoints:
+        if not problem.task.errors(model.outputs(problem.x), problem.y).any():
+            return dataclasses.replace(problem, model=model, checkpoints=())
+    return None
+
+
+def _length(problem: Trained) -> float:
+    return float(np.linalg.norm(problem.model.theta.astype(float)))
+
+
+def memorising(problem: Trained) -> list[Hypothesis]:
+    """That the training rows are right at a checkpoint, and that the weights grow shorter from there."""
+    early = memorised(problem)
+    known = Hypothesis("a checkpoint gets every training row right", float(early is not None), ">=", 1.0)
+    if early is None:
+        return [known]
+    ratio = _length(problem) / max(_length(early), 1e-300)
+    return [known, Hypothesis("length of the weights over that at the checkpoint", ratio, "<", 1.0,
+                              "decay is still at work there")]  # fmt: skip
+
+
+def _share_of_held(problem: Trained, model: Trained) -> Array:
+    """Wrong classes on held-out rows that are no copies of training rows, of a model of the same history."""
+    x, y = (part[problem.fresh] for part in problem.held_rows)
+    wrong = problem.task.errors(model.model.outputs(x), y)
+    return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
+
+
+def _foretold(wrong: np.ndarray, new: int) -> Array:
+    """The share among new rows that leaving out implies, as of half as many independent rows.
+
+    Errors at two rows left out of a model that fits all of them are not independent: what ties i to j ties j to i, and
+    a sum over ordered pairs has twice the variance.
+    """
+    low, _, high = predicted_share(float(round(wrong.sum() / 2)), float(len(wrong) // 2), new, _LEVEL)
+    return jnp.asarray([low, wrong.mean(), high])
+
+
+class MemorisingErrorAsPrinted(Claim[Trained]):
+    """While all training rows are right and the weights grow shorter, one Newton step of leaving each row out, from a
+    checkpoint as it is, gives a share of wrong classes whose beta-binomial law holds the held-out error of that
+    checkpoint in at least nine of ten trainings.
+    """
+
+    title = "Error of a checkpoint that has memorised, as printed"
+    source = Source("power2022grokking", note="generalisation long after the rows are right; foretold by leaving out")
+    stated = Kind.OWN
+    expected = Status.REFUTED
+    population = GrokkingModels()
+    relation = Estimate()
+    control = Control("half of that error", lambda interval, problem: interval / 2)
+    controls = "the held-out error of a model on its way"
+    unexplained = "rows whose loss has vanished have no influence: leaving them out changes nothing, right or wrong"
+    trivial = "a share is at most 1"
+    of_data = False
+    traced = False
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return memorising(problem)
+
+    def predict(self, problem: Trained) -> Array:
+        early = memorised(problem)
+        assert early is not None
+        left_out = leave_one_out(early.model, early.x, early.y, early.task, early.objective.decay)
+        wrong = problem.task.errors(left_out.outputs, problem.y)
+        return jnp.asarray(predicted_share(float(wrong.sum()), float(len(wrong)), int(problem.fresh.sum()), _LEVEL))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The checkpoint on held-out rows that are not copies of training rows."""
+        early = memorised(problem)
+        assert early is not None
+        return _share_of_held(problem, early)
+
+
+class LaterErrorFromMemorisingCheckpoint(Claim[Trained]):
+    """A training with decay goes on after all its training rows are right, and its weights grow shorter. A copy of the
+    first checkpoint at which the rows are right is brought to a stationary point of the same objective; one Newton step
+    of leaving each of n rows out there gives a share of wrong classes. The central 97 % of the beta-binomial law that
+    this share implies as of n/2 independent rows (what ties row i to j ties j to i) hold the error of the last model on
+    rows that it has not seen, in at least nine of ten trainings: where that error is still to fall long after the
+    training error, and where it will never fall.
+    """
+
+    title = "Later error from a checkpoint that has memorised"
+    source = MemorisingErrorAsPrinted.source
+    stated = Kind.OWN
+    population = GrokkingModels()
+    relation = Estimate()
+    control = Control("half of that error", lambda interval, problem: interval / 2)
+    controls = "what held-out error a training will come to that gets its rows right already"
+    unexplained = "how long it takes; trainings that leave the basin which descent from the checkpoint ends in"
+    corrects = MemorisingErrorAsPrinted
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 2 * problem.leaving_out_passes
+
+    def bytes(self, problem: Trained) -> int:
+        return problem.leaving_out_bytes
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = memorising(problem)
+        early = memorised(problem)
+        if early is None:
+            return found
+        if problem.objective.decay > 0:
+            why = "else training has not come to where it leads"
+            found.append(Hypothesis("how far polishing moves the last model, of its length", problem.polished.moved,
+                                    "<=", _NEAR, why))  # fmt: skip
+        return [*found, *stationary(early)]
+
+    def predict(self, problem: Trained) -> Array:
+        early = memorised(problem)
+        assert early is not None
+        wrong = problem.task.errors(early.left_out.outputs, problem.y)
+        new = 0 if problem.held is None else int(problem.fresh.sum())
+        return _foretold(wrong, new or len(wrong))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The last model on held-out rows that are not copies of training rows."""
+        return _share_of_held(problem, problem)
+
+    def trivial(self, problem: Trained) -> Array:
+        """The share that always guessing the most frequent class gets wrong."""
+        return jnp.asarray(1 - problem.y.mean(0).max())

@@ -1,0 +1,126 @@
+"""Margins: how clearly a model tells its training rows apart for the size of its weights, and what weights do so best.
+
+This theory controls the direction in which descent takes the weights once every training row is told apart. It asks for
+a homogeneous model, or for a program that trains afresh; it leaves unexplained the error on new rows.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.problems._descended_networks import DescendedNetworks, without_decay
+from lemmata.engine.problems._separated_networks import SeparatedNetworks
+from lemmata.subjects.trained_models import Trained, margins, product_of_norms
+
+from .refits import trainable
+
+_QUANTILE = 0.1
+_ABOVE = 1.5
+_COSINE = 0.8
+_ROUNDING = 1e-4
+_PAIRS = 200
+
+
+def normalised_margin(problem: Trained) -> float:
+    """The 10 % quantile of margins on training rows over the product of the norms of the weight arrays."""
+    return float(np.quantile(margins(problem.f, problem.y), _QUANTILE)) / product_of_norms(problem.model)
+
+
+class MarginAboveChance(Claim[Trained]):
+    """Normalise the margin of a training row, the output of its class less the largest of the others, by the product of
+    the largest singular values of the weight arrays. Where inputs tell classes apart, the 10 % quantile of these
+    margins in a model that is right on at least nine tenths of its rows is at least 1.5 times that of the same model
+    trained afresh on classes drawn whatever the input, in at least nine of ten models. Where it is not, the model looks
+    as if its inputs told it nothing; where classes by chance are not fitted, their margin is no more than 0: silence.
+    """
+
+    title = "Normalised margin against classes by chance"
+    source = Source("bartlett2017spectral", note="Figure 1: margins on true and on random labels; here as a number")
+    stated = Kind.OWN
+    population = SeparatedNetworks()
+    relation = AtLeast(delta=0.1)
+    control = Control("four times that", lambda bound, problem: 4 * bound)
+    controls = "whether a model fits its rows with less weight than rows with classes by chance would take"
+    unexplained = "the error on new rows, which no margin tells; networks of other shapes, with which none compares"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 1.0 + (0.0 if problem.fit is None else problem.refits.passes)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = trainable(problem)
+        if not all(bool(own.holds) for own in found):
+            return found
+        error = float(problem.task.errors(problem.f, problem.y).mean())
+        return [*found, Hypothesis("error on training rows", error, "<=", _QUANTILE, "else the quantile is below 0")]
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(_ABOVE * max(normalised_margin(problem.by_chance), 0.0))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Margins of the model itself on its training rows, over the product of its own norms."""
+        return jnp.asarray(normalised_margin(problem))
+
+    def trivial(self, problem: Trained) -> Array:
+        """The margin of a row that is just right."""
+        return jnp.asarray(0.0)
+
+
+def degree(problem: Trained) -> tuple[float, float]:
+    """L of f(c theta) = c^L f(theta), and how far J theta = L f is from true, relative to it."""
+    double = problem.model.in_double()
+    f, along = double.outputs(problem.x), double.jvp(double.theta, problem.x)
+    found = float((f * along).sum() / max(float((f * f).sum()), 1e-300))
+    return found, float(np.linalg.norm(along - found * f) / max(float(np.linalg.norm(along)), 1e-300))
+
+
+class WeightsAlongMaximalMargin(Claim[Trained]):
+    """A homogeneous model, f(c theta) = c^L f(theta), that descent without decay has brought to a log loss below 1/n on
+    n rows goes on to grow along a direction that meets the conditions of Karush, Kuhn and Tucker for the largest
+    margin at a given length of theta: theta becomes a combination of the gradients of margins f_y - f_j, j any other
+    class than y, with coefficients at least 0. Its cosine with the best combination of the 200 smallest margins is at
+    least 0.8 in at least nine of ten models with up to 32 units a layer. Weights whose entries have changed places
+    within each array have their own, much smaller cosine, the null.
+    """
+
+    title = "Direction of the largest margin"
+    source = Source("lyu2020margin", note="main result for descent; here at a loss of 1/n")
+    stated = Kind.OWN
+    population = DescendedNetworks(rows=40, hidden=12, steps=4000)
+    relation = AtLeast(delta=0.1)
+    control = Control("a third of that angle", lambda bound, problem: jnp.cos(jnp.arccos(bound) / 3))
+    controls = "which of the weights that fit all rows descent ends at"
+    unexplained = "how fast the direction is reached; weights at a saddle; whether the margin helps on new rows"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 2.0 * _PAIRS / 10
+
+    def bytes(self, problem: Trained) -> int:
+        return 8 * 3 * _PAIRS * len(problem.model.theta)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        classes = Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)
+        found = [classes, *without_decay(problem)]
+        if not all(bool(own.holds) for own in found):
+            return found
+        n, losses = len(problem.x), problem.task.losses(problem.f, problem.y)
+        own, apart = degree(problem)
+        return [
+            *found,
+            Hypothesis("distance of J theta from a multiple of f", apart, "<=", _ROUNDING, "else not homogeneous"),
+            Hypothesis("degree of homogeneity", own, ">", 0.0),
+            Hypothesis("log loss times the number of rows", float(losses.sum()), "<", 1.0, f"mean below 1/{n}"),
+        ]
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(_COSINE)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Least squares for theta by gradients of margins with coefficients at least 0."""
+        return jnp.asarray(problem.directed.cosine)
+
+    def trivial(self, problem: Trained) -> Array:
+        """The cosine of weights whose entries change places within each array."""
+        return jnp.asarray(problem.directed.shuffled)

@@ -1,0 +1,79 @@
+"""The edge of stability: how sharp the objective may be where descent at a stated rate has ended.
+
+This theory controls the largest curvature that full-batch descent can live with. It asks for the rate, all rows in
+every step and no momentum; it leaves unexplained why descent sharpens the objective until it gets there, and batches.
+"""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.problems._descended_networks import DescendedNetworks, known_rate
+from lemmata.subjects.trained_models import Trained
+
+from .curvature import sharpness
+
+_FACTOR = 1.3
+_PLACES = (0, 1, 2, 3, 5, 8, 13, 21)
+
+
+def sharpness_along(problem: Trained, steps: tuple[int, ...] = _PLACES) -> Float[np.ndarray, " k"]:
+    """The largest eigenvalue of the Hessian of the objective after some more steps of descent at the stated rate.
+
+    Args:
+        problem: the model with its rows and the rate.
+        steps: after how many, in order; 0 is at the weights.
+    """
+    assert problem.rate is not None
+    objective, theta, done, found = problem.objective, problem.model.theta.astype(float), 0, []
+    double = problem.model.in_double()
+    for after in steps:
+        for _ in range(after - done):
+            theta = theta - problem.rate * objective.value(theta)[1]
+        done = after
+        if not np.isfinite(theta).all():
+            return np.array([*found, np.inf])
+        there = dataclasses.replace(problem, model=double.at(theta), decay=objective.decay)
+        found.append(sharpness(there)[0])
+    return np.array(found)
+
+
+class SharpnessBelowTheEdge(Claim[Trained]):
+    """Where descent on all training rows at the rate eta has trained a model, it has stayed near its minimum, which a
+    sharpness (the largest eigenvalue of the Hessian of the objective) above 2/eta for many steps would not have let
+    it do. Sharpness may be above 2/eta for a few steps, and then falls: the least of its values at the weights and
+    after 1, 2, 3, 5, 8, 13 and 21 more steps at that rate is at most 1.3 times 2/eta, in at least nine of ten models.
+    """
+
+    title = "Sharpness at the edge of stability"
+    source = Source("cohen2021edge", note="main result; the least of several values instead of one")
+    stated = Kind.OWN
+    population = DescendedNetworks(
+        activation="tanh", rows=60, features=4, spread=1.4, noise=0.4, rate=1.0, steps=800, scale=1.0
+    )
+    relation = AtMost(delta=0.1)
+    control = Control("half of that", lambda bound, problem: bound / 2)
+    controls = "the sharpness where descent on all rows at a stated rate has ended"
+    unexplained = (
+        "why training sharpens until it gets there; batches, momentum; what sharpness says of new rows: nothing"
+    )
+    trivial = "no sharpness is known without the rate"
+    traced = False
+    trials = 200
+
+    def passes(self, problem: Trained) -> float:
+        return _PLACES[-1] + 60.0 * len(_PLACES)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return known_rate(problem)
+
+    def predict(self, problem: Trained) -> Array:
+        assert problem.rate is not None
+        return jnp.asarray(_FACTOR * 2 / problem.rate)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Lanczos' method on the Hessian, at the weights and along a few more steps of descent."""
+        return jnp.asarray(sharpness_along(problem).min())

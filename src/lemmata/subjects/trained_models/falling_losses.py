@@ -1,0 +1,77 @@
+"""Falling losses: whether the loss at the last checkpoint lies on the law of the earlier ones.
+
+This theory controls the loss a short way ahead, where it falls to a floor like a power of time. It asks for equally
+spaced checkpoints; it leaves unexplained the exponent, and sudden falls.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.problems._falling_losses import FallingLosses
+from lemmata.subjects.scaling import extrapolation_interval
+from lemmata.subjects.trained_models import AbstractModel, Trained
+
+from .leaving_out import mean_limits
+
+_WINDOW = 5  # with more, the law misses by more than its residuals say: no loss of descent is a power law throughout
+_LEVEL = 0.95
+_ROUNDING = 1e-6
+
+
+def _losses(problem: Trained, model: AbstractModel) -> Float[np.ndarray, " m"]:
+    x, y = (part[problem.fresh] for part in problem.held_rows)
+    return problem.task.losses(model.outputs(x), y)
+
+
+def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """Times and held-out losses of the last five checkpoints before the model, the first of all at time 1."""
+    count = len(problem.checkpoints)
+    times = np.arange(1.0, count + 1)[-_WINDOW:]
+    return times, np.array([_losses(problem, model).mean() for model in problem.checkpoints[-_WINDOW:]])
+
+
+class LossOnTheLawOfCheckpoints(Claim[Trained]):
+    """The mean loss on held-out rows at the k-th of equally spaced checkpoints is close to E + A k^-alpha over a few
+    of them. Fitted to the five checkpoints before the last model (four at least), with the limits of level 0.95 that
+    the residuals give, this law holds the loss of the last model on the same rows in at least nine of ten trainings.
+    """
+
+    title = "Loss of the model from its earlier checkpoints"
+    source = Source("hoffmann2022", note="the form of the law, here in the time of one training")
+    stated = Kind.OWN
+    population = FallingLosses()
+    relation = Estimate()
+    control = Control("half of that loss", lambda interval, problem: interval / 2)
+    controls = "the loss of a training one checkpoint ahead"
+    unexplained = "the exponent; sudden falls, and losses that begin to rise"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 2.0 * _WINDOW
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        if problem.held is None or not problem.fresh.any():
+            return []
+        times, losses = earlier_losses(problem)
+        positive = Hypothesis("least loss of the checkpoints", float(losses.min()), ">", 0.0, "logarithms are fitted")
+        if losses.min() <= 0:
+            return [positive]
+        slope = float(np.polyfit(np.log(times), np.log(losses), 1)[0])
+        return [positive, Hypothesis("slope of the loss in logarithms", slope, "<", -_ROUNDING, "a law that falls")]
+
+    def predict(self, problem: Trained) -> Array:
+        times, losses = earlier_losses(problem)
+        at = len(problem.checkpoints) + 1.0
+        low, high = extrapolation_interval(times, losses, at, level=_LEVEL)
+        return jnp.asarray([low, np.clip(np.sqrt(low * high), low, high), high])
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The model on held-out rows that are no copies of training rows."""
+        losses = _losses(problem, problem.model)
+        return jnp.asarray(mean_limits(losses, 1 / len(losses)))
+
+    def trivial(self, problem: Trained) -> Array:
+        """The loss at the checkpoint before."""
+        return jnp.asarray(_losses(problem, problem.checkpoints[-1]).mean())

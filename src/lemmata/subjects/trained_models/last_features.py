@@ -1,0 +1,132 @@
+"""Last features: how training gathers them by class and into few directions, beside the features that it began with.
+
+This theory controls what the readout sees. It asks for the start, which is the null, and for classes that were learned;
+it leaves unexplained the error on new rows, of which neither number says anything.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._last_features import last_features, readout_places
+
+from .start import at_start, begun
+
+_GATHERED, _FEWER = 0.9, 0.95
+_LEARNED = 0.5
+_MOST = 512  # features, each of which costs a product
+_FEWEST = 2
+
+
+def spread_within(features: Float[np.ndarray, "n h"], y: Float[np.ndarray, "n C"]) -> float:
+    """The mean squared distance of features from their class mean, over that of class means from their own mean.
+
+    Args:
+        features: of rows.
+        y: their classes, one-hot.
+    """
+    known = y[:, y.sum(0) > 0]
+    means = (known.T @ features) / known.sum(0)[:, None]
+    within = ((features - known @ means) ** 2).sum(1) @ known / known.sum(0)
+    between = ((means - means.mean(0)) ** 2).sum(1).mean()
+    return float(within.mean() / max(float(between), 1e-300))
+
+
+def directions(features: Float[np.ndarray, "n h"]) -> float:
+    """The participation ratio (sum_j s_j)² / sum_j s_j² of the eigenvalues s of the features' covariance.
+
+    Args:
+        features: of rows.
+    """
+    own = np.linalg.svd(features - features.mean(0), compute_uv=False) ** 2
+    return float(own.sum() ** 2 / max(float((own**2).sum()), 1e-300))
+
+
+@functools.lru_cache(maxsize=2)  # two gauges, each with its hypotheses, prediction and measurement
+def both_features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]] | None:
+    """Of the training rows at the start and now; None where no readout is seen, or it is that of the inputs."""
+    model = problem.model.in_double()
+    places = readout_places(model, problem.x)
+    if places is None or not _FEWEST <= places.shape[1] <= _MOST:
+        return None
+    return last_features(at_start(problem), places, problem.x), last_features(model, places, problem.x)
+
+
+class AbstractLastFeatures(Claim[Trained]):
+    """A statement about the last features, beside those of the start."""
+
+    stated = Kind.OWN
+    population = TrainedNetworks(hidden=16, noise=0.0, decay=0.01, rows=100, widths=(12, 20), unseen=False)
+    relation = AtMost(delta=0.1)
+    trials = 320  # one of twenty-five misses
+    unexplained = "the error on new rows; whether features of another start would look the same"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        width = max((min(layer.shape) for layer in problem.model.layers if len(layer.shape) == 2), default=1)
+        return 1.0 * min(max(width, 64), _MOST)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
+        found += begun(problem)
+        if not all(bool(own.holds) for own in found):
+            return found
+        error = float(problem.task.errors(problem.f, problem.y).mean() / max(1 - problem.y.mean(0).max(), 1e-300))
+        learned = Hypothesis("error on training rows, over that of guessing", error, "<=", _LEARNED, "else no classes")
+        seen = both_features(problem)
+        name = f"a last matrix of 2 to {_MOST} features that training has changed"
+        changed = seen is not None and not np.allclose(seen[0], seen[1], rtol=1e-6)
+        return [*found, learned, Hypothesis(name, float(changed), ">=", 1.0, "a linear model has its inputs")]
+
+
+def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]]:
+    found = both_features(problem)
+    assert found is not None
+    return found
+
+
+class FeaturesGatherByClass(AbstractLastFeatures):
+    """Let r be the mean squared distance of the last features of training rows from the mean of their class, over that
+    of the means of classes from their own mean. A network that has brought its training error to at most half of that
+    of guessing has r at most nine tenths of what it was at the parameters that training began with, in at least nine of
+    ten models.
+    """
+
+    title = "Spread of the last features within classes"
+    source = Source("papyan2020collapse", note="the collapse of features within classes; here beside its null")
+    control = Control("at most three tenths of it", lambda bound, problem: bound / 3)
+    controls = "how far training gathers the last features by class"
+    trivial = "the spread at the start is the null itself"
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(_GATHERED * spread_within(_features(problem)[0], problem.y))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The features of the trained weights."""
+        return jnp.asarray(spread_within(_features(problem)[1], problem.y))
+
+
+class FeaturesFillFewerDirections(AbstractLastFeatures):
+    """Let d = (sum_j s_j)² / sum_j s_j² be the participation ratio of the eigenvalues s of the covariance of the last
+    features over training rows: in how many directions they vary. A network that has brought its training error to at
+    most half of that of guessing has d at most 0.95 times what it was at the parameters that training began with, in at
+    least nine of ten models.
+    """
+
+    title = "Directions of the last features"
+    source = Source("papyan2020collapse", note="means of classes span few directions; here a ratio beside its null")
+    control = Control("at most half of that", lambda bound, problem: bound / 2)
+    controls = "in how many directions the last features vary"
+    trivial = "the directions at the start are the null itself"
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(_FEWER * directions(_features(problem)[0]))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The features of the trained weights."""
+        return jnp.asarray(directions(_features(problem)[1]))

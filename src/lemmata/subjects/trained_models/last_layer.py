@@ -1,0 +1,99 @@
+"""The last layer: what goes wrong when rows are left out of the readout alone.
+
+This theory controls nothing about new rows, which is the point: the features have seen the row that is left out. It
+asks for a readout in which the outputs are linear; it leaves unexplained how much each layer has taken from the rows.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source, Status
+from lemmata.engine.problems._memorising_networks import MemorisingNetworks
+from lemmata.engine.problems._trained_networks import stationary
+from lemmata.subjects.trained_models import Trained, leave_one_out, part_of
+
+from .kernel_machines import from_left_out
+from .leaving_out import HeldOutErrorFromTrainingRows
+
+
+def from_the_last_layer(problem: Trained) -> Array:
+    """What leaving rows out of the readout alone says of new rows."""
+    readout = part_of(problem.polished.model, problem.linear_in)
+    found = leave_one_out(readout, problem.x, problem.y, problem.task, problem.objective.decay)
+    return jnp.asarray(from_left_out(problem, found.outputs))
+
+
+def _rests_on(problem: Trained) -> list[Hypothesis]:
+    share = float(problem.linear_in.mean())
+    readout = Hypothesis("share of parameters in which the outputs are linear", share, ">", 0.0, "the readout")
+    below = Hypothesis("the same share, of a network", share, "<", 1.0, "there are features below the readout")
+    found = [readout, below]
+    return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
+
+
+class LeavingOutOfTheLastLayer(Claim[Trained]):
+    """As printed: with the features of a trained network taken as given, one Newton step of leaving a row out of the
+    last layer, which is a convex problem, predicts the error on rows that the network has not seen. The central 97 % of
+    the beta-binomial law that half of the rows imply hold the number of wrong new rows in at least nine of ten models,
+    also where classes are drawn at random.
+    """
+
+    title = "Leaving rows out of the last layer, as printed"
+    source = Source("rad2020alo", note="the step for a linear model, as practised on the features of a network")
+    stated = Kind.OWN
+    expected = Status.REFUTED
+    population = MemorisingNetworks()
+    relation = Estimate()
+    control = Control("half of that error", lambda interval, problem: interval / 2)
+    controls = "the error of a network of which only the readout would be trained again"
+    unexplained = "that the features have seen the row"
+    of_data = False
+    traced = False
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return _rests_on(problem)
+
+    def predict(self, problem: Trained) -> Array:
+        return from_the_last_layer(problem)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The network on held-out rows."""
+        return HeldOutErrorFromTrainingRows().measure(problem, key)
+
+    def trivial(self, problem: Trained) -> Array:
+        """The share that always guessing the most frequent class gets wrong."""
+        return HeldOutErrorFromTrainingRows().trivial(problem)
+
+
+class LeavingOutOfAllLayers(Claim[Trained]):
+    """The same step in the parameters of all layers predicts the error on rows that a network has not seen where that
+    in the last layer alone does not: of networks that know nothing but their rows, trained on classes drawn at random,
+    the central 97 % of the beta-binomial law that half of the rows imply hold the number of wrong new rows in at least
+    nine of ten models.
+    """
+
+    title = "Leaving rows out of all layers"
+    source = LeavingOutOfTheLastLayer.source
+    stated = Kind.OWN
+    corrects = LeavingOutOfTheLastLayer
+    population = MemorisingNetworks()
+    relation = Estimate()
+    control = Control("half of that error", lambda interval, problem: interval / 2)
+    controls = "the error of a network on new rows, features included"
+    unexplained = "what training from another start would find"
+    of_data = False
+    traced = False
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return _rests_on(problem)
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(from_left_out(problem, problem.left_out.outputs))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The network on held-out rows."""
+        return HeldOutErrorFromTrainingRows().measure(problem, key)
+
+    def trivial(self, problem: Trained) -> Array:
+        """The share that always guessing the most frequent class gets wrong."""
+        return HeldOutErrorFromTrainingRows().trivial(problem)

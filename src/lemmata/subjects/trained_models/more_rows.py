@@ -1,0 +1,151 @@
+"""More rows: the error that the same training would reach with more rows than there are.
+
+This theory controls how much collecting rows would pay. It asks for a program that trains afresh, and continues the
+errors of refits on fewer rows by a learning curve; it leaves unexplained curves unlike those that it was learned from.
+"""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+from scipy import stats
+
+from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.forecasts import forecast
+from lemmata.subjects.trained_models import Refits, Trained
+
+from .leaving_out import measured_share
+from .refits import trainable
+
+_LEVEL = 0.9  # the central 95 % held 186 of 186: the forecast is wide
+_FOLDS = 4
+_TAKEN = (1, 2, 3)  # of four folds; the others are scored
+_FEWEST = 40
+_GAIN = 1.25
+_QUANTILES = np.linspace(0.0025, 0.9975, 200)
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """Errors of refits on some of the training rows, on the others.
+
+    Args:
+        sizes: numbers of rows.
+        errors: mean shares of wrong classes; half a row is added to wrong and to right ones.
+        se: their standard errors: of as many rows as there are, and of the refits.
+    """
+
+    sizes: Int[np.ndarray, " s"]
+    errors: Float[np.ndarray, " s"]
+    se: Float[np.ndarray, " s"]
+
+
+def curve_of(problem: Trained) -> Curve:
+    """Errors of the program's models on a quarter, half and three quarters of the training rows.
+
+    The rows are dealt into four folds; each run of neighbouring folds, in a circle, trains once and the others are
+    scored. Opposite runs of two are each other's complement, and only two of the four are taken.
+    """
+    n, refits, found = len(problem.x), problem.refits, []
+    folds = np.array_split(np.random.default_rng([problem.seed, 16]).permutation(n), _FOLDS)
+    for taken in _TAKEN:
+        shares = []
+        for first in range(0, _FOLDS, taken if taken == 2 else 1):
+            places = [(first + k) % _FOLDS for k in range(taken)]
+            rows = np.sort(np.concatenate([folds[k] for k in places]))
+            rest = np.setdiff1d(np.arange(n), rows)
+            model = refits(rows, problem.seed + first)
+            shares.append(float(problem.task.errors(model.outputs(problem.x[rest]), problem.y[rest]).mean()))
+        error = (np.mean(shares) * n + 0.5) / (n + 1)
+        apart = np.var(shares, ddof=1) / len(shares)
+        found.append((len(rows), error, np.sqrt(error * (1 - error) / n + apart)))
+    sizes, errors, se = (np.array(part) for part in zip(*found, strict=True))
+    return Curve(sizes, errors, se)
+
+
+def added_rows(problem: Trained) -> int:
+    """How many held-out rows join the training rows: half of them, and at most as many as there are of these."""
+    n = len(problem.x)
+    return n if problem.held is None else min(n, int(problem.fresh.sum()) // 2)
+
+
+def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Float[np.ndarray, "3"]:
+    """Low end, median and high end of the share of wrong classes among `scored` new rows, at a number of rows.
+
+    The quantiles of the forecast of the mean error, each with the binomial law of the rows that score it.
+
+    Args:
+        curve: what was measured.
+        rows: number of training rows.
+        scored: rows that the error is measured on.
+        trivial: the share that the most frequent class gets wrong.
+    """
+    end = curve.errors[-1]
+    shared = float(np.sqrt((1 - end) / (end * 4 / 3 * curve.sizes[-1])))
+    found = forecast(curve.sizes, curve.errors, curve.se, baseline=trivial, shared=shared)
+    errors = np.clip(found.quantiles([rows], _QUANTILES)[0], 0.0, 1.0)
+    law = stats.binom.cdf(np.arange(scored + 1)[:, None], scored, errors).mean(1)
+    return np.searchsorted(law, [(1 - _LEVEL) / 2, 0.5, (1 + _LEVEL) / 2]) / scored
+
+
+def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
+    """Which held-out rows are wrong in models trained on the training rows and held-out ones of the other half."""
+    refits: Refits = problem.wider_refits
+    n, more = len(problem.x), added_rows(problem)
+    x, y = (part[problem.fresh] for part in problem.held_rows)
+    halves = np.array_split(np.random.default_rng([problem.seed, 17]).permutation(len(x)), 2)
+    found = []
+    for place, (joined, scored) in enumerate((halves, halves[::-1])):
+        model = refits(np.concatenate([np.arange(n), n + np.sort(joined)[:more]]), problem.seed + place)
+        found.append(problem.task.errors(model.outputs(x[scored]), y[scored]))
+    return np.concatenate(found)
+
+
+class ErrorWithMoreRows(Claim[Trained]):
+    """The errors of models that a program trains on a quarter, half and three quarters of n rows, on the rest of them,
+    continued by a learning curve learned from many measured ones, and with the binomial law of the rows that it is
+    scored on, predict the error with more rows than there are: n and half of the held-out rows, at most 2n in all. The
+    central 90 % hold the error of two such models, each on the other half of the held-out rows, in at least nine of ten
+    trainings.
+    """
+
+    title = "Error with more rows"
+    source = Source("mohr2022", note="the measured curves from which the continuation is learned")
+    stated = Kind.OWN
+    population = TrainedNetworks(rows=60, decay=0.05, hidden=3, widths=(0, 6))
+    relation = Estimate()
+    control = Control("half of that error", lambda interval, problem: interval / 2)
+    controls = "what more rows of the same law would buy, before they are collected"
+    unexplained = "why the curve falls as it does; rows of another law"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        if problem.fit is None:
+            return 0.0
+        parts = sum(share / _FOLDS * (2 if share == 2 else _FOLDS) for share in _TAKEN)
+        return (parts + 2 * (1 + added_rows(problem) / len(problem.x))) * problem.refits.passes
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        n = len(problem.x)
+        factor, why = 1 + added_rows(problem) / n, "else nothing is learned about more"
+        return [
+            *trainable(problem),
+            Hypothesis("training rows", float(n), ">=", float(_FEWEST), "a quarter of them trains a model"),
+            Hypothesis("rows with half of the held-out ones, to training rows", factor, ">=", _GAIN, why),
+        ]
+
+    def predict(self, problem: Trained) -> Array:
+        scored = len(problem.x) if problem.held is None else int(problem.fresh.sum())
+        rows, trivial = len(problem.x) + added_rows(problem), float(self.trivial(problem))
+        return jnp.asarray(forecast_share(curve_of(problem), rows, scored, trivial))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Models trained afresh on training rows and half of the held-out rows, on the other half of these."""
+        wrong = wider_errors(problem)
+        return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
+
+    def trivial(self, problem: Trained) -> Array:
+        """The share that always guessing the most frequent class gets wrong."""
+        return jnp.asarray(1 - problem.y.mean(0).max())

@@ -1,0 +1,93 @@
+"""Near copies of documents: how alike a document and an edited copy stay, and that no pair so alike is missed.
+
+This theory controls which documents count as copies of each other. It asks for the tokens alone; it leaves unexplained
+documents that say the same in other words.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Kind, Source
+from lemmata.engine.problems._edited_documents import Edited, EditedDocuments
+from lemmata.subjects.trained_models import find_document_copies
+from lemmata.subjects.trained_models._document_copies import ALIKE, LENGTH, kept_by_replacing, shingles, similarity
+
+
+class SimilarityOfAnEditedCopy(Claim[Edited]):
+    """Let a document have m different shingles, a shingle being five tokens in a row. A copy of it in which s tokens
+    were replaced has with it, by Jaccard's similarity |A and B| / |A or B| of their sets of shingles, at least
+
+        (m - 5 s) / (m + 5 s)
+
+    in common, or 0 where that is below 0: each token is in at most five shingles, which are lost, and at most as many
+    are new. So copies with at most m/45 tokens replaced are alike to 0.8.
+    """
+
+    title = "Similarity of a document and its edited copy"
+    source = Source("broder1997resemblance", note="resemblance by shingles, with what replaced tokens cost it")
+    stated = Kind.OWN
+    population = EditedDocuments()
+    relation = AtLeast()
+    control = Control("a token costs half as much", lambda kept, problem: _kept(problem, 0.5))
+    controls = "how many edits a near copy may have and still be found"
+    unexplained = "tokens that were moved, added or left out; other words for the same"
+    traced = False
+
+    def predict(self, problem: Edited) -> Array:
+        return _kept(problem, 1.0)
+
+    def measure(self, problem: Edited, key: Key[Array, ""]) -> Array:
+        """Both sets of shingles, compared."""
+        rows = problem.documents.reshape(-1, 2, problem.documents.shape[1])
+        return jnp.asarray([similarity(shingles(a), shingles(b)) for a, b in rows])
+
+    def trivial(self, problem: Edited) -> Array:
+        """Nothing in common."""
+        return jnp.zeros(len(problem.replaced))
+
+
+def _kept(problem: Edited, weight: float) -> Array:
+    """The bound for each document, as if a replaced token counted `weight` times."""
+    counts = [_shingled(row) for row in problem.documents[::2]]
+    pairs = zip(counts, problem.replaced.tolist(), strict=True)
+    return jnp.asarray([kept_by_replacing(count, weight * replaced) for count, replaced in pairs])
+
+
+def _shingled(row: np.ndarray) -> int:
+    """How many different tuples of five tokens in a row there are."""
+    return len({tuple(row[i : i + LENGTH]) for i in range(len(row) - LENGTH + 1)})
+
+
+def _alike(documents: np.ndarray) -> Float[np.ndarray, "m m"]:
+    """Jaccard's similarity of all pairs, from sets of tuples; 0 of a document with itself."""
+    sets = [{tuple(row[i : i + LENGTH]) for i in range(len(row) - LENGTH + 1)} for row in documents.tolist()]
+    found = np.zeros((len(sets), len(sets)))
+    for i, own in enumerate(sets):
+        for j, other in enumerate(sets[:i]):
+            found[i, j] = found[j, i] = len(own & other) / len(own | other)
+    return found
+
+
+class NearDocumentsAreAllFound(Claim[Edited]):
+    """Of two sets whose similarity by Jaccard is at least 0.8 each shares one of its first m - ceil(0.8 m) + 1 of m
+    elements, in one order of all elements, with as many of the other. So comparing only documents that share one of
+    their rarest shingles finds all documents that have such a near copy, as comparing all pairs does.
+    """
+
+    title = "Near copies are all found by their rarest shingles"
+    source = Source("chaudhuri2006joins", note="the filter by prefixes in an order of rarity")
+    stated = Kind.OWN
+    population = EditedDocuments()
+    relation = Equal()
+    control = Control("as many as documents with a copy", lambda count, problem: jnp.asarray(len(problem.documents)))
+    controls = "which documents are withdrawn from what is said of unseen ones"
+    unexplained = "how many comparisons it takes where many documents are alike"
+    traced = False
+
+    def predict(self, problem: Edited) -> Array:
+        return jnp.asarray(float((_alike(problem.documents) >= ALIKE).any(1).sum()))
+
+    def measure(self, problem: Edited, key: Key[Array, ""]) -> Array:
+        """The search that sorts shingles and compares documents which share a rare one."""
+        return jnp.asarray(float(find_document_copies(problem.documents).within.sum()))

@@ -1,0 +1,223 @@
+"""Noise on the weights: how large the error of a model can be whose weights the training has not moved too far.
+
+This theory controls the error of a model with noise on its weights by their distance from weights that owe nothing to
+the rows. It asks for these weights, the start or those of half of the rows; it leaves unexplained models that are many
+nats away from them, on which it says nothing, and the error without the noise.
+"""
+
+import dataclasses
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.problems._rectified_networks import RectifiedNetworks
+from lemmata.subjects.bounds import kl_upper, pac_bayes_budget
+from lemmata.subjects.bounds._gaussian_rules import SampledRules, scale_of
+from lemmata.subjects.trained_models import AbstractModel, Trained
+
+from .bounds import DELTA, FORWARD, held_out_limit, most_frequent, of_classes, rows_factor
+from .refits import random_halves, trainable
+from .start import at_start, begun
+
+_SCALES = tuple(2.0**power for power in range(-7, 3))
+_TRIED, _DRAWS, _OF_DRAWS = 8, 250, 0.1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Posterior:
+    """Normal weights around a model's own against normal ones around others that the rows had no part in.
+
+    Args:
+        rules: the two means, and the noise of each array at scale 1.
+        scale: of the noise, of those that share delta the one of least bound.
+        divergences: KL(posterior || prior) at each scale.
+        limits: of the error on the rows at each scale; at the chosen one an upper limit of all but a tenth of delta.
+        rows: that the prior has not seen.
+    """
+
+    rules: SampledRules
+    scale: float
+    divergences: Float[np.ndarray, " scales"]
+    limits: Float[np.ndarray, " scales"]
+    rows: int
+
+    def bound(self, rows: float | int) -> float:
+        """The bound at a number of rows, by the best scale there."""
+        return float(self._bounds(rows).min())
+
+    def own_bound(self) -> float:
+        """The bound at the rows that there are, by the chosen scale."""
+        return float(self._bounds(self.rows)[_SCALES.index(self.scale)])
+
+    def _bounds(self, rows: float | int) -> Float[np.ndarray, " scales"]:
+        return kl_upper(self.limits, _budget(rows) + self.divergences / rows)
+
+
+def _budget(rows: float | int) -> float:
+    """What the rows cost before any divergence; a tenth of delta is for the draws."""
+    return pac_bayes_budget(0.0, round(rows), (1 - _OF_DRAWS) * DELTA, len(_SCALES))
+
+
+def posterior(problem: Trained, first: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Posterior:
+    """The scale of noise of least bound, chosen by few draws, and its error by new ones.
+
+    Args:
+        problem: the model, around which the posterior is.
+        first: around which the prior is.
+        x: rows that it has not seen.
+        y: their targets.
+    """
+    model = problem.model
+    before, after = (list(model.split(own.theta.astype(float)).values()) for own in (first, model))
+    common = scale_of(np.concatenate([array.ravel() for array in before]))
+
+    def wrong(draws: list[list[np.ndarray]], rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        calls = (model.at(np.concatenate([array.ravel() for array in own])).outputs(rows).argmax(1) for own in draws)
+        return np.array([np.mean(call != labels) for call in calls])
+
+    rules = SampledRules(before, after, [scale_of(array, common) for array in before], wrong)
+    errors = rules.errors_on(x, y.argmax(1))
+    tried = np.array([errors(1.0, scale, _TRIED, problem.seed).mean() for scale in _SCALES])
+    divergences = np.array([rules.distance / (2 * scale**2) for scale in _SCALES])
+    best = int(kl_upper(tried, _budget(len(x)) + divergences / len(x)).argmin())
+    tried[best] = errors(1.0, _SCALES[best], _DRAWS, problem.seed + 1).mean()  # the choice has seen its draws
+    limits = kl_upper(tried, math.log(1 / (_OF_DRAWS * DELTA)) / _DRAWS)
+    return Posterior(rules, _SCALES[best], divergences, limits, len(x))
+
+
+def noisy_error(problem: Trained, found: Posterior, key: Key[Array, ""]) -> Array:
+    """The error of the model with the posterior's noise on held-out rows that are no copies, by new draws."""
+    x, y = (part[problem.fresh] for part in problem.held_rows)
+    seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
+    return jnp.asarray(found.rules.errors_on(x, y.argmax(1))(1.0, found.scale, _TRIED * 4, seed).mean())
+
+
+def _draws_passes() -> float:
+    return FORWARD * (_TRIED * (len(_SCALES) + 4) + _DRAWS)
+
+
+@functools.lru_cache(maxsize=1)  # asked for by the prediction, the measurement and the factor
+def from_start(problem: Trained) -> Posterior:
+    """The posterior of all training rows against the start."""
+    return posterior(problem, at_start(problem), problem.x, problem.y)
+
+
+class PacBayesFromTheStart(Claim[Trained]):
+    """Let a model be trained from theta0 to theta on n independent rows. Draw weights for every row from N(theta, s²),
+    the noise of each array of weights in units of the root mean square of the array in theta0. With probability at
+    least 19/20 over the rows and 250 draws, the error R of this noisy model on new rows respects
+
+        kl(r || R) <= ( |theta - theta0|² / (2 s²) + ln(E J / delta) ) / n,
+
+    r its error on the training rows (its upper limit from the draws, at a tenth of delta), J = 10 scales s that share
+    delta, and E = E exp(n kl(k/n || p)) for binomial k. The least bound of the ten is the prediction; it is above the
+    error on held-out rows in at least nine of ten models.
+    """
+
+    title = "PAC-Bayes from the start, with noise on the weights"
+    source = Source(
+        "dziugaite2017", note="Gaussians around the weights and the start; the moment of Maurer (maurer2004)"
+    )
+    stated = Kind.OWN
+    population = RectifiedNetworks(rows=512, hidden=0, widths=(0, 4), steps=20, distance=4.0)
+    relation = AtMost(delta=0.1)
+    control = Control("a third of that bound", lambda bound, problem: bound / 3)
+    controls = "the error on new rows of a model with noise on its weights"
+    unexplained = "the error of the model without the noise; starts that are far from where training ends"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return _draws_passes()
+
+    def bytes(self, problem: Trained) -> int:
+        return 8 * 40 * len(problem.model.theta)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return [*of_classes(problem), *begun(problem)]
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(from_start(problem).own_bound())
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Weights drawn anew, on held-out rows."""
+        return noisy_error(problem, from_start(problem), key)
+
+    def trivial(self, problem: Trained) -> Array:
+        """The error of always saying the most frequent class."""
+        return most_frequent(problem)
+
+    def rows_factor(self, problem: Trained) -> float:
+        """Times the training rows, the best of the scales chosen anew."""
+        return rows_factor(from_start(problem).bound, len(problem.x), float(most_frequent(problem)))
+
+    def alternative(self, problem: Trained) -> float:
+        """The limit from held-out rows."""
+        return held_out_limit(problem)
+
+
+@functools.lru_cache(maxsize=1)
+def from_half(problem: Trained) -> Posterior:
+    """The posterior against a model that is trained on a random half of the rows, counted on the other half."""
+    seen, rest = random_halves(problem, 2, 13)
+    return posterior(problem, problem.refits(seen, problem.seed), problem.x[rest], problem.y[rest])
+
+
+class PacBayesFromHalf(Claim[Trained]):
+    """Train afresh on a random half of the rows, to theta1, and let the examined model have theta. Draw weights for
+    every row from N(theta, s²), the noise of each array in units of its root mean square in theta1. On the m rows that
+    theta1 has not seen, as in the bound from the start,
+
+        kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
+
+    with probability at least 19/20. The least bound of J = 10 scales is above the error on held-out rows in at least
+    nine of ten models.
+    """
+
+    title = "PAC-Bayes from half of the rows, with noise on the weights"
+    source = Source("dziugaite2017", note="the same bound; here the prior is trained on rows of its own")
+    stated = Kind.OWN
+    population = RectifiedNetworks(rows=400, hidden=0, widths=(0, 0), decay=0.05)
+    relation = AtMost(delta=0.1)
+    control = Control("a third of that bound", lambda bound, problem: bound / 3)
+    controls = "the error on new rows of a model with noise on its weights"
+    unexplained = "the error without the noise; models that another training ends far away from"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return _draws_passes() / 2 + (0.0 if problem.fit is None else problem.refits.passes / 2)
+
+    def bytes(self, problem: Trained) -> int:
+        return 8 * 40 * len(problem.model.theta)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = trainable(problem)
+        if not all(bool(own.holds) for own in found):
+            return found
+        moved = from_half(problem).rules.distance
+        return [*found, Hypothesis("distance of the weights from those of half of the rows", moved, ">", 0.0,
+                                   "fit that returns the same weights on any rows has seen them all")]  # fmt: skip
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(from_half(problem).own_bound())
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Weights drawn anew, on held-out rows."""
+        return noisy_error(problem, from_half(problem), key)
+
+    def trivial(self, problem: Trained) -> Array:
+        """The error of always saying the most frequent class."""
+        return most_frequent(problem)
+
+    def rows_factor(self, problem: Trained) -> float:
+        """Times the training rows, both halves growing, the weights staying where they are."""
+        found = from_half(problem)
+        return rows_factor(found.bound, found.rows, float(most_frequent(problem)))
+
+    def alternative(self, problem: Trained) -> float:
+        """The limit from held-out rows."""
+        return held_out_limit(problem)

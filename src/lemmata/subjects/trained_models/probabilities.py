@@ -1,0 +1,201 @@
+"""Probabilities: how far a model's confidence can be believed, and sets of classes that cover as often as they say.
+
+This theory controls what rows that are exchangeable with the calibration rows will show. It asks nothing of the model;
+it leaves unexplained rows of another law, and groups of rows in which coverage differs.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy import stats
+from scipy.special import logsumexp, softmax
+
+from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models import Trained, temperature
+
+from .leaving_out import LIMITS, measured_share
+
+_COVERAGE = 0.9
+_BINS = 10
+_NULLS = 200
+_UNLIKELY = 0.01
+_FEWEST = 20
+_TIES = 0.01
+_AROUND = np.linspace(-1.5, 1.5, 121)
+
+
+def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
+    """Places of held-out rows for calibration, and of the others, at random by the problem's seed; no copies of
+    training rows, of which the model is surer than of new ones.
+    """
+    new = np.flatnonzero(problem.fresh)
+    order = new[np.random.default_rng([problem.seed, 5]).permutation(len(new))]
+    return order[: len(order) // 2], order[len(order) // 2 :]
+
+
+def _classes(problem: Trained) -> list[Hypothesis]:
+    """Probabilities of classes: of values there are none."""
+    if not problem.task.is_classification:
+        return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+    scored, why = float(problem.task.scored), "a class alone does not say how sure the model is"
+    return [Hypothesis("the model scores each class, and does not only name one", scored, ">=", 1.0, why)]
+
+
+def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
+    """The k-th smallest score of the calibration rows, and the scores of all held-out rows."""
+    scores = 1 - (problem.task.means(problem.f_held) * problem.held_rows[1]).sum(1)
+    own = halves(problem)[0]
+    return float(np.sort(scores[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]), scores
+
+
+def _continuous(problem: Trained) -> list[Hypothesis]:
+    """That hardly a calibration row ties with the one at the threshold, as in trees or where a model is always sure."""
+    if problem.held is None or len(halves(problem)[0]) < _FEWEST:
+        return []
+    threshold, scores = _threshold(problem)
+    tied = float((scores[halves(problem)[0]] == threshold).mean() - 1 / len(halves(problem)[0]))
+    return [Hypothesis("share of scores that tie with the threshold", tied, "<=", _TIES, "else sets cover more")]
+
+
+class ConformalCoverage(Claim[Trained]):
+    """The score of a row is one minus the probability that a model gives its class. Sets of all classes whose score is
+    at most the k-th smallest of n exchangeable calibration rows, k = ceil((n + 1) 9/10), cover a new row's class with
+    probability at least 9/10. With continuous scores the number covered among m new rows is beta-binomial with the
+    parameters k and n + 1 - k, whatever the model; its central 95 % interval holds that number.
+    """
+
+    title = "Coverage of 90 % prediction sets"
+    source = Source("vovk2005conformal", note="main result, in the form of a split")
+    stated = Kind.OWN
+    population = TrainedNetworks(hidden=0, differentiable=False)
+    relation = Estimate()
+    level = 0.95
+    ends = LIMITS
+    control = Control("a coverage of nine tenths of that", lambda interval, problem: 0.9 * interval)
+    controls = "how often sets of classes hold the class of a new row"
+    unexplained = "coverage in groups of rows; the size of the sets"
+    traced = False
+    trials = 320
+
+    def passes(self, problem: Trained) -> float:
+        return 0.5
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = _classes(problem)
+        return [*found, *_continuous(problem)] if bool(found[0].holds) else found
+
+    def predict(self, problem: Trained) -> Array:
+        own, new = halves(problem)
+        k = int(np.ceil((len(own) + 1) * _COVERAGE))
+        law = stats.betabinom(len(new), k, len(own) + 1 - k)
+        low, high = law.ppf((1 - self.level) / 2), law.ppf((1 + self.level) / 2)
+        return jnp.asarray(np.array([low, law.mean(), high]) / len(new))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Sets from one half of the held-out rows, counted on the other half."""
+        (threshold, scores), (_, new) = _threshold(problem), halves(problem)
+        return jnp.asarray(measured_share(int((scores[new] <= threshold).sum()), len(new)))
+
+    def trivial(self, problem: Trained) -> Array:
+        """All of it."""
+        return jnp.asarray(1.0)
+
+
+def binned_error(confidence: Float[np.ndarray, " n"], right: Float[np.ndarray, "*s n"]) -> Float[np.ndarray, "*s"]:
+    """The mean distance of confidence and share of right rows over ten bins of equally many rows each."""
+    order = np.argsort(confidence, kind="stable")
+    gap = (confidence - right)[..., order]
+    bins = [np.abs(part.sum(-1)) for part in np.array_split(gap, _BINS, axis=-1)]
+    return np.asarray(np.sum(bins, axis=0) / len(confidence))
+
+
+def calibrated_errors(
+    f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], g: Float[np.ndarray, "m C"], seed: int
+) -> Float[np.ndarray, " draws"]:
+    """Binned errors on new rows of models that a temperature calibrates, fitted to as many rows as here.
+
+    Classes of both samples are drawn from softmax(f/T) and softmax(g/T), T fitted to f and y. The log loss of a
+    temperature is the mean of log sum exp, which does not depend on the draw, less a mean of drawn logits.
+
+    Args:
+        f: logits of the rows that the temperature is fitted to.
+        y: their classes, one-hot rows.
+        g: logits of new rows.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng([seed, 6])
+    slopes = np.log(temperature(f, y)) + _AROUND
+    spread = np.array([np.mean(logsumexp(f * np.exp(-slope), axis=1)) for slope in slopes])
+    scale = np.exp(-slopes[len(slopes) // 2])
+    ends = np.cumsum(softmax(f * scale, axis=1), axis=1)[:, :-1]
+    chance, errors = softmax(g * scale, axis=1).max(1), np.empty(_NULLS)
+    for draw in range(_NULLS):
+        drawn = (rng.random(len(f))[:, None] > ends).sum(1)
+        loss = spread - np.exp(-slopes) * f[np.arange(len(f)), drawn].mean()
+        confidence = softmax(g * np.exp(-slopes[loss.argmin()]), axis=1).max(1)
+        errors[draw] = float(binned_error(confidence, (rng.random(len(g)) < chance).astype(float)))
+    return errors
+
+
+def share_as_uncalibrated(problem: Trained) -> float:
+    """By which share of calibrated models the binned error is reached that is seen on the rows of the temperature."""
+    own, _ = halves(problem)
+    f, y = problem.f_held[own], problem.held_rows[1][own]
+    p = softmax(f / temperature(f, y), axis=1)
+    seen = binned_error(p.max(1), (p.argmax(1) == y.argmax(1)).astype(float))
+    drawn = calibrated_errors(f, y, f, problem.seed + 1)
+    return float((1 + (drawn >= seen).sum()) / (1 + len(drawn)))
+
+
+class CalibrationAfterTemperature(Claim[Trained]):
+    """With the temperature T that minimises the log loss of softmax(f/T) on one half of held-out rows, a model's
+    confidence on the other half is that of a calibrated model: the binned calibration error there, the mean over ten
+    bins of equally many rows of |mean confidence - share of right rows|, lies in the central 98 % of what it would be
+    if classes were drawn from these probabilities on both halves, and the temperature fitted to those of the first.
+    That law is not concentrated at 0: the binned error of a calibrated model is positive. That one number is enough is
+    a hypothesis, which the first half tests: its own binned error must be one that a hundredth of calibrated models
+    reach.
+    """
+
+    title = "Calibration error after scaling by a temperature"
+    source = Source("guo2017calibration", note="main result; judged against the error of a calibrated model")
+    stated = Kind.OWN
+    population = TrainedNetworks(hidden=0, differentiable=False)
+    relation = Estimate()
+    level = 0.98
+    control = Control("a third of that error", lambda interval, problem: interval / 3)
+    controls = "how far confidence can be believed once one number is fitted"
+    unexplained = "confidence before it is scaled; groups of rows in which it errs either way"
+    traced = False
+    trials = 320
+
+    def passes(self, problem: Trained) -> float:
+        return 0.5
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = _classes(problem)
+        if bool(found[0].holds) and not problem.task.probable:
+            found.append(Hypothesis("its scores are logits or probabilities", 0.0, ">=", 1.0, "margins are neither"))
+        if problem.held is None or not all(own.holds for own in found) or problem.fresh.sum() < _FEWEST:
+            return found
+        share, why = share_as_uncalibrated(problem), "one number does not repair a confidence that errs otherwise"
+        name = "share of calibrated models whose error is as large on the rows of the temperature"
+        return [*found, Hypothesis(name, share, ">=", _UNLIKELY, why)]
+
+    def predict(self, problem: Trained) -> Array:
+        own, new = halves(problem)
+        errors = calibrated_errors(problem.f_held[own], problem.held_rows[1][own], problem.f_held[new], problem.seed)
+        return jnp.asarray([*np.quantile(errors, [(1 - self.level) / 2, 0.5, (1 + self.level) / 2])])
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Confidence against classes on the second half of the held-out rows."""
+        own, new = halves(problem)
+        y = problem.held_rows[1]
+        p, y = softmax(problem.f_held[new] / temperature(problem.f_held[own], y[own]), axis=1), y[new]
+        error = float(binned_error(p.max(1), (p.argmax(1) == y.argmax(1)).astype(float)))
+        return jnp.asarray([error, error, error])
+
+    def trivial(self, problem: Trained) -> Array:
+        """A calibration error is at most 1."""
+        return jnp.asarray(1.0)

@@ -1,0 +1,143 @@
+"""Refits: what training again would give, on half of the rows, without a row, or with classes by chance.
+
+This theory controls how a model depends on the rows that it was trained on. It asks for a program that trains afresh,
+or an objective that a copy can be brought back to; it leaves unexplained what other rows would have taught.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+from scipy import stats
+
+from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.problems._trained_networks import TrainedNetworks, stationary
+from lemmata.subjects.trained_models import Trained, shown_rows, tangent_kernel
+from lemmata.subjects.trained_models._row_effects import SHOWN
+
+from .leaving_out import predicted_share
+from .start import at_start, begun, kernel_errors
+
+_HALVES = 8
+_REFITS = 4
+_FACTOR = 2.0
+
+
+def trainable(problem: Trained) -> list[Hypothesis]:
+    """That a program trains afresh, and that the model is of classes."""
+    return [
+        Hypothesis("fit, which trains afresh, is given", float(problem.fit is not None), ">=", 1.0, "refits need it"),
+        Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+    ]
+
+
+def _all_hold(found: list[Hypothesis]) -> bool:
+    return all(bool(own.holds) for own in found)
+
+
+def random_halves(problem: Trained, count: int, stream: int) -> list[Int[np.ndarray, " half"]]:
+    """Places of half of the training rows at random, each followed by its complement."""
+    rng, n = np.random.default_rng([problem.seed, stream]), len(problem.x)
+    orders = (rng.permutation(n) for _ in range(count // 2))
+    return [np.sort(part) for order in orders for part in (order[: n // 2], order[n - n // 2 :])]
+
+
+class ErrorAtHalfTheRows(Claim[Trained]):
+    """Ridge regression with the tangent kernel of a model's start has an exact error of leaving one row out, on all n
+    training rows and on random halves of them, as a squared error and as a share of wrong classes. The two ratios of
+    the error at n/2 rows to that at n rows bracket by which factor the model's own error grows when it is trained on
+    half of its rows. With the error at n rows as one Newton step of leaving out has it, and the beta-binomial law that
+    it implies for new rows, the interval from the smallest of these two ratios and 1 to the largest holds the mean
+    error of four models trained on halves, in at least nine of ten models.
+    """
+
+    title = "Error at half of the rows"
+    source = Source("jacot2018", note="the kernel of the start; here for a learning curve of the model itself")
+    stated = Kind.OWN
+    population = TrainedNetworks(rows=100, decay=0.05)
+    relation = Estimate()
+    ends = "least and most of the models"
+    control = Control("half of that error", lambda interval, problem: interval / 2)
+    controls = "how much the error of a model falls with more rows of the same law"
+    unexplained = "rows beyond those that there are; why the curve falls as it does"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 3.0 * problem.y.shape[1] + (0.0 if problem.fit is None else _REFITS / 2 * problem.refits.passes)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = [*trainable(problem), *begun(problem)]
+        return [*found, *stationary(problem)] if _all_hold(found) else found
+
+    def predict(self, problem: Trained) -> Array:
+        kernel = tangent_kernel(at_start(problem), problem.x)
+        half = [
+            kernel_errors(kernel[np.ix_(rows, rows)], problem.y[rows]) for rows in random_halves(problem, _HALVES, 9)
+        ]
+        ratios = np.mean(half, axis=0) / kernel_errors(kernel, problem.y).clip(1 / len(kernel))
+        wrong = problem.task.errors(problem.left_out.outputs, problem.y)
+        new = len(wrong) if problem.held is None else len(problem.held[0])
+        low, value, high = predicted_share(float(wrong.sum()), float(len(wrong)), new)
+        ends = [min(*ratios, 1.0) * low, ratios.mean() * value, max(*ratios, 1.0) * high]
+        return jnp.asarray(np.minimum(ends, 1.0))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Models trained afresh on halves of the rows, on held-out rows."""
+        x, y = problem.held_rows
+        models = [problem.refits(rows, problem.seed + place) for place, rows in
+                  enumerate(random_halves(problem, _REFITS, 10))]  # fmt: skip
+        errors = np.array([problem.task.errors(model.outputs(x), y).mean() for model in models])
+        return jnp.asarray([errors.min(), errors.mean(), errors.max()])
+
+    def trivial(self, problem: Trained) -> Array:
+        """The share that always guessing the most frequent class gets wrong."""
+        return jnp.asarray(1 - problem.y.mean(0).max())
+
+
+def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
+    """How much the loss of each shown row grows when the model is brought to a stationary point without it."""
+    return problem.row_effects.effects
+
+
+class EffectOfOneRow(Claim[Trained]):
+    """At a stationary point of mean log loss plus (delta/2) |theta|², one Newton step of leaving row i out predicts by
+    how much the loss of that row grows in a model that is trained without it. The mean over 16 training rows, the eight
+    of largest loss and eight others at random, is within a factor 2 of the mean over models that descend from there to
+    a stationary point without the row, in at least nine of ten models.
+    """
+
+    title = "Effect of a row on its own loss"
+    source = Source("rad2020alo", note="the step for each row; against descent without the row")
+    stated = Kind.OWN
+    population = TrainedNetworks(decay=0.05)
+    relation = Estimate()
+    control = Control("a third of that effect", lambda interval, problem: interval / 3)
+    controls = "what a model loses at a training row when it is trained without it"
+    unexplained = "training from another start, which may end elsewhere; what the row does to others"
+    traced = False
+    shared = ("polished", "left_out", "row_effects")
+
+    def passes(self, problem: Trained) -> float:
+        return problem.row_effects_passes
+
+    def bytes(self, problem: Trained) -> int:
+        return problem.leaving_out_bytes
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        rows = Hypothesis("training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "sixteen are looked at")
+        return [rows, *stationary(problem)]
+
+    def predict(self, problem: Trained) -> Array:
+        rows, task = shown_rows(problem), problem.task
+        seen = task.losses(problem.polished.model.outputs(problem.x[rows]), problem.y[rows])
+        effect = task.losses(problem.left_out.outputs[rows], problem.y[rows]) - seen
+        return jnp.asarray(effect.mean() * np.array([1 / _FACTOR, 1.0, _FACTOR]))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Descent from the polished copy to a stationary point without the row, for each of the rows."""
+        effects = warm_effects(problem)
+        reach = effects.std(ddof=1) / np.sqrt(len(effects))
+        return jnp.asarray([effects.mean() - reach, effects.mean(), effects.mean() + reach])
+
+    def trivial(self, problem: Trained) -> Array:
+        """The loss of a row about which nothing is known: the entropy of the classes."""
+        return jnp.asarray(stats.entropy(problem.y.mean(0)) if problem.task.is_classification else problem.y.var())

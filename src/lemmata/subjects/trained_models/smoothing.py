@@ -1,0 +1,82 @@
+"""Smoothing: how far the answer that a model gives most often under noise is safe from any change of the input.
+
+This theory controls the smoothed model, which answers with the class that is most frequent under normal noise. It asks
+for inputs of one unit; it leaves unexplained the model without noise, and what noise costs in accuracy.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._smoothed import ROWS, shared_range, spread_ratio
+
+_FEWEST = 4
+_UNITS = 4.0
+_SHARED = 0.25
+
+
+def one_unit(problem: Trained) -> Hypothesis:
+    """That the inputs have one unit: as stated, else by their spreads, else by a range that many of them share."""
+    if problem.scale is not None:
+        largest = float(np.abs(problem.x).max()) / problem.scale
+        return Hypothesis("largest input over the stated scale", largest, "<=", 1.0, "`scale` of the program")
+    spread = spread_ratio(problem.x)
+    shared = 0.0 if spread <= _UNITS else shared_range(problem.x)
+    if shared >= _SHARED:
+        name = "share of features whose range is that of all, from which one unit is inferred"
+        return Hypothesis(name, shared, ">=", _SHARED, "pixels, say; `scale = 255.0` in the program states it")
+    why = "distances ask for one unit: values in [-1, 1], standardised features, or a stated `scale`"
+    return Hypothesis("ratio of the features' spreads", spread, "<=", _UNITS, why)
+
+
+class AttacksOnSmoothedModel(Claim[Trained]):
+    """The class that a model f gives most often at x + sigma z, z standard normal, is seen k times in 1024 draws. With
+    the exact lower limit q > 1/2 of its probability at level 0.9999 it is the most frequent class at every input within
+
+        sigma Phi^-1(q)
+
+    of x in Euclidean distance. So attacks on the smoothed model inside that ball fail: over eight rows the smallest
+    ratio of the radius at which projected gradient steps first change its class to the certified radius is at least 1.
+    How far it is above 1 is what the certificate gives away.
+    """
+
+    title = "Attack on the smoothed model, over its certified radius"
+    source = Source("cohen2019smoothing", "Theorem 1", note="with a rival of probability 1 - q, judged by attacks")
+    stated = Kind.OWN
+    population = TrainedNetworks(hidden=0, unseen=False)
+    relation = AtLeast(resolution=0.2)
+    control = Control("attacks fail at twice that radius", lambda ratio, problem: 2 * ratio)
+    controls = "how far an input can move before the smoothed model changes its class"
+    unexplained = "the model without noise; changes that leave an input the same for people and are not small"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 40_000.0 / len(problem.x)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        if not problem.task.is_classification:
+            return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+        if problem.x.dtype.kind != "f":
+            return [Hypothesis("a row can be moved a little", 0.0, ">=", 1.0, "whole numbers cannot")]
+        unit = one_unit(problem)
+        if not bool(unit.holds):
+            return [unit]
+        if not problem.x.std(0).any():
+            return [Hypothesis("features that vary", 0.0, ">", 0.0, "the noise is in their units")]
+        certain = float(len(problem.smoothed.radii))
+        return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(1.0)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Projected gradient steps against the mean probability under noise, in balls whose radius is bisected."""
+        found = problem.smoothed
+        return jnp.asarray(np.min(found.broken() / found.radii))
+
+    def trivial(self, problem: Trained) -> Array:
+        """Without a certificate a change may be as small as one likes."""
+        return jnp.asarray(0.0)

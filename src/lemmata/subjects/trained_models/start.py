@@ -1,0 +1,148 @@
+"""The start: whether a model is still linear in its parameters around where its training began.
+
+This theory controls outputs as the tangent at the start gives them. It asks for the parameters that training began
+with; it leaves unexplained models that have left the tangent, and why leaving it should help.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy import stats
+
+from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models import AbstractModel, Trained
+
+LAZY = 0.1
+_LEVEL = 0.95
+_FACTOR = 1.3
+_STEP = 1e-4
+_ROUNDING = 1e-6
+
+
+def begun(problem: Trained) -> list[Hypothesis]:
+    """That the start is known, is another point than the end, and the same function."""
+    if problem.start is None:
+        return [Hypothesis("the parameters that training began with are given", 0.0, ">=", 1.0, "--start, or start=")]
+    if not problem.model.differentiable:
+        return []
+    before, after = at_start(problem), problem.model.in_double()
+    moved = float(np.linalg.norm(after.theta - before.theta) / max(float(np.linalg.norm(before.theta)), 1e-300))
+    few = problem.x[:32]
+    own, other = problem.start.in_double().outputs(few), before.outputs(few)
+    apart = float(np.abs(own - other).max() / max(float(np.abs(own).max()), 1e-300))
+    return [
+        Hypothesis("distance from the start, of its length", moved, ">", 0.0, "else nothing was trained"),
+        Hypothesis("difference of the start from the model at its parameters", apart, "<=", _ROUNDING,
+                   "what is not a parameter, running means say, has not moved"),
+    ]  # fmt: skip
+
+
+def at_start(problem: Trained) -> AbstractModel:
+    """The model's own function, in float64, at the parameters that training began with."""
+    assert problem.start is not None
+    return problem.model.in_double().at(problem.start.theta.astype(float))
+
+
+def squares(
+    problem: Trained, x: np.ndarray, pushed: Float[np.ndarray, "n C"]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """For each row the squares |f - f0 - pushed|² and |f - f0|²."""
+    moved = problem.model.in_double().outputs(x) - at_start(problem).outputs(x)
+    return ((moved - pushed) ** 2).sum(1), (moved**2).sum(1)
+
+
+def pushed_forward(problem: Trained, x: np.ndarray) -> Float[np.ndarray, "n C"]:
+    """J0 (theta - theta0) in one product."""
+    before = at_start(problem)
+    return before.jvp(problem.model.theta.astype(float) - before.theta, x)
+
+
+def pushed_by_differences(problem: Trained, x: np.ndarray) -> Float[np.ndarray, "n C"]:
+    """J0 (theta - theta0) by a central difference of outputs at the start."""
+    before = at_start(problem)
+    way = _STEP * (problem.model.theta.astype(float) - before.theta)
+    return (before.at(before.theta + way).outputs(x) - before.at(before.theta - way).outputs(x)) / (2 * _STEP)
+
+
+def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], new: int) -> tuple[float, float]:
+    """(mean a / mean b)^1/2, and the standard deviation of the logarithm of what `new` other rows give over it."""
+    a, b = float(above.mean()), float(below.mean())
+    if a <= _ROUNDING**2 * b:
+        return float(np.sqrt(a / b)), 0.0
+    spread = (above / a - below / b).std(ddof=1) / 2
+    return float(np.sqrt(a / b)), float(spread * np.sqrt(1 / len(above) + 1 / new))
+
+
+class LinearFromTheStart(Claim[Trained]):
+    """Let f0 and J0 be the outputs of a model and their Jacobian at the parameters theta0 that its training began with.
+    How far the model is from linear is the relative residual
+
+        |f - f0 - J0 (theta - theta0)| / |f - f0|,
+
+    norms over rows. Where it is at most 1/10 on the training rows (training was lazy), it is nearly the same on rows
+    that the model has not seen: within a factor 1.3 of it, and 1.96 standard deviations of the logarithm of this ratio
+    of two means over rows, in at least nine of ten models. Below 1e-6 it is rounding.
+    """
+
+    title = "Distance from linear training"
+    source = Source("chizat2019", note="the relative change of the tangent; judged on new rows")
+    stated = Kind.OWN
+    population = TrainedNetworks(hidden=48, widths=(32, 96), steps=5)
+    relation = Estimate()
+    ends = f"{100 * _LEVEL:g} % limits"
+    control = Control("a third of that residual", lambda interval, problem: interval / 3)
+    controls = "how far outputs on new rows are from those of the tangent at the start"
+    unexplained = "models that have left the tangent, and what they gain by it"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 4.0
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        found = begun(problem)
+        if len(found) < 2 or not all(bool(own.holds) for own in found):
+            return found
+        value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
+        return [*found, Hypothesis("residual of the tangent at the start, on training rows", value, "<=", LAZY,
+                                   "above it the model has left the tangent: training was rich")]  # fmt: skip
+
+    def predict(self, problem: Trained) -> Array:
+        new = len(problem.x) if problem.held is None else len(problem.held[0])
+        value, spread = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), new)
+        reach = _FACTOR * np.exp(stats.norm.ppf((1 + _LEVEL) / 2) * spread)
+        low = value / reach if value > _ROUNDING else 0.0
+        return jnp.asarray([low, value, max(value * reach, _ROUNDING)])
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Outputs on held-out rows against a central difference of outputs at the start."""
+        x, _ = problem.held_rows
+        above, below = squares(problem, x, pushed_by_differences(problem, x))
+        value, spread = root_ratio(above, below, len(x))
+        reach = np.exp(stats.norm.ppf((1 + _LEVEL) / 2) * spread / np.sqrt(2))
+        return jnp.asarray([value / reach, value, value * reach])
+
+    def trivial(self, problem: Trained) -> Array:
+        """The residual of outputs that stay where they began."""
+        return jnp.asarray(1.0)
+
+
+def kernel_errors(kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "2"]:
+    """Squared error and share of wrong classes of ridge regression, each row left out exactly.
+
+    Targets are centred; the ridge is the one of 29 whose squared error is least. Leaving row i out of ridge regression
+    with hat matrix H divides its residual by 1 - H_ii.
+
+    Args:
+        kernel: of the rows.
+        y: one-hot classes.
+    """
+    values, vectors = np.linalg.eigh(kernel)
+    values, centred = np.maximum(values, 0), y - y.mean(0)
+    found = []
+    for ridge in values.mean() * np.geomspace(1e-4, 1e3, 29):
+        kept = values / (values + ridge)
+        residual = (centred - (vectors * kept) @ (vectors.T @ centred)) / (1 - vectors**2 @ kept)[:, None]
+        found.append(((residual**2).sum(1).mean(), (y - residual).argmax(1) != y.argmax(1)))
+    square, wrong = min(found, key=lambda own: own[0])
+    return np.array([square, wrong.mean()])

@@ -1,0 +1,136 @@
+"""Superposition: how a readout places more directions than it has dimensions.
+
+This theory controls how near each other directions must come that are more than dimensions. It asks for a last matrix
+with a direction for each output; it leaves unexplained which outputs share a direction, and what that does to errors.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Kind, Source, Status
+from lemmata.engine.problems._crowded_readouts import CrowdedReadouts
+from lemmata.subjects.trained_models import Trained
+
+_DRAWS = 400
+_QUANTILE = 0.1
+_WORKS = 0.1
+
+
+def cosines(directions: Float[np.ndarray, "N d"]) -> Float[np.ndarray, " pairs"]:
+    """Cosines between directions, each pair once, measured from the mean of all.
+
+    To add a vector to all of them changes no difference of outputs, so that their mean says nothing.
+
+    Args:
+        directions: rows.
+    """
+    away = directions - directions.mean(0)
+    unit = away / np.linalg.norm(away, axis=1, keepdims=True)
+    return (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+
+
+def _own(problem: Trained) -> Float[np.ndarray, "N d"]:
+    assert problem.readout is not None
+    return problem.readout
+
+
+def welch(problem: Trained) -> float:
+    """((N - d)/(d (N - 1)))^1/2 for N directions in d dimensions."""
+    n, d = _own(problem).shape
+    return float(np.sqrt((n - d) / (d * (n - 1))))
+
+
+class AbstractReadoutClaim(Claim[Trained]):
+    """A statement about the directions of a readout."""
+
+    stated = Kind.OWN
+    population = CrowdedReadouts()
+    unexplained = "which outputs are neighbours, and whether a wider readout would err less"
+    traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 1.0
+
+    def bytes(self, problem: Trained) -> int:
+        return 24 * problem.y.shape[1] ** 2
+
+
+class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
+    """Let w_c be the rows of the last matrix of a model, one for each of N classes in d <= N - 2 dimensions, their mean
+    taken off. Where the model gets at least 90 % of its training rows right, the largest cosine between two of them is
+    at most the 10 % quantile of the largest cosine between N independent normal vectors, with probability at least 0.9.
+    """
+
+    title = "Readout directions spread wider than random ones"
+    source = Source("elhage2022superposition", note="more directions than dimensions, against random ones")
+    relation = AtMost(delta=0.1)
+    control = Control("at most half of that", lambda cosine, problem: cosine / 2)
+    controls = "how near the two nearest directions of a crowded readout are"
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        wrong = float(problem.task.errors(problem.f, problem.y).mean())
+        return [Hypothesis("training error", wrong, "<=", _WORKS, "a model that has not learned has random directions")]
+
+    def predict(self, problem: Trained) -> Array:
+        rng, shape = np.random.default_rng([problem.seed, 31]), _own(problem).shape
+        draws = max(min(_DRAWS, 20_000_000 // shape[0] ** 2), 20)
+        return jnp.quantile(jnp.asarray([cosines(rng.normal(size=shape)).max() for _ in range(draws)]), _QUANTILE)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The directions of the model itself."""
+        return jnp.asarray(cosines(_own(problem)).max())
+
+    def trivial(self, problem: Trained) -> Array:
+        """A cosine is at most 1."""
+        return jnp.asarray(1.0)
+
+
+class LargestCosineAsPrinted(AbstractReadoutClaim):
+    """The largest cosine between two of N > d readout directions in d dimensions, their mean taken off, is at least
+    Welch's bound ((N - d)/(d (N - 1)))^1/2.
+    """
+
+    title = "Largest cosine of readout directions, as printed"
+    source = Source("welch1974", note="as read: the bound for the largest cosine")
+    expected = Status.REFUTED
+    relation = AtLeast()
+    control = Control("at least one and a half times that", lambda bound, problem: 1.5 * bound)
+    controls = "how near two of too many directions must come"
+    of_data = False
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(welch(problem))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The directions of the model itself."""
+        return jnp.asarray(cosines(_own(problem)).max())
+
+    def trivial(self, problem: Trained) -> Array:
+        """N directions whose sum is 0 cannot all be wider than the corners of a simplex."""
+        return jnp.asarray(-1 / (len(_own(problem)) - 1))
+
+
+class MeanSquareCosine(AbstractReadoutClaim):
+    """The root mean square of the cosines between N > d readout directions in d dimensions, their mean taken off, is
+    at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value is so, too; the largest cosine need not
+    be, since opposite directions cost a readout nothing.
+    """
+
+    title = "Root mean square of the cosines of readout directions"
+    source = LargestCosineAsPrinted.source
+    corrects = LargestCosineAsPrinted
+    relation = AtLeast()
+    control = Control("at least one and a half times that", lambda bound, problem: 1.5 * bound)
+    controls = "how far directions that are more than dimensions are from right angles"
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(welch(problem))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The directions of the model itself."""
+        return jnp.asarray(np.sqrt(np.mean(cosines(_own(problem)) ** 2)))
+
+    def trivial(self, problem: Trained) -> Array:
+        """A mean of squares is at least 0."""
+        return jnp.asarray(0.0)

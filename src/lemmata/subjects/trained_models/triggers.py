@@ -1,0 +1,163 @@
+"""Triggers: changes, the same for every row, that send rows to one class.
+
+This theory controls whether one class of a model is much cheaper to reach than the others, which a backdoor makes it
+and held-out rows do not show. It asks for at least six classes and inputs that can be moved a little; it leaves
+unexplained who made it cheap, and triggers that are no fixed change of a few features.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Kind, Source, Status
+from lemmata.engine.problems._triggered_networks import TARGET, TriggeredNetworks
+from lemmata.subjects.trained_models import Trained
+
+from .leaving_out import LIMITS, measured_share, predicted_share
+from .probabilities import halves
+
+THRESHOLD = 3.5
+"""An anomaly above this is a finding."""
+_PRINTED = 2.0
+_NORMAL = 1.4826  # a normal law's standard deviation in median distances from its median
+
+
+def _counted(problem: Trained, half: int) -> tuple[int, int]:
+    """Rows of a half of the held-out ones that the smallest change sends to its class, of those called another."""
+    found = problem.triggers
+    c = found.smallest
+    own = halves(problem)[half]
+    own = own[problem.f_held[own].argmax(1) != c]
+    calls = problem.model.outputs(found.stamp(problem.held_rows[0][own], c)).argmax(1)
+    return int((calls == c).sum()), len(own)
+
+
+class SuccessOfSmallestTrigger(Claim[Trained]):
+    """For each class c a mask m and a pattern p are searched such that (1 - m) x + m p is called c for 90 % of the
+    training rows x that are not, with sum m as small as can be; the class of smallest sum m is looked at. The change
+    owes nothing to held-out rows, so the number of them that it sends to c is exchangeable between two halves: the
+    central 95 % of the beta-binomial law that its success on one half implies for the other, over rows that the model
+    calls another class, hold the number there in at least nine of ten models.
+    """
+
+    title = "Success of the smallest trigger on other rows"
+    source = Source("wang2019cleanse", note="the search for the smallest change of each class")
+    stated = Kind.OWN
+    population = TriggeredNetworks()
+    relation = Estimate()
+    level = 0.95
+    ends = LIMITS
+    control = Control("three quarters of that success", lambda interval, problem: 0.75 * interval)
+    controls = "how often one change of a few features sends a new row to a class"
+    unexplained = "who made the class cheap to reach; triggers that are no fixed change of a few features"
+    traced = False
+    trials = 320
+
+    def passes(self, problem: Trained) -> float:
+        return 2 * 160 * 48.0 * problem.y.shape[1] / len(problem.x)
+
+    def predict(self, problem: Trained) -> Array:
+        if problem.held is None:
+            found = problem.triggers
+            others = problem.f.argmax(1) != found.smallest
+            hit = problem.model.outputs(found.stamp(problem.x[others], found.smallest)).argmax(1) == found.smallest
+            return jnp.asarray(predicted_share(float(hit.sum()), float(len(hit)), len(hit), self.level))
+        hits, rows = _counted(problem, 0)
+        new = problem.f_held[halves(problem)[1]].argmax(1) != problem.triggers.smallest
+        return jnp.asarray(predicted_share(float(hits), float(rows), int(new.sum()), self.level))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The model on stamped rows of the second half of the held-out ones."""
+        return jnp.asarray(measured_share(*_counted(problem, 1)))
+
+    def trivial(self, problem: Trained) -> Array:
+        """All of them."""
+        return jnp.asarray(1.0)
+
+
+class PlantedTriggerIsSmall(Claim[Trained]):
+    """A tenth of the training rows of a model of at least six classes is stamped with one feature far from its mean and
+    called the first class. The smallest change that sends 90 % of rows to that class then has at most 0.6 of the median
+    size of those of the other classes, with probability at least 0.8.
+    """
+
+    title = "A planted trigger is smaller than other classes' changes"
+    source = Source("wang2019cleanse", note="infected labels need smaller changes")
+    stated = Kind.OWN
+    population = TriggeredNetworks()
+    relation = AtMost(delta=0.2)
+    control = Control("half of that", lambda ratio, problem: ratio / 2)
+    controls = "whether a search among all classes sees a backdoor that held-out rows do not show"
+    unexplained = "triggers that are spread over a whole row, or differ from row to row"
+    of_data = False
+    traced = False
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(0.6)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """Sum of the mask of the planted class over the median of the others'."""
+        sizes = problem.triggers.sizes
+        return jnp.asarray(sizes[TARGET] / np.median(np.delete(sizes, TARGET)))
+
+    def trivial(self, problem: Trained) -> Array:
+        """A class like the others."""
+        return jnp.asarray(1.0)
+
+
+class CleanIndexAsPrinted(Claim[Trained]):
+    """In a model without a backdoor the sizes s of the smallest changes of its classes are like draws from a normal
+    law, so that the index (median s - min s) / (1.4826 median |s - median s|) is at most 2 with probability at least
+    0.95.
+    """
+
+    title = "Sizes of triggers of clean models, as printed"
+    source = Source("wang2019cleanse", note="as printed: an index above 2 is an outlier with probability above 95 %")
+    stated = Kind.OWN
+    expected = Status.REFUTED
+    population = TriggeredNetworks(planted=0.0)
+    relation = AtMost(delta=0.05)
+    control = Control("an index of at most 1", lambda index, problem: index / 2)
+    controls = "how far the cheapest class of a clean model is below the others"
+    unexplained = "why the median distance of a few sizes is now and then very small"
+    trivial = "an index of this form may be anything"
+    of_data = False
+    traced = False
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(_PRINTED)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The index of sizes that a search finds."""
+        sizes = problem.triggers.sizes
+        middle = np.median(sizes)
+        return jnp.asarray((middle - sizes.min()) / (_NORMAL * np.median(np.abs(sizes - middle))))
+
+
+class CleanClassesAlike(Claim[Trained]):
+    """In a model without a backdoor the logarithms l of the sizes of the smallest changes of its classes satisfy
+
+        (median l - min l) / max(median |l - median l|, 0.15) <= 3.5
+
+    with probability at least 0.8: sizes are compared by their ratios, and by at least 16 %.
+    """
+
+    title = "Sizes of triggers of clean models"
+    source = CleanIndexAsPrinted.source
+    stated = Kind.OWN
+    corrects = CleanIndexAsPrinted
+    population = TriggeredNetworks(planted=0.0)
+    relation = AtMost(delta=0.2)
+    control = Control("half of that", lambda index, problem: index / 2)
+    controls = "how far the cheapest class of a clean model is below the others"
+    unexplained = "clean models of which one class is cheap because its rows lie between all others"
+    trivial = "an index of this form may be anything"
+    of_data = False
+    traced = False
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(THRESHOLD)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The index of sizes that a search finds."""
+        return jnp.asarray(problem.triggers.anomaly)

@@ -1,0 +1,141 @@
+"""Wrong labels: which training labels the other rows contradict, and how many, judged by labels that were corrected.
+
+This theory controls how many labels are wrong and which, where wrong ones are like labels at random. It asks for a
+stationary point and rows that can be left out; it leaves unexplained labels that are wrong in the same way everywhere.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source, Status
+from lemmata.engine.problems._mislabelled_networks import MislabelledNetworks, wrong_labels
+from lemmata.subjects.trained_models import Trained, label_doubts
+
+_WORST, _CLEAR = 0.1, 0.2
+_QUANTILE = 1.96
+
+
+def _some(problem: Trained) -> list[Hypothesis]:
+    """That some labels are wrong and not all."""
+    share = float(wrong_labels(problem).mean())
+    return [
+        Hypothesis("share of wrong labels", share, ">", 0.0, "else there is nothing to find"),
+        Hypothesis("share of wrong labels", share, "<", 0.5, "with more, the wrong ones are the rule"),
+    ]
+
+
+class WrongLabelsComeFirst(Claim[Trained]):
+    """Rank the training rows of a model by how improbable their label is to the model without the row (one Newton step
+    of leaving it out). Where its classes are the corrected ones in at least 80 % of rows, a row whose label is wrong
+    comes before a row whose label is right with probability at least 0.9, over pairs of rows, in at least nine of ten
+    models.
+    """
+
+    title = "Rows with wrong labels come first"
+    source = Source("rad2020alo", note="leaving one out, as a ranking of labels")
+    stated = Kind.OWN
+    population = MislabelledNetworks()
+    relation = AtMost(delta=0.1)
+    control = Control("with probability at least 0.975", lambda share, problem: share / 4)
+    controls = "how many rows must be looked at to find the wrong labels"
+    unexplained = "rows between two classes, whose right label is as improbable as a wrong one"
+    traced = False
+    shared = ("polished", "left_out")
+
+    def passes(self, problem: Trained) -> float:
+        return problem.leaving_out_passes
+
+    def bytes(self, problem: Trained) -> int:
+        return problem.leaving_out_bytes
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        assert problem.corrected is not None
+        off = float(np.mean(problem.left_out.outputs.argmax(1) != problem.corrected.argmax(1)))
+        clear = Hypothesis("share of rows left out of another class than the corrected one", off, "<=", _CLEAR)
+        return [clear, *_some(problem)]
+
+    def predict(self, problem: Trained) -> Array:
+        return jnp.asarray(_WORST)
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The share of pairs of a row with a wrong label and one with a right label that are in the wrong order."""
+        doubts = label_doubts(problem.left_out.outputs, problem.y)
+        return jnp.asarray(1 - doubts.area(wrong_labels(problem)))
+
+    def trivial(self, problem: Trained) -> Array:
+        """An order by chance."""
+        return jnp.asarray(0.5)
+
+
+class WrongLabelsAsPrinted(Claim[Trained]):
+    """The share of wrong training labels is the share of rows whose label is not the class that the model without the
+    row gives them (one Newton step of leaving it out), minus the share of wrong classes on held-out rows, within 1.96
+    standard deviations of this difference of two shares.
+    """
+
+    title = "Number of wrong labels by leaving out, as printed"
+    source = Source("rad2020alo", note="as read: labels that leaving out calls wrong, but for the held-out error")
+    stated = Kind.OWN
+    expected = Status.REFUTED
+    population = MislabelledNetworks()
+    relation = Estimate()
+    control = Control("half of that difference", lambda interval, problem: interval / 2)
+    controls = "how many training labels are wrong"
+    unexplained = "held-out rows with wrong labels of their own, which cancel what is looked for"
+    of_data = False
+    traced = False
+
+    def predict(self, problem: Trained) -> Array:
+        own = problem.task.errors(problem.left_out.outputs, problem.y)
+        held = problem.task.errors(problem.f_held, problem.held_rows[1])
+        reach = _QUANTILE * np.sqrt(own.var() / len(own) + held.var() / len(held))
+        return jnp.asarray(own.mean() - held.mean() + np.array([-reach, 0.0, reach]))
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The share of labels that were corrected."""
+        return jnp.full(3, wrong_labels(problem).mean())
+
+    trivial = "a share is at most 1"
+
+
+class ShareOfWrongLabels(Claim[Trained]):
+    """Let q_i be the probability of class k at row i under a model without the row (one Newton step of leaving it out),
+    its logits divided by T. If a share e of labels was replaced by another of C classes at random, the label of row i
+    is k with probability (1 - e) q_ik + e (1 - q_ik)/(C - 1). The shares e that a likelihood-ratio test at 5 % does not
+    reject, T fitted at each, hold the share of labels that are wrong, in at least nine of ten models.
+    """
+
+    title = "Share of wrong labels from training rows alone"
+    source = Source("rad2020alo", note="leaving one out, with a mixture of right and wrong labels")
+    stated = Kind.OWN
+    corrects = WrongLabelsAsPrinted
+    population = MislabelledNetworks()
+    relation = Estimate()
+    control = Control("a third of that share", lambda interval, problem: interval / 3)
+    controls = "how many training labels are wrong"
+    unexplained = "labels that are wrong in the same way everywhere: no row contradicts them"
+    traced = False
+    trials = 280
+    shared = ("polished", "left_out")
+
+    def passes(self, problem: Trained) -> float:
+        return problem.leaving_out_passes
+
+    def bytes(self, problem: Trained) -> int:
+        return problem.leaving_out_bytes
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return _some(problem)
+
+    def predict(self, problem: Trained) -> Array:
+        doubts = label_doubts(problem.left_out.outputs, problem.y)
+        return jnp.asarray([doubts.low, doubts.share, doubts.high])
+
+    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
+        """The share of labels that were corrected."""
+        return jnp.full(3, wrong_labels(problem).mean())
+
+    def trivial(self, problem: Trained) -> Array:
+        """A share is at most 1."""
+        return jnp.asarray(1.0)

@@ -1,0 +1,210 @@
+"""A bundled task, a file, a table or arrays become `Sequences`, or an error says why not."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from lemmata.core import available_bytes
+from lemmata.errors import DataError, MemoryPlanError, SettingError
+from lemmata.options import ComparisonOptions
+from lemmata.workflows.studies._archives import read_arrays
+from lemmata.workflows.studies._bundled import SETS, Bundled
+from lemmata.workflows.studies._columns import encode_targets, listing, plain_column
+from lemmata.workflows.studies._memory import Table
+from lemmata.workflows.studies._roles import assign_roles
+from lemmata.workflows.studies._tables import read_table
+
+from ._long import long_form
+from ._mixers import FEATURES, MODES
+from ._sequences import Sequences, check_length, standard_tokens
+from ._tasks import TASKS
+
+DEFAULT_ROWS = 2500
+DEFAULT_BYTES = 3 * 2**30
+_NAMES = Bundled(sets=SETS.sets, tasks=tuple(TASKS))
+MATRICES = 6
+"""Matrices of rows x rows that a comparison holds at once."""
+
+
+def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions()) -> Sequences:  # noqa: B008 -- frozen
+    """Sequences and targets from whatever the user has.
+
+    Args:
+        data: the name of a bundled task or set; the path of a CSV, TSV, Parquet or NPZ file; a data frame; a pair
+            (x, y) or a triple (x, y, mask) of arrays, x of shape (n, T, c), or (n, columns) with a sequence length.
+        options: what is asked.
+
+    Raises:
+        DataError: they cannot be compared on; the message says why, and the remedy.
+        SettingError: the sequence length does not fit.
+        UnknownNameError: no such task, file or column.
+        MemoryPlanError: more rows than fit into memory were asked for.
+
+    >>> load_sequences("lookup").x.shape
+    (800, 17, 9)
+    """
+    limit = min(DEFAULT_BYTES, available_bytes() // 2)
+    named = os.fspath(data) if isinstance(data, str | os.PathLike) else None
+    if named is not None and named in TASKS and not Path(named).is_file():
+        return _task(named, options)
+    if named is not None and named.lower().endswith(".npz") and Path(named).is_file():
+        arrays, notes = read_arrays(Path(named), limit // 4)
+        if arrays.get("x", np.zeros(0)).ndim == 3:
+            return _from_arrays(Path(named).name, arrays, options, limit, notes)
+    if isinstance(data, tuple) and len(data) in (2, 3):
+        x = np.asarray(data[0])
+        if x.ndim == 3:
+            arrays = {name: np.asarray(part) for name, part in zip(("x", "y", "mask"), data, strict=False)}
+            return _from_arrays("the arrays", arrays, options, limit, [])
+        data = data[:2]
+    table = read_table(data, limit_bytes=limit // 4, seed=options.seed, bundled=_NAMES)
+    if options.id is not None:
+        found = long_form(table, options)
+        return _finished(table.name, *found, options, limit, table.rows)
+    return _from_table(table, options, limit)
+
+
+def _task(name: str, options: ComparisonOptions) -> Sequences:
+    task = TASKS[name]
+    rows = min(task.rows, options.max_rows or task.rows)
+    x, y = task.draw(np.random.default_rng([options.seed, 7]), rows)
+    length = x.shape[1]
+    if options.sequence_length not in (None, length):
+        check_length(options.sequence_length or 0, name)
+        raise SettingError(
+            "--sequence-length does not fit the task", found=options.sequence_length,
+            rule=f"rows of {name} have {length} tokens", remedy="leave it out",
+        )  # fmt: skip
+    mask = np.ones(x.shape[:2], bool)
+    return Sequences(
+        name, standard_tokens(name, x, mask), mask, (y - y.mean())[:, None], "regression", "y", None, np.zeros(1), rows,
+        ("bundled; drawn anew for each seed",), task.words, task.expected, task.test,
+    )  # fmt: skip
+
+
+def _from_arrays(
+    name: str, arrays: dict[str, np.ndarray], options: ComparisonOptions, limit: int, notes: list[str]
+) -> Sequences:
+    """Arrays x (n, T, c), y (n) or (n, k), and a mask (n, T) if there is one."""
+    x, y, mask = arrays["x"], arrays.get("y"), arrays.get("mask")
+    if y is None:
+        raise DataError(f"{name} has no targets", found=listing(list(arrays)), rule="arrays x, y, and mask if any")
+    if x.dtype.kind not in "biuf" or min(x.shape) == 0:
+        raise DataError(
+            f"array x of {name} holds no numbers",
+            found=f"shape {x.shape}, type {x.dtype}",
+            rule="real numbers (n, T, c)",
+        )
+    mask = np.ones(x.shape[:2], bool) if mask is None else np.asarray(mask)
+    if mask.shape != x.shape[:2] or len(y) != len(x) or y.ndim > 2:
+        raise DataError(
+            f"the arrays of {name} do not fit each other", found=f"x {x.shape}, y {y.shape}, mask {mask.shape}",
+            rule="x (n, T, c), y (n) or (n, k), mask (n, T)",
+        )  # fmt: skip
+    if mask.dtype.kind not in "b" and not np.isin(mask, (0, 1)).all():
+        raise DataError(f"the mask of {name}", found=f"type {mask.dtype}", rule="booleans, or 0 and 1")
+    if options.sequence_length not in (None, x.shape[1]):
+        raise SettingError(
+            "--sequence-length does not fit the arrays", found=options.sequence_length,
+            rule=f"x has {x.shape[1]} positions", remedy="leave it out",
+        )  # fmt: skip
+    targets = [pl.Series(f"y[{j}]", column) for j, column in enumerate(np.atleast_2d(y.T))]
+    return _finished(name, x.astype(float), mask.astype(bool), targets, "y", notes, options, limit, len(x))
+
+
+def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequences:
+    """The columns of a table in order are T tokens of c numbers."""
+    roles = assign_roles(table, options.target, options.drop_column, (), None, None)
+    columns, length = len(roles.inputs), options.sequence_length
+    if length is None and table.name == "digits":
+        length = 8
+    if length is None:
+        raise SettingError(
+            "--sequence-length is missing", found=f"{columns} columns",
+            rule="the columns in order are T tokens of columns/T numbers", remedy=f"T one of {_divisors(columns)}",
+        )  # fmt: skip
+    if length < 2:
+        check_length(length, table.name)
+    if columns % length:
+        known = _divisors(columns)
+        near = [*[value for value in known if value < length][-1:], *[value for value in known if value > length][:1]]
+        raise SettingError(
+            "--sequence-length does not divide the columns", found=f"{length} for {columns} columns",
+            rule="the columns in order are T tokens of columns/T numbers",
+            remedy=f"nearest are {' and '.join(map(str, near))}, which do; or leave columns out (--drop-column)",
+        )  # fmt: skip
+    inputs = [plain_column(table.frame[name]) for name in roles.inputs]
+    texts = [column.name for column in inputs if column.dtype == pl.String]
+    if texts:
+        raise DataError(
+            f"{table.name} has columns of text", found=listing(texts), rule="tokens are numbers",
+            remedy="encode them as numbers, or leave them out with --drop-column",
+        )  # fmt: skip
+    x = np.stack([column.to_numpy().astype(float) for column in inputs], axis=1)
+    _check_cells(table.name, x, roles.inputs)
+    x = x.reshape(len(x), length, columns // length)
+    notes = [*table.notes, f"{columns} columns in order: {length} tokens of {columns // length}"]
+    notes += [f"left out on request: {listing(list(options.drop_column))}"] if options.drop_column else []
+    targets = [table.frame[name] for name in roles.targets]
+    mask = np.ones(x.shape[:2], bool)
+    return _finished(table.name, x, mask, targets, roles.label, notes, options, limit, table.rows)
+
+
+def _divisors(columns: int) -> list[int]:
+    return [value for value in range(2, columns + 1) if columns % value == 0]
+
+
+def _check_cells(name: str, x: np.ndarray, columns: Sequence[str]) -> None:
+    broken = ~np.isfinite(x)
+    if broken.any():
+        where = [f"{columns[j]!r}: {int(broken[:, j].sum())}" for j in np.flatnonzero(broken.any(axis=0)).tolist()]
+        raise DataError(
+            f"{name} has cells that are missing, NaN or infinite", found=listing(where, 5),
+            rule="every cell of a token is a finite number",
+            remedy="fill them in, or give rows of unequal lengths one line a token, with --id and --time",
+        )  # fmt: skip
+
+
+def _finished(
+    name: str, x: np.ndarray, mask: np.ndarray, targets: list[pl.Series], label: str, notes: list[str],
+    options: ComparisonOptions, limit: int, rows: int,
+) -> Sequences:  # fmt: skip
+    """Draw rows where there are too many, encode targets, standardise tokens."""
+    plain = [plain_column(column, "target") for column in targets]
+    known = ~np.any([column.is_null().to_numpy() for column in plain], axis=0)
+    if not known.all():
+        notes = [*notes, f"dropped {int((~known).sum())} of {len(known)} rows without a target"]
+    kept = np.flatnonzero(known)
+    most = _most_rows(x, options, limit, len(kept))
+    if len(kept) > most:
+        notes = [*notes, f"used {most} of {len(kept)} rows, drawn at random: time grows as their cube (--max-rows)"]
+        kept = np.sort(np.random.default_rng([options.seed, 5]).permutation(kept)[:most])
+    encoded: Any = None
+    tokens = standard_tokens(name, x[kept], mask[kept])
+    encoded = encode_targets([column[kept.tolist()] for column in plain], label, options.task)
+    classes, shares = encoded.classes, encoded.mean if encoded.classes else np.zeros(encoded.y.shape[1])
+    notes = [*notes, "channels are standardised over all tokens; no target is used for it", *encoded.notes]
+    return Sequences(
+        name, tokens, mask[kept], encoded.y, encoded.task, label, classes, shares, rows, tuple(notes),
+    )  # fmt: skip
+
+
+def _most_rows(x: np.ndarray, options: ComparisonOptions, limit: int, rows: int) -> int:
+    """How many rows are used; where more were asked for than fit into memory, an error says the plan."""
+    _, length, channels = x.shape
+    width = max(length * channels, FEATURES, 2 * MODES * channels)
+    asked = min(rows, DEFAULT_ROWS if options.max_rows is None else options.max_rows)
+    need = 8 * (MATRICES * asked**2 + 4 * asked * width)
+    if need <= limit:
+        return asked
+    fits = int((-4 * width + np.sqrt(16 * width**2 + 4 * MATRICES * limit / 8)) / (2 * MATRICES))
+    if options.max_rows is not None or fits < 40:
+        raise MemoryPlanError(
+            "the comparison does not fit into memory", found=f"a plan of {need} bytes for {asked} rows",
+            rule=f"at most {limit} bytes", remedy=f"--max-rows {max(fits, 40)}",
+        )  # fmt: skip
+    return fits

@@ -1,0 +1,101 @@
+"""Tables with one line a token: rows of unequal lengths, right-aligned."""
+
+import numpy as np
+import polars as pl
+
+from lemmata.errors import DataError, MemoryPlanError, UnknownNameError
+from lemmata.options import ComparisonOptions
+from lemmata.workflows.studies._columns import listing, plain_column, shortened, with_dates
+from lemmata.workflows.studies._memory import Table
+
+MOST_CELLS = 2**27
+
+Found = tuple[np.ndarray, np.ndarray, list[pl.Series], str, list[str]]
+
+
+def long_form(table: Table, options: ComparisonOptions) -> Found:
+    """Tokens (n, T, c), mask, target, its name, and notes, from one line a token.
+
+    Lines with one value of `--id` are one row, ordered by `--time` (as they stand, without it); its target is that of
+    its last line, and must be the same in all. With `--sequence-length T` the last T tokens are kept.
+
+    Raises:
+        DataError: a target that changes within a row, a cell that is no finite number, two lines of one time.
+        UnknownNameError: no such column.
+        MemoryPlanError: the longest row makes the array too large.
+    """
+    frame, target = table.frame, options.target or table.default_target
+    for option, name in (("id", options.id), ("time", options.time), ("target", target)):
+        if name is not None and name not in frame.columns:
+            raise UnknownNameError(
+                f"--{option} {shortened(name)!r} is not a column", rule=f"the columns are {listing(frame.columns, 40)}"
+            )
+    if target is None:
+        raise DataError(f"no target was given for {table.name}", remedy="name one with --target")
+    apart = {options.id, options.time, target, *options.drop_column}
+    channels = [name for name in frame.columns if name not in apart]
+    if not channels:
+        raise DataError(
+            f"{table.name} has no columns for tokens", rule="at least one besides --id, --time and --target"
+        )
+    codes = frame.select(pl.col(str(options.id)).rank("dense")).to_series()
+    if codes.null_count():
+        raise DataError(f"--id {options.id!r} has missing cells", found=codes.null_count())
+    ids = codes.to_numpy().astype(np.int64) - 1
+    order, note = _order(frame, options, ids)
+    ids, x = ids[order], _tokens(table.name, frame, channels)[order]
+    starts = np.flatnonzero(np.diff(ids, prepend=-1))
+    lengths = np.diff(np.append(starts, len(ids)))
+    targets = frame[target][order.tolist()]
+    changed = np.flatnonzero((targets[1:] != targets[:-1]).fill_null(True).to_numpy() & (np.diff(ids) == 0))
+    if len(changed) and not targets.null_count():
+        raise DataError(
+            f"target {target!r} changes within a row", found=f"in {len(np.unique(ids[changed]))} of {len(starts)} rows",
+            rule="one target for each value of --id", remedy="repeat the target of a row on each of its lines",
+        )  # fmt: skip
+    length = int(lengths.max()) if options.sequence_length is None else options.sequence_length
+    if length < 1 or len(starts) * length * len(channels) > MOST_CELLS:
+        raise MemoryPlanError(
+            "rows of this length do not fit into memory", found=f"{len(starts)} rows of {length} tokens",
+            rule=f"at most {MOST_CELLS} numbers", remedy="--sequence-length keeps the last tokens of each row",
+        )  # fmt: skip
+    tokens, mask = np.zeros((len(starts), length, len(channels))), np.zeros((len(starts), length), bool)
+    back = np.repeat(starts + lengths, lengths) - np.arange(len(ids))  # 1 for the last token of a row
+    kept = back <= length
+    tokens[ids[kept], length - back[kept]] = x[kept]
+    mask[ids[kept], length - back[kept]] = True
+    notes = [*table.notes, f"{len(starts)} rows of {lengths.min()} to {lengths.max()} tokens, right-aligned{note}"]
+    cut = int((lengths > length).sum())
+    if cut:
+        notes.append(f"{cut} rows were longer: their last {length} tokens were kept")
+    return tokens, mask, [targets[(starts + lengths - 1).tolist()]], target, notes
+
+
+def _order(frame: pl.DataFrame, options: ComparisonOptions, ids: np.ndarray) -> tuple[np.ndarray, str]:
+    """The order of the lines by row and time."""
+    if options.time is None:
+        return np.argsort(ids, kind="stable"), " in the order of the lines"
+    time = plain_column(with_dates(frame[options.time]))
+    if time.null_count() or time.dtype == pl.String:
+        raise DataError(f"--time {options.time!r}", found="missing cells or text", rule="dates or numbers")
+    values = time.to_numpy()
+    order = np.lexsort((values, ids))
+    twice = (np.diff(ids[order]) == 0) & (np.diff(values[order]) == 0)
+    if twice.any():
+        raise DataError(
+            f"--time {options.time!r} does not order the tokens", found=f"{int(twice.sum())} pairs of equal times",
+            rule="the tokens of a row have different times", remedy="leave --time out to take them as they stand",
+        )  # fmt: skip
+    return order, ""
+
+
+def _tokens(name: str, frame: pl.DataFrame, channels: list[str]) -> np.ndarray:
+    columns = [plain_column(frame[channel]) for channel in channels]
+    broken = [f"{c.name!r}: text" if c.dtype == pl.String else f"{c.name!r}: {c.null_count()}" for c in columns
+              if c.dtype == pl.String or c.null_count()]  # fmt: skip
+    if broken:
+        raise DataError(
+            f"{name} has cells that are missing, not finite or text", found=listing(broken, 5),
+            rule="tokens are vectors of finite numbers", remedy="fill them in, or leave the column out (--drop-column)",
+        )  # fmt: skip
+    return np.stack([column.to_numpy() for column in columns], axis=1)

@@ -1,0 +1,251 @@
+"""What a comparison found: plain frozen records, written to compare.json and read from it."""
+
+import dataclasses
+import math
+
+from lemmata.workflows.studies._stored import StoredRecord
+
+SCHEMA = 2
+"""Version of compare.json; a reader refuses others."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """A family at n training rows, all errors relative to guessing.
+
+    Args:
+        n: training rows.
+        measured: mean over the splits; None where it was not measured.
+        se: its standard error over the splits.
+        predicted: from the training rows alone, with its interval.
+    """
+
+    n: int
+    measured: float | None
+    se: float | None
+    predicted: Estimate | None
+
+
+@dataclasses.dataclass(frozen=True)
+class CostPoint:
+    """One row of a length: floating-point operations, bytes held at once, seconds on this machine."""
+
+    length: int
+    flops: float
+    bytes: float
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What a mixer costs as a layer that writes to every position, against the length of the row.
+
+    Args:
+        points: what was measured.
+        flops, bytes, seconds: fitted exponents of the length.
+        read: the exponent of the operations where it is read as in this comparison.
+    """
+
+    points: list[CostPoint]
+    flops: float
+    bytes: float
+    seconds: float
+    read: float
+
+
+@dataclasses.dataclass(frozen=True)
+class FamilyResult:
+    """A family of mixers.
+
+    Args:
+        name, title, words: short, in sentences, what it does.
+        error: held-out squared error over that of guessing the mean.
+        wrong: for classes, the share of held-out rows that is predicted wrongly.
+        permuted: the error where the targets are shuffled.
+        sound: whether that is 1, within its interval or 5 % of the variance.
+        setting: what its one setting is; `values`, all of them; `chosen`, by leave-one-out in each split.
+        ridges: in each split, relative to the mean diagonal of the Gram matrix.
+        points: measured and predicted, by training rows.
+        ratio: predicted over measured with all training rows.
+        equivalent: the error that the eigenvalues of the kernel predict from the training rows, taken to be alike.
+        later: what is expected at 2, 4, 8 times the training rows, by continuing the measured curve.
+        effective_dimension: of the kernel between training rows at the chosen ridge.
+        alignment: the share of the target in the first 10 and 100 eigenvectors of the kernel.
+        seconds: that the family took.
+        cost: against length; None where it was left out.
+    """
+
+    name: str
+    title: str
+    words: str
+    error: Estimate
+    wrong: float | None
+    permuted: Estimate
+    sound: bool
+    setting: str
+    values: list[float]
+    chosen: list[float]
+    ridges: list[float]
+    points: list[Point]
+    ratio: float | None
+    equivalent: float | None
+    later: list[Point]
+    effective_dimension: float | None
+    alignment: list[float]
+    seconds: float
+    cost: Cost | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PairResult:
+    """Two families: the difference of their errors in shares of the variance, its p-value, and whether it is decided.
+
+    Args:
+        first, second: names.
+        difference: error of the first less that of the second.
+        p_value, adjusted: two-sided, and after Holm's correction over all pairs.
+        decided: adjusted below 0.05, and the difference above 5 % of the variance.
+    """
+
+    first: str
+    second: str
+    difference: Estimate
+    p_value: float
+    adjusted: float
+    decided: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Theorem:
+    """What a printed comparison of architectures would have said of these rows.
+
+    Args:
+        says: its sentence.
+        named: the family that it puts first of recurrence and attention; None where it says nothing.
+        right: whether it is right here; None where nothing is decided.
+        why: the two errors.
+        rates: what its two rates are for rows like these, with smoothness 1 and constants 1.
+    """
+
+    says: str
+    named: str | None
+    right: bool | None
+    why: str
+    rates: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """A result that speaks about these rows.
+
+    Args:
+        about, says: what it is about, and what it says.
+        holds: whether its hypotheses hold here; None where that is not checked.
+        why: what was found on these rows.
+        claim: its name in the catalogue; empty where the catalogue has none.
+    """
+
+    about: str
+    says: str
+    holds: bool | None
+    why: str
+    claim: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class FiniteResult:
+    """A small trained network of a family: its error beside that of the kernel on the same split.
+
+    Args:
+        name: of the family.
+        error: held-out squared error over guessing.
+        kernel: that of the family's kernel on the same rows.
+        parameters, steps, seconds: what it took.
+    """
+
+    name: str
+    error: float
+    kernel: float
+    parameters: int
+    steps: int
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreResult:
+    """A kernel that takes noise off rows: squared error over that of the best linear denoiser, by noise level."""
+
+    kernel: str
+    noise: float
+    error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """The rows: name, how many there are and were used, their lengths and channels, target, splits, notes."""
+
+    name: str
+    words: str
+    expected: str
+    rows: int
+    used_rows: int
+    length: int
+    shortest: int
+    channels: int
+    training: int
+    test: int
+    repeats: int
+    task: str
+    target: str
+    classes: list[str] | None
+    read: str
+    kernels: str
+    notes: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Record(StoredRecord):
+    """Everything that compare.json holds.
+
+    Args:
+        winner: the family that wins; None where none does.
+        leaders: the family with the smallest error and those that it is not decidedly better than.
+        sentences: the answer in words, the most important first.
+    """
+
+    version, file, command_line, about = SCHEMA, "compare.json", "lemmata compare", "a comparison"
+
+    schema: int
+    lemmata: str
+    created: str
+    command: str
+    seed: int
+    seconds: float
+    peak_gib: float
+    data: Data
+    winner: str | None
+    leaders: list[str]
+    sentences: list[str]
+    families: list[FamilyResult]
+    pairs: list[PairResult]
+    theorem: Theorem | None
+    statements: list[Statement]
+    finite: list[FiniteResult]
+    scores: list[ScoreResult]
+    notes: list[str]
+    interrupted: bool = False
+
+
+def estimate(value: float, ends: tuple[float, float]) -> Estimate:
+    """A number with its interval; what is not finite is refused by strict JSON, so it must not get here."""
+    assert math.isfinite(value)
+    return Estimate(float(value), float(ends[0]), float(ends[1]))

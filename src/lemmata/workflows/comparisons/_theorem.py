@@ -1,0 +1,129 @@
+"""What the printed comparison of architectures would have said of these rows, and whether it is right here."""
+
+import math
+
+from lemmata.engine.catalogue import records
+
+from ._bootstrap import RELEVANT, Pair
+from ._record import Statement, Theorem
+from ._sequences import Sequences
+from ._words import told
+
+SMOOTHNESS = 1
+
+
+def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair | None) -> Theorem | None:
+    """Theorem 1 of the survey ("Mathematics of Foundation Models") beside the measured pair.
+
+    For functions of d variables with s derivatives it prints ((log n)/n)^(2s/d) for attention and n^(-s/d) for
+    state-space models, and that the latter strictly dominate for d > 2. Of its own rates the first is smaller at every
+    n >= 2: their ratio is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, whatever d.
+
+    Args:
+        data: the rows.
+        training: n.
+        errors: of recurrence and attention.
+        pair: of the two; None where they were not compared.
+    """
+    if pair is None:
+        return None
+    d = data.length * data.channels
+    rates = (math.log(training) / training) ** (2 * SMOOTHNESS / d), training ** (-SMOOTHNESS / d)
+    named = "recurrent" if d > 2 else None
+    better = errors["recurrent"] < errors["attention"]
+    why = f"recurrence leaves {told(errors['recurrent'])} of the variance, attention {told(errors['attention'])}"
+    if named is None:
+        right = None
+        why = f"for d = {d} it prefers neither; {why}"
+    elif not pair.decided:
+        small = abs(pair.difference) <= RELEVANT
+        right = None
+        why += ", a difference below 5 % of the variance" if small else ", a difference that may be chance"
+    else:
+        right = better
+    own = (
+        "its two rates say the opposite of its last sentence at every n, and neither knows what the target is: "
+        f"with n = {training}, d = {d}, s = {SMOOTHNESS} and constants 1 they are {rates[0]:.2g} for attention and "
+        f"{rates[1]:.2g} for recurrence"
+    )
+    says = "For fixed n, state-space models strictly dominate in terms of approximation rate when d > 2."
+    return Theorem(says, named, right, why, own)
+
+
+def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str, float]) -> list[Statement]:
+    """Results of the theory that speak about such rows, and whether their hypotheses hold here.
+
+    Args:
+        data: the rows.
+        rank: numerical rank of the recurrent states over the rows, if there are any.
+        cap: the number of states times channels, twice.
+        exponents: of operations against length, where they were measured.
+    """
+    norms = (data.x[data.mask] ** 2).sum(axis=1) ** 0.5
+    spread = float(norms.std() / norms.mean())
+    found = [
+        Statement(
+            "effective dimension of softmax attention",
+            "For tokens spread evenly on a sphere in R^p it grows as a power p - 1 of log n, not as log n.",
+            spread < 0.05,
+            f"norms of the tokens vary by {spread:.0%} of their mean; it asks for equal ones",
+            _claim("attention.effective_dimension.effective_dimension_is_power_of_log"),
+        )
+    ]
+    if rank is not None:
+        found.append(
+            Statement(
+                "rank of the kernel of a linear recurrence",
+                "A linear readout of N complex states a channel spans at most 2 N functions a channel of the row; a "
+                "nonlinear head removes the cap.",
+                True,
+                f"here at most {cap}; the states of {len(data.x)} rows at the middle step have rank {rank}, and the "
+                "common head is half nonlinear",
+                _claim("state_space.induced_kernels.final_state_rank"),
+            )
+        )
+    marks = [j for j in range(data.channels) if len(set(data.x[data.mask][:, j].tolist())) == 2]
+    found.append(
+        Statement(
+            "what time-invariant models miss of a marked input",
+            "To keep the last marked of white inputs, the best linear time-invariant model leaves 2(1 - p)/(2 - p) of "
+            "the variance, p the share of marks; one selective state leaves nothing.",
+            bool(marks) and data.name == "hold",
+            _marked(data, marks),
+            _claim("state_space.selection.holding_by_linear_models"),
+        )
+    )
+    if "attention" in exponents and "recurrent" in exponents:
+        attention, recurrence = exponents["attention"], exponents["recurrent"]
+        found.append(
+            Statement(
+                "cost against length",
+                "Operations grow as T² for softmax attention at every position and as T for a recurrence.",
+                abs(attention - 2) < 0.15 and abs(recurrence - 1) < 0.15,
+                f"the compiled mixers have exponents {attention:.2f} and {recurrence:.2f}",
+                _claim("approximation.costs.attention_operations_in_length"),
+            )
+        )
+    found.append(
+        Statement(
+            "Wasserstein rates of diffusion models",
+            "A law estimated from n samples in W1 is no better known than n^(-1/2), and worse for d > 2.",
+            False,
+            "no law is estimated here: rows have a target",
+        )
+    )
+    return found
+
+
+def _claim(name: str) -> str:
+    """The name, where the catalogue has a claim of it."""
+    return name if name in records() else ""
+
+
+def _marked(data: Sequences, marks: list[int]) -> str:
+    if not marks:
+        return "no channel has two values, so nothing marks a token"
+    shares = [float((data.x[data.mask][:, j] > 0).mean()) for j in marks]
+    p = shares[0]
+    text = f"channel {marks[0]} has two values, the upper with share p = {p:.2f}: {2 * (1 - p) / (2 - p):.2f}"
+    return text if data.name == "hold" else f"{text} would be left, if the target were the last marked number"

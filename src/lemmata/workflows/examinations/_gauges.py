@@ -1,0 +1,275 @@
+"""Which claims speak about a trained model, what each costs, and what it says."""
+
+import dataclasses
+import importlib
+import inspect
+import math
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from lemmata.core import key_from
+from lemmata.engine.claims import Claim, Estimate, Sample, Standing, registry
+from lemmata.errors import LemmataError, MemoryPlanError
+from lemmata.subjects.trained_models import Trained
+
+from ._record import Condition, Gauge, Interval
+
+_UNSEEN = ("held-out rows", "rows in use whose classes are known")  # without them a prediction is made, not scored
+_CHAPTER = "trained_models"
+_PASSES = 20.0
+_WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"}
+
+
+def gauges_of(trained: Trained) -> list[Claim]:
+    """The registered claims that a trained model can be posed, in the order of their names.
+
+    A gauge that stands in for another, where that one does not fit, says so by its `needed(trained)`.
+    """
+    return [claim for claim in posable(trained) if getattr(claim, "needed", lambda trained: True)(trained)]
+
+
+def posable(trained: Trained) -> list[Claim]:
+    """The same with those that stand in for others; the model itself is not called."""
+    return [claim for claim in registry(_CHAPTER).values() if claim.of_data and _speaks(claim, trained)]
+
+
+def _speaks(claim: Claim, trained: Trained) -> bool:
+    own = issubclass(claim.population.problem, Trained) and claim.measure is not None
+    return own and claim.population.posed(trained) is not None
+
+
+def theory(claim: Claim) -> str:
+    """The section that a claim stands in: the first sentence of its docstring up to the colon."""
+    words = inspect.getdoc(importlib.import_module(type(claim).__module__)) or ""
+    return words.split("\n")[0].split(":")[0].rstrip(".")
+
+
+def foreign(claim: Claim, trained: Trained) -> str | None:
+    """Why a gauge cannot speak about this kind of model at all; None where it can.
+
+    A language model has one output a document, its loss. A gauge that asks for no more than losses and their
+    derivatives says `of_losses = True`.
+    """
+    if not trained.task.is_language or getattr(claim, "of_losses", False):
+        return None
+    return "outputs of a language model are not n x C: a row is a document, and has a loss"
+
+
+def refused(claim: Claim, trained: Trained) -> bool:
+    """Whether the population, whose hypotheses cost little, says already that a gauge does not speak about this."""
+    try:
+        return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
+    except Exception:  # which the gauge itself tells
+        return False
+
+
+def price(claim: Claim, trained: Trained, second: float) -> float:
+    """Seconds that a gauge is expected to take.
+
+    Args:
+        claim: the gauge; `passes(trained)`, where it has that method, counts gradients of all training rows. One that
+            says nothing is taken to make twenty.
+        trained: the model.
+        second: what one such gradient takes.
+    """
+    passes = getattr(claim, "passes", None)
+    return (_PASSES if passes is None else float(passes(trained))) * second
+
+
+def memory(claim: Claim, trained: Trained) -> int:
+    """Bytes that a gauge holds at once, by its own `bytes(trained)`; 0 where it says nothing."""
+    plan = getattr(claim, "bytes", None)
+    return 0 if plan is None else int(plan(trained))
+
+
+def entry(claim: Claim, status: str, reason: str, **rest: Any) -> Gauge:
+    """A gauge's record: words of the claim, and what was found."""
+    found: dict[str, Any] = {"hypotheses": [], "predicted": None, "measured": None, "trivial": None, "seconds": 0.0}
+    return Gauge(
+        name=claim.name, title=claim.title, theory=theory(claim), controls=claim.controls, source=str(claim.source),
+        status=status, reason=reason, route=_route(claim), control=claim.control.statement,
+        unexplained=claim.unexplained, label=claim.relation.label, ends=getattr(claim, "ends", ""), **{**found, **rest},
+    )  # fmt: skip
+
+
+def level(claim: Claim) -> float | None:
+    """The level of a predicted interval: the claim's own `level`, else that of its relation; None of other statements.
+
+    Args:
+        claim: the gauge.
+    """
+    own = getattr(claim, "level", None)
+    return 1 - claim.relation.delta if own is None and isinstance(claim.relation, Estimate) else own
+
+
+def _route(claim: Claim) -> str:
+    return inspect.getdoc(claim.measure) or ""
+
+
+def gauge(claim: Claim, trained: Trained, seed: int) -> Gauge:
+    """Pose one claim: its hypotheses, its prediction, the measurement, and whether they agree."""
+    begun = time.monotonic()
+    try:
+        found = _posed(claim, trained, seed)
+    except (MemoryPlanError, MemoryError) as error:
+        found = entry(claim, "unaffordable", _line(error))
+    except Exception as error:  # a claim's own code, and the user's model in it, may raise anything
+        found = entry(claim, "failed", _line(error))
+    return dataclasses.replace(found, seconds=time.monotonic() - begun)
+
+
+def _line(error: Exception) -> str:
+    words = " ".join(str(error).split())[:300]
+    return words if isinstance(error, LemmataError) and words else f"{type(error).__name__}: {words}".rstrip(": ")
+
+
+def _posed(claim: Claim, trained: Trained, seed: int) -> Gauge:
+    """Hypotheses of the population first: those of the claim may rest on what they ask for."""
+    other = foreign(claim, trained)
+    if other is not None:
+        return entry(claim, "inapplicable", other)
+    conditions = [_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]
+    if claim.hypotheses and not _failing(conditions):
+        conditions += [_condition(hypothesis) for hypothesis in claim.hypotheses(trained)]
+    failing = _failing(conditions)
+    if failing:
+        return entry(claim, "inapplicable", "; ".join(map(_said, failing)), hypotheses=conditions)
+    told: dict[str, Any] = {"hypotheses": conditions}
+    unseen = next((own for own in conditions if own.name in _UNSEEN and own.holds is False), None)
+    predicted = np.asarray(claim.predict(trained), float) if unseen is None else _from_few(claim, trained)
+    if np.isnan(predicted).any():
+        few = "it predicts from held-out rows, and there are too few"
+        status, reason = ("unscored", few) if unseen else ("failed", "what was predicted is not a number")
+        return entry(claim, status, reason, **told)
+    trivial, vacuous = _trivial(claim, trained, predicted)
+    factor = _asked(claim, "rows_factor", trained) if vacuous else None
+    shown = dataclasses.replace(interval(predicted), level=level(claim))
+    told |= {"predicted": shown, "trivial": trivial, "rows_factor": _finite(factor)}
+    told["alternative"] = _finite(_asked(claim, "alternative", trained))
+    nothing = _says_nothing(claim, predicted, trivial, factor) if vacuous else ""
+    if unseen is not None:
+        said = nothing or _unscored(trained, unseen)
+        return entry(claim, "vacuous" if vacuous else "unscored", said, **told)
+    measured = np.asarray(claim.measure(trained, key_from(seed, "gauge", claim.name)), float)
+    told["measured"] = interval(measured)
+    status, reason = ("vacuous", nothing) if vacuous else _verdict(claim, trained, predicted, measured)
+    beaten = told["alternative"]
+    if status == "agrees" and beaten is not None:
+        reason += f"; held-out rows alone say at most {_number(beaten)}"
+    return entry(claim, status, reason, **told)
+
+
+def _from_few(claim: Claim, trained: Trained) -> np.ndarray:
+    """What is predicted where there are few held-out rows, or none; NaN where the prediction itself needs them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return np.asarray(claim.predict(trained), float)
+        except (MemoryError, MemoryPlanError):
+            raise
+        except Exception:  # the claim may rest on the hypothesis that does not hold here
+            return np.full(3, np.nan)
+
+
+def _failing(conditions: list[Condition]) -> list[Condition]:
+    """Conditions that do not hold, but for the one without which a prediction is made and not scored."""
+    undefined = lambda own: own.value is not None and math.isnan(own.value)
+    return [own for own in conditions if (own.holds is False and own.name not in _UNSEEN) or undefined(own)]
+
+
+def _trivial(claim: Claim, trained: Trained, predicted: np.ndarray) -> tuple[float | None, bool]:
+    """The number that everybody knows, and whether the prediction says no more than it."""
+    if not callable(claim.trivial):
+        return None, False
+    known = np.asarray(claim.trivial(trained), float)
+    if not np.isfinite(known).all():
+        return None, False
+    beyond = claim.relation.vacuous(predicted[None], known[None])
+    return float(known.ravel()[0]), beyond is not None and bool(np.asarray(beyond).any())
+
+
+def _asked(claim: Claim, name: str, trained: Trained) -> float | None:
+    """What a bound adds: `rows_factor`, how many times the rows it would take; `alternative`, what it has to beat.
+
+    None where the claim has no such method, or it is not a number.
+    """
+    method = getattr(claim, name, None)
+    value = math.nan if method is None else float(method(trained))
+    return None if math.isnan(value) else value
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value
+
+
+def _unscored(trained: Trained, unseen: Condition) -> str:
+    if unseen.name != _UNSEEN[0]:
+        return unseen.why
+    rows = 0 if trained.held is None else len(trained.held[0])
+    new = int(trained.fresh.sum()) if rows else 0
+    copies = f", {new or 'none'} of which is no copy of a training row" if new < rows else ""
+    return f"{rows or 'no'} held-out row{'' if rows == 1 else 's'}{copies}: nothing was measured"
+
+
+def _says_nothing(claim: Claim, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
+    """That a prediction is vacuous, with the number itself where it is one, and how many rows would help."""
+    label = claim.relation.label
+    value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
+    words = f"{_WORDS.get(label, 'the value')}{value} says no more than the trivial value {_number(trivial)}"
+    if factor is None:
+        return words
+    more = f"with {times(factor)} times the rows it would say something"
+    return f"{words}; {more if math.isfinite(factor) else 'no number of rows would change that'}"
+
+
+def times(factor: float) -> str:
+    """A factor above 1 with two digits, rounded up."""
+    if not math.isfinite(factor):
+        return "infinitely many"
+    digit = 10.0 ** (math.floor(math.log10(factor)) - 1)
+    rounded = math.ceil(factor / digit - 1e-9) * digit
+    return f"{rounded:,.1f}" if rounded < 10 else f"{rounded:,.0f}"
+
+
+def _verdict(claim: Claim, trained: Trained, predicted: np.ndarray, measured: np.ndarray) -> tuple[str, str]:
+    what = _WORDS.get(claim.relation.label, "the value")
+    if not np.isfinite(measured).all():
+        return "failed", "what was measured is not finite"
+    condition = np.asarray(1.0 if claim.condition is None else claim.condition(trained), float)
+    agrees = claim.relation.compare(Sample(predicted[None], measured[None], condition[None]))
+    if agrees is None:
+        return "descriptive", "one model cannot tell whether it is so"
+    return ("agrees", f"{what} holds what was measured") if agrees else ("disagrees", f"{what} misses it")
+
+
+def _said(own: Condition) -> str:
+    if own.value is None:
+        return f"{own.name}: known to be false here"
+    if math.isnan(own.value):
+        return f"{own.name} cannot be computed"
+    if own.relation == ">=" and own.threshold == 1.0 and own.value == 0.0:
+        return f"it is not so that {own.name}"
+    return f"{own.name} {_number(own.value)}, asked {own.relation} {_number(own.threshold)}"
+
+
+def interval(values: Any) -> Interval:
+    """(low, value, high) as three numbers; one number stands for all three."""
+    ends = np.asarray(values, float).ravel()
+    low, value, high = ends if len(ends) == 3 else (ends[0],) * 3
+    return Interval(float(low), float(value), float(high))
+
+
+def _condition(hypothesis: Any) -> Condition:
+    if not hypothesis.checkable:
+        holds = False if hypothesis.standing is Standing.VIOLATED else None
+        return Condition(hypothesis.name, None, hypothesis.relation, None, holds, hypothesis.why)
+    value, threshold = float(hypothesis.value), float(hypothesis.threshold)
+    holds = None if math.isnan(value) else bool(hypothesis.holds)
+    return Condition(hypothesis.name, value, hypothesis.relation, threshold, holds, hypothesis.why)
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3g}"

@@ -1,0 +1,32 @@
+"""A program, its weights and files of rows as one trained model."""
+
+from lemmata.options import ModelOptions
+from lemmata.subjects.trained_models import Trained, read_trained
+
+from ._program import load_program
+from ._rows import read_corrected, read_deployed, read_held, read_rows
+
+
+def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str]:
+    """What the command line was given, as a trained model; the names of program and rows beside it.
+
+    Args:
+        program: a Python file that defines `build()`.
+        data: training rows.
+        options: weights, held-out rows and the rest.
+
+    Raises:
+        DataError, SettingError, ShapeError: for files that cannot be read or do not fit each other.
+    """
+    own = load_program(program, options.weights, options.start, options.checkpoint, options.size)
+    rows = read_rows(data, options.target, options.split, own.task == "language", options.corrected)
+    held = rows.held if options.held is None else read_held(options.held, rows)
+    decay = own.decay if options.decay is None else options.decay
+    rest = {"held": held, "labels": own.labels, "decay": decay, "start": own.start, "fit": own.fit}
+    rest |= {"rate": options.rate, "checkpoints": own.checkpoints, "noised": own.privacy}
+    rest["deployed"] = None if options.deploy is None else read_deployed(options.deploy, rows)
+    rest["claimed"] = None if options.epsilon is None else (options.epsilon, options.delta)
+    rest |= {"padding": own.padding, "sizes": own.sizes, "scale": own.scale, "corrected": rows.corrected}
+    if options.corrected is not None and rows.corrected is None:
+        rest["corrected"] = read_corrected(options.corrected, rows)
+    return read_trained(own.model, *rows.pair, **rest, seed=options.seed), own.name, rows.name

@@ -1,0 +1,164 @@
+"""Is the model a function of one row? Everything else that theory says about it rests on that."""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.optimize
+
+from lemmata.errors import ShapeError
+from lemmata.subjects.trained_models import Trained
+
+from ._record import Check
+
+_ROWS = 32
+_LOOSE = {"float32": 1e-4, "float64": 1e-9}
+_SLOPE = 1e-3
+_ASIDE = 1e-3
+_STEPS = (1e-7, 1e-8, 1e-9)
+_LARGE = 2**24  # parameters above which a copy in float64 is too much to ask for
+_FEW, _LOOSE_SLOPE, _LONG_STEPS = 8, 0.05, (1e-3,)
+_FEWEST = 20
+_EVAL_MODE = "module.eval(), or eqx.nn.inference_mode(module), or train=False"
+
+
+def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
+    """The checks that come first, each with what was found; what is looked at ends with the first outputs not finite.
+
+    Args:
+        trained: the model with its rows.
+        user: the user's own call on rows, where there is one.
+    """
+    x = _few(trained)
+    once = trained.model.outputs(x)
+    if not np.isfinite(once).all():
+        return [_finite(once)]
+    loose = _LOOSE.get(str(trained.model.theta.dtype), 1e-9)
+    apart = lambda other: float(np.abs(other - once).max() / max(float(np.abs(once).max()), 1e-300))
+    again, beside = apart(trained.model.outputs(x)), apart(_in_pairs(trained, x))
+    remedy = f"chance is in the outputs, dropout say: {_EVAL_MODE}"
+    checks = [Check("the same rows give the same outputs", _relative(again), again <= loose, remedy)]
+    if again <= loose:
+        remedy = f"batch normalisation or dropout is in training mode: {_EVAL_MODE}"
+        name = "a row gives the same whatever stands beside it"
+        checks.append(Check(name, _relative(beside), beside <= loose, remedy))
+    if all(check.holds for check in checks):
+        checks.insert(0, _finite(trained.f if trained.held is None else np.concatenate([trained.f, trained.f_held])))
+    if user is not None and checks[-1].holds:
+        checks.append(_own_call(user, x, apart, max(loose, 1e-6)))
+    if all(check.holds for check in checks):
+        checks += [_derivative(trained), *_order(trained), *_ahead(trained, loose)]
+    return checks
+
+
+def _few(trained: Trained) -> np.ndarray:
+    """The rows that are looked at: fewer of a large model."""
+    return trained.x[: _FEW if len(trained.model.theta) > _LARGE else _ROWS]
+
+
+def _in_pairs(trained: Trained, x: np.ndarray) -> np.ndarray:
+    pair = 2 if trained.model.batch > 2 else 1
+    return np.concatenate([trained.model.outputs(x[i : i + pair]) for i in range(0, len(x), pair)])
+
+
+def _own_call(
+    user: Callable[[np.ndarray], np.ndarray], x: np.ndarray, apart: Callable[[np.ndarray], float], loose: float
+) -> Check:
+    """The user's own call on the same rows, in the same shape."""
+    own = np.asarray(user(x), float).reshape(len(x), -1)
+    try:
+        found = apart(own)
+    except ValueError:
+        raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule="those of the model") from None
+    remedy = "the model that is examined is not the one that you call: look at its weights and its mode"
+    return Check("outputs are those of your own call", _relative(found), found <= loose, remedy)
+
+
+def _relative(value: float) -> str:
+    return "exactly" if value == 0 else f"to {value:.1g} of the largest output"
+
+
+def _finite(outputs: np.ndarray) -> Check:
+    bad = int((~np.isfinite(outputs)).any(1).sum())
+    return Check("outputs are finite", f"{bad} of {len(outputs)} rows are not" if bad else "all", bad == 0,
+                 "look at the weights, and whether rows are scaled as in training")  # fmt: skip
+
+
+def _derivative(trained: Trained) -> Check:
+    """The product with a random direction against a central difference; in float64, where the model is not large.
+
+    A step over the kink of a unit makes the difference wrong, and not the derivative: then a shorter one is taken. Rows
+    stand on a kink itself where training has ended there, or has not begun and nothing is in an input and a bias; so
+    the parameters are moved a little first.
+    """
+    name = "derivatives are those of the outputs"
+    if not trained.model.differentiable:
+        return Check(name, "there are none: gauges that need them are left out", None)
+    large = len(trained.model.theta) > _LARGE and trained.model.theta.dtype == np.float32
+    model, x = (trained.model, trained.x[:2]) if large else (trained.model.in_double(), trained.x[:_ROWS])
+    steps, loose = (_LONG_STEPS, _LOOSE_SLOPE) if large else (_STEPS, _SLOPE)
+    v = np.random.default_rng([trained.seed, 1]).standard_normal(len(model.theta), dtype=model.theta.dtype)
+    v *= max(float(np.linalg.norm(model.theta)), 1e-3) / np.linalg.norm(v)
+    try:
+        model = model.at(model.theta + _ASIDE * v[::-1])
+        exact = model.jvp(v, x)
+        back = model.vjp(exact, x)
+    except Exception as error:  # the user's own function may raise anything
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
+        return Check(name, said, False, "a part of the model has no derivative, or is not a function of its parameters")
+    size, apart = max(float(np.linalg.norm(exact)), 1e-300), np.inf
+    for step in steps:
+        ends = [model.at(model.theta + sign * step * v).outputs(x) for sign in (1, -1)]
+        apart = min(apart, float(np.linalg.norm((ends[0] - ends[1]) / (2 * step) - exact)) / size)
+        if apart <= loose:
+            break
+    remedy = "a part of the model rounds, samples or stops gradients"
+    if not exact.any():
+        return Check(name, "all are 0", False, remedy)
+    apart = max(apart, abs(float(back @ v) / size**2 - 1))  # <J' J v, v> = |J v|²
+    still = [name for name, own in model.split(back).items() if not own.any()]
+    if apart > loose and still:
+        remedy = "what stands behind stop_gradient belongs in the function, and not among its parameters"
+        return Check(name, f"0 in {', '.join(still[:3])}, which move the outputs", False, remedy)
+    return Check(name, f"to {apart:.1g} against differences", apart <= loose, remedy)
+
+
+def _ahead(trained: Trained, loose: float) -> list[Check]:
+    """Whether a language model sees tokens that it has to predict.
+
+    The first half of each document keeps its loss when the second half, which is fed and does not count, is that of
+    another document.
+    """
+    x = _few(trained)
+    if not trained.task.is_language or x.shape[1] < 4:
+        return []
+    middle = x.shape[1] // 2
+    hidden = np.where(x[:, middle:] < 0, x[:, middle:], -1 - x[:, middle:])
+    once, other = (
+        trained.model.outputs(np.concatenate([x[:, :middle], part], axis=1)) for part in (hidden, hidden[:, ::-1])
+    )
+    apart = float(np.abs(once - other).max() / max(float(np.abs(once).max()), 1e-300))
+    remedy = "a mask that hides later tokens is missing: every loss of this model is too small"
+    return [Check("a token is predicted from those before it alone", _relative(apart), apart <= loose, remedy)]
+
+
+def _order(trained: Trained) -> list[Check]:
+    """Whether another order of the classes would make at most half of the errors, and twenty fewer."""
+    if not trained.task.is_classification or trained.task.labels == ():
+        return []
+    f, y = trained.f, trained.y
+    if trained.held is not None:
+        f, y = np.concatenate([f, trained.f_held]), np.concatenate([y, trained.held_rows[1]])
+    if len(y) < _FEWEST:
+        return []
+    width = y.shape[1]
+    counts = np.zeros((width, width))
+    np.add.at(counts, (f.argmax(1), y.argmax(1)), 1)
+    rows, columns = scipy.optimize.linear_sum_assignment(-counts)
+    now, best = 1 - np.trace(counts) / len(y), 1 - counts[rows, columns].sum() / len(y)
+    name = "classes are in the order of the outputs"
+    if not (best < now / 2 and (now - best) * len(y) >= _FEWEST):
+        return [Check(name, f"error {now:.3g}", True)]
+    labels = [trained.task.labels[k] for k in columns]
+    order = ", ".join(map(str, labels))
+    remedy = f"labels=({', '.join(map(repr, labels))}) in the program, or in Python"
+    return [Check(name, f"error {now:.3g}, and {best:.3g} in the order {order}", False, remedy)]

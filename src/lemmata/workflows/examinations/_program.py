@@ -1,0 +1,231 @@
+"""The user's own program: a Python file that builds the model, and a file of weights that is put into it."""
+
+import contextlib
+import dataclasses
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lemmata.errors import DataError, SettingError
+from lemmata.subjects.trained_models import with_weights
+
+_CONVERT = {
+    ".pt": "import torch, safetensors.torch as s; "
+    "s.save_file(torch.load({old!r}, weights_only=True), 'net.safetensors')",
+    ".pkl": "safetensors.torch.save_file(module.state_dict(), 'net.safetensors')",
+    ".joblib": "pass the estimator in Python: lemmata.study_model(joblib.load({old!r}), x, y)",
+    ".npz": "import numpy, safetensors.numpy as s; s.save_file(dict(numpy.load({old!r})), 'net.safetensors')",
+}
+_CONVERT |= {
+    ".msgpack": "safetensors.numpy.save_file(lemmata.subjects.trained_models.weights((module, variables)), 'net.safetensors')",
+    ".eqx": "safetensors.numpy.save_file(lemmata.subjects.trained_models.weights(module), 'net.safetensors')",
+}
+_CONVERT |= {".pth": _CONVERT[".pt"], ".bin": _CONVERT[".pt"], ".ckpt": _CONVERT[".pt"]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What a program says of a model.
+
+    Args:
+        name: of the file.
+        model: as `read_model` takes it, at the weights of the file, where there is one.
+        start: the same at the parameters that training began with; None where they are not known.
+        fit: trains afresh; None where the program does not.
+        decay: as the program states it; None where it does not.
+        labels: the class of each output, where the program says it.
+        checkpoints: the same at earlier times of training, in their order.
+        privacy: sampling, noise and steps of a private training, where the program states them.
+        task: "language" where the program says so; None where targets tell the task.
+        padding: the token that fills documents up.
+        scale: the largest size of an input, which is their common unit; None where the program does not say it.
+        sizes: models of other sizes, trained alike on the same rows.
+    """
+
+    name: str
+    model: Any
+    start: Any = None
+    fit: Callable[..., Any] | None = None
+    decay: float | None = None
+    labels: tuple[Any, ...] | None = None
+    checkpoints: tuple[Any, ...] = ()
+    privacy: Any = None
+    task: str | None = None
+    padding: int | None = None
+    scale: float | None = None
+    sizes: tuple[Any, ...] = ()
+
+
+def load_program(
+    path: str | Path, weights: str | Path | None = None, start: str | Path | None = None,
+    checkpoints: tuple[str | Path, ...] = (), sizes: tuple[str | Path, ...] = (),
+) -> Program:  # fmt: skip
+    """Run a user's program, and put weights into the model that it builds.
+
+    The program is executed, as `python net.py` would. It defines `build()`, which returns a model as `read_model`
+    takes it, and may define `fit(x, y, seed, start=None)`, `decay`, `labels` and
+    `privacy = {"sampling": q, "noise": sigma, "steps": T}`. That of a language model, which gives logits
+    (n, T, vocabulary) for tokens (n, T), says `task = "language"` and perhaps `padding = 0`. `scale = 255.0` says that
+    inputs have one unit and are at most so large; `sizes()` returns models of other sizes, trained alike.
+
+    Args:
+        path: the program.
+        weights: a safetensors file with the parameters by their names; None where `build` returns a trained model.
+        start: another one with the parameters that training began with.
+        checkpoints: others with those at earlier times, in their order.
+        sizes: others with those of the models that `sizes()` returns, in their order; none where these are trained.
+
+    Raises:
+        DataError: for a program that is missing or fails, or without `build`.
+        SettingError: for weights in a format that is not safetensors.
+        ShapeError: for weights that do not fit, with the first three differences.
+    """
+    path = Path(path)
+    given = (("--weights", weights), ("--start", start))
+    own, begun = (None if file is None else read_weights(file, option) for option, file in given)
+    several = (("--checkpoint", checkpoints), ("--size", sizes))
+    earlier, arrays = ([read_weights(file, option) for file in files] for option, files in several)
+    with _beside(path):
+        module = _executed(path)
+        build = getattr(module, "build", None)
+        if not callable(build):
+            rule = "build() returns the model"
+            raise DataError(f"{path} defines no build()", rule=rule, remedy="def build(): return Network()")
+        model = _filled(build, path, weights, own)
+        first = None if start is None else _filled(build, path, start, begun)
+        before = tuple(_filled(build, path, *one) for one in zip(checkpoints, earlier, strict=True))
+        others = _sizes(module, path, sizes, arrays)
+    told = _fit(module, path), _decay(module, path), _labels(module, path)
+    noised = getattr(module, "privacy", None)
+    own = *_language(module, path), _scale(module, path), others
+    return Program(path.name, model, first, *told, before, noised, *own)
+
+
+def _filled(build: Callable[[], Any], path: Path, file: str | Path | None, arrays: dict[str, np.ndarray] | None) -> Any:
+    with _told(f"build() in {path} fails", "it returns the model"):
+        model = build()
+    return model if arrays is None else with_weights(model, arrays, Path(str(file)).name)
+
+
+def _decay(module: Any, path: Path) -> float | None:
+    decay = getattr(module, "decay", None)
+    if decay is not None and (isinstance(decay, bool) or not isinstance(decay, int | float)):
+        raise SettingError(f"decay in {path}", found=repr(decay)[:80], rule="a number")
+    return None if decay is None else float(decay)
+
+
+def _scale(module: Any, path: Path) -> float | None:
+    scale = getattr(module, "scale", None)
+    if scale is not None and (isinstance(scale, bool) or not isinstance(scale, int | float)):
+        raise SettingError(f"scale in {path}", found=repr(scale)[:80], rule="a number, the largest size of an input")
+    return None if scale is None else float(scale)
+
+
+def _sizes(
+    module: Any, path: Path, files: tuple[str | Path, ...], arrays: list[dict[str, np.ndarray]]
+) -> tuple[Any, ...]:
+    """Models of other sizes, with weights from files where there are some."""
+    make: Any = getattr(module, "sizes", None)
+    if make is None:
+        if files:
+            remedy = "def sizes(): return [Network(8), Network(16), ...]"
+            raise SettingError("--size", found=f"no sizes() in {path}", rule="it returns the models", remedy=remedy)
+        return ()
+    if not callable(make):
+        raise SettingError(f"sizes in {path}", found=repr(make)[:80], rule="a function that returns models")
+    with _told(f"sizes() in {path} fails", "it returns models of other sizes, trained alike"):
+        made: Any = make()
+        models = tuple(made)
+    if files and len(files) != len(models):
+        rule = f"{len(models)}, one for each model that sizes() returns, in their order"
+        raise SettingError("--size", found=f"{len(files)} files", rule=rule)
+    pairs = zip(models, arrays, files, strict=True) if files else ()
+    return tuple(with_weights(*own[:2], Path(str(own[2])).name) for own in pairs) or models
+
+
+def _labels(module: Any, path: Path) -> tuple[Any, ...] | None:
+    labels = getattr(module, "labels", None)
+    if labels is None:
+        return None
+    if isinstance(labels, str) or not hasattr(labels, "__iter__"):
+        raise SettingError(f"labels in {path}", found=repr(labels)[:80], rule="the class of each output, in order")
+    return tuple(labels)
+
+
+def _language(module: Any, path: Path) -> tuple[str | None, int | None]:
+    """Whether a program builds a language model, and its token of padding."""
+    task, padding = getattr(module, "task", None), getattr(module, "padding", None)
+    if task not in (None, "language"):
+        rule = '"language", or none: targets tell classes from values'
+        raise SettingError(f"task in {path}", found=repr(task)[:80], rule=rule)
+    if padding is not None and (isinstance(padding, bool) or not isinstance(padding, int)):
+        raise SettingError(f"padding in {path}", found=repr(padding)[:80], rule="a token, which is a whole number")
+    return task, padding
+
+
+def _fit(module: Any, path: Path) -> Callable[..., Any] | None:
+    fit = getattr(module, "fit", None)
+    if fit is not None and not callable(fit):
+        raise SettingError(f"fit in {path}", found=repr(fit)[:80], rule="a function fit(x, y, seed, start=None)")
+    return fit
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Iterator[None]:
+    """The folder of a program is where it imports from, as `python net.py` has it."""
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+@contextlib.contextmanager
+def _told(what: str, rule: str) -> Iterator[None]:
+    """Whatever the user's own code raises as a DataError in one line; a program that ends itself has failed too."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise DataError(what, found=_line(error), rule=rule) from error
+
+
+def _executed(path: Path) -> Any:
+    if path.suffix != ".py" or not path.is_file():
+        found = "no such file" if not path.exists() else "a file that is no program"
+        raise DataError(f"{path}", found=found, rule="a Python file that defines build()")
+    name = f"lemmata_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses, and with them modules of Flax, look their own module up
+    with _told(f"{path} fails", "a program that runs"):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+
+
+def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file by their names; see `with_weights` for errors, which tell the option."""
+    path = Path(path)
+    if path.suffix.lower() in _CONVERT:
+        remedy = _CONVERT[path.suffix.lower()].format(old=path.name)
+        raise SettingError(option, found=path.name, rule="safetensors, which runs no code", remedy=remedy)
+    if not path.is_file():
+        raise DataError(f"{option} {path}", found="no such file", rule="a safetensors file")
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except (SafetensorError, ValueError, KeyError, OSError, TypeError) as error:
+        raise DataError(f"{path} cannot be read", found=_line(error), rule="a safetensors file") from error

@@ -1,0 +1,223 @@
+"""What an examination of a model found: plain frozen records, written to model.json and read from it."""
+
+import dataclasses
+
+from lemmata.workflows.studies._stored import StoredRecord
+
+SCHEMA = 1
+"""Version of model.json; a reader refuses others."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """A number with its interval.
+
+    Args:
+        low, value, high: the number and its ends.
+        level: the probability with which the interval is declared to hold what it is about; None where nothing says.
+    """
+
+    low: float
+    value: float
+    high: float
+    level: float | None = None
+
+    @property
+    def at(self) -> str:
+        """The level in words: 97 %; empty where nothing says."""
+        return "" if self.level is None else f"{100 * self.level:.3g} %"
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """Something that must be so before theory may speak: what was found, and whether it is in order.
+
+    Args:
+        name: in words.
+        found: in words.
+        holds: whether it is in order; None where it could not be looked at.
+        remedy: what to do where it is not.
+    """
+
+    name: str
+    found: str
+    holds: bool | None
+    remedy: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A hypothesis on this model: `holds` is None where nobody can tell."""
+
+    name: str
+    value: float | None
+    relation: str
+    threshold: float | None
+    holds: bool | None
+    why: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Gauge:
+    """One theory posed this model.
+
+    Args:
+        name: the claim, for `lemmata show`.
+        title: it in words.
+        theory: the section that it stands in.
+        controls: the object that it controls.
+        source: where it is stated.
+        status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
+        reason: why, in a sentence.
+        hypotheses: its conditions with their values.
+        predicted: the number with its interval, from training rows and weights, or from held-out rows that it is not
+            about; None where nothing was.
+        measured: the number by another route, with its interval.
+        route: how it was measured.
+        trivial: the number that everybody knows without the theory.
+        control: the false neighbour that the same claim refutes when it is verified.
+        unexplained: what the theory leaves open.
+        label: "estimate", "upper", "lower" or "equal": what kind of statement it is.
+        seconds: that it took.
+        price: seconds that it was expected to take.
+        rows_factor: of a bound that says nothing: how many times the rows it would take; None where no number of them
+            would do, and elsewhere.
+        alternative: of a bound on the error: the limit from held-out rows alone, which it has to beat.
+        ends: what the ends of the measured interval are; empty where the measurement has none.
+    """
+
+    name: str
+    title: str
+    theory: str
+    controls: str
+    source: str
+    status: str
+    reason: str
+    hypotheses: list[Condition]
+    predicted: Interval | None
+    measured: Interval | None
+    route: str
+    trivial: float | None
+    control: str
+    unexplained: str
+    label: str
+    seconds: float
+    price: float | None = None
+    rows_factor: float | None = None
+    alternative: float | None = None
+    ends: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Predicted over measured."""
+        if self.predicted is None or self.measured is None or self.measured.value == 0:
+            return None
+        return self.predicted.value / self.measured.value
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A sentence for the first screen, and the gauges and checks that it rests on."""
+
+    text: str
+    rests_on: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """What was examined.
+
+    Args:
+        kind: what wrote it.
+        name: of the file or class.
+        parameters: each counted once.
+        layers: parameter arrays with their shapes.
+        dtype: of the parameters.
+        digest: of the parameters.
+        outputs: how they are read: logits, probabilities, values.
+        task: classification, regression or language.
+        decay: in mean loss + (decay/2) |theta|²; stated, inferred from the weights, or unknown.
+    """
+
+    kind: str
+    name: str
+    parameters: int
+    layers: list[str]
+    dtype: str
+    digest: str
+    outputs: str
+    task: str
+    decay: float | None
+    decay_from: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """The rows: numbers of them, classes, and held-out ones."""
+
+    name: str
+    train: int
+    held: int
+    row: list[int]
+    classes: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Of all predictions that were measured: how many intervals held what was measured, and the median ratio."""
+
+    tested: int
+    covered: int
+    median_ratio: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Record(StoredRecord):
+    """All that an examination found.
+
+    Args:
+        schema, lemmata: versions of this file and of the program.
+        command: that repeats it; empty from Python.
+        created: date and time.
+        model, rows: what was examined.
+        train_error, held_error: share of wrong classes with an exact interval; or mean squared distance, or mean over
+            documents of nats a token, with a normal one.
+        preflight: what must be so before theory may speak; where one is not, nothing else was run.
+        gauges: every theory posed the model.
+        findings: at most five, the most important first.
+        score: predictions against measurements.
+        silent: theories that say nothing here, each with its reason.
+        open: what no theory here explains.
+        plan: what was planned with its price in seconds.
+        notes: what the reader must know.
+        seconds: that the examination took.
+        interrupted: some gauges are missing.
+    """
+
+    version = SCHEMA
+    file = "model.json"
+    command_line = "lemmata model"
+    about = "a model"
+
+    schema: int
+    lemmata: str
+    command: str
+    created: str
+    model: Model
+    rows: Rows
+    train_error: Interval
+    held_error: Interval | None
+    preflight: list[Check]
+    gauges: list[Gauge]
+    findings: list[Finding]
+    score: Score
+    silent: list[str]
+    open: list[str]
+    plan: list[str]
+    notes: list[str]
+    seconds: float
+    interrupted: bool = False
+
+    def gauge(self, name: str) -> Gauge | None:
+        """The gauge of that claim, by its full name or the end of it; None where there is none."""
+        return next((own for own in self.gauges if own.name == name or own.name.endswith("." + name)), None)

@@ -1,0 +1,230 @@
+"""Rows as a model takes them: the columns of a table in their order, or the arrays x and y of an NPZ file."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from lemmata.core import available_bytes
+from lemmata.errors import DataError, MemoryPlanError, UnknownNameError
+from lemmata.workflows.studies._archives import read_arrays
+from lemmata.workflows.studies._tables import read_table
+
+Pair = tuple[np.ndarray, np.ndarray | None]
+HELD_WORDS = ("held", "test", "validation", "valid", "1", "true")
+_TARGETS = ("y", "target", "label")
+_SHOWN = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """Rows with targets, and held-out ones where the file says which they are.
+
+    Args:
+        name: of the file or set.
+        pair: x and y, which is None of documents.
+        held: x and y of rows that training has not seen; None where the file has none.
+        columns: names of the inputs in their order; None of an NPZ file.
+        target: the name of the target; None of an NPZ file.
+        corrected: right targets of the training rows, where the file has them.
+    """
+
+    name: str
+    pair: Pair
+    held: Pair | None = None
+    columns: tuple[str, ...] | None = None
+    target: str | None = None
+    corrected: np.ndarray | None = None
+
+
+def read_rows(
+    data: object, target: str | None = None, split: str | None = None, documents: bool = False,
+    corrected: str | None = None,
+) -> Loaded:  # fmt: skip
+    """Training rows.
+
+    Args:
+        data: the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file; of NPZ files x, y, and
+            perhaps x_held, y_held.
+        target: the column to predict; default: y, target, label, or what a bundled set names.
+        split: a column that says "held" (or test, 1, true) of the rows that training has not seen.
+        documents: the rows are sequences of tokens, their own targets: a table has a column for each place, an NPZ file
+            x and perhaps x_held.
+        corrected: a column, or an array of an NPZ file, with right targets of the training rows; one that is neither is
+            left to `read_corrected`.
+
+    Raises:
+        DataError: for a table without its target, or with inputs that are not numbers.
+        UnknownNameError: for a column that does not exist.
+        MemoryPlanError: for a file that is too large to be read whole.
+    """
+    needed = ("x",) if documents else ("x", "y")
+    arrays = _arrays(data, needed)
+    if arrays is not None:
+        if target is not None or split is not None:
+            raise DataError(f"{data}", found="x and y", rule="--target and --split name columns of a table")
+        held = (arrays["x_held"], arrays.get("y_held")) if {f"{name}_held" for name in needed} <= set(arrays) else None
+        pair = arrays["x"], None if documents else arrays["y"]
+        other = held and (held[0], None if documents else held[1])
+        return Loaded(Path(str(data)).name, pair, other, corrected=arrays.get(corrected) if corrected else None)
+    name, frame, known = _table(data)
+    own = None if documents else target or known or next((own for own in _TARGETS if own in frame.columns), None)
+    if own is None and not documents:
+        found = f"columns {_listed(frame.columns)}"
+        raise DataError(f"{name}", found=found, rule="a column named y, target or label", remedy="--target COLUMN")
+    _check_columns(name, frame, [column for column in (own, split) if column is not None])
+    if corrected is not None and corrected in (own, split):
+        raise DataError("--corrected", found=f"column {corrected!r} twice", rule="a column of right targets alone")
+    right = _targets(name, frame, corrected) if corrected is not None and corrected in frame.columns else None
+    inputs = [column for column in frame.columns if column not in (own, split, corrected)]
+    x, y = _matrix(name, frame, inputs), None if own is None else _targets(name, frame, own)
+    if split is None:
+        return Loaded(name, (x, y), None, tuple(inputs), own, right)
+    words = [str(value).strip().lower() for value in frame[split].to_list()]
+    seen = np.array([word not in HELD_WORDS for word in words])
+    if seen.all() or not seen.any():
+        rule = f"some rows say {', '.join(HELD_WORDS)}, others do not"
+        raise DataError(f"column {split!r}", found=f"{(~seen).sum()} held-out rows of {len(seen)}", rule=rule)
+    known_rows, unseen = ((x[part], None if y is None else y[part]) for part in (seen, ~seen))
+    return Loaded(name, known_rows, unseen, tuple(inputs), own, None if right is None else right[seen])
+
+
+def read_corrected(data: str, own: Loaded) -> np.ndarray:
+    """Right targets of the training rows, in their order, from a file of their own.
+
+    Args:
+        data: a table with the column of the target, or a single one; or an NPZ file with y.
+        own: the training rows.
+
+    Raises:
+        DataError: for a file that is missing, has another number of rows, or an empty cell.
+    """
+    if not Path(data).is_file():
+        known = "" if own.columns is None else f"; columns are {_listed([*own.columns, str(own.target)])}"
+        raise DataError("--corrected", found=f"{data!r}, no column and no file{known}", rule="one of them")
+    arrays = _arrays(data, ("y",))
+    if arrays is not None:
+        name, right = Path(data).name, arrays["y"]
+    else:
+        name, frame, _ = _table(data)
+        column = own.target if own.target in frame.columns else frame.columns[0]
+        if column != own.target and frame.width > 1:
+            found = f"columns {_listed(frame.columns)}"
+            raise DataError(name, found=found, rule=f"a column {own.target!r}, or a single one")
+        right = _targets(name, frame, column)
+    if len(right) != len(own.pair[0]):
+        raise DataError(name, found=f"{len(right)} rows", rule=f"{len(own.pair[0])}, one for each training row")
+    return right
+
+
+def read_held(data: object, own: Loaded) -> Pair:
+    """Held-out rows, their columns in the order of the training rows whatever theirs is; errors as of `read_rows`.
+
+    Args:
+        data: as of `read_rows`.
+        own: the training rows.
+    """
+    documents = own.pair[1] is None
+    arrays = _arrays(data, ("x",) if documents else ("x", "y"))
+    if arrays is not None:
+        return arrays["x"], None if documents else arrays["y"]
+    name, frame, known = _table(data)
+    if documents:
+        inputs = list(frame.columns) if own.columns is None else list(own.columns)
+        _check_columns(name, frame, inputs)
+        return _matrix(name, frame, inputs), None
+    target = own.target or known or next((column for column in _TARGETS if column in frame.columns), "y")
+    inputs = [column for column in frame.columns if column != target] if own.columns is None else list(own.columns)
+    _check_columns(name, frame, [target, *inputs])
+    return _matrix(name, frame, inputs), _targets(name, frame, target)
+
+
+def read_deployed(data: object, own: Loaded) -> np.ndarray:
+    """Rows that a model meets in use, their columns in the order of the training rows; a target is not read.
+
+    Args:
+        data: as of `read_rows`; an NPZ file needs no y.
+        own: the training rows.
+    """
+    arrays = _arrays(data, ("x",))
+    if arrays is not None:
+        return arrays["x"]
+    name, frame, _ = _table(data)
+    inputs = [column for column in frame.columns if column not in _TARGETS] if own.columns is None else own.columns
+    _check_columns(name, frame, list(inputs))
+    return _matrix(name, frame, list(inputs))
+
+
+def _arrays(data: object, needed: tuple[str, ...] = ("x", "y")) -> dict[str, np.ndarray] | None:
+    """The arrays of an NPZ file that has x and y; None for anything else."""
+    if not (isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npz" and Path(data).is_file()):
+        return None
+    arrays, _ = read_arrays(Path(data), _limit())
+    return arrays if set(needed) <= set(arrays) else None
+
+
+def _limit() -> int:
+    return int(available_bytes() / 4)
+
+
+def _table(data: object) -> tuple[str, pl.DataFrame, str | None]:
+    table = read_table(data, limit_bytes=_limit(), seed=0)
+    if table.rows > table.frame.height:
+        rule, remedy = f"at most {_limit():,} bytes", "an NPZ file with some of the rows as x and y"
+        raise MemoryPlanError(f"{table.name} is too large to be read whole", rule=rule, remedy=remedy)
+    if not table.frame.height:
+        raise DataError(table.name, found="no rows", rule="the rows that the model was trained on")
+    return table.name, table.frame, table.default_target
+
+
+def _listed(columns: list[str]) -> str:
+    """The first names and the last, which often is the target's."""
+    return ", ".join(columns if len(columns) <= _SHOWN else [*columns[: _SHOWN - 2], "...", columns[-1]])
+
+
+def _check_columns(name: str, frame: pl.DataFrame, columns: list[str]) -> None:
+    for column in columns:
+        if column not in frame.columns:
+            raise UnknownNameError(f"{name} has no column {column!r}", found=_listed(frame.columns))
+
+
+def _targets(name: str, frame: pl.DataFrame, target: str) -> np.ndarray:
+    if frame[target].null_count():
+        raise _empty(name, frame, target)
+    return frame[target].to_numpy()
+
+
+def _empty(name: str, frame: pl.DataFrame, column: str) -> DataError:
+    row = int(np.flatnonzero(frame[column].is_null().to_numpy())[0])
+    rule, remedy = "a number in every cell, as the model takes them", "fill it as for the training"
+    return DataError(
+        f"{name}, column {column!r}, row {row + 1}", found="a cell that is empty or NaN", rule=rule, remedy=remedy
+    )
+
+
+def _matrix(name: str, frame: pl.DataFrame, inputs: list[str]) -> np.ndarray:
+    """Columns side by side: of whole numbers where all of them are."""
+    if not inputs:
+        raise DataError(name, found="no column beside the target", rule="the columns that the model takes")
+    for column in inputs:
+        kind: Any = frame[column].dtype
+        if not (kind.is_numeric() or kind == pl.Boolean):
+            remedy = "encode it as for the training, or leave it out of the file"
+            rule = "numbers, as the model takes them"
+            raise DataError(f"{name}, column {column!r}", found=_words(frame[column]), rule=rule, remedy=remedy)
+        if frame[column].null_count():
+            raise _empty(name, frame, column)
+    whole = all(frame[column].dtype.is_integer() for column in inputs)
+    return frame.select(pl.col(inputs).cast(pl.Int64 if whole else pl.Float64)).to_numpy()
+
+
+def _kind(column: pl.Series) -> str:
+    return "words" if column.dtype == pl.String else str(column.dtype).lower()
+
+
+def _words(column: pl.Series) -> str:
+    first = column.drop_nulls().head(1).to_list()
+    return f"{_kind(column)}, {str(first[0])[:40]!r} for example" if first else "nothing but empty cells"

@@ -1,0 +1,212 @@
+"""An examination from a trained model to its record."""
+
+import dataclasses
+import datetime
+import hashlib
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+import lemmata
+from lemmata.answers import share_interval
+from lemmata.core import available_bytes, one_blas_thread, require_float64
+from lemmata.engine.claims import Claim
+from lemmata.errors import MemoryPlanError
+from lemmata.subjects.trained_models import Trained
+
+from ._findings import blind_spots, findings, unexplained
+from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
+from ._preflight import preflight
+from ._record import SCHEMA, Check, Gauge, Interval, Model, Record, Rows, Score
+
+Progress = Callable[[str, float, float], None]
+_SHARE = 0.9
+_LEVEL = 0.95  # of the intervals of errors
+_SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
+
+
+def run_examination(
+    trained: Trained, *, name: str = "model", rows_name: str = "rows", time_limit: float | None = None,
+    user: Callable[[np.ndarray], np.ndarray] | None = None, progress: Progress = lambda stage, done, total: None,
+    started: float | None = None,
+) -> Record:  # fmt: skip
+    """Pose a trained model every theory that speaks about it.
+
+    Args:
+        trained: the model with its rows.
+        name: of the model, for the record.
+        rows_name: of its rows.
+        time_limit: seconds after which no gauge is begun.
+        user: the user's own call of the model on rows, which the outputs must equal.
+        progress: told the stage and how much of it is done.
+        started: `time.monotonic()` at which the time limit began; None is now.
+
+    Returns:
+        The record. Where a check of the preflight fails it has no gauges; after Ctrl-C it holds what was finished, and
+        `interrupted` is true.
+
+    Raises:
+        PrecisionError: float64 is off.
+    """
+    require_float64("an examination")
+    begun = time.monotonic() if started is None else started
+    deadline = None if time_limit is None else begun + _SHARE * time_limit
+    progress("Preflight", 0, 1)
+    checks = preflight(trained, user)
+    found: list[Gauge] = []
+    plan: list[str] = []
+    interrupted = False
+    second, whole = 0.0, all(check.holds is not False for check in checks)
+    if whole:
+        try:
+            with one_blas_thread():
+                second = _gradient_seconds(trained)
+                _gauges(trained, found, plan, second, deadline, progress)
+        except KeyboardInterrupt:
+            interrupted = True
+    late = deadline is not None and time.monotonic() + second > deadline
+    unknown = not whole or (late and "objective" not in vars(trained))
+    decay = trained.decay if unknown else _decay(trained)
+    return _record(trained, checks, found, plan, name, rows_name, decay, time.monotonic() - begun, interrupted)
+
+
+def _gauges(
+    trained: Trained, found: list[Gauge], plan: list[str], second: float, deadline: float | None, progress: Progress
+) -> None:
+    """Every gauge that time and memory allow, the cheapest first; the others are entered with their price."""
+    posed = gauges_of(trained)
+    own = [claim for claim in posed if foreign(claim, trained) is None]
+    found.extend(entry(claim, "inapplicable", str(foreign(claim, trained))) for claim in posed if claim not in own)
+    prices = {claim.name: price(claim, trained, second) for claim in own}
+    order: list[Claim] = sorted(own, key=lambda claim: prices[claim.name])
+    lines, total = _planned(trained, order, second)
+    plan.extend(lines)
+    progress(f"{len(order)} gauges, priced at {_seconds(total)} together", 0, 1)
+    for place, claim in enumerate(order):
+        progress(claim.title, place, len(order))
+        expected = price(claim, trained, second)  # what another gauge has computed costs no more
+        reason = None if refused(claim, trained) else _too_much(claim, trained, expected, deadline)
+        if reason is not None:
+            found.append(entry(claim, "unaffordable", reason, price=expected))
+            continue
+        found.append(dataclasses.replace(gauge(claim, trained, trained.seed), price=expected))
+
+
+def _planned(trained: Trained, order: list[Claim], second: float) -> tuple[list[str], float]:
+    """Each gauge with its price, and the sum; what several share, the first of them pays."""
+    ahead, lines, total = dataclasses.replace(trained), [], 0.0
+    vars(ahead).update(vars(trained))
+    for claim in order:
+        seconds = price(claim, ahead, second)
+        lines.append(f"{claim.title}: {_seconds(seconds)}")
+        total += seconds
+        for name in getattr(claim, "shared", ()):  # prices ask only whether it is known
+            vars(ahead).setdefault(name, None)
+    return lines, total
+
+
+def _too_much(claim: Claim, trained: Trained, seconds: float, deadline: float | None) -> str | None:
+    """Why a gauge is not begun, in words; None where it is."""
+    try:
+        size, left = memory(claim, trained), available_bytes()
+    except MemoryPlanError as error:
+        return str(error)
+    if size > left:
+        return f"{size / 2**30:.2g} GiB are more than the {left / 2**30:.2g} GiB that are free"
+    if deadline is not None and time.monotonic() + seconds > deadline:
+        return f"{_seconds(seconds)} are more than the time limit leaves"
+    return None
+
+
+def _gradient_seconds(trained: Trained) -> float:
+    """What a gradient over all training rows takes, once it is compiled: the quickest of three."""
+    if not trained.model.differentiable:
+        return 0.0
+    few = slice(0, min(len(trained.x), trained.model.batch))
+    slope = np.zeros(trained.model.outputs(trained.x[few]).shape)
+    trained.model.vjp(slope, trained.x[few])
+    taken = []
+    for _ in range(3):
+        begun = time.monotonic()
+        trained.model.vjp(slope, trained.x[few])
+        taken.append(time.monotonic() - begun)
+    return min(taken) * len(trained.x) / len(slope)
+
+
+def _seconds(value: float) -> str:
+    return "less than a second" if value < 1 else f"{value:,.0f} s"
+
+
+def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> Interval:
+    """The share of wrong classes with exact limits; the mean squared distance, or of nats a token, with normal ones."""
+    errors = trained.task.errors(f, y)
+    value = float(errors.mean())
+    if trained.task.is_classification:
+        low, high = share_interval(float(errors.sum()), float(len(errors) - errors.sum()), _LEVEL)
+        return Interval(low, value, high, _LEVEL)
+    spread = (
+        float(stats.norm.ppf((1 + _LEVEL) / 2)) * float(errors.std(ddof=1)) / len(errors) ** 0.5
+        if len(errors) > 1
+        else 0.0
+    )
+    return Interval(max(value - spread, 0.0), value, value + spread, _LEVEL)
+
+
+def _record(
+    trained: Trained, checks: list[Check], found: list[Gauge], plan: list[str], name: str, rows_name: str,
+    decay: float | None, seconds: float, interrupted: bool,
+) -> Record:  # fmt: skip
+    whole = all(check.holds is not False for check in checks)
+    held = error_interval(trained, trained.f_held, trained.held_rows[1]) if trained.held is not None and whole else None
+    scored = [own for own in found if own.label == "estimate" and own.status in ("agrees", "disagrees")]
+    ratios = [own.ratio for own in scored if own.ratio is not None]
+    return Record(
+        schema=SCHEMA, lemmata=lemmata.__version__, command="",
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        model=_model(trained, name, decay), rows=_rows(trained, rows_name),
+        train_error=error_interval(trained, trained.f, trained.y), held_error=held, preflight=checks, gauges=found,
+        findings=findings(trained, found, held) if whole else [], plan=plan,
+        score=Score(len(scored), sum(own.status == "agrees" for own in scored),
+                    float(np.median(ratios)) if ratios else None),
+        silent=_silent(found), open=unexplained(trained, found), notes=blind_spots(trained, found), seconds=seconds,
+        interrupted=interrupted,
+    )  # fmt: skip
+
+
+def _silent(found: list[Gauge]) -> list[str]:
+    """Theories that say nothing, by the reason why."""
+    reasons: dict[str, list[str]] = {}
+    for own in found:
+        if own.status in _SILENT:
+            reasons.setdefault(own.reason, []).append(own.title)
+    return [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()]
+
+
+def _model(trained: Trained, name: str, decay: float | None) -> Model:
+    model = trained.model
+    origin = "stated" if trained.decay is not None else "unknown" if decay is None else "inferred from the weights"
+    return Model(
+        kind=model.kind, name=name, parameters=len(model.theta),
+        layers=[f"{layer.name} {'x'.join(map(str, layer.shape))}" for layer in model.layers],
+        dtype=str(model.theta.dtype), digest=_digest(model.theta), outputs=trained.task.outputs, task=trained.task.name,
+        decay=decay, decay_from=origin,
+    )  # fmt: skip
+
+
+def _digest(theta: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(theta).data.cast("B")).hexdigest()[:16]
+
+
+def _decay(trained: Trained) -> float | None:
+    """As stated, else as the weights imply; None where outputs that are not finite imply nothing."""
+    if trained.decay is not None or not trained.model.differentiable or not np.isfinite(trained.f).all():
+        return trained.decay
+    return trained.objective.decay
+
+
+def _rows(trained: Trained, name: str) -> Rows:
+    held = 0 if trained.held is None else len(trained.held[0])
+    classes = [str(label) for label in trained.task.labels]
+    return Rows(name, len(trained.x), held, list(trained.x.shape[1:]), classes)

@@ -1,0 +1,109 @@
+"""How many labels look wrong, and which rows to look at: in training rows that are left out, and in held-out rows."""
+
+from typing import Any
+
+import numpy as np
+
+from lemmata.subjects.trained_models import LabelDoubts, Trained, label_doubts
+
+from ._record import Finding, Gauge
+
+_EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
+_DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
+_FEWEST = 100
+_SHOWN = 8
+_NEARLY = 0.8  # of the accused rows in one class
+_SPOKE = ("agrees", "disagrees", "unscored")
+
+
+def wrong_labels(trained: Trained, left_out: Gauge | None) -> Finding | None:
+    """That labels look wrong; None where the rows do not show it.
+
+    Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
+    them there, since what it has made of one row it keeps when a Newton step leaves the row out; its held-out rows,
+    which it has not seen, show them all the same.
+
+    Args:
+        trained: a model that does not guess: one that does contradicts every label.
+        left_out: the gauge of the error from training rows alone.
+    """
+    own, held = of_training_rows(trained, left_out), of_held_rows(trained)
+    if own is not None and _stands(own):
+        text = (
+            f"About {_share(own)} of the training labels look wrong ({_ends(own)}), the other rows contradict them"
+            f"{_rows(np.arange(len(own.wrong)), own, ': look at rows')}."
+        )
+        if held is not None and _stands(held):
+            text += f" Of the held-out labels it is about {_share(held)}."
+        return Finding(text, [] if left_out is None else [left_out.name])
+    if held is None or not _stands(held):
+        return None
+    shown = _rows(np.flatnonzero(trained.fresh), held, ", as in held-out rows")
+    blamed = _one_class(trained, held)
+    text = (
+        f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}): the model is sure of other classes"
+        f"{shown}. "
+    )
+    if blamed is not None:
+        text += (
+            f"Nearly all of them are of class {blamed}: either these labels are wrong, or the model does not know that "
+            "class"
+        )
+        return Finding(text + ".", ["held-out rows"])
+    text += "Training labels of the same origin are wrong as often"
+    if own is not None:
+        first = ", ".join(str(row + 1) for row in np.argsort(own.own, kind="stable")[:_SHOWN])
+        text += f"; leaving rows out does not count them here, and puts rows {first} first"
+    return Finding(text + ".", ["held-out rows"])
+
+
+def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
+    """How many training labels the other rows contradict; None where leaving one row out says nothing.
+
+    Args:
+        trained: the model with its rows.
+        left_out: the gauge of the error from training rows alone.
+    """
+    if left_out is None or left_out.status not in _SPOKE or not trained.task.is_classification:
+        return None
+    return label_doubts(trained.left_out.outputs, trained.y)
+
+
+def of_held_rows(trained: Trained) -> LabelDoubts | None:
+    """How many held-out labels the model contradicts, over rows that are no copies; None where they are too few.
+
+    Args:
+        trained: the model with its rows.
+    """
+    if trained.held is None or not trained.task.probable:
+        return None
+    new = trained.fresh
+    return label_doubts(trained.f_held[new], trained.held[1][new]) if new.sum() >= _FEWEST else None
+
+
+def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
+    """The class that nearly all accused held-out rows have, whose rows are far fewer of all; else None."""
+    y = trained.held_rows[1][trained.fresh]
+    accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
+    k = int(accused.argmax())
+    return trained.task.labels[k] if accused[k] >= _NEARLY and y[:, k].mean() < _NEARLY / 2 else None
+
+
+def _stands(doubts: LabelDoubts) -> bool:
+    return doubts.evidence >= _EVIDENCE and doubts.low >= _DOUBTED
+
+
+def _share(doubts: LabelDoubts) -> str:
+    return f"{100 * doubts.share:.2g} %"
+
+
+def _ends(doubts: LabelDoubts) -> str:
+    return f"{100 * doubts.low:.2g} to {100 * doubts.high:.2g} %"
+
+
+def _rows(places: np.ndarray, doubts: LabelDoubts, words: str) -> str:
+    """Words and the rows, counted from 1, whose labels are more likely wrong than right; or nothing."""
+    order = np.argsort(-doubts.wrong, kind="stable")
+    found = places[order[doubts.wrong[order] > 0.5]]
+    shown = ", ".join(str(row + 1) for row in found[:_SHOWN]) + (" and others" if len(found) > _SHOWN else "")
+    return f"{words} {shown}" if len(found) else ""

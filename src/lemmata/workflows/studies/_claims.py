@@ -1,0 +1,107 @@
+"""Which theorems speak about this table, which of their hypotheses fail on it, and what the likeliest cause is."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator
+
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.core import key_from
+from lemmata.engine.claims import Claim, cite, examine, registry
+from lemmata.engine.problems import Regression
+from lemmata.errors import LemmataError
+
+from ._data import Dataset
+from ._models import Model
+
+PROBLEM_ROWS = 400
+
+
+def regression(dataset: Dataset, model: Model, ridge: float, seed: int) -> Regression:
+    """A regression problem with at most 400 training and 400 held-out rows, drawn at random."""
+    order = np.random.default_rng([seed, 2]).permutation(len(dataset.x))
+    half = min(PROBLEM_ROWS, len(order) // 2)
+    x, y = (jnp.asarray(array[order[: 2 * half]]) for array in (dataset.x, dataset.y))
+    return Regression(
+        x[:half], y[:half], x[half:], y[half:], model.kernels[0], jnp.asarray(ridge), jnp.asarray(jnp.nan)
+    )
+
+
+def examinations(
+    problem: Regression,
+    architecture: str,
+    seed: int,
+    deadline: float = math.inf,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> Iterator[tuple[dict, Claim]]:
+    """Examine every registered claim that speaks about a regression problem.
+
+    Args:
+        problem: the user's problem, with the kernel of one architecture.
+        architecture: the name of that architecture, for the record.
+        seed: seed of the measurements.
+        deadline: `time.monotonic()` after which the remaining claims are entered as not examined.
+        progress: told the stage, and how many claims of how many are done.
+
+    Yields:
+        One record a claim (an entry of the `claims` section of study.json) as it is finished, and the claim itself.
+    """
+    speaking = [claim for claim in registry().values() if _speaks(claim, problem)]
+    for done, claim in enumerate(speaking):
+        progress("Claims", done, len(speaking))
+        record = {**_words(claim), "architecture": architecture, "status": "not examined", "hypotheses": []}
+        if time.monotonic() < deadline:
+            record.update(_numbers(claim, problem, seed))
+        yield record, claim
+    progress("Claims", len(speaking), len(speaking))
+
+
+def bibliography(claims: list[Claim]) -> list[dict]:
+    """The references of these claims, each once, for the report."""
+    texts = {claim.source.key: claim.source.text for claim in claims}
+    return [{"key": key, "text": text} for key, text in sorted(texts.items(), key=lambda item: item[1])]
+
+
+def _speaks(claim: Claim, problem: Regression) -> bool:
+    try:
+        return claim.of_data and claim.population.posed(problem) is not None
+    except (LemmataError, ArithmeticError, ValueError):
+        return True  # examined below, where the failure is recorded with its reason
+
+
+def _words(claim: Claim) -> dict:
+    return {
+        "name": claim.name,
+        "title": claim.title,
+        "statement": claim.statement,
+        "source": str(claim.source),
+        "reference": cite(claim)[0],
+        "controls": claim.controls,
+        "unexplained": claim.unexplained,
+        "label": claim.relation.label,
+        "relation": str(claim.relation),
+        "as_printed": claim.expected == "refuted",
+    }
+
+
+def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
+    """The examination as plain values, or the reason why it failed: a failure says nothing about the statement."""
+    try:
+        found = examine(claim, problem, key_from(seed, "examination", claim.name))
+    except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:
+        return {"status": "failed", "culprit": f"the computation failed: {error}"}
+    finite = math.isfinite(found.predicted) and math.isfinite(found.measured)
+    status = "inapplicable" if not found.applies else "applies" if finite else "failed"
+    return {
+        "status": status,
+        "hypotheses": [dataclasses.asdict(finding) for finding in found.hypotheses],
+        "prediction": found.predicted,
+        "measurement": found.measured,
+        "ratio": found.ratio,
+        "trivial": found.trivial,
+        "vacuous": None if found.vacuous is None else found.vacuous > 0.5,
+        "agrees": found.agrees,
+        "culprit": found.culprit,
+    }

@@ -1,0 +1,172 @@
+"""What is expected of a model at every number of rows: one estimate, from which all sentences of an answer come."""
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.subjects.forecasts import Forecast
+
+from ._losses import NORMAL_90, Losses
+from ._measure import Measured
+from ._metrics import Metric, misranked, wrong
+from ._result import Interval
+
+LEVELS = (0.05, 0.5, 0.95)
+STEP = 0.03
+WIDER = 3.0
+"""How many rows as large as the largest may be missing among those that were seen (3/m at 95 %, if none was)."""
+TRAINED = 1.5
+"""Room for other training sets, beside the exact bound of a share with few errors."""
+STEEPEST = 2.0
+"""No loss is expected to fall faster than this power of the rows beyond the measured sizes."""
+AHEAD = 1e4
+"""How far the curves are drawn, in times the last measured size."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A model with its forecast, in a unit.
+
+    Args:
+        measured: what was measured.
+        forecast: how the curve goes on.
+        unit: the metric.
+        total: rows N that the user has.
+        ground: no value beyond the measured sizes is expected below this: what a better model has shown to be noise.
+    """
+
+    measured: Measured
+    forecast: Forecast
+    unit: Metric
+    total: int
+    ground: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """The model in words."""
+        return self.measured.model.title
+
+    @property
+    def losses(self) -> Losses:
+        """The measured losses."""
+        return self.measured.losses[self.unit.name]
+
+    @property
+    def reach(self) -> float:
+        """The largest number of training rows on which it was measured."""
+        return float(self.losses.sizes[-1])
+
+    @functools.cached_property
+    def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
+        """Ln n, and the 5 %, 50 % and 95 % curves of the loss there.
+
+        A mean of squares is known less well than its standard error says if few rows hold much of it: rows as large,
+        or larger, may be missing among those that were seen. The upper end leaves room for them; the median does not,
+        as such rows would add as much to the loss of guessing, and to that of any other model. The forecast is also
+        widened to the exact bounds of the last measured size where errors are few, and kept within the range of its
+        metric. Its median falls no faster than n^-2, and not below the ground.
+        """
+        last, first = math.log(self.reach), math.log(self.losses.sizes[0])
+        grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
+        logs = np.unique(np.concatenate([grid, [first, last, math.log(self.total)]]))
+        curves = self.forecast.quantiles(np.exp(logs), LEVELS)
+        after = logs >= last - 1e-9
+        curves[after, 1:] = np.maximum(curves[after, 1:], self._steepest(curves[after][0, 1:], logs[after] - last))
+        if self.losses.greatest < math.inf:
+            curves[after, 0] = np.minimum(curves[after, 0], self.losses.least)
+            # What is known exactly of the last size holds beyond it, whatever the first sizes do to the smoothed curve.
+            most = self.losses.greatest
+            curves[after, 2] = np.clip(curves[after, 2], most, TRAINED * most)
+            curves[after, 1] = np.minimum(curves[after, 1], most)
+        if self.losses.tail > 0:
+            curves = _tailed(curves, self.losses.tail)
+        level = float(curves[np.searchsorted(logs, last - 1e-9), 1])
+        beyond = logs > last + 1e-9
+        curves[beyond, 1] = np.maximum(curves[beyond, 1], min(self.ground, level))
+        curves = np.clip(curves, 0.0, 1.0 if self.unit.rows in (wrong, misranked) else math.inf)
+        return logs, np.stack([curves[:, :2].min(axis=1), curves[:, 1], curves[:, 1:].max(axis=1)], axis=1)
+
+    def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
+        """Median and upper end at the last measured size, falling from there on as n^-2: a curve never ends at 0."""
+        median = ends[0] if ends[0] > 0 else float(self.losses.mean[-1])
+        return np.exp(-STEEPEST * ahead)[:, None] * np.array([median, max(ends[1], median)])
+
+    def expected(self, n: float | int) -> Interval:
+        """The loss that is expected at n rows, with its 90 % interval."""
+        logs, curves = self.curves
+        lower, value, upper = (float(np.interp(math.log(n), logs, curve)) for curve in curves.T)
+        return Interval(value, lower, upper)
+
+    def samples(self, loss: float) -> Interval:
+        """The least number of rows from which on the expected loss is at most this, and stays there up to all rows.
+
+        It is at most N just where the loss that is expected with all N rows is. The lower end is where the 5 % curve
+        first is at the loss, the upper end where the 95 % curve stays below it: infinite where that is nowhere up to
+        10,000 times the last measured size. Below the smallest measured size nothing is known: value and upper end are
+        not below it, and the lower end is 1 where the 5 % curve is at the loss at that size.
+        """
+        logs, curves = self.curves
+        first = int(np.searchsorted(logs, math.log(self.losses.sizes[0]) - 1e-9))
+        here = int(np.searchsorted(logs, math.log(self.total) - 1e-9))
+        ends = []
+        for j in range(3):
+            curve = curves[:, j].copy()
+            if j:
+                curve[: here + 1] = np.maximum.accumulate(curve[: here + 1][::-1])[::-1]
+            ends.append(_first_at_most(logs, curve, loss, first))
+        start = float(self.losses.sizes[0])
+        lower, value, upper = max(ends[0], self._missed(loss)), max(ends[1], start), max(ends[2], start)
+        return Interval(value, min(lower, value), max(upper, value))
+
+    def _missed(self, loss: float) -> float:
+        """The largest size at which the loss was measured to be above this one, by its 90 % interval; 1 for none."""
+        losses = self.losses
+        above = np.flatnonzero(losses.mean - NORMAL_90 * losses.se > loss)
+        return float(losses.sizes[above[-1]]) if len(above) else 1.0
+
+    def limit(self) -> Interval:
+        """The least loss that is expected at any number of rows; its upper end is not below that of the last size."""
+        _, curves = self.curves
+        first = int(np.searchsorted(self.curves[0], math.log(self.losses.sizes[0]) - 1e-9))
+        lower, value, _ = curves[first:].min(axis=0).tolist()
+        return Interval(value, min(lower, value), max(self.expected(self.reach).upper, value))
+
+
+def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
+    """The curves with room above for rows that are larger than all that were seen.
+
+    The upper end is that of a median with half of the largest loss added, as half an error is to a share.
+    """
+    value, upper = np.maximum(curves[:, 1:], 1e-300).T
+    up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
+    return np.stack([curves[:, 0], curves[:, 1], value * (1 + tail / 2) * np.exp(up)], axis=1)
+
+
+def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int) -> float:
+    """The n at which a curve, straight between points of the grid, comes to the loss, from index `first` on."""
+    later = np.flatnonzero(curve[first:] <= loss)
+    if not len(later):
+        return math.inf
+    if later[0] == 0:
+        return 1.0
+    at = first + int(later[0])
+    share = (curve[at - 1] - loss) / (curve[at - 1] - curve[at])
+    return float(np.exp(logs[at - 1] + share * (logs[at] - logs[at - 1])))
+
+
+def grounded(candidates: list[Candidate]) -> list[Candidate]:
+    """The same, none of them expected to come below the noise that the best of them has shown.
+
+    The ground is the limit of the model that is best with all rows: where its curve is flat, what remains is taken for
+    noise until a model is seen below it. The 5 % curves keep their own ends, so that what a worse model may still do
+    is open and not denied.
+    """
+    able = [item for item in candidates if len(item.losses.sizes)]
+    if not able:
+        return candidates
+    best = min(able, key=lambda item: item.expected(item.total).value)
+    ground = best.limit().value
+    return [item if item is best else dataclasses.replace(item, ground=ground) for item in candidates]

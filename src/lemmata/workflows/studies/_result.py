@@ -1,0 +1,239 @@
+"""What a study found: plain frozen records, written to study.json and read from it."""
+
+import dataclasses
+from typing import Any
+
+from lemmata.subjects.forecasts import Interval
+
+from ._stored import StoredRecord
+
+SCHEMA = 2
+"""Version of study.json; a reader refuses others."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """A measurement: the metric at n training rows, with its standard error.
+
+    Args:
+        n: training rows.
+        value: the metric on rows that did not train.
+        se: its standard error, as a statement about new rows.
+        splits: how many splits it is the mean of; 0 for exact measurements on all rows: leave-one-out of numbers, ten
+            folds of classes.
+    """
+
+    n: float
+    value: float
+    se: float
+    splits: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What is expected at n training rows: the metric with its interval."""
+
+    n: float
+    value: float
+    lower: float
+    upper: float
+
+
+@dataclasses.dataclass(frozen=True)
+class TheoryPoint:
+    """Squared error relative to the target's variance at n rows: as the theory predicts it, and as measured.
+
+    Args:
+        n: training rows.
+        predicted, lower, upper: by the theory, with its interval.
+        measured: on rows that did not train.
+        accuracy: for classes, the share of held-out rows whose class the theory expects to be predicted.
+        measured_accuracy: for classes, the share whose class was.
+    """
+
+    n: float
+    predicted: float
+    lower: float
+    upper: float
+    measured: float
+    accuracy: float | None = None
+    measured_accuracy: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Spectral:
+    """The eigenvalues of a kernel's centred Gram matrix on all rows, and how much of the target they carry.
+
+    Args:
+        index, eigenvalues, alignment: some of them: rank, size, share of the target's power in the first so many.
+        effective_dimension: tr K (K + ridge)^-1 at the chosen ridge.
+        condition: largest over smallest eigenvalue; infinite for a singular matrix.
+    """
+
+    index: list[int]
+    eigenvalues: list[float]
+    alignment: list[float]
+    effective_dimension: float
+    condition: float
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelResult:
+    """One model.
+
+    Args:
+        name, title, formula: short, in words, as a formula.
+        kernel: whether the theory speaks about it.
+        learns: False where it does not surely beat guessing.
+        points: what was measured.
+        band: what is expected from the smallest size to eight times the data.
+        now: what is expected with all rows.
+        needed: the rows that the asked value takes.
+        limit: the least that its forecast comes to at any number of rows. Forecasts were checked to 8 times the rows.
+        ridge: for a kernel, chosen on all rows.
+        theory: for a kernel, the predicted learning curve.
+        spectrum: for a kernel.
+    """
+
+    name: str
+    title: str
+    formula: str
+    kernel: bool
+    learns: bool
+    points: list[Point]
+    band: list[Expected]
+    now: Interval
+    needed: Interval
+    limit: Interval
+    ridge: float | None = None
+    theory: list[TheoryPoint] = dataclasses.field(default_factory=list)
+    spectrum: Spectral | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """The metric of a study: name, what it is, whether larger is better, whether it is a share; guessing's value."""
+
+    name: str
+    words: str
+    rises: bool
+    percent: bool
+    guessing: float
+
+
+@dataclasses.dataclass(frozen=True)
+class More:
+    """What more rows buy: how many more, what is then expected, and what they cost where a price is known."""
+
+    rows: int
+    expected: Interval
+    cost: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class SignalResult:
+    """The permutation test (see `signal`)."""
+
+    found: bool
+    p_value: float
+    rows: int
+    kind: str = "rows"
+    least: float = 0.005
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """The answer.
+
+    Args:
+        sentences: it in words, the most important first.
+        best: the name of the best model with all rows; None where nothing predicts the target.
+        asked: the value of the metric that `needed` is about.
+        origin: where that value is from.
+        needed: rows for it, with the model `first`; None where guessing has it already, or nothing predicts the target.
+        now: what is expected of the best model with all rows.
+        more: what more rows buy the best model.
+        first: the name of the model that comes to the asked value with the fewest rows; it may not be the best one.
+    """
+
+    sentences: list[str]
+    best: str | None
+    asked: float
+    origin: str
+    needed: Interval | None
+    now: Interval | None
+    more: list[More]
+    first: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A column of the table: its kind in a word, how many cells are missing, how many values differ, and its range."""
+
+    name: str
+    kind: str
+    missing: int
+    distinct: int
+    counts: list[int]
+    range: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """The table: what it is called, its size, its target, what was noticed and done.
+
+    `rows` stand in the table, `available` of them have a target, and `used_rows` were studied.
+    """
+
+    name: str
+    rows: int
+    used_rows: int
+    task: str
+    target: str
+    classes: list[str] | None
+    columns: list[Column]
+    findings: list[str]
+    notes: list[str]
+    target_mean: float
+    target_sd: float
+    available: int = 0
+
+    @property
+    def total(self) -> int:
+        """The rows that the user has: all of the table's with a target, whether they were used or not."""
+        return max(self.available, self.used_rows)
+
+
+@dataclasses.dataclass(frozen=True)
+class Residual:
+    """A held-out row: its number in the table, the truth and what the best model said."""
+
+    row: int
+    truth: float | str
+    said: float | str
+    loss: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Record(StoredRecord):
+    """Everything that study.json holds."""
+
+    version, file, command_line, about = SCHEMA, "study.json", "lemmata study", "a study"
+    schema: int
+    lemmata: str
+    created: str
+    command: str
+    seed: int
+    seconds: float
+    peak_gib: float
+    data: Data
+    unit: Unit
+    signal: SignalResult
+    answers: Answers
+    models: list[ModelResult]
+    residuals: list[Residual]
+    claims: list[dict[str, Any]]
+    training: list[dict[str, Any]]
+    bibliography: list[dict[str, str]]
+    notes: list[str]
+    interrupted: bool = False

@@ -1,0 +1,370 @@
+"""The main job: a table in, the record of the study out."""
+
+import concurrent.futures
+import dataclasses
+import datetime
+import functools
+import math
+import os
+import pathlib
+import resource
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import lemmata
+from lemmata.core import one_blas_thread, require_float64
+from lemmata.errors import DataError, SolverError
+from lemmata.options import StudyOptions
+from lemmata.subjects.forecasts import forecast
+
+from ._all_rows import spectral_rows, with_all_rows
+from ._answers import RARE, answers, beats_guessing, eligible
+from ._data import Dataset
+from ._drift import drift
+from ._kernel_theory import spectral, theory
+from ._losses import say_left_out
+from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
+from ._metrics import DEFAULT, asked, metric
+from ._models import MOST_EXACT, Model, models
+from ._outlook import Candidate
+from ._overview import describe
+from ._question import Question
+from ._residuals import residuals
+from ._result import SCHEMA, Expected, ModelResult, Point, Record, SignalResult, TheoryPoint, Unit
+from ._signal import Signal, signal
+
+TRAINING_ROWS = 300
+MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
+"""The share of a time limit after which no model is begun, less what the page takes; theory gets what is left over."""
+BAND = 24
+
+Progress = Callable[[str, float, float], None]
+
+
+def run_study(
+    dataset: Dataset,
+    options: StudyOptions = StudyOptions(),  # noqa: B008 -- frozen
+    progress: Progress = lambda stage, done, total: None,
+    started: float | None = None,
+    executor: concurrent.futures.Executor | None = None,
+) -> Record:
+    """Is there signal, which model predicts best, how much data a value takes, and what more data buys.
+
+    Args:
+        dataset: the table.
+        options: what is asked.
+        progress: told the stage and how much of it is done.
+        started: `time.monotonic()` at which the time limit began; None is now.
+        executor: where the splits of the learning curves are fitted; None is here, on threads.
+
+    Returns:
+        The record that study.json holds and the page shows. After Ctrl-C it holds what was finished, and `interrupted`
+        is true.
+
+    Raises:
+        UnknownNameError: no model of that name.
+        SettingError: an option is out of its bounds.
+        PrecisionError: float64 is off.
+    """
+    require_float64("a study")
+    job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor)
+    with one_blas_thread(), warnings.catch_warnings():
+        # Of models that people use, and once: the state of warnings is one for all threads.
+        warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
+        # scikit-learn resets these filters on its threads.
+        warnings.showwarning = functools.partial(_shown, warnings.showwarning)
+        try:
+            job.measure()
+            job.examine()
+        except KeyboardInterrupt:
+            if not job.candidates:
+                raise
+            job.interrupted = True
+            job.notes.append("Interrupted: what was not finished is missing.")
+        return job.record()
+
+
+class _Job:
+    """A study under way: what is finished stays when a stage is interrupted."""
+
+    def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float,
+                 executor: concurrent.futures.Executor | None = None):  # fmt: skip
+        self.executor = executor
+        self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
+        self.question = question(dataset, options)
+        self.few = spectral_rows(dataset, options.seed, MOST_LEFT_OUT)
+        self.models = models(
+            options.model_names, options.model, self.few.x, dataset.task, dataset.targets, dataset.order is not None
+        )
+        self.signal: Signal | None = None
+        self.candidates: list[Candidate] = []
+        self.shares: dict[str, float] = {}
+        self.theory: dict[str, list[TheoryPoint]] = {}
+        self.stopped = threading.Event()
+        self.claims: list[dict] = []
+        self.training: list[dict] = []
+        self.bibliography: list[dict] = []
+        self.notes: list[str] = []
+        self.interrupted = False
+
+    def until(self, share: float) -> float:
+        limit = self.options.time_limit
+        return math.inf if limit is None else self.started + share * limit
+
+    def measure(self) -> None:
+        """The test for signal, and the curves of the models, beside each other."""
+        self.progress("Looking for signal", 0, 1)
+        self.signal = signal(self.dataset, self.options.seed)
+        # The longest first, so that the threads end together; but what people use first where time is limited.
+        price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
+                                         self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
+        waiting = sorted(self.models, key=lambda model: -price[model.name])
+        if self.options.time_limit is not None:
+            waiting.sort(key=lambda model: (model.theory and model.name not in ("linear", "rbf"), price[model.name]))
+        threads, end = min(4, os.cpu_count() or 1), self.until(MEASURED_SHARE) - PAGE_SECONDS
+        running: dict[concurrent.futures.Future[Candidate], Model] = {}
+        pool = concurrent.futures.ThreadPoolExecutor(threads, initializer=_one_openmp_thread)
+        try:
+            while waiting or running:
+                late = time.monotonic() > end and (self.candidates or running)
+                if late and waiting:
+                    left = "; ".join(model.title for model in self.models if model in waiting)
+                    self.notes.append(f"The time limit was reached before these models: {left}.")
+                    waiting = []
+                while waiting and len(running) < threads:
+                    now = time.monotonic()
+                    deadline = now + (end - now) * threads / max(threads, len(waiting)) if end < math.inf else end
+                    model = waiting.pop(0)
+                    running[pool.submit(self.candidate, model, deadline, end)] = model
+                ready, _ = concurrent.futures.wait(running, 0.2, concurrent.futures.FIRST_COMPLETED)
+                self.progress("Learning curves", sum(self.shares.values()), len(self.models))
+                for future in ready:
+                    self.finished(running.pop(future), future)
+        finally:
+            self.stopped.set()
+            pool.shutdown(cancel_futures=True)
+        if not self.candidates:
+            raise DataError("no model could be fitted", found=" ".join(self.notes), rule="at least one is measured")
+
+    def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
+        """A model's curve, what theory says of it where there is time, and how the curve goes on; on any thread."""
+
+        def told(share: float) -> None:
+            if self.stopped.is_set():
+                raise KeyboardInterrupt
+            self.shares[model.name] = share
+
+        with jax.enable_x64(True):  # a setting of each thread
+            asked = (self.options.seed, self.options.quick, deadline, told, self.executor)
+            measured = measure(model, self.dataset, *asked)
+            beside = self.options.claims or not self.options.quick
+            if time.monotonic() < end and (beside or left_out(self.dataset)):
+                measured = with_all_rows(measured, self.few)
+            if time.monotonic() < end and beside:
+                self.theory[model.name] = theory(measured, self.few)
+        self.shares[model.name] = 1.0
+        unit = self.question.unit
+        losses = measured.losses[unit.name]
+        known = {"baseline": self.question.guessing, "shared": losses.shared}
+        curve = forecast(losses.sizes, losses.mean, losses.se, **known)
+        return Candidate(measured, curve, unit, self.question.total)
+
+    def finished(self, model: Model, future: "concurrent.futures.Future[Candidate]") -> None:
+        try:
+            self.candidates.append(future.result())
+            self.notes += self.candidates[-1].measured.notes
+        except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
+            told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
+            what = str(told).splitlines()[0][:200]
+            self.notes.append(f"{model.title} was left out: it could not be fitted ({what}).")
+        names = [model.name for model in self.models]
+        self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
+
+    def examine(self) -> None:
+        """Which theorems speak about these data, and trained networks beside their kernels, where that is asked."""
+        best = self.best_kernel()
+        if not self.options.claims or best is None or best.measured.ridge is None:
+            return
+        from ._claims import bibliography, examinations, regression
+        from ._training import train_networks
+
+        problem = regression(self.few, best.measured.model, best.measured.ridge, self.options.seed)
+        order = np.random.default_rng([self.options.seed, 1]).permutation(len(self.few.x))
+        half = min(TRAINING_ROWS, len(order) // 2)
+        train, test = order[:half], order[half : 2 * half]
+        parts = self.few.x[train], self.few.y[train], self.few.x[test], self.few.y[test]
+        self.training += train_networks(*parts, self.options.seed, self.until(0.9), self.progress)
+        name, examined = best.measured.model.name, []
+        for entry, claim in examinations(problem, name, self.options.seed, self.until(0.95), self.progress):
+            self.claims.append(entry)
+            examined.append(claim)
+            self.bibliography = bibliography(examined)
+
+    def best_kernel(self) -> Candidate | None:
+        kernels = [item for item in self.candidates if item.measured.modes is not None]
+        return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
+
+    def record(self) -> Record:
+        """Everything that is known, as it is written."""
+        assert self.signal is not None
+        question, unit = self.question, self.question.unit
+        drifts = self.drifts()
+        found = answers(self.signal, self.candidates, dataclasses.replace(question, drifts=bool(drifts)))
+        best = next((item for item in self.candidates if item.measured.model.name == found.best), None)
+        loss = (
+            question.loss
+            if best is None or found.needed is None
+            else unit.understood(found.asked, self.question.spread)
+        )
+        in_time = drifts + self.about_time(best)
+        if in_time:
+            found = dataclasses.replace(found, sentences=[found.sentences[0], *in_time, *found.sentences[1:]])
+        measured = [item.measured for item in self.candidates if item.measured.model.kernels]
+        dear = [item for item in measured if item.model.name != "linear" and item.reach > MOST_EXACT]
+        if dear and not left_out(self.dataset):
+            self.notes.append(
+                f"Kernels are fitted exactly to at most {MOST_EXACT:,} training rows. To more they are fitted in the "
+                f"span of {MOST_EXACT:,} of them, which can cost accuracy."
+            )
+        if self.few is not self.dataset and any(self.theory.values()):
+            self.notes.append(f"What the theory says is computed on {len(self.few.targets):,} rows, drawn at random.")
+        wild = {item.measured.model.title: item.measured.wild for item in self.candidates if item.measured.wild}
+        self.notes = list(dict.fromkeys([*self.notes, *say_left_out(wild)]))
+        skipped = sum(entry["status"] == "not examined" for entry in self.claims)
+        if skipped:
+            self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
+        return Record(
+            schema=SCHEMA,
+            lemmata=lemmata.__version__,
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            command="",
+            seed=self.options.seed,
+            seconds=time.monotonic() - self.started,
+            peak_gib=_peak_gib(),
+            data=describe(self.dataset),
+            unit=Unit(
+                unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.question.spread)
+            ),
+            signal=SignalResult(
+                self.signal.found, self.signal.p_value, self.signal.rows, self.signal.kind, self.signal.least
+            ),
+            answers=found,
+            models=[self.result(item, loss) for item in self.shown()],
+            residuals=[] if best is None else residuals(best.measured.model, self.dataset, unit, self.options.seed),
+            claims=[entry for entry in self.claims if entry["status"] != "not examined"],
+            training=self.training,
+            bibliography=self.bibliography,
+            notes=self.notes,
+            interrupted=self.interrupted,
+        )
+
+    def steadiest(self) -> Candidate | None:
+        """With an order, the model that is best at any size: a drift may make every model lose with all rows."""
+        knowing = [item for item in self.candidates if not item.measured.model.naive]
+        if self.dataset.order is None or not knowing:
+            return None
+        return min(knowing, key=lambda item: float(item.losses.mean.min()))
+
+    def drifts(self) -> list[str]:
+        """With an order: a sentence where older rows no longer help."""
+        steadiest = self.steadiest()
+        return [] if steadiest is None else drift(steadiest, self.question)
+
+    def about_time(self, best: Candidate | None) -> list[str]:
+        """With an order: whether the last value predicts better than the columns."""
+        steadiest, found = self.steadiest(), []
+        if best is None or steadiest is None or not best.measured.model.naive:
+            return found
+        if best.losses.mean[-1] < steadiest.losses.mean.min():
+            name = self.options.time
+            found.append(f"Repeating the {best.title} predicts better than any model of the columns. If the target has "
+                         f"a trend, --keep {name!r} gives the models the time, too.")  # fmt: skip
+        return found
+
+    def shown(self) -> list[Candidate]:
+        """The models as the answers saw them: none expected below the noise that the best has shown."""
+        seen = {item.measured.model.name: item for item in eligible(self.candidates, self.question)}
+        return [seen.get(item.measured.model.name, item) for item in self.candidates]
+
+    def result(self, item: Candidate, loss: float | None) -> ModelResult:
+        question, measured = self.question, item.measured
+        unit, losses = question.unit, measured.losses[question.unit.name]
+        goal = loss if loss is not None else question.guessing
+        sizes = np.geomspace(losses.sizes[0], 8 * question.total, BAND)
+        points = []
+        for n, mean, se, splits in zip(losses.sizes, losses.measured, losses.se, losses.splits, strict=True):
+            ends = [unit.told(max(mean + sign * se, 0.0), self.question.spread) for sign in (-1, 1)]
+            value = unit.told(float(mean), self.question.spread)
+            points.append(Point(float(n), value, abs(ends[1] - ends[0]) / 2, splits))
+        band = []
+        for n in sizes:
+            told = question.told(item.expected(float(n)))
+            band.append(Expected(float(n), told.value, told.lower, told.upper))
+        return ModelResult(
+            name=measured.model.name,
+            title=measured.model.title,
+            formula=measured.model.formula,
+            kernel=measured.model.theory,
+            learns=beats_guessing(item, question),
+            points=points,
+            band=band,
+            now=question.told(item.expected(question.total)),
+            needed=item.samples(goal),
+            limit=question.told(item.limit()),
+            ridge=measured.ridge,
+            theory=self.theory.get(measured.model.name, []),
+            spectrum=spectral(measured, self.few),
+        )
+
+
+def _shown(show: Callable[..., None], message: Warning | str, category: type[Warning], name: str, *more: Any) -> None:
+    """Show a warning of lemmata's own files."""
+    if pathlib.Path(lemmata.__file__).parent in pathlib.Path(name).parents:
+        show(message, category, name, *more)
+
+
+def _one_openmp_thread() -> None:
+    """OpenMP counts its threads for each thread that calls it.
+
+    Two fits with two OpenMP threads each, on two cores, were measured three times slower than one after the other.
+    """
+    threadpool_limits(1, user_api="openmp")
+
+
+def _peak_gib() -> float:
+    """The most memory that this process has held; Linux counts it in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def question(dataset: Dataset, options: StudyOptions) -> Question:
+    """What is asked of the table.
+
+    Raises:
+        SettingError: --error names no metric of its task, or a value that no model has.
+    """
+    spread, guessing = spread_of(dataset), baselines(dataset)
+    unit, loss = metric(DEFAULT[dataset.task], dataset.task), None
+    if options.error is not None:
+        unit, loss = asked(options.error, dataset.task, spread)
+    more = "rows" if dataset.groups is None else "rows of new groups"
+    used = len(dataset.targets) if len(dataset.targets) < dataset.available else None
+    return Question(
+        unit, loss, dataset.available, spread, guessing[unit.name], options.cost, used, _rare(dataset), more
+    )
+
+
+def _rare(dataset: Dataset) -> str:
+    """The classes that have too few rows to be both learned and tested, in a sentence."""
+    counts = dataset.targets.sum(axis=0) if dataset.classes is not None else np.zeros(0)
+    few = [f"{name!r} ({int(n)})" for name, n in zip(dataset.classes or (), counts, strict=True) if n < RARE]
+    if not few:
+        return ""
+    named = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
+    return f"Classes with fewer than {RARE} rows cannot be measured on both sides of a split: {named}."

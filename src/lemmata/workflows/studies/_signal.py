@@ -1,0 +1,136 @@
+"""Is there anything to learn? A test of whether targets belong to their rows, before any other answer."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from ._data import Dataset
+from ._repeats import copies
+from ._signal_groups import of_groups
+from ._signal_held import of_held_out
+from ._signal_power import Powers, either, hardest
+from ._signal_statistics import Outcome, View, kernels, outcome, rescored, scored
+from ._signal_time import of_time
+
+ROWS, PERMUTATIONS = 400, 199
+LEVEL = 0.01
+"""The share of tables without any signal in which the test finds one."""
+_MORE_ROWS, _FEW_OUTPUTS, _MANY_OUTPUTS = 800, 2, 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Signal:
+    """Whether the columns predict the target.
+
+    Args:
+        found: whether the test rejects that they do not, at level 0.01.
+        p_value: of the test.
+        error: the smallest leave-one-out squared error of two kernels, relative to predicting the mean; of the blocks
+            of a series the error of its models, relative to the best naive forecast.
+        by_chance: what that is in the median arrangement of the targets.
+        rows: rows that were tested.
+        grouped: whether groups were declared.
+        copies: rows of the whole table that repeat an earlier one, target included, of another group where there are
+            groups; 0 where every column has so few values that equal rows are to be expected. The test takes rows for
+            independent, which copies are not.
+        total: rows of the whole table.
+        kind: what was exchanged: "rows", "held-out rows" where models of other rows were tested on these, "both" where
+            neither shows a signal; targets "within groups", the targets of "whole groups", "groups" where both were
+            and neither shows a signal; or "time".
+        least: the smallest p-value that this test can give. Where it is above the level, nothing can be found.
+        shuffles: arrangements of the targets beside the observed one; 0 where a series was forecast by blocks.
+        groups: how many groups were tested, or 0.
+        visible: the share of the target's variance (R²) from which on a linear signal would have been found in most
+            cases, whether in one column or in several: infinite where none would. For series, roughly: how far the
+            best percent of the shifts lies below their median, or what the best column explains there; or twice the
+            relative difference of errors that the t-test of blocks would call significant. With groups it is about
+            their rows, each less the mean of its group, and
+        between: about the means of the groups; nan where whole groups were not exchanged beside their rows.
+        powers: the same for each kind of signal (`_signal_power`); empty where a signal was found.
+        held: rows on which models of as many others were tested, too; 0 where they were not.
+    """
+
+    found: bool
+    p_value: float
+    error: float
+    by_chance: float
+    rows: int
+    grouped: bool = False
+    copies: int = 0
+    total: int = 1
+    kind: str = "rows"
+    least: float = 0.005
+    shuffles: int = 199
+    groups: int = 0
+    visible: float = math.nan
+    between: float = math.nan
+    powers: Powers = dataclasses.field(default_factory=dict)
+    held: int = 0
+
+
+def signal(dataset: Dataset, seed: int = 0) -> Signal:
+    """Test whether targets belong to their rows.
+
+    Targets are permuted over rows 199 times. The statistics are the exact leave-one-out errors, smallest over seven
+    ridges, of a linear and a Gaussian kernel with intercepts, and what the best few single columns explain; each is
+    made comparable with its own distribution over all 200 arrangements, and the largest counts (`extremes`). Where rows
+    and targets are independent, and rows are exchangeable, all 200 values are exchangeable, so that the p-value is at
+    most p with probability at most p. At most 400 rows are drawn, or 800 for a target of one or two columns.
+    Larger tables are tested by held-out rows, too (`of_held_out`), and half of the level is for each.
+
+    With groups, targets are exchanged within groups, or between whole groups (`of_groups`). With an order, targets are
+    shifted in time, and later blocks are forecast (`of_time`).
+
+    >>> from lemmata.workflows.studies import load_dataset
+    >>> signal(load_dataset("iris")).found
+    True
+    """
+    rng = np.random.default_rng([seed, 3])
+    if dataset.order is not None:
+        found = of_time(dataset, rng, PERMUTATIONS, LEVEL)
+    elif dataset.groups is not None:
+        found = of_groups(dataset, rng, PERMUTATIONS, LEVEL)
+    else:
+        found = _of_rows(dataset, rng)
+    return Signal(
+        found.p_value <= LEVEL * (1 + 1e-9), found.p_value, found.error, found.by_chance, found.rows,
+        dataset.groups is not None, copies(dataset), len(dataset.targets),
+        found.kind, found.least, found.shuffles, found.groups, found.visible, found.between, found.powers, found.held,
+    )  # fmt: skip
+
+
+def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
+    """Targets are permuted over rows; of large tables also over held-out rows, at half of the level each."""
+    most = _MORE_ROWS if dataset.targets.shape[1] <= _FEW_OUTPUTS else ROWS
+    if len(dataset.targets) <= most:
+        return _of_few(dataset, rng, most, PERMUTATIONS, LEVEL, True)
+    many = of_held_out(dataset, rng, LEVEL / 2)
+    shuffles = 2 * PERMUTATIONS + 1 if dataset.targets.shape[1] <= _MANY_OUTPUTS else PERMUTATIONS
+    few = _of_few(dataset, rng, most, shuffles, LEVEL / 2, many.p_value > LEVEL / 2)
+    best = min(few, many, key=lambda test: test.p_value)
+    p_value, least = min(1.0, 2 * best.p_value), 2 * min(few.least, many.least)
+    found = p_value <= LEVEL * (1 + 1e-9)
+    seen = {} if found else either(few.powers, many.powers)
+    return Outcome(
+        p_value, few.error, few.by_chance, best.rows if found else few.rows, best.kind if found else "both", least,
+        best.shuffles, visible=hardest(seen), powers=seen, held=many.rows,
+    )  # fmt: skip
+
+
+def _of_few(dataset: Dataset, rng: np.random.Generator, most: int, shuffles: int, level: float, power: bool) -> Outcome:
+    """Targets are permuted over some of the rows."""
+    total = len(dataset.targets)
+    rows = np.sort(rng.choice(total, min(most, total), replace=False))
+    encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs[rows]), float)
+    varies = encoded.std(axis=0) > 0
+    encoded = encoded[:, varies] if varies.any() else encoded
+    y, classes = dataset.targets[rows], dataset.task == "classification"
+    orders = np.stack([np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(shuffles))])
+    targets, scores = y - y.mean(axis=0), scored(y, classes)
+    view = View(
+        kernels(encoded), encoded,
+        np.ascontiguousarray(targets[orders].swapaxes(0, 1)), np.ascontiguousarray(scores[orders].swapaxes(0, 1)),
+        rescored(y, classes), classes, not classes,
+    )  # fmt: skip
+    return outcome([view], len(rows), "rows", 1 / len(orders), level=level, rng=rng if power else None)
